@@ -54,7 +54,7 @@ def numbered(members: Sequence[Member], settings: Settings) -> Numbering:
     others = [member.name for member in members if member.digest != members[0].digest]
     if others and not settings.is_probed:
         notes.append(
-            f"{named(others)} have files that say something else than those of "
+            f"{named(others)}: the files there say something else than those of "
             f"{members[0].name}, which count"
         )
     return Numbering(agents_in_order(hosts, seats), hosts, notes)

@@ -98,6 +98,11 @@ def settings_of(config: Mapping[str, Any], environment: Mapping[str, str]) -> Se
     known = keep if is_probed and keep is not None and Path(keep).exists() else cluster
     read_order = None if order is None or is_probed else order_file.read(order)
     read_cluster = None if known is None else cluster_file.read(known)
+    if is_probed and known is not None and read_cluster is not None:
+        # Only who measures needs it.
+        from plink.measure.probing.request import resumed  # noqa: PLC0415
+
+        resumed(read_cluster, known, "echo", {})
     return Settings(
         order=read_order,
         cluster=read_cluster,

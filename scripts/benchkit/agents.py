@@ -206,8 +206,7 @@ def _attend(pipe: Connection, params: Mapping[str, Any], host: str) -> None:
         handler = rendezvous_handler_registry.create_handler(RendezvousParameters(**params))
         while True:
             info = handler.next_rendezvous()
-            master = info.bootstrap_store_info
-            assert master is not None
+            master: Any = info.bootstrap_store_info
             place = f"{master.master_addr}:{master.master_port}"
             pipe.send(Met(host, info.rank, info.world_size, place, time.monotonic()))
             while not pipe.poll(_ASKED_EVERY_S):
