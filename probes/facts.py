@@ -14,7 +14,7 @@ from plink.probes.hosts.address import InterfaceAddress, is_address
 
 # Who only reads what hosts said need not wait for an SSH library to be imported.
 if TYPE_CHECKING:
-    from plink.probes.ssh.session import Session
+    from plink.probes.remote.session import Session
 
 # A shell without a login may lack the folders where `ip` is.
 SCRIPT = b"""
@@ -62,7 +62,7 @@ def ask(session: Session) -> HostFacts:
     facts = parse(done.stdout.decode(errors="replace"))
     if facts is None:
         reason = done.stderr.splitlines()[-1] if done.stderr else "no output"
-        raise HostError(session.host, f"does not run a POSIX shell over SSH ({reason})")
+        raise HostError(session.host, f"does not run a POSIX shell ({reason})")
     return facts
 
 

@@ -10,7 +10,7 @@ from plink.api.arguments import MAX_SEED, number, whole
 from plink.api.cluster import Cluster, checked_cluster
 from plink.api.errors import plinks_errors
 from plink.api.objects import upgraded
-from plink.api.probing import gaps, tool_options
+from plink.api.probing import gaps, tool_options, way_of
 from plink.api.progress import OnProgress, Steps
 from plink.api.warning import warn
 from plink.base.text import counted, named
@@ -58,6 +58,7 @@ def check(
     timeout_s: float = 2.0,
     concurrency: int | None = None,
     ssh: SshOptions | None = None,
+    via: str | None = None,
     progress: OnProgress | None = None,
     **options: Any,
 ) -> Verdict:
@@ -72,6 +73,8 @@ def check(
         timeout_s: seconds of silence after which a host is given up.
         concurrency: pairs in flight; None to choose by what the hosts share.
         ssh: how hosts are reached; None for the user's own SSH configuration.
+        via: a command that leads into a host, in place of SSH, as in
+            `kubectl exec -i {host} --`; None for SSH.
         progress: called at every step, by any thread.
         options: of the tool, as `count` and `passes`.
 
@@ -94,7 +97,7 @@ def check(
             seed=seed,
             timeout_s=timeout_s,
             concurrency=concurrency,
-            ssh=ssh or SshOptions(),
+            way=way_of(ssh, via),
         )
         found = checking.check(
             known,

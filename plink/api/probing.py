@@ -38,7 +38,9 @@ from plink.measure.probing.uplinks import UplinkResult
 from plink.optimize.groups.certainty import group_question
 from plink.probes.hosts.host import ListedHost
 from plink.probes.hosts.source import parse_hosts
+from plink.probes.reach import Way
 from plink.probes.ssh.options import SshOptions
+from plink.probes.via.options import ViaOptions
 
 _SOURCE = "the cluster"
 
@@ -67,10 +69,11 @@ def probe(
     network: str | None = None,
     interface: str | None = None,
     ssh: SshOptions | None = None,
+    via: str | None = None,
     progress: OnProgress | None = None,
     **options: Any,
 ) -> Cluster:
-    """Measure the pairs of some hosts over SSH, in both directions.
+    """Measure the pairs of some hosts in both directions.
 
     Hosts and pairs that could not be measured are warned of (`plink.PlinkWarning`); the result
     names them.
@@ -90,6 +93,8 @@ def probe(
         network, interface: which of a host's addresses to use: those in a network such as
             `10.0.0.0/16`, or those of the interface of that name.
         ssh: how hosts are reached; None for the user's own SSH configuration.
+        via: a command that leads into a host, in place of SSH, as in
+            `kubectl exec -i {host} --`; None for SSH.
         progress: called at every step, by any thread.
         options: of the tool (`docs/probe.md`): of round-trip times `count`, `passes`,
             `precision_percent` and `percentile`; of transfers `duration_s`, `streams`,
@@ -131,7 +136,7 @@ def probe(
             timeout_s=timeout_s,
             concurrency=concurrency,
             strict=strict,
-            ssh=ssh or SshOptions(),
+            way=way_of(ssh, via),
             earlier=earlier,
             **vars(how),
         )
@@ -215,3 +220,16 @@ def gaps(unreachable: Sequence[Failure], failures: Sequence[Failure]) -> list[st
         more = counted(len(pairs) - _MOST_NAMED, "more directed pair")
         texts.append(f"{more} could not be measured")
     return texts
+
+
+def way_of(ssh: SshOptions | None, via: str | None) -> Way:
+    """How hosts are reached: over SSH, or by a command that leads there.
+
+    Raises:
+        WrongUseError: both are given.
+    """
+    if via is None:
+        return ssh or SshOptions()
+    if ssh is not None:
+        raise WrongUseError("ssh and via are two ways to the same hosts", "give one of them")
+    return ViaOptions(via)

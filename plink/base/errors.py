@@ -9,7 +9,7 @@ result.
 
 from __future__ import annotations
 
-from plink.base.next_command import GivenSsh
+from plink.base.next_command import GivenWay
 
 EXIT_FAILED = 1
 EXIT_WRONG_USE = 2
@@ -46,7 +46,7 @@ class NotMeasuredError(WrongUseError):
         message, hint: as of every error.
         source: what messages call the cluster's file.
         tool: of `plink probe`, that measures it; None for the one that it takes by itself.
-        ssh: how the hosts were reached, as the file has it.
+        way: how the hosts were reached, as the file has it.
     """
 
     def __init__(
@@ -56,12 +56,12 @@ class NotMeasuredError(WrongUseError):
         *,
         source: str,
         tool: str | None = None,
-        ssh: GivenSsh | None = None,
+        way: GivenWay | None = None,
     ) -> None:
         super().__init__(message, hint)
         self.source = source
         self.tool = tool
-        self.ssh = ssh
+        self.way = way
 
 
 class NotJsonError(WrongUseError):

@@ -9,39 +9,46 @@ from dataclasses import dataclass
 # A file on standard input has no name that a later command could give.
 UNNAMED_FILE = "FILE"
 
-# The verbs that reach hosts over SSH, and so have the options of `GivenSsh`.
+# The verbs that reach hosts, and so have the options of `GivenWay`.
 REACHING = ("probe", "check", "verify", "run", "bench", "autotune serve")
 
 
 @dataclass(frozen=True)
-class GivenSsh:
-    """What SSH had to be told to reach the hosts, as it was typed; None for what was not.
+class GivenWay:
+    """What plink had to be told to reach the hosts, as it was typed; None for what was not.
 
     Args:
         config: the SSH configuration (`-F`).
         identity: the private key (`-i`).
         user: the user where the host list names none (`--user`).
+        via: the command that leads into hosts, in place of SSH (`--via`).
     """
 
     config: str | None = None
     identity: str | None = None
     user: str | None = None
+    via: str | None = None
 
     def words(self) -> list[str]:
         """The options and their values."""
-        options = (("-F", self.config), ("-i", self.identity), ("--user", self.user))
+        options = (
+            ("-F", self.config),
+            ("-i", self.identity),
+            ("--user", self.user),
+            ("--via", self.via),
+        )
         return [word for option, value in options if value is not None for word in (option, value)]
 
 
-def next_command(verb: str, *words: str, ssh: GivenSsh | Sequence[str] | None = None) -> str:
+def next_command(verb: str, *words: str, way: GivenWay | Sequence[str] | None = None) -> str:
     """The shell line `plink VERB WORDS...`, quoted, with what reaches the same hosts.
 
     Args:
         verb: of plink.
         words: as plink is to get them.
-        ssh: how the hosts were reached, or options that say it; left out for a verb that reaches
+        way: how the hosts were reached, or options that say it; left out for a verb that reaches
             none.
     """
-    reaching = ssh.words() if isinstance(ssh, GivenSsh) else ssh or ()
+    reaching = way.words() if isinstance(way, GivenWay) else way or ()
     options = reaching if verb in REACHING else ()
     return f"plink {verb} {shlex.join([*words, *options])}".rstrip()

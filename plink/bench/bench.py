@@ -158,7 +158,7 @@ def _clients(
                 seated,
                 algorithm=first.algorithm,
                 timeout_s=first.workload.timeout_s,
-                ssh_options=request.ssh,
+                way=request.way,
                 tools=tools[first.client],
             )
     return clients
@@ -189,9 +189,9 @@ def _reach_all(request: BenchRequest, progress: Progress) -> Reached:
     """The hosts that answered and those that did not."""
     listed = [as_listed(entry, request.source) for entry in request.cluster.hosts]
     try:
-        return reach(listed, request.ssh, on_done=progress.step)
+        return reach(listed, request.way, on_done=progress.step)
     except HostListError as error:
-        known = request.cluster.ssh
+        known = request.cluster.way
         hint = "give the SSH configuration that plink probe had with -F"
         if known is not None:
             hint = f"plink probe reached these hosts with {shlex.join(known.words())}"

@@ -13,6 +13,7 @@ from plink.bench.orders import NamedOrder
 from plink.bench.plans import PLAN_KINDS, EnginePlan
 from plink.files.cluster import Cluster
 from plink.files.groups import Group
+from plink.probes.reach import Way
 from plink.probes.ssh.options import SshOptions
 from plink.solvers.contention.network import Network
 
@@ -78,7 +79,7 @@ class BenchRequest:
         slots: ranks on every host.
         rounds: how often every case is launched.
         seed: decides the sequence of launches.
-        ssh: how hosts are reached.
+        way: how hosts are reached.
         python: the interpreter on the hosts, or None.
         tls: the folder of certificates on the hosts, by which the engine encrypts; None for none.
         tools: what the MPI clients use.
@@ -94,7 +95,7 @@ class BenchRequest:
     rounds: int
     seed: int
     slots: int = 1
-    ssh: SshOptions = field(default_factory=SshOptions)
+    way: Way = field(default_factory=SshOptions)
     python: str | None = None
     tls: str | None = None
     tools: MpiTools = field(default_factory=MpiTools)

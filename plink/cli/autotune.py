@@ -10,8 +10,8 @@ import click
 
 from plink.base.errors import WrongUseError
 from plink.cli.options import SectionedCommand, options_of
-from plink.cli.ssh_options import take_ssh_options, with_ssh_options
 from plink.cli.stderr import note
+from plink.cli.way_options import take_way, with_way_options
 
 _probing = options_of("To probe hosts again")
 
@@ -116,7 +116,7 @@ def command() -> None:
     metavar="FILE",
     help="Where the renewed cluster file goes (default: that of --cluster).",
 )
-@with_ssh_options
+@with_way_options
 def serve(**options: Any) -> int:
     """Keep the plans of running jobs fitted to the network, until interrupted.
 
@@ -127,7 +127,7 @@ def serve(**options: Any) -> int:
     """
     from plink.cli.autotune_serve import ServeOptions, run  # noqa: PLC0415  numpy: slow `--help`
 
-    return run(ServeOptions(ssh=take_ssh_options(options), **options))
+    return run(ServeOptions(way=take_way(options), **options))
 
 
 @command.command(

@@ -52,6 +52,7 @@ from plink.files.plan import Plan
 from plink.measure.probing.request import resumed
 from plink.measure.probing.tools import TOOLS
 from plink.probes.hosts.source import parse_hosts
+from plink.probes.reach import Way
 from plink.probes.ssh.options import SshOptions
 from plink.transport.tls import FOLDER_VARIABLE, Tls
 
@@ -75,7 +76,7 @@ class ServeOptions:
     cluster: str | None = None
     hosts: str | None = None
     output: str | None = None
-    ssh: SshOptions = field(default_factory=SshOptions)
+    way: Way = field(default_factory=SshOptions)
 
 
 def run(options: ServeOptions) -> int:
@@ -103,7 +104,7 @@ def run(options: ServeOptions) -> int:
         options.cluster,
         options.hosts,
         options.output,
-        options.ssh,
+        options.way,
         [served.job.plan for served in jobs.values()],
     )
     for served in jobs.values():
@@ -292,7 +293,7 @@ def prober_of(
     cluster: str | None,
     hosts: str | None,
     output: str | None,
-    ssh: SshOptions,
+    way: Way,
     plans: Iterable[Plan],
 ) -> Prober | None:
     """What probes hosts again; None if the options do not say how they are reached.
@@ -301,7 +302,7 @@ def prober_of(
         cluster: the cluster file.
         hosts: or else the host list.
         output: where the renewed cluster file goes.
-        ssh: how hosts are reached.
+        way: how hosts are reached.
         plans: of the jobs, whose hosts have to be there.
 
     Raises:
@@ -321,7 +322,7 @@ def prober_of(
         known, source = _read(cluster), document.label(cluster)
     else:
         known, source = _listed(hosts or ""), document.label(hosts or "")
-    prober = Prober(known, source, output, ssh)
+    prober = Prober(known, source, output, way)
     for plan in plans:
         prober.check(plan)
     return prober

@@ -9,7 +9,7 @@ import click
 from plink.cli.collectives_option import CollectivesType
 from plink.cli.options import FiniteRange, SectionedCommand, with_seed_option
 from plink.cli.progress import StageProgress
-from plink.cli.ssh_options import with_ssh_options
+from plink.cli.way_options import with_way_options
 from plink.plans.names import ALL_REDUCE, COLLECTIVES
 
 
@@ -125,7 +125,7 @@ from plink.plans.names import ALL_REDUCE, COLLECTIVES
 @click.option("--mpicc", metavar="PATH", help="MPI: the compiler wrapper on this machine.")
 @click.option("--mpirun", metavar="PATH", help="MPI: the launcher on this machine.")
 @click.option("--remote-cache", metavar="DIR", help="MPI: folder on the hosts for the program.")
-@with_ssh_options
+@with_way_options
 @click.option("-o", "--output", metavar="FILE", help="Write all results to FILE as JSON, too.")
 @click.option("--json", "as_json", is_flag=True, help="Print all results as JSON.")
 def command(**options: Any) -> int:

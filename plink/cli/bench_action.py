@@ -26,7 +26,7 @@ from plink.bench.request import (
 from plink.bench.table import render
 from plink.cli.options import size_option
 from plink.cli.progress import StageProgress
-from plink.cli.ssh_options import take_ssh_options
+from plink.cli.way_options import take_way
 from plink.files import cluster as cluster_file
 from plink.files import comparison as comparison_file
 from plink.files import document
@@ -186,7 +186,7 @@ def _request(
         rounds=values["rounds"],
         seed=values["seed"],
         slots=slots,
-        ssh=take_ssh_options(values),
+        way=take_way(values),
         python=values["python"],
         tls=values["tls"],
         tools=MpiTools(values["mpicc"], values["mpirun"], values["remote_cache"]),

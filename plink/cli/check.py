@@ -8,12 +8,12 @@ from typing import Any
 import click
 
 from plink.base.next_command import next_command
-from plink.cli.given import all_words
+from plink.cli.given import WAY, all_words
 from plink.cli.options import SectionedCommand, given_options
 from plink.cli.probe_options import with_check_options
 from plink.cli.progress import StageProgress
-from plink.cli.ssh_options import with_ssh_options
 from plink.cli.stderr import note
+from plink.cli.way_options import with_way_options
 
 
 @click.command(
@@ -22,7 +22,7 @@ from plink.cli.stderr import note
 )
 @click.argument("cluster")
 @with_check_options
-@with_ssh_options
+@with_way_options
 @click.pass_context
 def command(context: click.Context, /, **options: Any) -> int:
     """Measure a small sample of the pairs of CLUSTER again, and say whether it still holds.
@@ -38,7 +38,7 @@ def command(context: click.Context, /, **options: Any) -> int:
 _WITH_CHECK = {
     *("check", "as_json", "count", "passes", "precision_percent", "rounds", "seed", "concurrency"),
     *("timeout_s", "network", "interface", "port", "nics", "remote_cache"),
-    *("ssh_config", "identity", "user", "accept_new_host_keys", "ssh_concurrency"),
+    *WAY,
 }
 
 

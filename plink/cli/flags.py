@@ -47,8 +47,8 @@ def resuming(error: NotMeasuredError) -> str | None:
 
     tool = [] if error.tool is None else ["--tool", error.tool]
     plain = "plink probe" if error.tool is None else f"plink probe tool={error.tool}"
-    ssh = reaching_words(is_measuring=True) or error.ssh
-    command = next_command("probe", "--resume", argument(error.source), *tool, ssh=ssh)
+    way = reaching_words(is_measuring=True) or error.way
+    command = next_command("probe", "--resume", argument(error.source), *tool, way=way)
     return error.hint and error.hint.replace(plain, command, 1)
 
 

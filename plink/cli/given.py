@@ -7,8 +7,10 @@ from typing import Any
 
 import click
 
-# The options of SSH, which every verb that reaches hosts has.
-SSH = frozenset({"ssh_config", "identity", "user", "accept_new_host_keys", "ssh_concurrency"})
+# How hosts are reached, which every verb that does so has.
+WAY = frozenset(
+    {"via", "ssh_config", "identity", "user", "accept_new_host_keys", "ssh_concurrency"}
+)
 # Which addresses of the hosts are meant, for the verbs that measure.
 _ADDRESSES = frozenset({"network", "interface"})
 # How `plink probe` measures, which no file records.
@@ -39,17 +41,17 @@ def remembering(command: click.Command) -> click.Command:
 
 
 def reaching_words(is_measuring: bool = False) -> list[str]:
-    """The options of SSH that the running command was given; none outside of a command.
+    """How the running command was told to reach hosts; nothing outside of a command.
 
     Args:
         is_measuring: those of the hosts' addresses, too.
     """
-    return _words(SSH | _ADDRESSES if is_measuring else SSH)
+    return _words(WAY | _ADDRESSES if is_measuring else WAY)
 
 
 def resuming_words() -> list[str]:
     """What goes on with a running `plink probe` and stands in no file."""
-    return _words(SSH | _UNRECORDED)
+    return _words(WAY | _UNRECORDED)
 
 
 def all_words() -> list[str]:

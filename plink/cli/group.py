@@ -95,7 +95,7 @@ def command(file: str, output: str | None, truth: str | None, as_json: bool, **w
             note(text)
     lost = _uplinks(cluster) - _uplinks(grouped)
     if lost and found.groups:
-        again = next_command("probe", "--resume", file, "--tool", "uplinks", ssh=cluster.ssh)
+        again = next_command("probe", "--resume", file, "--tool", "uplinks", way=cluster.way)
         note(
             f"what was measured of {counted(lost, 'uplink')} is of groups that are gone: "
             f"{again} measures these"
@@ -104,7 +104,7 @@ def command(file: str, output: str | None, truth: str | None, as_json: bool, **w
         warn(
             f"{counted(len(found.grouping.unmeasured), 'host')} with too few measurements to be "
             f"placed: {', '.join(found.grouping.unmeasured[:5])}",
-            f"{next_command('probe', '--resume', file, ssh=cluster.ssh)} measures what is missing",
+            f"{next_command('probe', '--resume', file, way=cluster.way)} measures what is missing",
         )
     return EXIT_PARTIAL if found.grouping.unmeasured or found.is_too_sparse else 0
 

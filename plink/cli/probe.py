@@ -9,7 +9,7 @@ import click
 from plink.cli.options import SectionedCommand, given_options
 from plink.cli.probe_options import with_probe_options
 from plink.cli.progress import StageProgress
-from plink.cli.ssh_options import with_ssh_options
+from plink.cli.way_options import with_way_options
 
 
 @click.command(
@@ -20,7 +20,7 @@ from plink.cli.ssh_options import with_ssh_options
 )
 @click.argument("hosts", required=False)
 @with_probe_options
-@with_ssh_options
+@with_way_options
 @click.pass_context
 def command(context: click.Context, /, **options: Any) -> int:
     """Measure the round-trip time of every pair of hosts, in both directions, over SSH.

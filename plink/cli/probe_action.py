@@ -20,8 +20,8 @@ from plink.cli.probe_report import (
     warn_of_gaps,
 )
 from plink.cli.progress import StageProgress
-from plink.cli.ssh_options import take_ssh_options
 from plink.cli.stderr import naming_unreached
+from plink.cli.way_options import take_way
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files.cluster import Cluster
@@ -143,7 +143,7 @@ def request_of(options: Mapping[str, Any], tool: str, earlier: Cluster | None) -
         timeout_s=values["timeout_s"],
         concurrency=values["concurrency"],
         strict=values["strict"],
-        ssh=take_ssh_options(values),
+        way=take_way(values),
         earlier=earlier,
         **how,
     )

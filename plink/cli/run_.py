@@ -14,8 +14,8 @@ import click
 from plink.base.errors import EXIT_FAILED, PlinkError, WrongUseError
 from plink.base.text import json_text, printable
 from plink.cli.options import SectionedCommand
-from plink.cli.ssh_options import take_ssh_options, with_ssh_options
 from plink.cli.stderr import print_error
+from plink.cli.way_options import take_way, with_way_options
 
 if TYPE_CHECKING:
     from plink.deploy.run import EndedRank
@@ -55,7 +55,7 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 @click.option(
     "--cwd", "folder", metavar="DIR", help="Folder on the hosts (default: this one, if there)."
 )
-@with_ssh_options
+@with_way_options
 @click.option(
     "--json",
     "as_json",
@@ -82,13 +82,13 @@ def command(**values: Any) -> int:
     from plink.measure.listed import as_listed  # noqa: PLC0415
     from plink.probes.reach import reach  # noqa: PLC0415
 
-    ssh = take_ssh_options(values)
+    way = take_way(values)
     as_json = values["as_json"]
     order = order_file.read(values["order"])
     extra = _variables(values["variables"])
     ranked = _ranked(order, values["slots"])
     listed = [as_listed(host, document.label(values["order"])) for host in order.hosts]
-    with reach(listed, ssh) as reached:
+    with reach(listed, way) as reached:
         for failure in reached.failures[:1]:
             raise failure
         found = describe(order.hosts, reached)

@@ -14,7 +14,7 @@ import click
 from plink.base.errors import EXIT_CHANGED, WrongUseError
 from plink.base.text import json_text, printable
 from plink.cli.options import FiniteRange, SectionedCommand
-from plink.cli.ssh_options import take_ssh_options, with_ssh_options
+from plink.cli.way_options import take_way, with_way_options
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -59,7 +59,7 @@ _MAX_ROWS = 40
     show_default=True,
     help="Seconds that the launcher may take.",
 )
-@with_ssh_options
+@with_way_options
 @click.option("--json", "as_json", is_flag=True, help="Print every rank as JSON.")
 def command(**values: Any) -> int:
     """Run a launcher on an order, and compare where every rank is with where it should be.
@@ -71,12 +71,12 @@ def command(**values: Any) -> int:
     With --launcher nccl --log, the rings and trees that NCCL has logged are compared instead.
     """
     # numpy and paramiko would slow `--help`.
-    from plink.deploy.remote.ssh_files import write_ssh_files  # noqa: PLC0415
+    from plink.deploy.remote.remote_shell import write_remote_shell  # noqa: PLC0415
     from plink.deploy.verify import compare, known_cause, run_trial  # noqa: PLC0415
     from plink.files import order_file  # noqa: PLC0415
     from plink.show.terminal.paper import paper  # noqa: PLC0415
 
-    ssh = take_ssh_options(values)
+    way = take_way(values)
     if values["logs"]:
         from plink.cli.verify_logs import verify_logs  # noqa: PLC0415  as above
 
@@ -86,7 +86,7 @@ def command(**values: Any) -> int:
     with tempfile.TemporaryDirectory(prefix="plink-verify-") as name:
         folder = Path(name)
         # The launcher finds this `ssh` first, which reaches the hosts as plink does.
-        write_ssh_files(folder, order.hosts, ssh)
+        write_remote_shell(folder, order.hosts, way)
         ranks = compare(order.ranked, run_trial(trial, order.ranked, folder))
     is_kept = all(rank.is_kept for rank in ranks)
     cause = None if is_kept else known_cause(ranks, _local(order.hosts))

@@ -14,7 +14,7 @@ from plink.base.interrupts import ignored_interrupts
 from plink.deploy.launchers.environment import torch_environments
 from plink.files.cluster import Host
 from plink.probes.errors import HostError
-from plink.probes.ssh.session import RemoteProcess, Session, posix_command
+from plink.probes.remote.session import RemoteProcess, Session, posix_command
 
 # $1 says what to do without the folder $2, the rest are words for env(1). The environment comes
 # over standard input, as lines of shell up to an empty one: on a command line everybody on the host

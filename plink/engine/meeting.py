@@ -19,6 +19,11 @@ from typing import Any
 import plink.engine._native as core
 from plink.base.errors import WrongUseError
 from plink.engine.addresses import default_address, listening, listening_locally
+from plink.engine.congestion import (
+    CongestionControl,
+    congestion_control,
+    systems_congestion_control,
+)
 from plink.engine.failure import EngineError
 from plink.engine.options import DEFAULT_MEMORY_BYTES, DEFAULT_WORKERS, Options
 from plink.engine.store import Store, get_all
@@ -50,12 +55,14 @@ class Meeting:
         workers: of each rank.
         names: by rank, an address for people.
         has_faces: a rank has several addresses, between which connections may differ.
+        far_congestion_control: what connections to far peers are to have; None for what they have.
     """
 
     mesh: core.Mesh
     workers: int
     names: list[str]
     has_faces: bool = False
+    far_congestion_control: str | None = None
 
 
 def meet(
@@ -75,7 +82,11 @@ def meet(
     """
     tls = _tls_context(rank, options)
     deadline = time.monotonic() + options.setup_timeout_s
-    with _listeners(options) as listeners, _local_listener(listeners[0], options) as local:
+    congestion = congestion_control(options.congestion_control, systems_congestion_control())
+    with (
+        _listeners(options, congestion) as listeners,
+        _local_listener(listeners[0], options) as local,
+    ):
         own = [listener.getsockname()[:2] for listener in listeners]
         table = _exchange(rank, ranks, store, own, options)
         workers = table.workers
@@ -94,7 +105,7 @@ def meet(
                 [listener.fileno() for listener in listeners],
                 local,
                 endpoints,
-                options.congestion_control or "",
+                congestion.near or "",
                 options.send_buffer_bytes or DEFAULT_MEMORY_BYTES,
                 tls,
             )
@@ -105,7 +116,8 @@ def meet(
         except RuntimeError as error:
             raise EngineError(f"rank {rank} cannot connect: {error}", rank) from None
     names = [of_rank[0][0] for of_rank in endpoints]
-    return Meeting(mesh, workers, names, any(len(of_rank) > 1 for of_rank in endpoints))
+    has_faces = any(len(of_rank) > 1 for of_rank in endpoints)
+    return Meeting(mesh, workers, names, has_faces, congestion.far)
 
 
 def _tls_context(rank: int, options: Options) -> core.TlsContext | None:
@@ -121,11 +133,11 @@ def _tls_context(rank: int, options: Options) -> core.TlsContext | None:
 
 
 @contextlib.contextmanager
-def _listeners(options: Options) -> Iterator[list[socket.socket]]:
+def _listeners(options: Options, congestion: CongestionControl) -> Iterator[list[socket.socket]]:
     addresses = list(options.addresses) or [default_address()]
     with contextlib.ExitStack() as stack:
         yield [
-            stack.enter_context(listening(address, options.port, options.congestion_control))
+            stack.enter_context(listening(address, options.port, congestion.near))
             for address in addresses
         ]
 

@@ -29,7 +29,8 @@ class Options:
         addresses: numeric addresses on which to listen, each of another interface; connections
             are spread over them. Empty for the address of the default route.
         port: on which to listen, 0 for any.
-        congestion_control: of TCP, such as `reno`; None for the system's.
+        congestion_control: of TCP, such as `reno`; None for the system's, but where that is `bbr`
+            `reno` to peers whose hosts are within 500 µs.
         send_buffer_bytes: of each connection: by TCP the kernel doubles it, of shared memory it is
             the next power of two, at least 64 KB. None for 128 KB of shared memory, and by TCP for
             256 KB over all that the plan sends on, 16 to 256 KB each, where the peer's host is

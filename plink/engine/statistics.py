@@ -24,6 +24,7 @@ class ConnectionStatistics:
         congestion_window: in segments.
         busy_us: during which there was something to send; of it `receiver_limited_us` without room
             at the receiver and `buffer_limited_us` without room in the send buffer.
+        congestion_control: of TCP, such as `reno`; empty through shared memory.
         cipher: of TLS, such as `TLS_AES_128_GCM_SHA256`; empty where bytes go in the clear.
         is_encrypted_by_kernel: what is sent by TLS.
     """
@@ -42,6 +43,7 @@ class ConnectionStatistics:
     busy_us: int
     receiver_limited_us: int
     buffer_limited_us: int
+    congestion_control: str = ""
     cipher: str = ""
     is_encrypted_by_kernel: bool = False
 

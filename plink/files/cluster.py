@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from plink.base.errors import NotMeasuredError, WrongUseError
-from plink.base.next_command import GivenSsh
-from plink.files import arrays, document, ssh_record
+from plink.base.next_command import GivenWay
+from plink.files import arrays, document, way_record
 from plink.files import bandwidth as bandwidth_part
 from plink.files import grouping as grouping_part
 from plink.files import groups as groups_part
@@ -76,7 +76,7 @@ class Cluster:
         groups: of hosts, where they are known.
         uplinks: what the groups' uplinks carry.
         grouping: how plink found the groups; None where they were given.
-        ssh: how the hosts were reached, where more was said than SSH knows by itself.
+        way: how the hosts were reached, where more was said than SSH knows by itself.
     """
 
     hosts: Sequence[Host]
@@ -88,7 +88,7 @@ class Cluster:
     groups: Sequence[Group] = ()
     uplinks: UplinkMeasurement | None = None
     grouping: Grouping | None = None
-    ssh: GivenSsh | None = None
+    way: GivenWay | None = None
     file_hash: str | None = field(default=None, compare=False)
     source: str = field(default=document.NOT_A_FILE, compare=False)
 
@@ -136,7 +136,7 @@ def nothing_measured(cluster: Cluster, source: str | None = None) -> NotMeasured
         f"{source}: holds no round-trip times",
         "plink probe measures them, plink import takes them from a matrix",
         source=source,
-        ssh=cluster.ssh,
+        way=cluster.way,
     )
 
 
@@ -148,7 +148,7 @@ def no_bandwidth_measured(cluster: Cluster, source: str | None = None) -> NotMea
         "plink probe tool=iperf3 measures them",
         source=source,
         tool="iperf3",
-        ssh=cluster.ssh,
+        way=cluster.way,
     )
 
 
@@ -223,7 +223,7 @@ def from_json(data: Mapping[str, Any], source: str) -> Cluster:
         groups=groups_part.parse_groups(fields, names),
         uplinks=None if uplinks is None else groups_part.parse_uplinks(uplinks, names),
         grouping=None if grouping is None else grouping_part.parse(grouping, names),
-        ssh=ssh_record.parse(fields.optional_object("ssh")),
+        way=way_record.parse(fields),
         source=source,
     )
 
@@ -234,8 +234,7 @@ def to_data(cluster: Cluster) -> dict[str, Any]:
     if cluster.made_from is not None:
         data["made_from"] = cluster.made_from
     data["hosts"] = hosts_to_json(cluster.hosts)
-    if cluster.ssh is not None:
-        data["ssh"] = without_nones(vars(cluster.ssh))
+    data |= way_record.to_json(cluster.way)
     data["unreachable"] = [without_nones(vars(failure)) for failure in cluster.unreachable]
     if cluster.groups:
         data["groups"] = groups_part.groups_to_json(cluster.groups)

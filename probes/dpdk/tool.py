@@ -12,8 +12,8 @@ from plink.probes.echo import coordinator
 from plink.probes.echo.deploy import AgentProgram
 from plink.probes.echo.protocol import EchoOptions
 from plink.probes.reach import ReachedHost
+from plink.probes.remote.upload import EXEC
 from plink.probes.samples import More, RemarkableSink, Rounds, RttReading, Wanted, no_more
-from plink.probes.ssh.upload import EXEC
 
 # Each end of a pair polls: on one core they would wait for each other's time slice.
 CORES_PER_PAIR = 2

@@ -14,8 +14,8 @@ from plink.probes.echo.deploy import AgentProgram, deploy
 from plink.probes.echo.protocol import Event, ProtocolError, parse_event
 from plink.probes.errors import HostError, clean
 from plink.probes.reach import ReachedHost
-from plink.probes.ssh.limits import StallGuard
-from plink.probes.ssh.session import RemoteProcess
+from plink.probes.remote.session import RemoteProcess
+from plink.probes.remote.stall import StallGuard
 
 _EXIT_WAIT_S = 2.0
 _WRITE_WITHIN_S = 10.0

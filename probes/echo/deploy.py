@@ -11,7 +11,7 @@ from pathlib import Path
 
 from plink.probes.errors import HostError, OptionError
 from plink.probes.reach import ReachedHost
-from plink.probes.ssh.upload import EXEC, Program, start_words, upload
+from plink.probes.remote.upload import EXEC, Program, start_words, upload
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class AgentProgram:
         file: the executable as installed here.
         hint: what to do where it is not installed here.
         arguments: what it is started with on a host.
-        start: what the shell there does to start it (`plink.probes.ssh.upload.EXEC`).
+        start: what the shell there does to start it (`plink.probes.remote.upload.EXEC`).
         cores_per_pair: how many cores the two ends of a pair take where they share a machine.
     """
 

@@ -7,8 +7,8 @@ import threading
 from collections.abc import Sequence
 
 from plink.probes.errors import HostError
-from plink.probes.ssh.running import Running
-from plink.probes.ssh.session import RemoteProcess, Session, posix_command
+from plink.probes.remote.running import Running
+from plink.probes.remote.session import RemoteProcess, Session, posix_command
 
 _SET_PATH = "PATH=$PATH:/usr/sbin:/sbin; "
 # fping allows users who are not root no shorter period between probes of one target.

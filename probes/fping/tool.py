@@ -9,8 +9,8 @@ from plink.probes.errors import HostError, clean
 from plink.probes.fping.pings import Pings, find_period_ms, parse_report, percentile_us
 from plink.probes.paired_rounds import TIMEOUT_DIVISOR, Silence, measure_rounds
 from plink.probes.reach import ReachedHost
+from plink.probes.remote import parallel
 from plink.probes.samples import More, PairLoss, Rounds, RttReading, Sink, Wanted, no_more
-from plink.probes.ssh import parallel
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from plink.probes.errors import HostError
 from plink.probes.iperf3.parse import Version, parse_version
-from plink.probes.ssh.session import Session, posix_command
+from plink.probes.remote.session import Session, posix_command
 
 # `-1`, which ends a server after one test, came with it.
 OLDEST: Version = (3, 1)

@@ -21,9 +21,9 @@ from plink.probes.iperf3.commands import (
 )
 from plink.probes.iperf3.parse import Complaint, Report, Version, parse_report
 from plink.probes.reach import ReachedHost
-from plink.probes.ssh import parallel
-from plink.probes.ssh.running import Running
-from plink.probes.ssh.session import RemoteProcess, Session
+from plink.probes.remote import parallel
+from plink.probes.remote.running import Running
+from plink.probes.remote.session import RemoteProcess, Session
 
 DEFAULT_PORT = 5201
 # The reason of those that were not made, or ended late.

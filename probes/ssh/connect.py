@@ -1,4 +1,4 @@
-"""Opening SSH connections: one, through jump hosts or a proxy command, or many at once."""
+"""Opening SSH connections, through jump hosts or a proxy command if need be."""
 
 from __future__ import annotations
 
@@ -6,22 +6,19 @@ import logging
 import socket
 import subprocess
 import threading
-from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Protocol, TypeVar
 
 import paramiko
 
-from plink.probes.errors import HostError
 from plink.probes.hosts.hostlist import check_name
-from plink.probes.ssh import parallel
 from plink.probes.ssh.config import Target
 from plink.probes.ssh.explain import explain
 from plink.probes.ssh.keys import authenticate
 from plink.probes.ssh.known_hosts import KnownHosts, prefer_known, verify
 from plink.probes.ssh.options import SshOptions
-from plink.probes.ssh.session import Session
+from plink.probes.ssh.session import SshSession
 
 # Every failure is reported as a HostError; paramiko's own log would repeat it as a traceback.
 logging.getLogger("paramiko").addHandler(logging.NullHandler())
@@ -52,7 +49,7 @@ class Connector:
         self._opened: list[_Closable] = []
         self._jumps: dict[tuple[Target, ...], Future[paramiko.Transport]] = {}
 
-    def connect(self, target: Target) -> Session:
+    def connect(self, target: Target) -> SshSession:
         """One authenticated connection, its host key verified.
 
         Raises:
@@ -60,7 +57,9 @@ class Connector:
         """
         try:
             transport = self._log_in(target, target.jumps)
-            return Session(target.name, transport, _peer_address(transport, target))
+            return SshSession(
+                target.name, transport, _peer_address(transport, target), target.hostname
+            )
         except Exception as error:
             raise explain(error, target, self._options.timeout_s) from None
 
@@ -133,29 +132,6 @@ class Connector:
             except Exception as error:
                 future.set_exception(explain(error, last, self._options.timeout_s))
         return future.result()
-
-
-def connect_all(
-    connector: Connector,
-    targets: Sequence[Target],
-    concurrency: int,
-    on_done: Callable[[], None] = lambda: None,
-) -> tuple[dict[str, Session], list[HostError]]:
-    """Connect to all targets, at most `concurrency` handshakes at once.
-
-    Returns:
-        The sessions by host name, and the reasons for those that failed, both in target order.
-        `on_done` is called after each.
-    """
-    outcomes: dict[str, Session | HostError] = {}
-    for target, outcome in parallel.each(connector.connect, targets, concurrency):
-        outcomes[target.name] = outcome
-        on_done()
-    ordered = [(target.name, outcomes[target.name]) for target in targets]
-    return (
-        {name: outcome for name, outcome in ordered if isinstance(outcome, Session)},
-        [outcome for _, outcome in ordered if isinstance(outcome, HostError)],
-    )
 
 
 def _close(thing: _Closable) -> None:

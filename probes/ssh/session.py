@@ -1,45 +1,32 @@
-"""One authenticated SSH connection to one host: run a command, or hold a conversation with one."""
+"""One authenticated SSH connection to one host."""
 
 from __future__ import annotations
 
-import shlex
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 
 import paramiko
 
 from plink.probes.errors import HostError
+from plink.probes.remote.session import MAX_OUTPUT, Completed, RemoteProcess, Session
 from plink.probes.ssh.limits import Deadline, TailPipe
 
 _STDERR_TAIL = 4096
 _STDERR_WAIT_S = 5.0
 _CHUNK = 1 << 16
-# The longest line in use: what fping says of 10,000 probes, 7 bytes each.
-MAX_LINE = 1 << 17
-MAX_OUTPUT = 8 << 20
 
 # A connection that breaks ends its channels a moment before it counts as broken.
 _LOSS_NOTICE_S = 0.5
 _LOST = "the connection was lost"
 
 
-@dataclass(frozen=True)
-class Completed:
-    """A remote command that ended. `status` is -1 where it was killed by a signal."""
-
-    status: int
-    stdout: bytes
-    stderr: str
-
-
-class RemoteProcess:
-    """A running remote command. It must end when its standard input does: closing ends it."""
+class SshProcess(RemoteProcess):
+    """A remote command and the channel of its own that it has."""
 
     def __init__(self, host: str, channel: paramiko.Channel) -> None:
-        self.host = host
+        super().__init__(host)
         self._channel = channel
 
     def write(self, text: str) -> None:
@@ -52,34 +39,6 @@ class RemoteProcess:
             self._channel.sendall(text.encode())
         except (OSError, EOFError, paramiko.SSHException):
             raise HostError(self.host, _LOST) from None
-
-    def lines(self) -> Iterator[str]:
-        """The lines of its standard output, without line ends, until it closes it.
-
-        Raises:
-            HostError: what it sends is not text, a line is longer than `MAX_LINE` bytes, or the
-                connection is lost.
-        """
-        rest = b""
-        while chunk := self._channel.recv(_CHUNK):
-            *whole, rest = (rest + chunk).split(b"\n")
-            for line in whole:
-                yield self._text_of(line + b"\n")
-            self._check_length(rest)
-        if rest:
-            yield self._text_of(rest)
-        self._check_connection()
-
-    def _text_of(self, line: bytes) -> str:
-        self._check_length(line)
-        try:
-            return line.decode().rstrip("\r\n")
-        except UnicodeDecodeError:
-            raise HostError(self.host, "sent bytes that are not text") from None
-
-    def _check_length(self, line: bytes) -> None:
-        if len(line) > MAX_LINE:
-            raise HostError(self.host, f"sent a line longer than {MAX_LINE >> 10} KiB")
 
     def _check_connection(self) -> None:
         if not self._channel.eof_received and _is_lost(self._channel):
@@ -133,15 +92,16 @@ class RemoteProcess:
         self._channel.get_transport().close()
 
 
-class Session:
-    """An SSH connection to the host called `host` in the host list."""
+class SshSession(Session):
+    """An SSH connection to the host called `host` in the host list, known as `hostname` to SSH."""
 
-    def __init__(self, host: str, transport: paramiko.Transport, address: str) -> None:
-        self.host = host
-        self.address = address
+    def __init__(
+        self, host: str, transport: paramiko.Transport, address: str, hostname: str
+    ) -> None:
+        super().__init__(host, address, hostname)
         self._transport = transport
 
-    def start(self, command: str, timeout_s: float = 30.0) -> RemoteProcess:
+    def start(self, command: str, timeout_s: float = 30.0) -> SshProcess:
         """Start a shell command and return as soon as the server says that it runs.
 
         Raises:
@@ -159,7 +119,7 @@ class Session:
                 raise HostError(self.host, f"cannot run a command: {reason}") from None
         if deadline.passed:
             raise HostError(self.host, f"a command did not start within {timeout_s:g} s")
-        return RemoteProcess(self.host, channel)
+        return SshProcess(self.host, channel)
 
     def run(self, command: str, stdin: bytes = b"", timeout_s: float = 30.0) -> Completed:
         """Run a shell command to its end.
@@ -230,8 +190,3 @@ def _is_lost(channel: paramiko.Channel) -> bool:
     transport = channel.get_transport()
     transport.join(_LOSS_NOTICE_S)
     return not transport.is_active()
-
-
-def posix_command(script: str, *arguments: str) -> str:
-    """The command that runs `script` in a POSIX shell with `arguments` as $1, $2, ..."""
-    return " ".join(shlex.quote(word) for word in ("sh", "-c", script, "sh", *arguments))

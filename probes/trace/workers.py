@@ -10,8 +10,8 @@ from pathlib import Path
 
 from plink.probes.errors import HostError
 from plink.probes.reach import ReachedHost
-from plink.probes.ssh import parallel
-from plink.probes.ssh.session import RemoteProcess
+from plink.probes.remote import parallel
+from plink.probes.remote.session import RemoteProcess
 from plink.probes.trace.protocol import ProtocolError, Said, parse_said, start_command
 
 # Read as text, never imported: scapy belongs to the hosts.

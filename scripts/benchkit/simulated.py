@@ -17,7 +17,7 @@ from plink.probes.errors import HostError
 from plink.probes.facts import HostFacts
 from plink.probes.hosts.host import ListedHost
 from plink.probes.reach import Reached, ReachedHost
-from plink.probes.ssh.session import Completed
+from plink.probes.remote.session import Completed
 
 # Levels of a data centre: rack, row, other row (De Sensi et al., SIGMETRICS 2022), in µs.
 _LEVELS_US = (18.0, 31.0, 58.0)
@@ -164,6 +164,7 @@ class SimulatedSession:
     chance: Random
     behaviour: Behaviour
     address: str = "127.0.0.1"
+    hostname: str | None = None
     started: list[SimulatedProcess] = field(default_factory=list)
 
     def run(self, command: str, stdin: bytes = b"", timeout_s: float = 30.0) -> Completed:  # noqa: ARG002
@@ -181,26 +182,20 @@ class SimulatedSession:
         """There is nothing to close."""
 
 
-@dataclass(frozen=True)
-class _Target:
-    hostname: str
-
-
-class _NoConnector:
+class _NoOpener:
     def close(self) -> None:
         """There is nothing to close."""
 
 
 def simulated_reach(listed: Sequence[ListedHost], behaviour: Behaviour, seed: int) -> Reached:
     """What `plink.probes.reach.reach` returns, of hosts that are all there."""
-    reached = Reached(cast("Any", _NoConnector()))
+    reached = Reached(cast("Any", _NoOpener()))
     for index, host in enumerate(listed):
         machine, cores = ("here", 64) if behaviour.one_machine else (f"machine-{index}", 64)
         session = SimulatedSession(host.name, Random(f"{seed}/{index}"), behaviour)
         reached.hosts.append(
             ReachedHost(
                 listed=host,
-                target=cast("Any", _Target(host.name)),
                 session=cast("Any", session),
                 facts=HostFacts(platform.machine(), machine, cores, ()),
                 address=f"10.{index >> 16}.{index >> 8 & 255}.{index & 255}",

@@ -26,7 +26,7 @@ OF_OTHERS = (
     "plink/deploy/verify.py",
     "plink/probes/fping/pings.py",
     "plink/probes/iperf3/commands.py",
-    "plink/probes/ssh/upload.py",
+    "plink/probes/remote/upload.py",
 )
 
 

@@ -86,7 +86,7 @@ def test_hosts_are_lines_of_a_host_list(probed: Probed) -> None:
     assert (request.hosts[0].user, request.hosts[0].port) == ("user", 2222)
     assert request.made_from is None
     assert request.tool == "echo"
-    assert request.ssh == SshOptions()
+    assert request.way == SshOptions()
 
 
 def test_a_path_is_a_host_list(probed: Probed, tmp_path: Path) -> None:

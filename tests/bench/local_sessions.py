@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from plink.deploy.remote.hosts import RemoteHost
 from plink.files.cluster import Host
-from plink.probes.ssh.session import Completed
+from plink.probes.remote.session import Completed
 from support.local_hosts import LocalProcess
 
 

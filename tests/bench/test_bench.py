@@ -27,7 +27,7 @@ from plink.plans.forest import make_forest
 from plink.probes.errors import HostError, HostListError
 from plink.probes.hosts.host import ListedHost
 from plink.probes.reach import Reached
-from plink.probes.ssh.connect import Connector
+from plink.probes.ssh.opener import SshOpener
 from plink.probes.ssh.options import SshOptions
 from support.recorded_progress import RecordedProgress
 
@@ -89,7 +89,7 @@ def interrupt() -> None:
 @pytest.fixture
 def reached(monkeypatch: pytest.MonkeyPatch) -> Reached:
     """What `reach` returns; the hosts that it was asked for are in `asked_for`."""
-    found = Reached(Connector(SshOptions()))
+    found = Reached(SshOpener(SshOptions()))
 
     def reach(listed: Sequence[ListedHost], *_: Any, **__: Any) -> Reached:
         cast("Any", found).asked_for = listed

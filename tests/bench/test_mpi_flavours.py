@@ -23,7 +23,6 @@ from plink.bench.clients.mpi_flavours import (
     openmpi_version,
 )
 from plink.bench.request import ALGORITHMS_OF, full_name
-from plink.deploy.remote.ssh_files import SshFiles
 from plink.files.cluster import Host
 from plink.solvers.collectives.registry import find
 
@@ -73,7 +72,7 @@ def test_open_mpi_reaches_every_host_from_here(tmp_path: Path) -> None:
     job = LauncherJob(
         launcher="mpirun",
         folder=tmp_path,
-        ssh=SshFiles(tmp_path / "ssh_config", tmp_path / "ssh"),
+        remote_shell=tmp_path / "ssh",
         hosts=[Host("a", "10.0.0.1"), Host("b", "10.0.0.6")],
         local_address="192.168.7.1",
         settings={},
@@ -81,7 +80,7 @@ def test_open_mpi_reaches_every_host_from_here(tmp_path: Path) -> None:
     )
     command = " ".join(openmpi_command(job))
     assert "--mca plm_rsh_no_tree_spawn 1" in command
-    assert f"--mca plm_rsh_agent ssh -F {tmp_path}/ssh_config" in command
+    assert f"--mca plm_rsh_agent {tmp_path}/ssh" in command
 
 
 @given(st.lists(st.ip_addresses(v=4).map(str), min_size=1, max_size=8))

@@ -23,7 +23,7 @@ from plink.bench.clients.mpi_program import (
     parse_report,
 )
 from plink.probes.errors import HostError
-from plink.probes.ssh.upload import Program
+from plink.probes.remote.upload import Program
 
 WHOLE = """\
 some library's chatter

@@ -12,7 +12,7 @@ import click
 import numpy as np
 import pytest
 
-from plink.base.next_command import REACHING, GivenSsh, next_command
+from plink.base.next_command import REACHING, GivenWay, next_command
 from plink.cli import COMMANDS, cli
 from plink.cli.given import all_words
 from plink.files import cluster as cluster_file
@@ -23,7 +23,7 @@ from plink.show.page.subject import read_inputs
 from plink.show.terminal.next_steps import next_steps
 from support.plink_command import plink_here, read_json
 
-SSH = GivenSsh("my config", "/keys/it's", "me")
+WAY = GivenWay("my config", "/keys/it's", "me")
 HOSTS = [Host(name, f"10.0.0.{number}") for number, name in enumerate("abcdef", 1)]
 _COMMAND = re.compile(r"plink (?:probe|check|bench|verify) .*?(?= measures|\n|$)")
 
@@ -57,9 +57,9 @@ def matrix(size: int) -> bytes:
     return "\n".join(["us," + ",".join(names), *rows, ""]).encode()
 
 
-def cluster_with(ssh: GivenSsh | None, size: int = 6) -> Cluster:
+def cluster_with(way: GivenWay | None, size: int = 6) -> Cluster:
     found = import_matrix(matrix(size), "m.csv", unit=None, percentile=10.0)
-    return replace(found, ssh=ssh)
+    return replace(found, way=way)
 
 
 def test_the_verbs_that_reach_hosts_are_those_with_options_of_ssh() -> None:
@@ -72,8 +72,8 @@ def test_the_verbs_that_reach_hosts_are_those_with_options_of_ssh() -> None:
 
 
 def test_a_verb_that_reaches_no_host_gets_no_options_of_ssh() -> None:
-    assert next_command("order", "c d.json", ssh=SSH) == "plink order 'c d.json'"
-    said = next_command("check", "c d.json", ssh=SSH)
+    assert next_command("order", "c d.json", way=WAY) == "plink order 'c d.json'"
+    said = next_command("check", "c d.json", way=WAY)
     assert said == "plink check 'c d.json' -F 'my config' -i '/keys/it'\"'\"'s' --user me"
     assert ssh_of(said) == ("my config", "/keys/it's", "me")
 
@@ -81,8 +81,8 @@ def test_a_verb_that_reaches_no_host_gets_no_options_of_ssh() -> None:
 def test_a_cluster_file_keeps_how_its_hosts_were_reached(tmp_path: Path) -> None:
     for name in ("c.json", "c.npz"):
         path = str(tmp_path / name)
-        cluster_file.write(path, cluster_with(SSH))
-        assert cluster_file.read(path).ssh == SSH
+        cluster_file.write(path, cluster_with(WAY))
+        assert cluster_file.read(path).way == WAY
     cluster_file.write(path := str(tmp_path / "without.json"), cluster_with(None))
     assert "ssh" not in read_json(Path(path))
 
@@ -96,12 +96,12 @@ def test_a_file_cannot_put_what_does_not_print_into_a_command(value: object) -> 
 
 def test_every_next_step_reaches_the_hosts_as_the_probe_did(tmp_path: Path) -> None:
     path, ordered = str(tmp_path / "c d.json"), str(tmp_path / "o.json")
-    cluster_file.write(path, cluster_with(SSH))
+    cluster_file.write(path, cluster_with(WAY))
     assert plink_here("order", path, "-o", ordered, "--time-limit", "0.2").code == 0
     cluster = cluster_file.read(path)
     steps = next_steps(cluster, path)
     steps += next_steps(cluster, path, [(ordered, order_file.read(ordered))])
-    steps += next_steps(Cluster(HOSTS, ssh=SSH), path)
+    steps += next_steps(Cluster(HOSTS, way=WAY), path)
     assert len({step.command for step in steps}) >= 5
     for step in steps:
         context = parsed(step.command)
@@ -111,7 +111,7 @@ def test_every_next_step_reaches_the_hosts_as_the_probe_did(tmp_path: Path) -> N
 
 def test_what_is_missing_is_measured_on_the_hosts_that_were_given(tmp_path: Path) -> None:
     bare = str(tmp_path / "bare.json")
-    cluster_file.write(bare, Cluster(HOSTS, ssh=SSH))
+    cluster_file.write(bare, Cluster(HOSTS, way=WAY))
     for argv in (("order", bare), ("group", bare), ("export", bare)):
         done = plink_here(*argv)
         (said,) = _COMMAND.findall(done.stderr)
@@ -173,7 +173,7 @@ def test_an_order_of_a_mesh_is_made_again_as_it_was_asked_for(tmp_path: Path) ->
 
 def test_unmeasured_hosts_are_measured_into_the_file_that_was_written(tmp_path: Path) -> None:
     path, out = str(tmp_path / "c.json"), str(tmp_path / "out put.json")
-    cluster = cluster_with(SSH)
+    cluster = cluster_with(WAY)
     assert cluster.rtt is not None
     for matrix_us in cluster.rtt.rtt_us.values():
         matrix_us[5, :] = matrix_us[:, 5] = np.nan
@@ -189,7 +189,7 @@ def test_a_bench_that_cannot_find_the_hosts_says_how_they_were_reached(tmp_path:
     hosts = [
         Host(f"nowhere-{name}.invalid", f"10.0.0.{number}") for number, name in enumerate("ab")
     ]
-    cluster_file.write(path, replace(cluster_with(SSH, 2), hosts=hosts))
+    cluster_file.write(path, replace(cluster_with(WAY, 2), hosts=hosts))
     done = plink_here("bench", path, "-F", "/dev/null", "--orders", "given")
     assert "hint: plink probe reached these hosts with -F 'my config' -i" in done.stderr
 

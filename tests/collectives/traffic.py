@@ -16,7 +16,7 @@ from labkit.bound import BOUND
 from labkit.wiring import namespace
 from plink.bench.clients.mpi_flavours import Flavour, LauncherJob, TrafficNetwork
 from plink.deploy.remote.launcher import run_launcher
-from plink.deploy.remote.ssh_files import write_ssh_files
+from plink.deploy.remote.remote_shell import write_remote_shell
 from plink.files.cluster import Host
 from plink.probes.ssh.options import SshOptions
 from plink.solvers.collectives.registry import find
@@ -65,7 +65,7 @@ def run_mpi(
     job = LauncherJob(
         launcher=flavour.launchers[0],
         folder=folder,
-        ssh=write_ssh_files(folder, hosts, SshOptions(config_file=str(lab.ssh_config))),
+        remote_shell=write_remote_shell(folder, hosts, SshOptions(config_file=str(lab.ssh_config))),
         hosts=hosts,
         local_address=local,
         settings={**flavour.settings(network, "ring"), **environment},

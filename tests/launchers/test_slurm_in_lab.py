@@ -120,3 +120,16 @@ def test_hosts_of_an_allocation(
     cluster = cluster_file.read(str(out))
     assert [host.name for host in cluster.hosts] == names
     assert sorted(host.slots for host in cluster.hosts) == [1, 2]
+
+
+def test_an_allocation_is_probed_without_ssh(slurm: Slurm, tmp_path: Path) -> None:
+    out, via = tmp_path / "cluster.json", "srun --overlap -N1 -n1 -w {host}"
+    plink = [sys.executable, "-m", "plink", "probe", "@slurm", "--via", via, "--count", "10"]
+    done = slurm.run("salloc", "-N", "3", *plink, "--passes", "1", "-o", str(out), check=False)
+    assert done.returncode == 0, done.stderr
+    cluster = cluster_file.read(str(out))
+    assert cluster.rtt is not None
+    assert not cluster.rtt.failures
+    addresses = slurm.lab.truth["addresses"]
+    assert {host.name: host.address for host in cluster.hosts}.items() <= addresses.items()
+    assert len(cluster.hosts) == 3

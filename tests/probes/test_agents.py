@@ -12,8 +12,8 @@ from plink.probes.echo.agents import Agents, Ended
 from plink.probes.echo.deploy import ECHO_AGENT
 from plink.probes.echo.protocol import EchoOptions
 from plink.probes.errors import HostError
+from plink.probes.remote.session import Completed
 from plink.probes.rounds import round_robin
-from plink.probes.ssh.session import Completed
 from support.local_hosts import ListSink, LocalProcess, LocalSession, local_hosts
 from support.pairs import all_pairs
 

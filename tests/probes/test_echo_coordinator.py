@@ -90,9 +90,7 @@ def test_an_agent_that_freezes_is_given_up(
 
 def test_a_host_whose_agent_cannot_bind_is_named() -> None:
     hosts, sink = local_hosts(4), ListSink()
-    hosts[1] = ReachedHost(
-        hosts[1].listed, hosts[1].target, hosts[1].session, hosts[1].facts, "192.0.2.1"
-    )
+    hosts[1] = ReachedHost(hosts[1].listed, hosts[1].session, hosts[1].facts, "192.0.2.1")
     coordinator.measure(hosts, all_pairs(4), round_robin(4), OPTIONS, sink, concurrency=FREE)
     assert [(loss.host, loss.reason) for loss in sink.host_losses] == [
         (1, "cannot open its UDP port: Cannot assign requested address")

@@ -16,10 +16,10 @@ import pytest
 from plink.probes.echo import agents, coordinator, run_state
 from plink.probes.echo.protocol import EchoOptions
 from plink.probes.reach import ReachedHost
+from plink.probes.remote.session import RemoteProcess, Session
 from plink.probes.rounds import round_robin
 from plink.probes.ssh.connect import Connector
 from plink.probes.ssh.limits import TailPipe
-from plink.probes.ssh.session import RemoteProcess, Session
 from support.local_hosts import AGENT, ListSink, local_hosts
 from support.pairs import all_pairs
 from support.sshd import Sshd

@@ -6,7 +6,7 @@ import pytest
 
 from plink.probes.errors import HostListError
 from plink.probes.hosts.host import ListedHost
-from plink.probes.reach import find_targets
+from plink.probes.ssh.opener import find_targets
 from plink.probes.ssh.options import SshOptions
 
 

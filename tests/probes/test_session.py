@@ -9,8 +9,9 @@ import paramiko
 import pytest
 
 from plink.probes.errors import HostError
+from plink.probes.remote.session import MAX_LINE, MAX_OUTPUT, Session
 from plink.probes.ssh.connect import Connector
-from plink.probes.ssh.session import MAX_LINE, MAX_OUTPUT, Session
+from plink.probes.ssh.session import SshSession
 from support.sshd import Sshd
 
 pytestmark = pytest.mark.needs("lab")
@@ -133,7 +134,7 @@ def silent_session() -> Iterator[Session]:
     client = paramiko.Transport(ours)
     client.start_client(timeout=10)
     client.auth_publickey("u", paramiko.ECDSAKey.generate())
-    yield Session("x", client, "x")
+    yield SshSession("x", client, "x", "x")
     silent.ended.set()
     client.close()
     server.close()

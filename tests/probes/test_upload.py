@@ -19,9 +19,9 @@ from plink.probes.errors import HostError
 from plink.probes.facts import HostFacts
 from plink.probes.hosts.host import ListedHost
 from plink.probes.reach import ReachedHost
+from plink.probes.remote.session import Completed, RemoteProcess, posix_command
+from plink.probes.remote.upload import Program, start_words, upload
 from plink.probes.ssh.connect import Connector
-from plink.probes.ssh.session import Completed, RemoteProcess, posix_command
-from plink.probes.ssh.upload import Program, start_words, upload
 from support.local_shell import program as command_in
 from support.sshd import Sshd
 
@@ -195,8 +195,7 @@ def test_over_a_real_sshd_a_strangers_agent_is_never_started(sshd: Sshd, tmp_pat
     connector = Connector(options)
     session = connector.connect(sshd.target(options))
     facts = HostFacts(os.uname().machine, "here", 2, ())
-    target = sshd.target(options)
-    host = ReachedHost(ListedHost("here"), target, session, facts, "127.0.0.1")
+    host = ReachedHost(ListedHost("here"), session, facts, "127.0.0.1")
 
     def replace_all() -> None:
         as_stranger(

@@ -21,7 +21,7 @@ from plink.measure.probing import request, run
 from plink.measure.probing.tools.base import Job
 from plink.probes.reach import Reached
 from plink.probes.samples import BandwidthReading, RttReading, Sink
-from plink.probes.ssh.connect import Connector
+from plink.probes.ssh.opener import SshOpener
 from plink.probes.ssh.options import SshOptions
 from support.plink_command import read_json
 from support.reached import reached_host
@@ -31,7 +31,7 @@ HOSTS = [reached_host(number) for number in (1, 2, 3)]
 
 @pytest.fixture(autouse=True)
 def _hosts_without_a_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(request, "reach", lambda *_, **__: Reached(Connector(SshOptions()), HOSTS))
+    monkeypatch.setattr(request, "reach", lambda *_, **__: Reached(SshOpener(SshOptions()), HOSTS))
     set_tool(monkeypatch, "echo")
     set_tool(monkeypatch, "iperf3")
 

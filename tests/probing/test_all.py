@@ -21,7 +21,7 @@ from plink.measure.probing.tools import TOOLS
 from plink.measure.probing.tools.base import Job
 from plink.probes.reach import Reached
 from plink.probes.samples import HostLoss, RttReading, Sink
-from plink.probes.ssh.connect import Connector
+from plink.probes.ssh.opener import SshOpener
 from plink.probes.ssh.options import SshOptions
 from plink.probes.uplinks import tool
 from plink.probes.uplinks.plan import Turn, plan_flows
@@ -60,7 +60,7 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Play:
 
     def reach(*_: object, **__: object) -> Reached:
         played.connections += 1
-        return Reached(Connector(SshOptions()), [reached_host(k + 1) for k in range(len(HOSTS))])
+        return Reached(SshOpener(SshOptions()), [reached_host(k + 1) for k in range(len(HOSTS))])
 
     def measure_pairs(job: Job[Any], sink: Sink[RttReading]) -> None:
         for i, j in sorted(job.wanted):

@@ -21,7 +21,7 @@ from plink.measure.probing import request, run
 from plink.measure.probing.tools.base import Job
 from plink.probes.reach import Reached
 from plink.probes.samples import PairLoss, RttReading, Sink
-from plink.probes.ssh.connect import Connector
+from plink.probes.ssh.opener import SshOpener
 from plink.probes.ssh.options import SshOptions
 from support.reached import reached_host
 
@@ -38,7 +38,7 @@ def two_hosts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]
     """Options of `plink probe` for two hosts that no connection is needed for."""
     hosts = [reached_host(1), reached_host(2)]
     monkeypatch.setattr(
-        request, "reach", lambda *_, **__: InterruptedClosing(Connector(SshOptions()), hosts)
+        request, "reach", lambda *_, **__: InterruptedClosing(SshOpener(SshOptions()), hosts)
     )
     listed = tmp_path / "hosts"
     listed.write_text("h1\nh2\n")

@@ -12,6 +12,7 @@ import itertools
 import json
 import os
 import re
+import shlex
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -54,6 +55,11 @@ class Lab:
     def ssh_config(self) -> Path:
         """For `ssh -F`."""
         return self.dir / "ssh_config"
+
+    @property
+    def via(self) -> str:
+        """For `--via`: a command that leads into a host without SSH."""
+        return shlex.join([*program(), "exec", "--name", self.name, "{host}", "--"])
 
     @property
     def names(self) -> list[str]:

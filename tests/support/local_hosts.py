@@ -16,8 +16,8 @@ from plink.probes.errors import HostError
 from plink.probes.facts import HostFacts
 from plink.probes.hosts.host import ListedHost
 from plink.probes.reach import ReachedHost
+from plink.probes.remote.session import Completed
 from plink.probes.samples import HostLoss, PairLoss, RttReading
-from plink.probes.ssh.session import Completed
 
 AGENT = Path(plink.probes.echo.__file__).parent / "bin" / "plink-echo-agent"
 SECRET = "00112233445566778899aabbccddeeff"
@@ -109,7 +109,6 @@ def local_hosts(count: int) -> list[ReachedHost]:
     return [
         ReachedHost(
             listed=ListedHost(f"h{i}"),
-            target=cast("Any", None),
             session=cast("Any", LocalSession(f"h{i}")),
             facts=facts,
             address=f"127.0.1.{i + 1}",

@@ -13,7 +13,7 @@ from typing import Any, cast
 from plink.probes.facts import HostFacts
 from plink.probes.hosts.host import ListedHost
 from plink.probes.reach import ReachedHost
-from plink.probes.ssh.session import Completed
+from plink.probes.remote.session import Completed
 
 
 class ShellProcess:
@@ -88,7 +88,6 @@ def shell_hosts(count: int) -> list[ReachedHost]:
     return [
         ReachedHost(
             listed=ListedHost(f"h{i}"),
-            target=cast("Any", None),
             session=cast("Any", ShellSession(f"h{i}")),
             facts=facts,
             address=f"127.0.1.{i + 1}",

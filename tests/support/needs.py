@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-GROUPS = {"lab", "tools", "mpi", "slurm", "browser", "redis", "dask", "ray"}
+GROUPS = {"lab", "tools", "mpi", "slurm", "browser", "redis", "containers", "dask", "ray"}
 
 _running: set[str] = set()
 

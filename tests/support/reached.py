@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import cast
 
 from plink.probes.facts import HostFacts
 from plink.probes.hosts.host import ListedHost
 from plink.probes.reach import ReachedHost
-from plink.probes.ssh.config import Target
-from plink.probes.ssh.session import Session
+from plink.probes.remote.session import Session
 
 
 def reached_host(number: int) -> ReachedHost:
@@ -16,8 +16,7 @@ def reached_host(number: int) -> ReachedHost:
     name = f"h{number}"
     return ReachedHost(
         ListedHost(name),
-        cast("Target", type("FakeTarget", (), {"hostname": name})),
-        cast("Session", None),
+        cast("Session", SimpleNamespace(hostname=name)),
         HostFacts("x86_64", name, 4, []),
         f"10.0.0.{number}",
     )

@@ -27,8 +27,7 @@ from plink.measure.probing.uplinks import UplinkResult, measure_uplinks
 from plink.probes.errors import ProbesError
 from plink.probes.hosts.host import ListedHost
 from plink.probes.iperf3.transfers import OUT_OF_TIME
-from plink.probes.reach import Reached
-from plink.probes.ssh.options import SshOptions
+from plink.probes.reach import Reached, Way
 
 _BANDWIDTH_TOOL = "iperf3"
 
@@ -79,7 +78,7 @@ class _Silent:
 
 
 def measure_again(
-    cluster: Cluster, source: str, hosts: Collection[str], ssh: SshOptions, quiesce: Quiesce
+    cluster: Cluster, source: str, hosts: Collection[str], way: Way, quiesce: Quiesce
 ) -> Measured:
     """Measure these hosts' round-trip times to all others, and what else the cluster knows of them.
 
@@ -87,14 +86,14 @@ def measure_again(
         cluster: what is known; without round-trip times of plink's tools all pairs are measured.
         source: its file, for errors.
         hosts: names of those concerned.
-        ssh: how hosts are reached.
+        way: how hosts are reached.
         quiesce: entered when hosts are reached, left when all is measured.
 
     Raises:
         PlinkError, ProbesError: none of the hosts concerned can be reached, or measured.
     """
     listed = [as_listed(host, source) for host in cluster.hosts]
-    run = _Remeasurement(cluster, source, set(hosts), listed, ssh)
+    run = _Remeasurement(cluster, source, set(hosts), listed, way)
     with connected(run.request(cluster.rtt), _Silent()) as reached:
         present = [host.name for host in reached.hosts if host.name in run.concerned]
         unreachable = [f"{error.host}: {error}" for error in reached.failures]
@@ -126,14 +125,14 @@ class _Remeasurement:
         source: str,
         concerned: set[str],
         listed: Sequence[ListedHost],
-        ssh: SshOptions,
+        way: Way,
     ) -> None:
         self.concerned = concerned
         self.failures: list[Failure] = []
         self.without: list[str] = []
         self.is_in_time = True
         self._cluster, self._source = cluster, source
-        self._listed, self._ssh = listed, ssh
+        self._listed, self._way = listed, way
         self._places = [i for i, name in enumerate(cluster.names) if name in concerned]
 
     def measure(self, reached: Reached, left_s: SecondsLeft) -> Regrouped:
@@ -177,11 +176,11 @@ class _Remeasurement:
     ) -> ProbeRequest:
         """As the measurement was made that there is."""
         if before is None or before.tool not in TOOLS:
-            return ProbeRequest(self._listed, ssh=self._ssh, earlier=earlier)
+            return ProbeRequest(self._listed, way=self._way, earlier=earlier)
         return ProbeRequest(
             self._listed,
             self._cluster.made_from,
-            ssh=self._ssh,
+            way=self._way,
             earlier=earlier,
             **vars(resumed(self._cluster, self._source, before.tool, {})),
         )

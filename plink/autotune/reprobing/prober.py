@@ -16,7 +16,7 @@ from plink.base.text import counted
 from plink.files import cluster as cluster_file
 from plink.files.cluster import Cluster
 from plink.files.plan import Plan
-from plink.probes.ssh.options import SshOptions
+from plink.probes.reach import Way
 
 _MOST_NAMED = 4
 
@@ -45,12 +45,12 @@ class Prober:
         cluster: what is known.
         source: where it comes from, for errors.
         output: the file that is renewed; None for none.
-        ssh: how hosts are reached.
+        way: how hosts are reached.
     """
 
-    def __init__(self, cluster: Cluster, source: str, output: str | None, ssh: SshOptions) -> None:
+    def __init__(self, cluster: Cluster, source: str, output: str | None, way: Way) -> None:
         self._first = self._cluster = cluster
-        self._source, self._output, self._ssh = source, output, ssh
+        self._source, self._output, self._way = source, output, way
         self._one_at_a_time = threading.Lock()
 
     def check(self, plan: Plan) -> None:
@@ -78,7 +78,7 @@ class Prober:
         """
         with self._one_at_a_time:
             known = self._cluster
-            done = measure_again(known, self._source, hosts, self._ssh, quiesce)
+            done = measure_again(known, self._source, hosts, self._way, quiesce)
             found = done.found
             # A plan that is not to be had does not cost what was measured.
             self._cluster = replace(found.cluster, made_from=known.made_from)

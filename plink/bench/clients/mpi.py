@@ -24,10 +24,10 @@ from plink.bench.clients.mpi_program import (
 )
 from plink.deploy.remote.hosts import RemoteHost, for_each
 from plink.deploy.remote.launcher import Ended, run_launcher, version_text
-from plink.deploy.remote.ssh_files import SshFiles, write_ssh_files
+from plink.deploy.remote.remote_shell import write_remote_shell
 from plink.files.comparison import ClientRecord
 from plink.probes.errors import HostError
-from plink.probes.ssh.options import SshOptions
+from plink.probes.reach import Way
 
 _LAUNCH_MARGIN_S = 60.0
 _ANSWER_LIMIT_S = 5.0
@@ -79,7 +79,7 @@ class MpiClient:
         hosts: the hosts that take part, once for each rank that they may take.
         algorithm: the allreduce to force.
         timeout_s: the longest that one allreduce of the trial at the start may take.
-        ssh_options: how the launcher is to reach the hosts.
+        way: how the launcher is to reach the hosts.
         tools: what starts it here.
     """
 
@@ -90,19 +90,19 @@ class MpiClient:
         *,
         algorithm: str,
         timeout_s: float,
-        ssh_options: SshOptions,
+        way: Way,
         tools: FoundTools,
     ) -> None:
         self._flavour = flavour
         self._hosts = hosts
         self._timeout_s = timeout_s
-        self._ssh_options = ssh_options
+        self._way = way
         self._tools = tools
         self._folder = tempfile.TemporaryDirectory(prefix="plink-bench-")
         self._network = _network_of(hosts)
         self._settings = flavour.settings(self._network, algorithm)
         self._program: MpiProgram | None = None
-        self._ssh: SshFiles | None = None
+        self._remote_shell: Path | None = None
 
     def start(self) -> ClientRecord:
         """Compile the program, put it on every host, and launch it once on almost no data."""
@@ -117,7 +117,7 @@ class MpiClient:
             ),
         )
         self._program = program
-        self._ssh = write_ssh_files(folder, [host.entry for host in once], self._ssh_options)
+        self._remote_shell = write_remote_shell(folder, [host.entry for host in once], self._way)
         everyone = range(len(self._hosts))
         smallest = Workload(
             FLOAT32_BYTES * len(everyone), warmups=0, repetitions=1, timeout_s=self._timeout_s
@@ -137,7 +137,7 @@ class MpiClient:
         self._folder.cleanup()
 
     def _run(self, launch: Launch) -> MpiReport:
-        if self._program is None or self._ssh is None:
+        if self._program is None or self._remote_shell is None:
             raise RuntimeError("start() comes first")
         workload = launch.workload
         limit_s = workload.launch_limit_s + _LAUNCH_MARGIN_S
@@ -146,7 +146,7 @@ class MpiClient:
         job = LauncherJob(
             launcher=self._tools.mpirun,
             folder=Path(self._folder.name),
-            ssh=self._ssh,
+            remote_shell=self._remote_shell,
             hosts=[host.entry for host in hosts],
             local_address=self._network.local_address,
             settings=self._settings,

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from plink.base.errors import PlinkError
 from plink.deploy.launchers import FORMATS
-from plink.deploy.remote.ssh_files import SshFiles
 from plink.files.cluster import Host
 
 # A shorter prefix takes in loopback, or much else that is not the traffic network.
@@ -61,7 +60,7 @@ class LauncherJob:
     Args:
         launcher: the launcher program.
         folder: where host files may be written.
-        ssh: how the launcher reaches hosts.
+        remote_shell: the program with which the launcher reaches hosts, called as `ssh` is.
         hosts: the hosts in rank order, one rank each.
         local_address: this machine's address that the hosts can reach.
         settings: the client's switches.
@@ -70,7 +69,7 @@ class LauncherJob:
 
     launcher: str
     folder: Path
-    ssh: SshFiles
+    remote_shell: Path
     hosts: Sequence[Host]
     local_address: str
     settings: Mapping[str, str]
@@ -108,7 +107,7 @@ def openmpi_command(job: LauncherJob) -> list[str]:
     hostfile = job.folder / "hostfile"
     hostfile.write_text(FORMATS["openmpi"].render(job.hosts))
     parameters = {
-        "plm_rsh_agent": f"ssh -F {job.ssh.config}",
+        "plm_rsh_agent": str(job.remote_shell),
         # Above 64 hosts it would start others from the hosts, which lack this configuration.
         "plm_rsh_no_tree_spawn": "1",
         "rmaps": "seq",
@@ -223,7 +222,7 @@ def mpich_command(job: LauncherJob) -> list[str]:
         *("-f", str(hostfile)),
         *("-n", str(len(job.hosts))),
         *("-launcher", "ssh"),
-        *("-launcher-exec", str(job.ssh.wrapper)),
+        *("-launcher-exec", str(job.remote_shell)),
         *("-localhost", job.local_address),
         # The hosts' own environment, HOME above all, not this machine's.
         "-genvnone",

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from plink.base.errors import PlinkError
 from plink.probes.errors import HostError
-from plink.probes.ssh.session import Session, posix_command
-from plink.probes.ssh.upload import Program, start_words, upload
+from plink.probes.remote.session import Session, posix_command
+from plink.probes.remote.upload import Program, start_words, upload
 
 _COMPILE_LIMIT_S = 120.0
 

@@ -16,7 +16,7 @@ from plink.bench.clients.client import Launch, Measured, Workload
 from plink.bench.statistics import mean_rank, slowest_rank
 from plink.deploy.remote.hosts import RemoteHost
 from plink.probes.errors import HostError
-from plink.probes.ssh.session import RemoteProcess, posix_command
+from plink.probes.remote.session import RemoteProcess, posix_command
 
 # Imports take seconds of CPU, and many hosts may share a machine.
 START_LIMIT_S = 180.0

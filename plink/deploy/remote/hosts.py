@@ -12,7 +12,7 @@ from plink.files.cluster import Host
 from plink.probes.errors import HostError
 from plink.probes.hosts.address import is_address
 from plink.probes.reach import Reached, ReachedHost
-from plink.probes.ssh.session import Session, posix_command
+from plink.probes.remote.session import Session, posix_command
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

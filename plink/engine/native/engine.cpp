@@ -54,6 +54,7 @@ void set_figures(int fd, ConnectionFigures& figures) {
     figures.busy_us = info.tcpi_busy_time;
     figures.receiver_limited_us = info.tcpi_rwnd_limited;
     figures.buffer_limited_us = info.tcpi_sndbuf_limited;
+    figures.congestion_control = congestion_control(fd);
 }
 
 }  // namespace
@@ -87,7 +88,12 @@ Engine::Engine(int rank, int ranks, EngineOptions options, Forest forest,
             keep_alive(fd);
             const bool is_of_near = is_near(fd);
             // Farther away, more must be under way than one collective can find out.
-            if (!is_of_near) pace.is_followed = false;
+            if (!is_of_near) {
+                pace.is_followed = false;
+                if (!options_.far_congestion.empty()) {
+                    set_congestion_control(fd, options_.far_congestion);
+                }
+            }
             if (options_.send_buffer_bytes != 0) {
                 bound_send_buffer(fd, options_.send_buffer_bytes);
             } else if (is_of_near) {

@@ -23,10 +23,11 @@ struct EngineOptions {
     bool in_order;            ///< add contributions in a fixed order
     double silence_s;
     double stall_s;
-    int send_buffer_bytes;   ///< of each connection; 0 for what suits its peer
-    Spin spin;               ///< of a caller that carries a small collective
-    std::vector<int> cores;  ///< by worker, to be pinned to; empty for none
-    int most_in_flight;      ///< collectives of a worker at once
+    int send_buffer_bytes;       ///< of each connection; 0 for what suits its peer
+    Spin spin;                   ///< of a caller that carries a small collective
+    std::vector<int> cores;      ///< by worker, to be pinned to; empty for none
+    int most_in_flight;          ///< collectives of a worker at once
+    std::string far_congestion;  ///< of TCP to peers that are not near; empty for what it has
 };
 
 /// A collective as the user asks for it.
@@ -65,6 +66,7 @@ struct ConnectionFigures {
     std::uint64_t busy_us;            ///< with data to send
     std::uint64_t receiver_limited_us;
     std::uint64_t buffer_limited_us;
+    std::string congestion_control;
     std::string cipher;           ///< of TLS; empty where bytes go in the clear
     bool is_encrypted_by_kernel;  ///< what is sent
 };

@@ -114,6 +114,7 @@ void register_figures(nb::module_& module) {
         .def_ro("busy_us", &ConnectionFigures::busy_us)
         .def_ro("receiver_limited_us", &ConnectionFigures::receiver_limited_us)
         .def_ro("buffer_limited_us", &ConnectionFigures::buffer_limited_us)
+        .def_ro("congestion_control", &ConnectionFigures::congestion_control)
         .def_ro("cipher", &ConnectionFigures::cipher)
         .def_ro("is_encrypted_by_kernel", &ConnectionFigures::is_encrypted_by_kernel);
 }
@@ -209,7 +210,8 @@ void register_engine(nb::module_& module) {
             [](LentEngine* self, int rank, int ranks, Mesh& mesh, const Forest& forest,
                std::vector<std::string> names, std::size_t chunk_bytes, bool in_order,
                double silence_s, double stall_s, int send_buffer_bytes, double spin_us,
-               bool spins_carefully, std::vector<int> cores, int in_flight) {
+               bool spins_carefully, std::vector<int> cores, int in_flight,
+               std::string far_congestion) {
                 const auto spin = std::chrono::duration_cast<std::chrono::nanoseconds>(
                     std::chrono::duration<double, std::micro>(spin_us));
                 new (self) LentEngine(rank, ranks,
@@ -220,12 +222,13 @@ void register_engine(nb::module_& module) {
                                                     send_buffer_bytes,
                                                     {spin, spins_carefully},
                                                     std::move(cores),
-                                                    in_flight},
+                                                    in_flight,
+                                                    std::move(far_congestion)},
                                       forest, mesh.take(), std::move(names));
             },
             "rank"_a, "ranks"_a, "mesh"_a, "forest"_a, "names"_a, "chunk_bytes"_a, "in_order"_a,
             "silence_s"_a, "stall_s"_a, "send_buffer_bytes"_a, "spin_us"_a, "spins_carefully"_a,
-            "cores"_a, "in_flight"_a)
+            "cores"_a, "in_flight"_a, "far_congestion"_a)
         .def(
             "post",
             [](LentEngine& self, Buffer buffer, std::size_t items, DType dtype, Op op,

@@ -32,9 +32,8 @@ from plink.measure.probing.tools import TOOLS
 from plink.measure.probing.tools.round_trips import RttOptions
 from plink.probes.errors import OptionError
 from plink.probes.hosts.address import IPNetwork
-from plink.probes.reach import Reached
+from plink.probes.reach import Reached, Way
 from plink.probes.rounds import disjoint_rounds
-from plink.probes.ssh.options import SshOptions
 
 # A seed that a person can type.
 _SEEDS = 1 << 31
@@ -101,7 +100,7 @@ def check_request(
     seed: int | None = None,
     timeout_s: float,
     concurrency: int | None = None,
-    ssh: SshOptions,
+    way: Way,
 ) -> ProbeRequest:
     """How a cluster is measured again: as it says that it was, and else as it is asked for.
 
@@ -111,7 +110,7 @@ def check_request(
         given: the fields of the tool's options that are asked for.
         network, interface: if any, those that the cluster says.
         seed: None for one by chance.
-        timeout_s, concurrency, ssh: as `ProbeRequest` has them.
+        timeout_s, concurrency, way: as `ProbeRequest` has them.
 
     Raises:
         WrongUseError: it was measured otherwise.
@@ -127,7 +126,7 @@ def check_request(
         concurrency=concurrency,
         network=how.network,
         interface=how.interface,
-        ssh=ssh,
+        way=way,
     )
 
 

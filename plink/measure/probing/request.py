@@ -20,7 +20,7 @@ from plink.measure.probing.tools.round_trips import STANDARD_PERCENTILES, EchoOp
 from plink.probes.errors import HostError
 from plink.probes.hosts.address import IPNetwork
 from plink.probes.hosts.host import ListedHost
-from plink.probes.reach import Reached, reach
+from plink.probes.reach import Reached, Way, reach
 from plink.probes.ssh.options import SshOptions
 
 
@@ -39,7 +39,7 @@ class ProbeRequest:
         concurrency: pairs in flight; None to choose by what the hosts share.
         strict: stop when a host cannot be reached, instead of going on without it.
         network, interface: which of a host's addresses to use, where it has several.
-        ssh: how hosts are reached.
+        way: how hosts are reached.
         earlier: a cluster of which only the missing pairs are measured, or None. What it holds of
             other quantities is kept.
         left_s: how many seconds are left for transfers, asked by any thread.
@@ -55,7 +55,7 @@ class ProbeRequest:
     strict: bool = False
     network: IPNetwork | None = None
     interface: str | None = None
-    ssh: SshOptions = field(default_factory=SshOptions)
+    way: Way = field(default_factory=SshOptions)
     earlier: Cluster | None = None
     left_s: Callable[[], float] = no_limit
 
@@ -233,7 +233,7 @@ def connected(request: ProbeRequest, progress: Progress) -> Iterator[Reached]:
     progress.stage("connecting", len(request.hosts))
     with reach(
         request.hosts,
-        request.ssh,
+        request.way,
         network=request.network,
         interface=request.interface,
         on_done=progress.step,

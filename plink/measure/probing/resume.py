@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from plink.base.errors import WrongUseError
-from plink.base.next_command import GivenSsh
+from plink.base.next_command import GivenWay
 from plink.files.cluster import Cluster, Host, Unreachable
 from plink.files.groups import UplinkMeasurement
 from plink.files.measurement import SAMPLE_OPTIONS, Failure, Measurement, Sample
-from plink.files.ssh_record import is_recordable
+from plink.files.way_record import is_recordable
 from plink.measure.probing.collectors import RunRecord
 from plink.measure.probing.request import ProbeRequest
 from plink.probes.hosts.address import is_address
 from plink.probes.hosts.host import ListedHost
 from plink.probes.hosts.names import is_host_name
-from plink.probes.reach import Reached, ReachedHost
+from plink.probes.reach import Reached, ReachedHost, Way
 from plink.probes.ssh.options import SshOptions
 
 
@@ -47,26 +47,30 @@ def resume_state(request: ProbeRequest, reached: Reached) -> ResumeState:
         carried_over(hosts, request.earlier, moved),
         unreachable=_unreachable(request.hosts, reached, names),
         made_from=request.made_from,
-        ssh=_ssh_as_given(request.ssh),
+        way=_way_as_given(request.way),
     )
     return ResumeState(cluster, _absent(reached, names), _moves(hosts, moved))
 
 
-def _ssh_as_given(options: SshOptions) -> GivenSsh | None:
+def _way_as_given(way: Way) -> GivenWay | None:
     """What the file is to say of how the hosts were reached."""
-    typed = (options.config_file, options.identity_file, options.user)
-    given = GivenSsh(*(value if is_recordable(value) else None for value in typed))
+    typed = (
+        (way.config_file, way.identity_file, way.user, None)
+        if isinstance(way, SshOptions)
+        else (None, None, None, way.template)
+    )
+    given = GivenWay(*(value if is_recordable(value) else None for value in typed))
     return given if given.words() else None
 
 
 def _to_host(reached: ReachedHost) -> Host:
     """A host as a cluster file has it."""
-    hostname = reached.target.hostname
+    hostname = reached.session.hostname
     return Host(
         name=reached.name,
         address=reached.address,
         # The SSH configuration may call it what is no address but to its proxy command.
-        ssh_address=hostname if is_host_name(hostname) else None,
+        ssh_address=hostname if hostname is not None and is_host_name(hostname) else None,
         user=reached.listed.user,
         port=reached.listed.port,
         slots=reached.listed.slots,

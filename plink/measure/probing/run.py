@@ -222,7 +222,7 @@ def job_for(
         request.options,
         timeout_s=request.timeout_s,
         concurrency=request.concurrency or fitting,
-        ssh_concurrency=request.ssh.concurrency,
+        ssh_concurrency=request.way.concurrency,
         adaptive=request.concurrency is None,
         more=no_more if visits is None else visits.more,
         left_s=request.left_s,

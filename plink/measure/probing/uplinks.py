@@ -99,7 +99,7 @@ def measure_uplinks(
                 transfer,
                 collector.host_lost,
                 port=options.port,
-                ssh_concurrency=request.ssh.concurrency,
+                ssh_concurrency=request.way.concurrency,
             ) as between:
                 rounds = _unknown_links(list(members.values()), links, request.concurrency)
                 _measure_links(between, rounds, options.link_duration_s, links, progress)

@@ -51,9 +51,9 @@ def bandwidth_section(subject: Subject) -> Section | None:
 
 def _unmeasured(subject: Subject) -> list[Part]:
     file = UNNAMED_FILE if subject.source is None else document.argument(subject.source)
-    ssh = None if subject.cluster is None else subject.cluster.ssh
+    way = None if subject.cluster is None else subject.cluster.way
     why = "Bandwidth was not measured: what links carry, and what limits a collective, is not known"
-    return [Steps([(why, next_command("probe", "--resume", file, "--tool", "iperf3", ssh=ssh))])]
+    return [Steps([(why, next_command("probe", "--resume", file, "--tool", "iperf3", way=way))])]
 
 
 def _rates(subject: Subject, cluster: Cluster) -> list[Part]:

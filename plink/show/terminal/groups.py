@@ -106,7 +106,7 @@ def grouping_lines(cluster: Cluster, grouping: Grouping) -> list[str]:
     advice = more_passes(cluster)
     if advice is not None:
         file, passes = document.argument(cluster.source), str(advice.passes)
-        again = next_command("probe", "--resume", file, "--passes", passes, ssh=cluster.ssh)
+        again = next_command("probe", "--resume", file, "--passes", passes, way=cluster.way)
         lines.append(
             f"to become sure: {advice.further} more passes, about {max(1.0, advice.seconds):.0f} s "
             f"of probing: {again}"

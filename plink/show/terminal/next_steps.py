@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from plink.base.next_command import UNNAMED_FILE, GivenSsh, next_command
+from plink.base.next_command import UNNAMED_FILE, GivenWay, next_command
 from plink.base.text import counted
 from plink.files import document
 from plink.files.cluster import Cluster
@@ -40,7 +40,7 @@ def next_steps(
         orders: of its hosts: each the file, as messages call it, and the order.
     """
     file = UNNAMED_FILE if source is None else document.argument(source)
-    ssh = None if cluster is None else cluster.ssh
+    way = None if cluster is None else cluster.way
     steps: list[Step] = []
     if cluster is not None:
         steps += _measuring(cluster, file)
@@ -55,19 +55,19 @@ def next_steps(
                 )
             )
     for order_source, order in orders:
-        steps += _ordering(file, document.argument(order_source), order, ssh)
+        steps += _ordering(file, document.argument(order_source), order, way)
     if cluster is not None and cluster.rtt is not None and orders:
         steps.append(
             Step(
                 "before a later job: does the file still describe the network?",
-                next_command("check", file, ssh=ssh),
+                next_command("check", file, way=way),
             )
         )
     return steps
 
 
 def _measuring(cluster: Cluster, file: str) -> list[Step]:
-    again = next_command("probe", "--resume", file, ssh=cluster.ssh)
+    again = next_command("probe", "--resume", file, way=cluster.way)
     if cluster.rtt is None:
         return [Step("no round-trip times are known", again)]
     steps = []
@@ -125,16 +125,16 @@ def _grouping(cluster: Cluster, file: str) -> list[Step]:
     return [
         Step(
             f"{which} not measured: what groups can exchange is not known",
-            next_command("probe", "--resume", file, "--tool", "uplinks", ssh=cluster.ssh),
+            next_command("probe", "--resume", file, "--tool", "uplinks", way=cluster.way),
         )
     ]
 
 
-def _ordering(file: str, order_file: str, order: Order, ssh: GivenSsh | None) -> list[Step]:
+def _ordering(file: str, order_file: str, order: Order, way: GivenWay | None) -> list[Step]:
     if len(order.hosts) < 2:
         return []
     orders = f"given,{order_file},random:5"
-    bench = next_command("bench", file, *_ranks(order), "--orders", orders, ssh=ssh)
+    bench = next_command("bench", file, *_ranks(order), "--orders", orders, way=way)
     doubtful = doubt(order)
     if doubtful is not None:
         return [
@@ -150,7 +150,7 @@ def _ordering(file: str, order_file: str, order: Order, ssh: GivenSsh | None) ->
         ),
         Step(
             "check that the launcher keeps it: several do not",
-            next_command("verify", order_file, "--launcher", "openmpi", ssh=ssh),
+            next_command("verify", order_file, "--launcher", "openmpi", way=way),
         ),
         Step(
             "measure what it gains",

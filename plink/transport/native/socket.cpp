@@ -20,6 +20,7 @@ namespace plink::transport {
 namespace {
 
 constexpr std::uint32_t kNear_us = 500;
+constexpr std::size_t kCongestionNameBytes = 16;
 
 // Of the time after which firewalls forget a connection the shortest that is usual is some minutes.
 constexpr int kKeepAlive_s = 60;
@@ -70,12 +71,21 @@ socklen_t socket_address(const Endpoint& endpoint, sockaddr_storage& address) {
 void set_up(int fd, const std::string& congestion) {
     const int on = 1;
     ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-    if (congestion.empty()) return;
-    if (::setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, congestion.data(),
-                     static_cast<socklen_t>(congestion.size())) != 0) {
-        throw std::runtime_error("no TCP congestion control " + congestion +
-                                 " here: " + text_of(errno));
+    if (!congestion.empty()) set_congestion_control(fd, congestion);
+}
+
+void set_congestion_control(int fd, const std::string& name) {
+    if (::setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name.data(),
+                     static_cast<socklen_t>(name.size())) != 0) {
+        throw std::runtime_error("no TCP congestion control " + name + " here: " + text_of(errno));
     }
+}
+
+std::string congestion_control(int fd) {
+    char name[kCongestionNameBytes] = "";
+    socklen_t size = sizeof(name);
+    if (::getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &size) != 0) return {};
+    return {name, ::strnlen(name, size)};
 }
 
 void send_from(int fd, int family, const std::string& host) {

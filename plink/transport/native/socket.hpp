@@ -60,6 +60,12 @@ socklen_t socket_address(const Endpoint& endpoint, sockaddr_storage& address);
 /// Throws std::runtime_error where this user may not have that congestion control.
 void set_up(int fd, const std::string& congestion);
 
+/// Throws std::runtime_error where this user may not have that congestion control.
+void set_congestion_control(int fd, const std::string& name);
+
+/// What a TCP connection has; empty where the kernel does not say.
+std::string congestion_control(int fd);
+
 /// Makes a socket that is about to connect send from an address of this host, where it is of the
 /// peer's family. Throws std::runtime_error where that is not this host's.
 void send_from(int fd, int family, const std::string& host);

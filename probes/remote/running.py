@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from plink.probes.ssh.session import RemoteProcess, Session
+from plink.probes.remote.session import RemoteProcess, Session
 
 
 class Running:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from plink.probes.errors import HostError
-from plink.probes.ssh.session import Session, posix_command
+from plink.probes.remote.session import Session, posix_command
 
 _TIMEOUT_S = 60.0
 # What a login shell prints by itself stands before this.

@@ -1,13 +1,16 @@
-"""The SSH configuration that launchers get, as ssh itself understands it."""
+"""The remote shell that launchers get: as ssh itself understands it, and over a command."""
 
 from __future__ import annotations
 
 import subprocess
 from pathlib import Path
 
-from plink.deploy.remote.ssh_files import write_ssh_files
+import pytest
+
+from plink.deploy.remote.remote_shell import write_remote_shell
 from plink.files.cluster import Host
 from plink.probes.ssh.options import SshOptions
+from plink.probes.via.options import ViaOptions
 
 
 def test_ssh_itself_reads_the_configuration_as_meant(tmp_path: Path) -> None:
@@ -17,10 +20,10 @@ def test_ssh_itself_reads_the_configuration_as_meant(tmp_path: Path) -> None:
     key.touch()
     hosts = [Host("gpu1", "10.0.0.1", user="mine"), Host("gpu2", "10.0.0.2", port=2222)]
     options = SshOptions(config_file=str(own), identity_file=str(key), user="default")
-    files = write_ssh_files(tmp_path, hosts, options)
+    shell = write_remote_shell(tmp_path, hosts, options)
 
     def of(name: str) -> set[str]:
-        command = [str(files.wrapper), "-G", name]
+        command = [str(shell), "-G", name]
         return set(
             subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\n")
         )
@@ -28,3 +31,13 @@ def test_ssh_itself_reads_the_configuration_as_meant(tmp_path: Path) -> None:
     assert {"hostname 10.0.0.9", "user mine", "port 99", "batchmode yes"} <= of("gpu1")
     assert {"hostname gpu2", "user default", "port 2222", "identitiesonly yes"} <= of("gpu2")
     assert f"identityfile {key}" in of("gpu2")
+
+
+@pytest.mark.parametrize(
+    "template", ["env THERE={host}", 'sh -c \'export THERE="$1"; eval "$2"\' sh {host} {command}']
+)
+def test_a_launcher_reaches_hosts_by_a_command(tmp_path: Path, template: str) -> None:
+    shell = write_remote_shell(tmp_path, [], ViaOptions(template))
+    command = [str(shell), "-x", "gpu1", 'echo "$THERE"', "'a  b'"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "gpu1 a  b\n"

@@ -1,26 +1,20 @@
-"""The SSH configuration that a launcher uses: the same hosts, users and keys as plink's."""
+"""A remote shell for launchers, which reaches the hosts as plink itself does."""
 
 from __future__ import annotations
 
 import os
 import shlex
 import shutil
+import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from plink.files.cluster import Host
 from plink.files.fields import is_word
 from plink.probes.errors import OptionError
+from plink.probes.reach import Way
 from plink.probes.ssh.options import SshOptions
-
-
-@dataclass(frozen=True)
-class SshFiles:
-    """An SSH configuration, and a program that is `ssh` with it."""
-
-    config: Path
-    wrapper: Path
+from plink.probes.via.template import Template, parse_template
 
 
 def config_text(hosts: Sequence[Host], options: SshOptions) -> str:
@@ -52,13 +46,23 @@ def config_text(hosts: Sequence[Host], options: SshOptions) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write_ssh_files(folder: Path, hosts: Sequence[Host], options: SshOptions) -> SshFiles:
-    """Write the configuration and the wrapper into `folder`.
+def write_remote_shell(folder: Path, hosts: Sequence[Host], way: Way) -> Path:
+    """Write a program called `ssh` into `folder` that reaches the hosts as plink does.
 
     Raises:
         OptionError: a file that the options name is not there, or ssh could not be told its name,
-            or the user's.
+            or the user's; or a command that is no template.
     """
+    wrapper = folder / "ssh"
+    if isinstance(way, SshOptions):
+        wrapper.write_text(_over_ssh(folder, hosts, way))
+    else:
+        wrapper.write_text(_via_command(parse_template(way.template)))
+    wrapper.chmod(0o700)
+    return wrapper
+
+
+def _over_ssh(folder: Path, hosts: Sequence[Host], options: SshOptions) -> str:
     for named in (options.config_file, options.identity_file):
         if named is not None and not os.path.isfile(named):  # noqa: PTH113  Path's own can fail
             raise OptionError(f"{named}: there is no such file")
@@ -66,11 +70,22 @@ def write_ssh_files(folder: Path, hosts: Sequence[Host], options: SshOptions) ->
             raise OptionError(f"{named}: a configuration of ssh cannot name this file")
     if options.user is not None and not is_word(options.user):
         raise OptionError(f"{options.user!r} is not a user name")
-    files = SshFiles(folder / "ssh_config", folder / "ssh")
-    files.config.write_text(config_text(hosts, options))
+    config = folder / "ssh_config"
+    config.write_text(config_text(hosts, options))
     # By its path, because the wrapper may itself be the first `ssh` of PATH.
     ssh = shlex.quote(shutil.which("ssh") or "/usr/bin/ssh")
-    config = shlex.quote(str(files.config))
-    files.wrapper.write_text(f'#!/bin/sh\nexec {ssh} -F {config} "$@"\n')
-    files.wrapper.chmod(0o700)
-    return files
+    return f'#!/bin/sh\nexec {ssh} -F {shlex.quote(str(config))} "$@"\n'
+
+
+def _via_command(template: Template) -> str:
+    """A program that is called as `ssh` is: options without values, a host, a command's words."""
+    return f"""\
+#!{sys.executable}
+import os, sys
+from plink.probes.via.template import Template
+words = sys.argv[1:]
+while words and words[0].startswith("-"):
+    del words[0]
+argv = Template({template.words!r}).argv(words[0], " ".join(words[1:]))
+os.execvp(argv[0], argv)
+"""

@@ -1,0 +1,72 @@
+"""The options of every command that reaches hosts: over SSH, or by another command."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from plink.cli.options import options_of, with_options
+from plink.probes.ssh.options import SshOptions
+from plink.probes.via.options import ViaOptions
+
+if TYPE_CHECKING:
+    from plink.probes.reach import Way
+
+_option = options_of("SSH")
+
+_OPTIONS = (
+    options_of("Reaching hosts")(
+        "--via",
+        metavar="COMMAND",
+        help="Command that leads into a host in place of SSH, such as 'kubectl exec -i {host} --'.",
+    ),
+    _option(
+        "-F",
+        "--ssh-config",
+        "ssh_config",
+        metavar="FILE",
+        help="SSH configuration to use instead of ~/.ssh/config.",
+    ),
+    _option("-i", "--identity", metavar="KEY", help="Private key file to use."),
+    _option("--user", metavar="NAME", help="User where the host list names none."),
+    _option(
+        "--accept-new-host-keys",
+        is_flag=True,
+        help="Trust and remember the key of a host never seen before.",
+    ),
+    _option(
+        "--ssh-concurrency",
+        type=click.IntRange(1, 1024),
+        default=SshOptions.concurrency,
+        show_default=True,
+        help="SSH handshakes, or commands of --via, at once.",
+    ),
+)
+
+# The command receives them by name; `take_way` gathers them.
+with_way_options = with_options(_OPTIONS)
+
+# What SSH alone understands.
+_OF_SSH = {
+    "config_file": ("ssh_config", "--ssh-config"),
+    "identity_file": ("identity", "--identity"),
+    "user": ("user", "--user"),
+    "accept_new_host_keys": ("accept_new_host_keys", "--accept-new-host-keys"),
+}
+
+
+def take_way(values: dict[str, Any]) -> Way:
+    """Take the options' values out of a command's, as what reaches hosts.
+
+    Raises:
+        click.UsageError: options of SSH beside a command in its place.
+    """
+    via, concurrency = values.pop("via"), values.pop("ssh_concurrency")
+    ssh = {field: values.pop(name) for field, (name, _) in _OF_SSH.items()}
+    if via is None:
+        return SshOptions(**ssh, concurrency=concurrency)
+    for field, (_, flag) in _OF_SSH.items():
+        if ssh[field]:
+            raise click.UsageError(f"{flag} is for SSH, in whose place --via stands.")
+    return ViaOptions(via, concurrency=concurrency)

@@ -1,0 +1,1 @@
+"""Programs on other hosts, whatever way leads there."""

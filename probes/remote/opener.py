@@ -1,0 +1,33 @@
+"""What leads into the hosts of one run."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+from plink.probes.hosts.host import ListedHost
+from plink.probes.remote.session import Session
+
+
+class Opener(ABC):
+    """Opens sessions. It owns everything it opens, finished or not: closing it ends them all."""
+
+    @abstractmethod
+    def prepare(self, listed: Sequence[ListedHost]) -> None:
+        """Check the hosts of a run before any of them is reached.
+
+        Raises:
+            HostListError, OptionError: a host or an option that cannot be used.
+        """
+
+    @abstractmethod
+    def open(self, host: ListedHost) -> Session:
+        """A way into one of the hosts that were prepared; threads call it for different hosts.
+
+        Raises:
+            HostError: it cannot be reached.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close every session, those that are being opened too."""

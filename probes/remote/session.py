@@ -1,0 +1,134 @@
+"""A way into one host: run a command there, or hold a conversation with one."""
+
+from __future__ import annotations
+
+import shlex
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from plink.probes.errors import HostError
+
+# The longest line in use: what fping says of 10,000 probes, 7 bytes each.
+MAX_LINE = 1 << 17
+MAX_OUTPUT = 8 << 20
+
+
+@dataclass(frozen=True)
+class Completed:
+    """A remote command that ended. `status` is -1 where it was killed by a signal."""
+
+    status: int
+    stdout: bytes
+    stderr: str
+
+
+class RemoteProcess(ABC):
+    """A running remote command. It must end when its standard input does: closing ends it."""
+
+    def __init__(self, host: str) -> None:
+        self.host = host
+
+    @abstractmethod
+    def write(self, text: str) -> None:
+        """Send text to its standard input.
+
+        Raises:
+            HostError: the connection or the command is gone.
+        """
+
+    @abstractmethod
+    def chunks(self) -> Iterator[bytes]:
+        """Its standard output as it comes, until it closes it.
+
+        Raises:
+            HostError: the connection is lost.
+        """
+
+    @abstractmethod
+    def end_input(self) -> None:
+        """Close its standard input, and go on reading what it says."""
+
+    @abstractmethod
+    def stderr_tail(self) -> str:
+        """The last line it wrote to standard error. Call it when its output has ended."""
+
+    @abstractmethod
+    def wait_for_exit(self, timeout_s: float) -> int | None:
+        """Its exit status, waited for; -1 where it was killed, None where it still runs."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End the conversation; the remote command loses its input and output."""
+
+    @abstractmethod
+    def abandon(self) -> None:
+        """End the whole connection to the host, without a word to it: nothing waits there."""
+
+    def lines(self) -> Iterator[str]:
+        """The lines of its standard output, without line ends, until it closes it.
+
+        Raises:
+            HostError: what it sends is not text, a line is longer than `MAX_LINE` bytes, or the
+                connection is lost.
+        """
+        rest = b""
+        for chunk in self.chunks():
+            *whole, rest = (rest + chunk).split(b"\n")
+            for line in whole:
+                yield self._text_of(line + b"\n")
+            self._check_length(rest)
+        if rest:
+            yield self._text_of(rest)
+
+    def _text_of(self, line: bytes) -> str:
+        self._check_length(line)
+        try:
+            return line.decode().rstrip("\r\n")
+        except UnicodeDecodeError:
+            raise HostError(self.host, "sent bytes that are not text") from None
+
+    def _check_length(self, line: bytes) -> None:
+        if len(line) > MAX_LINE:
+            raise HostError(self.host, f"sent a line longer than {MAX_LINE >> 10} KiB")
+
+
+class Session(ABC):
+    """A way into the host called `host` in the host list.
+
+    Args:
+        host: its name.
+        address: the address at which it was reached, or a name where that is not known.
+        hostname: the name or address under which SSH reached it; None for other ways.
+    """
+
+    def __init__(self, host: str, address: str, hostname: str | None = None) -> None:
+        self.host = host
+        self.address = address
+        self.hostname = hostname
+
+    @abstractmethod
+    def start(self, command: str, timeout_s: float = 30.0) -> RemoteProcess:
+        """Start a shell command and return as soon as it runs, as far as can be told.
+
+        Raises:
+            HostError: the connection is gone, or nothing starts within `timeout_s`.
+        """
+
+    @abstractmethod
+    def run(self, command: str, stdin: bytes = b"", timeout_s: float = 30.0) -> Completed:
+        """Run a shell command to its end.
+
+        Raises:
+            HostError: the connection is lost, the command takes longer than `timeout_s`, or it
+                writes more than `MAX_OUTPUT` bytes.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Leave the host; what runs there loses its input and output."""
+
+
+def posix_command(script: str, *arguments: str) -> str:
+    """The command that runs `script` in a POSIX shell with `arguments` as $1, $2, ..."""
+    return " ".join(shlex.quote(word) for word in ("sh", "-c", script, "sh", *arguments))

@@ -1,0 +1,51 @@
+"""A limit on writes to hosts that take nothing."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+_LOOK_EVERY_S = 0.5
+
+
+class StallGuard:
+    """Watches what one thread writes, in a thread of its own: one for a run and not for a write.
+
+    Args:
+        limit_s: how long a write may take.
+    """
+
+    def __init__(self, limit_s: float) -> None:
+        self._limit_s = limit_s
+        self._lock = threading.Lock()
+        self._current: tuple[float, Callable[[], None]] | None = None
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    @contextmanager
+    def guarded(self, abandon: Callable[[], None]) -> Iterator[None]:
+        """A write; `abandon` is called if it takes too long, and must make it fail."""
+        with self._lock:
+            self._current = (time.monotonic() + self._limit_s, abandon)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._current = None
+
+    def stop(self) -> None:
+        """Watch no longer."""
+        self._is_over.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._is_over.wait(min(_LOOK_EVERY_S, self._limit_s)):
+            with self._lock:
+                current, now = self._current, time.monotonic()
+                if current is None or now < current[0]:
+                    continue
+                self._current = None
+            current[1]()

@@ -1,0 +1,90 @@
+"""Sessions over SSH, as the user's configuration and the options say."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Sequence
+from dataclasses import replace
+
+from plink.probes.errors import HostListError
+from plink.probes.hosts.host import ListedHost
+from plink.probes.remote.opener import Opener
+from plink.probes.ssh.config import SshConfig, Target
+from plink.probes.ssh.connect import Connector
+from plink.probes.ssh.options import SshOptions
+from plink.probes.ssh.session import SshSession
+
+_HINT = "correct the list, or give the name a HostName in the SSH configuration"
+
+
+class SshOpener(Opener):
+    """Connects to hosts over SSH."""
+
+    def __init__(self, options: SshOptions) -> None:
+        self._options = options
+        self._connector = Connector(options)
+        self._targets: dict[str, Target] = {}
+
+    def prepare(self, listed: Sequence[ListedHost]) -> None:
+        """Find out how each host is reached; nothing is sent but name look-ups.
+
+        Raises:
+            HostListError: a name that cannot be resolved or is not one, with its line.
+            OptionError: the SSH configuration cannot be used.
+        """
+        self._targets = {target.name: target for target in find_targets(listed, self._options)}
+
+    def open(self, host: ListedHost) -> SshSession:
+        """One authenticated connection, its host key verified.
+
+        Raises:
+            HostError: naming the reason, with a hint where there is one.
+        """
+        return self._connector.connect(self._targets[host.name])
+
+    def close(self) -> None:
+        """Close every connection, those that are being opened too."""
+        self._connector.close()
+
+
+def find_targets(listed: Sequence[ListedHost], options: SshOptions) -> list[Target]:
+    """How SSH reaches each host; nothing is sent but name look-ups.
+
+    Raises:
+        HostListError: a name that cannot be resolved or is not one, with its line.
+        OptionError: the SSH configuration cannot be used.
+    """
+    config = SshConfig(options)
+    return [_resolvable(host, config.target(host)) for host in listed]
+
+
+def _resolvable(host: ListedHost, target: Target) -> Target:
+    """The target, at the address known from before where its name says nothing."""
+    if target.jumps or target.proxy_command is not None:
+        return target
+    try:
+        check_resolvable(target.hostname, host.place)
+    except HostListError:
+        if host.ssh_address is None:
+            raise
+        return replace(target, hostname=host.ssh_address)
+    return target
+
+
+def check_resolvable(name: str, place: str) -> None:
+    """Return if `name` has an address.
+
+    Args:
+        name: a DNS name or an address.
+        place: where it is listed (`hosts.txt:3`), for the error.
+
+    Raises:
+        HostListError: the name has no address.
+    """
+    try:
+        socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+    except socket.gaierror as error:
+        reason = (error.strerror or str(error)).lower()
+        raise HostListError(f"{place}: {name} cannot be resolved ({reason})", _HINT) from None
+    except (OSError, ValueError):
+        raise HostListError(f"{place}: {name} cannot be resolved", _HINT) from None

@@ -1,0 +1,1 @@
+"""Hosts into which a command leads: `kubectl exec`, `docker exec`, `srun`, `nsenter`, ..."""

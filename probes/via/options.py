@@ -1,0 +1,20 @@
+"""What the user may say about a command that leads into hosts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ViaOptions:
+    """A command template for every host of a run.
+
+    Args:
+        template: as `plink.probes.via.template.parse_template` takes it.
+        concurrency: commands that start at once.
+        timeout_s: how long a host may take for its first answer; a job step or a pod takes seconds.
+    """
+
+    template: str
+    concurrency: int = 16
+    timeout_s: float = 60.0

@@ -1,0 +1,220 @@
+"""A local command whose input and output are those of a command on a host."""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import IO
+
+from plink.probes.errors import HostError
+from plink.probes.remote.session import MAX_OUTPUT, Completed, RemoteProcess, Session
+from plink.probes.via.template import Template
+
+_STDERR_TAIL = 4096
+_STDERR_WAIT_S = 5.0
+_CHUNK = 1 << 16
+# A command whose input has ended may still say goodbye to a server far away.
+_GOODBYE_S = 2.0
+_TERMINATE_S = 1.0
+_LOST = "the connection was lost"
+
+
+class ViaProcess(RemoteProcess):
+    """A command on a host, and the local one that leads there."""
+
+    def __init__(self, host: str, process: subprocess.Popen[bytes]) -> None:
+        super().__init__(host)
+        self._process = process
+        self._is_read = self._is_over = False
+        self._tail = b""
+        # Read aside, lest a command that fills it waits.
+        self._stderr_reader = threading.Thread(target=self._keep_stderr_tail, daemon=True)
+        self._stderr_reader.start()
+
+    def write(self, text: str) -> None:
+        """Send text to its standard input.
+
+        Raises:
+            HostError: the command is gone.
+        """
+        try:
+            self._write(text.encode())
+        except (OSError, ValueError):
+            raise HostError(self.host, _LOST) from None
+
+    def feed(self, content: bytes) -> None:
+        """Send all of its standard input and end it. A command may end without having read it."""
+        with suppress(OSError, ValueError):
+            self._write(content)
+        self.end_input()
+
+    def chunks(self) -> Iterator[bytes]:
+        """Its standard output as it comes, until it closes it."""
+        self._is_read = True
+        with _pipe(self._process.stdout) as stdout:
+            while chunk := os.read(stdout.fileno(), _CHUNK):
+                yield chunk
+        self._is_over = True
+
+    def end_input(self) -> None:
+        """Close its standard input, and go on reading what it says."""
+        with suppress(OSError):
+            _pipe(self._process.stdin).close()
+
+    def stderr_tail(self) -> str:
+        """The last line it wrote to standard error. Call it when its output has ended."""
+        self._stderr_reader.join(_STDERR_WAIT_S)
+        text = self._tail.decode(errors="replace").strip()
+        return text.splitlines()[-1] if text else ""
+
+    def wait_for_exit(self, timeout_s: float) -> int | None:
+        """Its exit status, waited for; -1 where it was killed, None where it still runs."""
+        try:
+            return max(-1, self._process.wait(timeout_s))
+        except subprocess.TimeoutExpired:
+            return None
+
+    def close(self) -> None:
+        """End its input, and soon after whatever of it is left."""
+        self.end_input()
+        threading.Thread(target=self.end, daemon=True).start()
+
+    def abandon(self) -> None:
+        """End it at once."""
+        self._signal(signal.SIGKILL)
+        self.wait_for_exit(_TERMINATE_S)
+
+    def end(self) -> None:
+        """Close its input and wait until it has ended, which it is made to do in the end."""
+        self.end_input()
+        for limit_s, then in (_GOODBYE_S, signal.SIGTERM), (_TERMINATE_S, signal.SIGKILL):
+            if self.wait_for_exit(limit_s) is not None:
+                break
+            self._signal(then)
+        self._process.wait()
+        self._is_over = True
+        if not self._is_read:
+            _pipe(self._process.stdout).close()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is left of it, and nobody will ask for what it said."""
+        return self._is_over and self._process.poll() is not None
+
+    def _write(self, content: bytes) -> None:
+        stdin, rest = _pipe(self._process.stdin), memoryview(content)
+        while rest:
+            rest = rest[stdin.write(rest) :]
+
+    def _signal(self, number: int) -> None:
+        # Its whole group: kubectl and srun start helpers.
+        if self._process.poll() is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, number)
+
+    def _keep_stderr_tail(self) -> None:
+        stderr = _pipe(self._process.stderr)
+        with suppress(OSError, ValueError), stderr:
+            while chunk := os.read(stderr.fileno(), _CHUNK):
+                self._tail = (self._tail + chunk)[-_STDERR_TAIL:]
+
+
+class ViaSession(Session):
+    """A host into which the commands of a template lead.
+
+    Args:
+        host: its name.
+        address: where it is, or its name where that is not known.
+        template: what leads there.
+    """
+
+    def __init__(self, host: str, address: str, template: Template) -> None:
+        super().__init__(host, address)
+        self._template = template
+        self._lock = threading.Lock()
+        self._is_closed = False
+        self._started: list[ViaProcess] = []
+
+    def start(self, command: str, timeout_s: float = 30.0) -> ViaProcess:  # noqa: ARG002
+        """Start a shell command. That it cannot run there is known when its output ends.
+
+        Raises:
+            HostError: the local command cannot be started, or the session is closed.
+        """
+        process = self._spawn(command)
+        with self._lock:
+            self._started = [known for known in self._started if not known.is_over]
+            if not self._is_closed:
+                self._started.append(process)
+                return process
+        process.abandon()
+        process.end()
+        raise HostError(self.host, _LOST)
+
+    def run(self, command: str, stdin: bytes = b"", timeout_s: float = 30.0) -> Completed:
+        """Run a shell command to its end.
+
+        Raises:
+            HostError: it cannot be started, takes longer than `timeout_s`, or writes more than
+                `MAX_OUTPUT` bytes.
+        """
+        process = self.start(command)
+        stdout: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        threading.Thread(target=_gather, args=(process, stdout), daemon=True).start()
+        threading.Thread(target=process.feed, args=(stdin,), daemon=True).start()
+        try:
+            output = stdout.get(timeout=timeout_s)
+        except queue.Empty:
+            process.abandon()
+            raise HostError(self.host, f"a command did not end within {timeout_s:g} s") from None
+        if output is None:
+            process.abandon()
+            raise HostError(self.host, f"a command wrote more than {MAX_OUTPUT >> 20} MiB")
+        status = process.wait_for_exit(_STDERR_WAIT_S)
+        if status is None:
+            process.abandon()
+        return Completed(-1 if status is None else status, output, process.stderr_tail())
+
+    def close(self) -> None:
+        """End all that was started there, together, and wait for it."""
+        with self._lock:
+            self._is_closed = True
+            started, self._started = self._started, []
+        for process in started:
+            process.end_input()
+        for process in started:
+            process.end()
+
+    def _spawn(self, command: str) -> ViaProcess:
+        argv = self._template.argv(self.host, command)
+        pipe = subprocess.PIPE
+        try:
+            # A session of its own: Ctrl-C reaches plink alone, which then ends the command.
+            process = subprocess.Popen(
+                argv, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, start_new_session=True
+            )
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise HostError(self.host, f"{argv[0]} cannot be started ({reason})") from None
+        return ViaProcess(self.host, process)
+
+
+def _gather(process: ViaProcess, into: queue.SimpleQueue[bytes | None]) -> None:
+    output = bytearray()
+    for chunk in process.chunks():
+        output += chunk
+        if len(output) > MAX_OUTPUT:
+            into.put(None)
+            return
+    into.put(bytes(output))
+
+
+def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
+    if stream is None:
+        raise ValueError("not a pipe")
+    return stream

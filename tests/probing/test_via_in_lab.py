@@ -1,0 +1,87 @@
+"""Hosts of the lab reached by a command, without SSH: by every verb that reaches hosts."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from plink.files import cluster as cluster_file
+from support.lab import Lab
+from support.plink_command import plink, read_json, wait_until_no_agents
+from support.require import require_launcher
+
+pytestmark = pytest.mark.lab
+
+
+@pytest.fixture
+def cluster(lab: Lab, tmp_path: Path) -> Path:
+    """Three hosts of the six, probed without SSH."""
+    hosts, file = tmp_path / "hosts.txt", tmp_path / "c.json"
+    hosts.write_text("\n".join(lab.names[:3]))
+    options = ("--count", "100", "--passes", "1", "-o", file)
+    done = plink("probe", hosts, "--via", lab.via, *options)
+    assert done.code == 0, done.stderr
+    wait_until_no_agents(lab)
+    return file
+
+
+def test_probe_check_and_run(lab: Lab, cluster: Path, tmp_path: Path) -> None:
+    found = cluster_file.read(str(cluster))
+    assert found.rtt is not None
+    assert not found.rtt.failures
+    assert [host.address for host in found.hosts] == [
+        lab.truth["addresses"][name] for name in lab.names[:3]
+    ]
+    assert found.way is not None
+    assert found.way.via == lab.via
+    # What plink says next reaches the hosts in the same way.
+    shown = plink("show", cluster).stdout
+    assert shlex.quote(lab.via) in " ".join(shown.split())
+
+    checked = plink("check", cluster, "--via", lab.via, "--json", timeout=60)
+    assert checked.code in (0, 4), checked.stderr
+
+    order = tmp_path / "order.json"
+    assert plink("order", cluster, "--algo", "ring", "-o", order).code == 0
+    done = plink("run", order, "--via", lab.via, "--", "sh", "-c", 'echo "$RANK $(uname -n)"')
+    assert done.code == 0, done.stderr
+    names = [host["name"] for host in read_json(order)["hosts"]]
+    ranked = [names[place] for place in read_json(order).get("order", range(3))]
+    assert sorted(done.stdout.splitlines()) == [
+        f"[{rank}] {rank} {name}" for rank, name in enumerate(ranked)
+    ]
+
+
+def test_transfers(lab: Lab, cluster: Path) -> None:
+    more = ("--tool", "iperf3", "--duration", "1", "--via", lab.via)
+    done = plink("probe", "--resume", cluster, *more)
+    assert done.code == 0, done.stderr
+    found = cluster_file.read(str(cluster))
+    assert found.bandwidth is not None
+    assert not found.bandwidth.failures
+
+
+@pytest.mark.needs("mpi")
+def test_launchers_get_there_too(
+    lab: Lab, cluster: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require_launcher("mpirun.openmpi")
+    monkeypatch.setenv("OMPI_MCA_oob_tcp_if_include", lab.truth["subnet"])
+    order = tmp_path / "order.json"
+    assert plink("order", cluster, "--algo", "ring", "-o", order).code == 0
+    done = plink("verify", order, "--launcher", "openmpi", "--via", lab.via)
+    assert done.stdout == "openmpi keeps the order: 3 ranks on 3 hosts\n", done.stderr
+
+
+def test_options_of_ssh_beside_a_command_are_refused(lab: Lab) -> None:
+    done = plink("probe", lab.hosts_file, "--via", lab.via, "--user", "me", "-o", "-")
+    assert done.code == 2
+    assert "--user is for SSH, in whose place --via stands" in done.stderr
+
+
+def test_hosts_that_the_command_does_not_know_are_named(lab: Lab, tmp_path: Path) -> None:
+    done = plink("probe", "-", "--via", lab.via, "-o", tmp_path / "c.json", text="lost1\nlost2\n")
+    assert done.code == 1
+    assert "lost1: does not run a POSIX shell (" in done.stderr
