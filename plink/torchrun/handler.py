@@ -131,7 +131,8 @@ class PlinkRendezvousHandler(RendezvousHandler):
             if rank == 0:
                 say(f"agents in order: {decision.in_order}")
             master = RendezvousStoreInfo(decision.master_address, decision.master_port)
-            return RendezvousInfo(info.store, rank, info.world_size, master)
+            # An agent that PyTorch gave up meanwhile is not in its count any more.
+            return RendezvousInfo(info.store, rank, len(decision.new_ranks), master)
 
     def is_closed(self) -> bool:
         """Whether the rendezvous is over for good."""

@@ -1,4 +1,4 @@
-"""Echo agents of other hosts at the ends of connections, as probing speaks with them over SSH."""
+"""Echo agents of other hosts at the ends of connections: a way into hosts, as SSH is another."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from plink.probes.errors import HostError
-from plink.probes.ssh.session import MAX_LINE, Completed
+from plink.probes.remote.session import Completed, RemoteProcess, Session
 
+_CHUNK = 1 << 16
 _LOST = "the connection was lost"
 
 
-class Line:
-    """What `plink.probes.ssh.session.RemoteProcess` is over SSH."""
+class Line(RemoteProcess):
+    """The echo agent of a host."""
 
     def __init__(self, host: str, connection: socket.socket) -> None:
-        self.host = host
+        super().__init__(host)
         self._connection = connection
 
     def write(self, text: str) -> None:
@@ -30,18 +31,22 @@ class Line:
         except OSError:
             raise HostError(self.host, _LOST) from None
 
-    def lines(self) -> Iterator[str]:
-        """The lines of its standard output, until it ends.
+    def chunks(self) -> Iterator[bytes]:
+        """Its standard output as it comes, until it ends.
 
         Raises:
-            HostError: it sends what is not a line of text, or the connection is lost.
+            HostError: the connection is lost.
         """
-        with self._connection.makefile("rb") as stream:
-            while line := stream.readline(MAX_LINE):
-                try:
-                    yield line.decode().rstrip("\r\n")
-                except UnicodeDecodeError:
-                    raise HostError(self.host, "sent bytes that are not text") from None
+        try:
+            while chunk := self._connection.recv(_CHUNK):
+                yield chunk
+        except OSError:
+            raise HostError(self.host, _LOST) from None
+
+    def end_input(self) -> None:
+        """Close its standard input: it ends."""
+        with suppress(OSError):
+            self._connection.shutdown(socket.SHUT_WR)
 
     def stderr_tail(self) -> str:
         """Nothing: that stays on its host."""
@@ -52,21 +57,21 @@ class Line:
         del timeout_s
         return None
 
-    def abandon(self) -> None:
-        """Hang up, whatever it does."""
-        self.close()
-
     def close(self) -> None:
         """Hang up: it ends."""
         with suppress(OSError):
             self._connection.shutdown(socket.SHUT_RDWR)
 
+    def abandon(self) -> None:
+        """Hang up, whatever it does."""
+        self.close()
 
-class LineSession:
-    """What `plink.probes.ssh.session.Session` is over SSH: the echo agent has been started."""
 
-    def __init__(self, host: str, connection: socket.socket) -> None:
-        self.host = host
+class LineSession(Session):
+    """A host whose agent has started an echo agent and connected it."""
+
+    def __init__(self, host: str, address: str, connection: socket.socket) -> None:
+        super().__init__(host, address)
         self._connection = connection
 
     def run(self, command: str, stdin: bytes = b"", timeout_s: float = 30.0) -> Completed:
@@ -74,7 +79,12 @@ class LineSession:
         del command, stdin, timeout_s
         return Completed(0, b"plink-program:here\n", "")
 
-    def start(self, command: str) -> Line:
+    def start(self, command: str, timeout_s: float = 30.0) -> Line:
         """The conversation with the echo agent."""
-        del command
+        del command, timeout_s
         return Line(self.host, self._connection)
+
+    def close(self) -> None:
+        """Hang up."""
+        Line(self.host, self._connection).close()
+        self._connection.close()

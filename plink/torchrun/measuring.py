@@ -147,14 +147,11 @@ def _is_loopback(address: str) -> bool:
 
 
 def _reached(name: str, member: Member, address: str, connection: socket.socket) -> ReachedHost:
-    from plink.probes.ssh.config import Target  # noqa: PLC0415  imports paramiko
-
-    target = Target(name, address, 22, "", (), False, name, (), False, None)
     known = facts.parse(member.facts) or HostFacts("", "", 1, ())
     # Each host has the echo agent of its own installation.
     known = replace(known, architecture=platform.machine())
-    session = cast("Any", LineSession(name, connection))
-    return ReachedHost(ListedHost(name), target, session, known, address)
+    session = LineSession(name, member.master_address, connection)
+    return ReachedHost(ListedHost(name), session, known, address)
 
 
 @contextmanager
@@ -179,8 +176,7 @@ def _calls(
             yield connections
         finally:
             for connection in connections.values():
-                LineSession("", connection).start("").close()
-                connection.close()
+                LineSession("", "", connection).close()
             own.join(_GREETING_S)
 
 

@@ -122,6 +122,8 @@ class Meeting:
             if isinstance(word, Decision):
                 if word.again:
                     raise MeetAgainError(word.again)
+                if self._number >= len(word.new_ranks):
+                    raise MeetAgainError(f"agent 0 does not count agent {self._number}")
                 return word
             measure(word)
             self._store.set(f"back/{self._number}", b"")

@@ -18,7 +18,6 @@ _PRELOADED = [
     "plink.torchrun.handler",
     "plink.torchrun.measuring",
     "plink.optimize.orders.ordering",
-    "plink.probes.ssh.config",
 ]
 _PORT_S = 60.0
 _POLL_S = 0.05
@@ -181,7 +180,7 @@ def agents(backend: str, least: int, most: int, config: Mapping[str, str]) -> It
 
 
 def _hold_store(pipe: Connection) -> None:
-    from torch.distributed import TCPStore  # noqa: PLC0415  imported by the fork server
+    from torch._C._distributed_c10d import TCPStore  # noqa: PLC0415  imported by the fork server
 
     store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False, multi_tenant=True)
     pipe.send(store.port)

@@ -79,6 +79,15 @@ def test_who_is_lost_is_named_and_the_others_meet_again(tmp_path: Path) -> None:
         lonely.decision(nothing)
 
 
+def test_who_is_not_counted_meets_again(tmp_path: Path) -> None:
+    """PyTorch takes an agent that it gives up out of a round, and leaves the others' numbers."""
+    store = DirectoryStore(tmp_path / "store")
+    Meeting(store, 0, 2, wait_s=1.0).decide(DECISION)
+    assert Meeting(store, 1, 3, wait_s=1.0).decision(nothing) == DECISION
+    with pytest.raises(MeetAgainError, match="agent 0 does not count agent 2"):
+        Meeting(store, 2, 3, wait_s=1.0).decision(nothing)
+
+
 @pytest.mark.parametrize("word", [b"[", b"{}", b'{"decision": {"x": 1}}', b'{"door": 1}', b"1"])
 def test_what_another_version_says_is_no_traceback(word: bytes, tmp_path: Path) -> None:
     store = DirectoryStore(tmp_path / "store")
