@@ -9,6 +9,8 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
+from typing import Any, cast
 
 from torch.distributed.distributed_c10d import PrefixStore, Store
 from torch.distributed.elastic.rendezvous import (
@@ -70,8 +72,7 @@ def handler(params: RendezvousParameters) -> PlinkRendezvousHandler:
             "one agent runs on the host that --rdzv-endpoint names and holds the store; "
             "is_host=1 says so where it does not see that itself",
         ) from None
-    knowledge = Knowledge(C10dStore(PrefixStore(f"plink.torchrun.{params.run_id}", store)))
-    return PlinkRendezvousHandler(inner, settings, knowledge, params.local_addr, join_s)
+    return PlinkRendezvousHandler(inner, store, settings, params.local_addr, join_s)
 
 
 class PlinkRendezvousHandler(RendezvousHandler):
@@ -79,8 +80,8 @@ class PlinkRendezvousHandler(RendezvousHandler):
 
     Args:
         inner: PyTorch's.
+        store: of the job.
         settings: what was asked for.
-        knowledge: what agents have measured.
         local_address: at which other hosts reach this one; None to look.
         join_s: how long a round may take to come about, with all meetings that come to nothing.
     """
@@ -88,14 +89,16 @@ class PlinkRendezvousHandler(RendezvousHandler):
     def __init__(
         self,
         inner: RendezvousHandler,
+        store: Store,
         settings: Settings,
-        knowledge: Knowledge,
         local_address: str | None = None,
         join_s: float = _JOIN_S,
     ) -> None:
         self._inner = inner
+        self._store = store
         self._settings = settings
-        self._knowledge = knowledge
+        run = PrefixStore(f"plink.torchrun.{inner.get_run_id()}", store)
+        self._knowledge = Knowledge(C10dStore(run))
         self._local_address = local_address
         self._join_s = join_s
 
@@ -117,7 +120,7 @@ class PlinkRendezvousHandler(RendezvousHandler):
         deadline = time.monotonic() + self._join_s
         while True:
             try:
-                info = self._inner.next_rendezvous()
+                info = self._joined()
                 decision = self._agreed(info)
             except RendezvousError:
                 raise
@@ -153,6 +156,15 @@ class PlinkRendezvousHandler(RendezvousHandler):
     def shutdown(self) -> bool:
         """Leave, and end it for good."""
         return self._inner.shutdown()
+
+    def _joined(self) -> RendezvousInfo:
+        """PyTorch's round, in which all wait for a word of its rank 0, which may be lost."""
+        before = cast("Any", self._store).timeout
+        self._store.set_timeout(timedelta(seconds=_WAIT_S))
+        try:
+            return self._inner.next_rendezvous()
+        finally:
+            self._store.set_timeout(before)
 
     def _agreed(self, info: RendezvousInfo) -> Decision:
         store = C10dStore(PrefixStore("plink", info.store))
