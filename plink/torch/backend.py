@@ -19,7 +19,7 @@ from plink.autotune.ranks.settings import Settings, settings_of
 from plink.base.errors import PlinkError, WrongUseError
 from plink.engine import C10dStore, Engine, EngineError, Options
 from plink.torch.addresses import group_addresses
-from plink.torch.forests import Agreed, agreed_forest
+from plink.torch.forests import Agreed, PlanChoice
 from plink.torch.gloo import LateGloo
 from plink.torch.group import PlinkGroup
 from plink.transport.tls import Tls, tls_of
@@ -131,18 +131,18 @@ def _create(asked: Any, store: Store, options: Options) -> PlinkGroup:
         plan = os.environ.get(PLAN_VARIABLE) or None
         is_managed = getattr(asked, "members_change", False)
         wanted = None if is_part or is_managed else settings_of(os.environ, timeout.total_seconds())
-        agreed = agreed_forest(
-            meeting,
+        choice = PlanChoice(
             rank,
             ranks,
             plan,
             is_part=is_part,
+            addresses=options.addresses,
             members_change=is_managed or _wants(MEMBERS_VARIABLE, "0"),
-            options=options,
             tuned=wanted,
         )
+        engine = Engine(rank, ranks, meeting, choice, options)
+        agreed = choice.agreed
         is_cut = agreed.is_cut
-        engine = Engine(rank, ranks, meeting, agreed.forest, options)
         if agreed.tuned is not None:
             tuned = _tuned(engine, rank, agreed, agreed.tuned, options.certificates(rank))
     gloo = LateGloo(

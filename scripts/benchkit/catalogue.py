@@ -56,6 +56,7 @@ CATALOGUE = (
     Benchmark("lightgbm", "LightGBM's training in plink's order", f"{_LAB}, lightgbm", "10 min"),
     Benchmark("engine", "the engine against Gloo", _TORCH, "1 min"),
     Benchmark("streams", "loopback, Unix sockets and shared memory", "g++", "1 min"),
+    Benchmark("interfaces", "several and unequal interfaces of each host", _LAB, "3 min"),
     Benchmark("tls", "what encrypting the engine's connections costs", "", "1 min"),
     Benchmark("init", "init_process_group by plink and by Gloo", _TORCH, "1 min"),
     Benchmark("members", "from a kill to the next step, beside torchft", "torchft", "3 min"),
