@@ -10,7 +10,6 @@ import numpy as np
 
 import plink.engine._native as core
 from plink.base.errors import WrongUseError
-from plink.engine.failure import EngineError
 
 DTYPES = {name: getattr(core.DType, name) for name in core.DTYPE_BYTES}
 OPS = {
@@ -114,9 +113,3 @@ def check_apart(source: Any, result: Any, place_items: int | None, item_bytes: i
         raise WrongUseError(
             "the arrays of a collective overlap", "give it an array of its own for the result"
         )
-
-
-def translated(error: core.EngineFailedError) -> EngineError:
-    """The failure as callers see it."""
-    message, rank = error.args
-    return EngineError(message, rank)

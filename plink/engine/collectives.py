@@ -9,17 +9,16 @@ import numpy as np
 
 import plink.engine._native as core
 from plink.base.errors import WrongUseError
+from plink.engine._native import Work
 from plink.engine.calls import (
     check_apart,
     even_counts,
     native_op,
     shape_of,
-    translated,
     whole,
     whole_counts,
 )
 from plink.engine.connected import Connected
-from plink.engine.work import Work
 
 _NO_ROOT = -1
 # Where only the root has the other buffer.
@@ -301,11 +300,8 @@ class Collectives(Connected):
     ) -> Work:
         whole(priority, "a priority", -(2**31), 2**31 - 1)
         try:
-            native = self._native.post_call(
+            return self._native.post_call(
                 kind, source, result, dtype, native_op(op), root, counts, receive_counts, priority
             )
-        except core.EngineFailedError as error:
-            raise translated(error) from None
         except ValueError as error:
             raise WrongUseError(f"this collective cannot be: {error}") from None
-        return Work(native, self)

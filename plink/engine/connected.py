@@ -7,7 +7,6 @@ from types import TracebackType
 from typing import Self
 
 import plink.engine._native as core
-from plink.engine.calls import translated
 
 
 class Closing(ABC):
@@ -47,7 +46,4 @@ class Connected(Closing):
         Raises:
             EngineError: it names the culprit.
         """
-        try:
-            self._native.check()
-        except core.EngineFailedError as error:
-            raise translated(error) from None
+        self._native.check()

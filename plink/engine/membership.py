@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from plink.base.errors import WrongUseError
+from plink.engine._native import Work
 from plink.engine.addresses import default_address
 from plink.engine.agreement import Meeting, found
 from plink.engine.asking import Ear, ask
@@ -30,7 +31,6 @@ from plink.engine.roster import (
 )
 from plink.engine.store import SharedStore, peek
 from plink.engine.watched import WatchedStore
-from plink.engine.work import Work
 from plink.plans.forest import Forest
 from plink.plans.regroup import flat, regrouped
 

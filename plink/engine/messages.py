@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import plink.engine._native as core
 from plink.base.errors import WrongUseError
-from plink.engine.calls import translated, whole
+from plink.engine._native import Work
+from plink.engine.calls import whole
 from plink.engine.connected import Connected
-from plink.engine.work import Work
 
 MOST_TAG = 2**32 - 1
 _ANYBODY = -1
@@ -57,9 +56,6 @@ class Messages(Connected):
 
     def _message(self, array: Any, peer: int, tag: int, *, is_received: bool) -> Work:
         try:
-            native = self._native.post_message(array, peer, tag, is_received)
-        except core.EngineFailedError as error:
-            raise translated(error) from None
+            return self._native.post_message(array, peer, tag, is_received)
         except ValueError as error:
             raise WrongUseError(f"this message cannot be: {error}") from None
-        return Work(native, self)
