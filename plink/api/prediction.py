@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import overload
+from typing import TypeVar, overload
 
 from plink.api.arguments import MAX_SEED, size_bytes, whole
 from plink.api.cluster import Cluster, checked_cluster
@@ -22,9 +23,30 @@ from plink.optimize.plans.forecasting import CollectiveRow, PlanForecast, foreca
 from plink.optimize.prediction import Forecast, Row, forecast
 from plink.plans.names import checked_collectives
 
+T = TypeVar("T")
+
+
+class _Rows(Mapping[str, T]):
+    """Rows of a table by their names, in its order."""
+
+    @abstractmethod
+    def _named_rows(self) -> Iterator[tuple[str, T]]: ...
+
+    def __getitem__(self, name: str) -> T:
+        for own_name, row in self._named_rows():
+            if own_name == name:
+                return row
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name, _ in self._named_rows())
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self._named_rows())
+
 
 @dataclass(frozen=True, repr=False)
-class Prediction(Mapping[str, Row]):
+class Prediction(_Rows[Row]):
     """By the name of each algorithm, what it is predicted to cost.
 
     Each row has `order` (None where a cluster was given), `given` and `random`; each of these has
@@ -36,17 +58,8 @@ class Prediction(Mapping[str, Row]):
 
     forecast: Forecast
 
-    def __getitem__(self, algorithm: str) -> Row:
-        for row in self.forecast.rows:
-            if row.algorithm == algorithm:
-                return row
-        raise KeyError(algorithm)
-
-    def __iter__(self) -> Iterator[str]:
-        return (row.algorithm for row in self.forecast.rows)
-
-    def __len__(self) -> int:
-        return len(self.forecast.rows)
+    def _named_rows(self) -> Iterator[tuple[str, Row]]:
+        return ((row.algorithm, row) for row in self.forecast.rows)
 
     @property
     def refused(self) -> dict[str, str]:
@@ -71,7 +84,7 @@ class Prediction(Mapping[str, Row]):
 
 
 @dataclass(frozen=True, repr=False)
-class PlanPrediction(Mapping[str, CollectiveRow]):
+class PlanPrediction(_Rows[CollectiveRow]):
     """By the name of each collective, what it is predicted to take along a plan.
 
     Each row has `time_s`, `bound_s` (no way of doing it takes less), `rounds`, `wire_bytes` and
@@ -83,17 +96,8 @@ class PlanPrediction(Mapping[str, CollectiveRow]):
 
     forecast: PlanForecast
 
-    def __getitem__(self, collective: str) -> CollectiveRow:
-        for row in self.forecast.rows:
-            if row.collective == collective:
-                return row
-        raise KeyError(collective)
-
-    def __iter__(self) -> Iterator[str]:
-        return (row.collective for row in self.forecast.rows)
-
-    def __len__(self) -> int:
-        return len(self.forecast.rows)
+    def _named_rows(self) -> Iterator[tuple[str, CollectiveRow]]:
+        return ((row.collective, row) for row in self.forecast.rows)
 
     @property
     def assumptions(self) -> list[str]:

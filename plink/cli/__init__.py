@@ -52,6 +52,10 @@ COMMANDS = {
     "agent": ("plink.cli.agent", "Call plink from a host that it cannot reach."),
 }
 
+# They compute with matrices for which one thread is enough. On a busy machine threads of OpenBLAS,
+# which poll for each other, would take many times as long.
+_ON_ONE_THREAD = ("group", "show", "plan")
+
 
 class LazyGroup(click.Group):
     """A group that knows its commands' names and help without importing them."""
@@ -64,6 +68,8 @@ class LazyGroup(click.Group):
         """Import one command. Its module holds it under the name `command`."""
         if cmd_name not in COMMANDS:
             return None
+        if cmd_name in _ON_ONE_THREAD:
+            os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         return remembering(importlib.import_module(COMMANDS[cmd_name][0]).command)
 
     def resolve_command(

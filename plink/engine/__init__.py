@@ -7,6 +7,8 @@ Of plink it imports the errors and the forests of plans only, of others numpy: w
 fast.
 """
 
+from plink.engine._native import Work
+from plink.engine.choice import Choice
 from plink.engine.engine import Engine
 from plink.engine.failure import EngineError
 from plink.engine.forest import Prepared
@@ -20,12 +22,12 @@ from plink.engine.statistics import (
     WorkerStatistics,
 )
 from plink.engine.store import C10dStore, DirectoryStore, SharedStore, Store
-from plink.engine.work import Work
 from plink.plans.forest import Forest
 from plink.transport.tls import Tls
 
 __all__ = [
     "C10dStore",
+    "Choice",
     "ConnectionStatistics",
     "DirectoryStore",
     "Engine",

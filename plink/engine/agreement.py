@@ -89,9 +89,8 @@ class Meeting:
 
     def _propose(self, plan: Callable[[Sequence[int]], str]) -> Roster:
         decided, present = self._gathered()
-        if decided is None and self._may_be_cut_off(present):
-            # Those that are more have their say first.
-            decided = self._decided(self.silence_s)
+        if decided is None:
+            decided = self._decided_by_more(present)
         if decided is not None:
             return decided
         steps = max(presence.steps for presence in present.values())
@@ -136,12 +135,22 @@ class Meeting:
                 break
         return None
 
-    def _may_be_cut_off(self, present: Collection[int]) -> bool:
-        """Whether those that are absent may live, and be as many as those present or more."""
+    def _decided_by_more(self, present: Collection[int]) -> Roster | None:
+        """Those that are absent have their say first, for as long as they may live and be more."""
         absent = [one for one in self.before.members if one.number not in present]
         if len(absent) < len(present):
-            return False
+            return None
         self.watch.settled((one.line for one in absent), _CALL_S)
+        deadline = time.monotonic() + self.silence_s
+        slices_s = _slices()
+        while self._may_be_more(absent, present) and time.monotonic() < deadline:
+            decided = self._decided(next(slices_s))
+            if decided is not None:
+                return decided
+        return None
+
+    def _may_be_more(self, absent: Sequence[Member], present: Collection[int]) -> bool:
+        """Whether those that may live are more than those present, or as many and the first."""
         living = [one for one in absent if self.watch.life(one.line) is not Life.ENDED]
         first = min((one.number for one in living), default=self.number)
         return len(living) > len(present) or (len(living) == len(present) and first < min(present))

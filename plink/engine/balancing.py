@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from plink.base.errors import PlinkError
+from plink.engine._native import Work
 from plink.engine.shares import Floats, Shares, costs
 from plink.engine.statistics import Statistics
-from plink.engine.work import Work
 
 _SETTLE_S = 2.0
 

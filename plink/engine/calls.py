@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +10,6 @@ import numpy as np
 
 import plink.engine._native as core
 from plink.base.errors import WrongUseError
-from plink.engine.failure import EngineError
 
 DTYPES = {name: getattr(core.DType, name) for name in core.DTYPE_BYTES}
 OPS = {
@@ -19,6 +19,8 @@ OPS = {
     "max": core.Op.max,
     "and": core.Op.and_,
 }
+
+_MOST_ITEMS = 2**60
 
 
 def native_op(op: str) -> core.Op:
@@ -69,14 +71,45 @@ def whole_counts(counts: Sequence[int], ranks: int) -> list[int]:
     """Items by rank, as a caller gives them.
 
     Raises:
-        WrongUseError: there are not as many as ranks, or one is negative.
+        WrongUseError: there are not as many as ranks, or one is no whole number from 0 on.
     """
-    if len(counts) != ranks or any(count < 0 for count in counts):
+    if len(counts) != ranks:
         raise WrongUseError(f"{list(counts)} are not the counts of {ranks} ranks")
-    return [int(count) for count in counts]
+    return [whole(count, "a count", 0, _MOST_ITEMS) for count in counts]
 
 
-def translated(error: core.EngineFailedError) -> EngineError:
-    """The failure as callers see it."""
-    message, rank = error.args
-    return EngineError(message, rank)
+def whole(value: Any, what: str, least: int, most: int) -> int:
+    """A whole number between two, as a caller gives it.
+
+    Raises:
+        WrongUseError: it is something else.
+    """
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise WrongUseError(f"{what} is a whole number, not {value!r}") from None
+    if not least <= number <= most:
+        raise WrongUseError(f"{what} is between {least} and {most}, not {number}")
+    return number
+
+
+def check_apart(source: Any, result: Any, place_items: int | None, item_bytes: int) -> None:
+    """That arrays share no memory, or that the smaller lies in the larger at its place.
+
+    Args:
+        source: what is read.
+        result: what is written to.
+        place_items: where the smaller may begin in the larger; None for nowhere.
+        item_bytes: the size of an item.
+
+    Raises:
+        WrongUseError: they overlap otherwise: what is yet to be sent would be overwritten.
+    """
+    if not np.may_share_memory(source, result):
+        return
+    inner, outer = sorted(map(np.asarray, (source, result)), key=lambda array: array.nbytes)
+    begin_bytes = inner.ctypes.data - outer.ctypes.data
+    if place_items is None or begin_bytes != place_items * item_bytes:
+        raise WrongUseError(
+            "the arrays of a collective overlap", "give it an array of its own for the result"
+        )

@@ -9,29 +9,29 @@ import numpy as np
 
 import plink.engine._native as core
 from plink.base.errors import WrongUseError
-from plink.engine.calls import even_counts, native_op, shape_of, translated, whole_counts
-from plink.engine.work import Work
+from plink.engine._native import Work
+from plink.engine.calls import (
+    check_apart,
+    even_counts,
+    native_op,
+    shape_of,
+    whole,
+    whole_counts,
+)
+from plink.engine.connected import Connected
 
 _NO_ROOT = -1
 # Where only the root has the other buffer.
 _NOTHING = np.empty(0, dtype=np.uint8)
 
 
-class Collectives:
+class Collectives(Connected):
     """What an engine offers beside all-reduce.
 
     Arrays are contiguous buffers on the CPU of float32, float64, float16, bfloat16 (say so by
     `dtype` for an array of `uint16`), int32, int64, and uint8 where nothing is reduced. Every rank
     gives the same counts, root, operation, type and priority.
     """
-
-    rank: int
-    ranks: int
-    _native: core.Engine
-
-    def check(self) -> None:
-        """Raise what the engine has failed with, if it has."""
-        raise NotImplementedError
 
     def reduce_scatter(
         self,
@@ -59,6 +59,7 @@ class Collectives:
         """
         items, kind = shape_of(source, dtype)
         segments = self._segments(counts, items, "source")
+        check_apart(source, result, sum(segments[: self.rank]), core.DTYPE_BYTES[kind.name])
         return self._call(
             core.Kind.reduce_scatter,
             source,
@@ -93,6 +94,7 @@ class Collectives:
         """
         items, kind = shape_of(result, dtype)
         segments = self._segments(counts, items, "result")
+        check_apart(source, result, sum(segments[: self.rank]), core.DTYPE_BYTES[kind.name])
         return self._call(
             core.Kind.all_gather, source, result, kind, counts=segments, priority=priority
         )
@@ -105,6 +107,7 @@ class Collectives:
             EngineError: the engine has failed, now or before; it names the culprit.
         """
         items, kind = shape_of(array, dtype)
+        self._check_root(root)
         return self._call(
             core.Kind.broadcast, array, array, kind, root=root, counts=[items], priority=priority
         )
@@ -125,6 +128,7 @@ class Collectives:
             EngineError: the engine has failed, now or before; it names the culprit.
         """
         items, kind = shape_of(array, dtype)
+        self._check_root(root)
         return self._call(
             core.Kind.reduce,
             array,
@@ -223,6 +227,7 @@ class Collectives:
         """
         items, kind = shape_of(source, dtype)
         received_items, _ = shape_of(result, dtype)
+        check_apart(source, result, None, 1)
         return self._call(
             core.Kind.all_to_all,
             source,
@@ -263,6 +268,8 @@ class Collectives:
         here = [0] * self.ranks
         here[root] = segments[self.rank]
         at_root = segments if self.rank == root else [0] * self.ranks
+        if source is not None and result is not None:
+            check_apart(source, result, sum(segments[: self.rank]), core.DTYPE_BYTES[dtype.name])
         sent, received = (here, at_root) if kind == core.Kind.gather else (at_root, here)
         return self._call(
             kind,
@@ -276,8 +283,7 @@ class Collectives:
         )
 
     def _check_root(self, root: int) -> None:
-        if not 0 <= root < self.ranks:
-            raise WrongUseError(f"there is no rank {root} among {self.ranks}")
+        whole(root, "a root", 0, self.ranks - 1)
 
     def _call(
         self,
@@ -292,12 +298,10 @@ class Collectives:
         root: int = _NO_ROOT,
         priority: int = 0,
     ) -> Work:
+        whole(priority, "a priority", -(2**31), 2**31 - 1)
         try:
-            native = self._native.post_call(
+            return self._native.post_call(
                 kind, source, result, dtype, native_op(op), root, counts, receive_counts, priority
             )
-        except core.EngineFailedError as error:
-            raise translated(error) from None
         except ValueError as error:
             raise WrongUseError(f"this collective cannot be: {error}") from None
-        return Work(native, self)

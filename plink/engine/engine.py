@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any
 
 import plink.engine._native as core
 from plink.base.errors import WrongUseError
+from plink.engine._native import Work
 from plink.engine.balancing import Balancing
-from plink.engine.calls import DTYPES, OPS, native_op, shape_of, translated
+from plink.engine.calls import DTYPES, OPS, native_op, shape_of
+from plink.engine.choice import Choice, Given
 from plink.engine.collectives import Collectives
-from plink.engine.forest import Prepared, native
+from plink.engine.forest import Prepared, prepared
 from plink.engine.meeting import Meeting, meet
 from plink.engine.messages import Messages
 from plink.engine.options import Options
 from plink.engine.statistics import Statistics, statistics_of
 from plink.engine.store import Store
-from plink.engine.work import Work
 from plink.plans.forest import Forest
 
 
@@ -32,7 +32,7 @@ class Engine(Collectives, Messages):
         rank: of this process, 0 to `ranks` - 1.
         ranks: how many there are.
         store: where they meet.
-        forest: along which is aggregated; the same on every rank.
+        forest: along which is aggregated, the same on every rank; or how they choose one.
         options: how.
         watch: called now and then until all are connected; what it raises ends that.
 
@@ -46,7 +46,7 @@ class Engine(Collectives, Messages):
         rank: int,
         ranks: int,
         store: Store,
-        forest: Forest,
+        forest: Forest | Choice,
         options: Options | None = None,
         *,
         watch: Callable[[], None] | None = None,
@@ -54,16 +54,16 @@ class Engine(Collectives, Messages):
         options = options or Options()
         if not 0 <= rank < ranks:
             raise WrongUseError(f"there is no rank {rank} among {ranks}")
-        native_forest = _prepared(forest, ranks).forest
+        choice = Given(prepared(forest, ranks)) if isinstance(forest, Forest) else forest
         self.rank = rank
         self.ranks = ranks
-        meeting: Meeting = meet(rank, ranks, store, native_forest, options, watch=watch)
+        meeting: Meeting = meet(rank, ranks, store, choice, options, watch=watch)
         spin_us = options.spin_time_us(meeting.names.count(meeting.names[rank]))
         self._native = core.Engine(
             rank,
             ranks,
             meeting.mesh,
-            native_forest,
+            meeting.forest.forest,
             meeting.names,
             options.chunk_bytes or 0,
             options.deterministic,
@@ -110,13 +110,9 @@ class Engine(Collectives, Messages):
             )
         except KeyError:
             work = None
-        except core.EngineFailedError as error:
-            raise translated(error) from None
-        if work is None:
-            work = self._post(array, op, dtype, priority)
-        return Work(work, self)
+        return self._post(array, op, dtype, priority) if work is None else work
 
-    def _post(self, array: Any, op: str, dtype: str | None, priority: int) -> core.Work:
+    def _post(self, array: Any, op: str, dtype: str | None, priority: int) -> Work:
         """Post an array that lends no plain memory, or say what is wrong with it."""
         items, native_dtype = shape_of(array, dtype)
         native = native_op(op)
@@ -126,8 +122,6 @@ class Engine(Collectives, Messages):
             raise WrongUseError("the operation 'and' is for whole numbers")
         try:
             return self._native.post(array, items, native_dtype, native, priority)
-        except core.EngineFailedError as error:
-            raise translated(error) from None
         except TypeError:
             raise WrongUseError(
                 "the array is not a writable, contiguous buffer of the CPU"
@@ -144,7 +138,7 @@ class Engine(Collectives, Messages):
         Raises:
             WrongUseError: the forest does not fit these ranks.
         """
-        return _prepared(forest, self.ranks)
+        return prepared(forest, self.ranks)
 
     def install(self, forest: Forest | Prepared, at_collective: int) -> None:
         """Use another plan from collective `at_collective` on. Every rank must do the same before
@@ -157,8 +151,6 @@ class Engine(Collectives, Messages):
         prepared = forest if isinstance(forest, Prepared) else self.prepare(forest)
         try:
             self._native.install(prepared.forest, at_collective)
-        except core.EngineFailedError as error:
-            raise translated(error) from None
         except ValueError as error:
             raise WrongUseError(f"the plan cannot be installed: {error}") from None
 
@@ -206,37 +198,8 @@ class Engine(Collectives, Messages):
         """Whether `balance` would not wait for other ranks."""
         return self._balancing is None or self._balancing.is_ready
 
-    def check(self) -> None:
-        """Raise what the engine has failed with, if it has.
-
-        Raises:
-            EngineError: it names the culprit.
-        """
-        try:
-            self._native.check()
-        except core.EngineFailedError as error:
-            raise translated(error) from None
-
     def close(self) -> None:
         """End everything. What is pending fails, here and on the ranks that wait for this one."""
         if self._balancing is not None:
             self._balancing.settle()
         self._native.close()
-
-    def __enter__(self) -> Engine:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
-
-def _prepared(forest: Forest, ranks: int) -> Prepared:
-    prepared = Prepared(native(forest))
-    if forest.ranks != ranks:
-        raise WrongUseError(f"the plan is for {forest.ranks} ranks, there are {ranks}")
-    return prepared

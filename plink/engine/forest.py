@@ -18,6 +18,18 @@ class Prepared:
     forest: core.Forest
 
 
+def prepared(forest: Forest, ranks: int) -> Prepared:
+    """The forest, checked for so many ranks.
+
+    Raises:
+        WrongUseError: it does not fit them, or is none.
+    """
+    checked = native(forest)
+    if forest.ranks != ranks:
+        raise WrongUseError(f"the plan is for {forest.ranks} ranks, there are {ranks}")
+    return Prepared(checked)
+
+
 def native(forest: Forest) -> core.Forest:
     """The same, checked.
 

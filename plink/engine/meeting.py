@@ -1,8 +1,9 @@
 """How ranks find and connect each other.
 
 Every rank puts its addresses into the store; rank 0 gathers them and puts out one table, with a
-random name for the job. Then the higher rank of each pair calls the lower one. What is gathered
-once is read once, so a store serves 2 keys a rank, not the square of them.
+random name for the job, and what it has decided for all. Then the higher rank of each pair calls
+the lower one. What is gathered once is read once, so a store serves 2 keys a rank, not the square
+of them.
 """
 
 from __future__ import annotations
@@ -17,23 +18,26 @@ from dataclasses import dataclass
 from typing import Any
 
 import plink.engine._native as core
-from plink.base.errors import WrongUseError
+from plink.base.errors import PlinkError, WrongUseError
 from plink.engine.addresses import default_address, listening, listening_locally
+from plink.engine.choice import Choice
 from plink.engine.congestion import (
     CongestionControl,
     congestion_control,
     systems_congestion_control,
 )
 from plink.engine.failure import EngineError
+from plink.engine.forest import Prepared
 from plink.engine.options import DEFAULT_MEMORY_BYTES, DEFAULT_WORKERS, Options
 from plink.engine.store import Store, get_all
 from plink.engine.table import (
     JOB_BYTES,
     Endpoint,
+    Entry,
     Table,
-    pack_endpoints,
+    pack_entry,
     pack_table,
-    parse_endpoints,
+    parse_entry,
     parse_table,
 )
 
@@ -52,6 +56,7 @@ class Meeting:
 
     Args:
         mesh: with the connections.
+        forest: along which all aggregate.
         workers: of each rank.
         names: by rank, an address for people.
         has_faces: a rank has several addresses, between which connections may differ.
@@ -59,6 +64,7 @@ class Meeting:
     """
 
     mesh: core.Mesh
+    forest: Prepared
     workers: int
     names: list[str]
     has_faces: bool = False
@@ -69,7 +75,7 @@ def meet(
     rank: int,
     ranks: int,
     store: Store,
-    forest: core.Forest,
+    choice: Choice,
     options: Options,
     *,
     watch: Callable[[], None] | None = None,
@@ -78,7 +84,7 @@ def meet(
 
     Raises:
         EngineError: not all were there in time, or one does not fit.
-        WrongUseError: the certificates cannot be used.
+        WrongUseError: the certificates cannot be used, or rank 0 says why ranks cannot go on.
     """
     tls = _tls_context(rank, options)
     deadline = time.monotonic() + options.setup_timeout_s
@@ -88,7 +94,8 @@ def meet(
         _local_listener(listeners[0], options) as local,
     ):
         own = [listener.getsockname()[:2] for listener in listeners]
-        table = _exchange(rank, ranks, store, own, options)
+        table = _exchange(rank, ranks, store, own, choice=choice, options=options)
+        forest = choice.forest(table.decided)
         workers = table.workers
         if options.workers not in (None, workers):
             raise WrongUseError(
@@ -117,7 +124,7 @@ def meet(
             raise EngineError(f"rank {rank} cannot connect: {error}", rank) from None
     names = [of_rank[0][0] for of_rank in endpoints]
     has_faces = any(len(of_rank) > 1 for of_rank in endpoints)
-    return Meeting(mesh, workers, names, has_faces, congestion.far)
+    return Meeting(mesh, forest, workers, names, has_faces, congestion.far)
 
 
 def _tls_context(rank: int, options: Options) -> core.TlsContext | None:
@@ -171,12 +178,14 @@ def _connect(
             )
 
 
-def _exchange(rank: int, ranks: int, store: Store, own: list[Endpoint], options: Options) -> Table:
+def _exchange(
+    rank: int, ranks: int, store: Store, own: list[Endpoint], *, choice: Choice, options: Options
+) -> Table:
     """The table of rank 0; `own` is where this rank listens."""
     deadline = time.monotonic() + options.setup_timeout_s
     prefix = f"plink/{_next_use(store, rank)}"
     if rank != 0:
-        store.set(f"{prefix}/{rank}", pack_endpoints(own))
+        store.set(f"{prefix}/{rank}", pack_entry(Entry(own, choice.told())))
         try:
             read = store.get(f"{prefix}/table", deadline - time.monotonic())
         except TimeoutError:
@@ -184,25 +193,38 @@ def _exchange(rank: int, ranks: int, store: Store, own: list[Endpoint], options:
                 f"rank 0 did not come to the meeting within {options.setup_timeout_s:g} s", 0
             ) from None
         return _complete(parse_table(read, ranks))
-    endpoints, missing, wrong = [own], [], None
+    try:
+        table = _gathered(ranks, store, own, prefix, choice=choice, options=options)
+    except PlinkError as error:
+        # The others are to hear of it at once.
+        store.set(f"{prefix}/table", pack_table(_refused(error, options)))
+        raise
+    store.set(f"{prefix}/table", pack_table(table))
+    return _complete(table)
+
+
+def _gathered(
+    ranks: int, store: Store, own: list[Endpoint], prefix: str, *, choice: Choice, options: Options
+) -> Table:
+    deadline = time.monotonic() + options.setup_timeout_s
+    entries, missing = [Entry(own, choice.told())], []
     keys = [f"{prefix}/{other}" for other in range(1, ranks)]
     for other, value in enumerate(get_all(store, keys, deadline), start=1):
         if value is None:
             missing.append(other)
-            continue
-        try:
-            endpoints.append(parse_endpoints(value, other))
-        except EngineError as error:
-            # The others are to hear of it from the table, at once.
-            wrong = wrong or error
-            missing.append(other)
+        else:
+            entries.append(parse_entry(value, other))
+    job, endpoints = secrets.token_bytes(JOB_BYTES), [entry.endpoints for entry in entries]
     workers = options.workers or max(DEFAULT_WORKERS, *map(len, endpoints))
+    decided = None if missing else choice.decided([entry.told for entry in entries])
+    return Table(job, workers, endpoints, missing, options.setup_timeout_s, decided)
+
+
+def _refused(error: PlinkError, options: Options) -> Table:
     job = secrets.token_bytes(JOB_BYTES)
-    table = Table(job, workers, endpoints, missing, options.setup_timeout_s)
-    store.set(f"{prefix}/table", pack_table(table))
-    if wrong is not None:
-        raise wrong
-    return _complete(table)
+    if isinstance(error, EngineError) and error.rank is not None:
+        return Table(job, 1, [], [error.rank], options.setup_timeout_s)
+    return Table(job, 1, [], [], options.setup_timeout_s, refusal=str(error))
 
 
 def _complete(table: Table) -> Table:
@@ -211,6 +233,8 @@ def _complete(table: Table) -> Table:
             f"{_ranks_text(table.missing)} did not come to the meeting within {table.seconds:g} s",
             table.missing[0],
         )
+    if table.refusal:
+        raise WrongUseError(table.refusal)
     return table
 
 
@@ -225,9 +249,9 @@ def _next_use(store: Store, rank: int) -> int:
     return use
 
 
-def _agreement(forest: core.Forest, options: Options) -> int:
+def _agreement(forest: Prepared, options: Options) -> int:
     """What ranks must agree on, as one number."""
-    return core.agreement(forest, options.chunk_bytes or 0, options.deterministic)
+    return core.agreement(forest.forest, options.chunk_bytes or 0, options.deterministic)
 
 
 def _ranks_text(ranks: Sequence[int]) -> str:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Iterator, Sequence
-from types import TracebackType
 from typing import Any
 
 import numpy as np
 
 from plink.base.errors import WrongUseError
+from plink.engine._native import Work
 from plink.engine.addresses import default_address
 from plink.engine.agreement import Meeting, found
 from plink.engine.asking import Ear, ask
+from plink.engine.connected import Closing
 from plink.engine.engine import Engine
 from plink.engine.failure import EngineError
 from plink.engine.lifeline import Life, LifeLine, Watch
@@ -21,15 +22,15 @@ from plink.engine.roster import (
     PREFIX,
     Presence,
     Roster,
+    begun_key,
     latest_key,
     pack_forest,
     pack_presence,
     parse_forest,
     presence_key,
 )
-from plink.engine.store import SharedStore
+from plink.engine.store import SharedStore, peek
 from plink.engine.watched import WatchedStore
-from plink.engine.work import Work
 from plink.plans.forest import Forest
 from plink.plans.regroup import flat, regrouped
 
@@ -37,7 +38,7 @@ from plink.plans.regroup import flat, regrouped
 _MOST_VAIN = 5
 
 
-class Members:
+class Members(Closing):
     """This process among others that may be lost, leave and join; none of them is started anew.
 
         with Members(rank, ranks, store) as members:        # or Members.join(store)
@@ -226,17 +227,6 @@ class Members:
         self._watch.close()
         self._line.close()
 
-    def __enter__(self) -> Members:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
     @contextlib.contextmanager
     def _closed_on_error(self) -> Iterator[None]:
         try:
@@ -281,6 +271,7 @@ class Members:
     def _meet(self, suspects: set[int], plan: Forest, numbers: Sequence[int]) -> None:
         self.generation += 1
         self._announce(self.generation)
+        self._store.set(begun_key(self.generation), b"begun")
 
         def put_plan(members: Sequence[int]) -> str:
             old_ranks = [numbers.index(one) if one in numbers else None for one in members]
@@ -328,17 +319,19 @@ class Members:
             self._store.set(latest_key(), str(self.generation).encode())
 
     def _connect(self) -> None:
-        store = WatchedStore(self._store, f"{PREFIX}/{self.generation}", self._check_lives)
+        store = WatchedStore(self._store, f"{PREFIX}/{self.generation}", self._check_others)
         self._engine = Engine(
-            self.rank, self.ranks, store, self._forest, self._options, watch=self._check_lives
+            self.rank, self.ranks, store, self._forest, self._options, watch=self._check_others
         )
         # Nobody needs to be called while engines tell who lives.
         self._watch.close()
 
-    def _check_lives(self) -> None:
-        """Raise if a member has ended."""
+    def _check_others(self) -> None:
+        """Raise if this generation cannot be connected: a member has ended, or given it up."""
         for rank, member in enumerate(self._roster.members):
             if member.number != self.number and self._watch.life(member.line) is Life.ENDED:
                 raise EngineError(
                     f"rank {rank} ({member.line.host}) is lost: its process has ended", rank
                 )
+        if peek(self._store, begun_key(self.generation + 1)) is not None:
+            raise EngineError("another member could not be connected, and begins anew")

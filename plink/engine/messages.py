@@ -4,29 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-import plink.engine._native as core
 from plink.base.errors import WrongUseError
-from plink.engine.calls import translated
-from plink.engine.work import Work
+from plink.engine._native import Work
+from plink.engine.calls import whole
+from plink.engine.connected import Connected
 
 MOST_TAG = 2**32 - 1
 _ANYBODY = -1
 
 
-class Messages:
+class Messages(Connected):
     """What an engine offers beside collectives, in no order with them.
 
     The receiver asks the sender first (a rendezvous), so a message takes one way more than its own
     and waits in nobody's memory.
     """
-
-    rank: int
-    ranks: int
-    _native: core.Engine
-
-    def check(self) -> None:
-        """Raise what the engine has failed with, if it has."""
-        raise NotImplementedError
 
     def send(self, array: Any, peer: int, tag: int = 0) -> Work:
         """Begin to send `array`, a contiguous buffer on the CPU, to rank `peer`.
@@ -58,16 +50,12 @@ class Messages:
         return self._message(array, _ANYBODY if peer is None else peer, tag, is_received=True)
 
     def _check(self, peer: int, tag: int) -> None:
-        if peer == self.rank or not 0 <= peer < self.ranks:
-            raise WrongUseError(f"rank {self.rank} of {self.ranks} has no peer {peer}")
-        if not 0 <= tag <= MOST_TAG:
-            raise WrongUseError(f"{tag} is no tag", f"tags are whole numbers from 0 to {MOST_TAG}")
+        if whole(peer, "a peer", 0, self.ranks - 1) == self.rank:
+            raise WrongUseError(f"rank {self.rank} sends itself nothing")
+        whole(tag, "a tag", 0, MOST_TAG)
 
     def _message(self, array: Any, peer: int, tag: int, *, is_received: bool) -> Work:
         try:
-            native = self._native.post_message(array, peer, tag, is_received)
-        except core.EngineFailedError as error:
-            raise translated(error) from None
+            return self._native.post_message(array, peer, tag, is_received)
         except ValueError as error:
             raise WrongUseError(f"this message cannot be: {error}") from None
-        return Work(native, self)

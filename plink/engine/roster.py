@@ -82,6 +82,11 @@ def presence_key(generation: int, number: int) -> str:
     return f"{PREFIX}/{generation}/here/{number}"
 
 
+def begun_key(generation: int) -> str:
+    """Set by each member that comes to the meeting of a generation."""
+    return f"{PREFIX}/{generation}/begun"
+
+
 def asking_key(number: int) -> str:
     """Claimed by a process that asks to join, which has this number then."""
     return f"{PREFIX}/asking/{number}"

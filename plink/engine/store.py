@@ -204,10 +204,10 @@ class C10dStore:
         except RuntimeError as error:
             # DistStoreError, which does not say whether it timed out.
             raise TimeoutError(f"nobody set {key}: {error}") from None
-        return bytes(self._store.get(key))
+        return self._read(key)
 
     def get_many(self, keys: Sequence[str], timeout_s: float) -> list[bytes]:
-        """In three round trips, however many keys there are, if PyTorch's store can do that."""
+        """In two round trips, however many keys there are, if PyTorch's store can do that."""
         if timeout_s < _SHORTEST_WAIT_S or not self._has_batches():
             deadline = time.monotonic() + timeout_s
             return [self.get(key, max(0.0, deadline - time.monotonic())) for key in keys]
@@ -216,6 +216,11 @@ class C10dStore:
         except RuntimeError as error:
             raise TimeoutError(f"nobody set one of {len(keys)} keys: {error}") from None
         return [bytes(value) for value in self._store.multi_get(list(keys))]
+
+    def _read(self, key: str) -> bytes:
+        """Of a key that is set: PyTorch's `get` waits for it once more, a round trip."""
+        value = self._store.multi_get([key])[0] if self._has_batches() else self._store.get(key)
+        return bytes(value)
 
     def _has_batches(self) -> bool:
         return hasattr(self._store, "multi_get") and self._store.has_extended_api()
@@ -232,4 +237,4 @@ class C10dStore:
                 raise TimeoutError(f"nobody set {key}")
             time.sleep(pause_s)
             pause_s = min(2 * pause_s, _LONGEST_POLL_S)
-        return bytes(self._store.get(key))
+        return self._read(key)

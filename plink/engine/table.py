@@ -13,10 +13,24 @@ from plink.engine.failure import EngineError
 from plink.engine.options import MOST_WORKERS
 
 Endpoint = tuple[str, int]
+Endpoints = Sequence[Endpoint]
 
 JOB_BYTES = 16
 _MOST_ADDRESSES = 64
 _HINT = "does every job have a store, or a directory, of its own?"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a rank puts into the store.
+
+    Args:
+        endpoints: where it listens.
+        told: what else rank 0 is to know of it, for JSON.
+    """
+
+    endpoints: Endpoints
+    told: Any = None
 
 
 @dataclass(frozen=True)
@@ -29,28 +43,35 @@ class Table:
         endpoints: by rank, where it listens; empty for one that is missing.
         missing: ranks that did not come.
         seconds: for how long they were waited for.
+        decided: what all are to know beside, as JSON has it.
+        refusal: why the ranks cannot go on together; empty where they can.
     """
 
     job: bytes
     workers: int
-    endpoints: Sequence[Sequence[Endpoint]]
+    endpoints: Sequence[Endpoints]
     missing: Sequence[int]
     seconds: float
+    decided: Any = None
+    refusal: str = ""
 
 
-def pack_endpoints(endpoints: Sequence[Endpoint]) -> bytes:
-    """Where a rank listens, as it puts it into the store."""
-    return json.dumps(endpoints).encode()
+def pack_entry(entry: Entry) -> bytes:
+    """The entry, as a rank puts it into the store."""
+    return json.dumps([entry.endpoints, entry.told]).encode()
 
 
-def parse_endpoints(content: bytes, rank: int) -> list[Endpoint]:
-    """Where `rank` listens.
+def parse_entry(content: bytes, rank: int) -> Entry:
+    """What `rank` put into the store.
 
     Raises:
-        EngineError: it put something else into the store.
+        EngineError: something else.
     """
     try:
-        return _endpoints(json.loads(content))
+        said = _listed(json.loads(content), 2)
+        if len(said) != 2:
+            raise ValueError
+        return Entry(_endpoints(said[0]), said[1])
     except (ValueError, RecursionError):
         raise EngineError(f"rank {rank} put no addresses into the store", rank, _HINT) from None
 
@@ -79,7 +100,8 @@ def _table(said: Any, ranks: int) -> Table:
         raise ValueError
     missing = [_whole(rank, 0, ranks - 1) for rank in _listed(said["missing"], ranks)]
     endpoints = _listed(said["endpoints"], ranks)
-    if len(endpoints) != ranks and not missing:
+    refusal = _text(said["refusal"])
+    if len(endpoints) != ranks and not missing and not refusal:
         raise ValueError
     seconds = said["seconds"]
     if not isinstance(seconds, (int, float)) or not math.isfinite(seconds):
@@ -93,6 +115,8 @@ def _table(said: Any, ranks: int) -> Table:
         [_endpoints(of_rank) for of_rank in endpoints],
         missing,
         float(seconds),
+        said["decided"],
+        refusal,
     )
 
 

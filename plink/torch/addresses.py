@@ -43,8 +43,9 @@ def group_addresses(store: Any, environment: Mapping[str, str]) -> tuple[list[st
 def host_addresses() -> dict[str, list[str]]:
     """Each interface's numeric addresses, IPv4 first, without link-local ones."""
     found: dict[str, list[str]] = {name: [] for _, name in socket.if_nameindex()}
-    for name, addresses in found.items():
-        addresses.extend(_ipv4_addresses(name))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        for name, addresses in found.items():
+            addresses.extend(_ipv4_addresses(probe, name))
     if _IPV6_TABLE.exists():
         for line in _IPV6_TABLE.read_text(encoding="ascii").splitlines():
             digits, *_, name = line.split()
@@ -54,14 +55,18 @@ def host_addresses() -> dict[str, list[str]]:
     return found
 
 
-def _ipv4_addresses(interface: str) -> list[str]:
-    """The first one, if there is an interface of that name that has one."""
+def _ipv4_addresses(probe: socket.socket, interface: str) -> list[str]:
+    """The first one, if there is an interface of that name that has one.
+
+    Args:
+        probe: any socket of IPv4.
+        interface: its name.
+    """
     request = struct.pack(f"{_NAME_BYTES}s24x", interface.encode()[: _NAME_BYTES - 1])
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            answer = fcntl.ioctl(probe.fileno(), _SIOCGIFADDR, request)
-        except OSError:
-            return []
+    try:
+        answer = fcntl.ioctl(probe.fileno(), _SIOCGIFADDR, request)
+    except OSError:
+        return []
     return [socket.inet_ntoa(answer[20:24])]
 
 
@@ -75,8 +80,9 @@ def store_host(store: Any) -> str | None:
 
 def _address_of(name: str, variable: str) -> str:
     # A host may have hundreds of interfaces.
-    for address in _ipv4_addresses(name):
-        return address
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        for address in _ipv4_addresses(probe, name):
+            return address
     interfaces = host_addresses()
     if not interfaces.get(name):
         usable = ", ".join(one for one, addresses in interfaces.items() if addresses)

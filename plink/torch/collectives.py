@@ -107,7 +107,11 @@ class EngineCollectives(ProcessGroup):
             return self._plain.all_gather_single_coalesced(outputs, inputs, *args)
         for output, source in zip(outputs, inputs, strict=True):
             check_sizes("all-gather", output, source, self.size())
-        pairs = [Pair([source], [output]) for output, source in zip(outputs, inputs, strict=True)]
+        rank = self.rank()
+        pairs = [
+            Pair([source], [output], rank * source.nbytes)
+            for output, source in zip(outputs, inputs, strict=True)
+        ]
         return self._gather_all(pairs, _timeout(args))
 
     def _gather_all(self, pairs: Sequence[Pair], timeout: timedelta) -> Any:
@@ -139,7 +143,8 @@ class EngineCollectives(ProcessGroup):
         if op is None:
             return self._plain.reduce_scatter_single(*_given(output, source, opts))
         check_sizes("reduce-scatter", source, output, self.size())
-        return self._scatter_sums([Pair([source], [output])], op, opts.timeout)
+        pair = Pair([source], [output], self.rank() * output.nbytes)
+        return self._scatter_sums([pair], op, opts.timeout)
 
     @uncompiled
     def reduce_scatter_single_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
@@ -149,7 +154,11 @@ class EngineCollectives(ProcessGroup):
             return self._plain.reduce_scatter_single_coalesced(*_given(outputs, inputs, opts))
         for output, source in zip(outputs, inputs, strict=True):
             check_sizes("reduce-scatter", source, output, self.size())
-        pairs = [Pair([source], [output]) for output, source in zip(outputs, inputs, strict=True)]
+        rank = self.rank()
+        pairs = [
+            Pair([source], [output], rank * output.nbytes)
+            for output, source in zip(outputs, inputs, strict=True)
+        ]
         return self._scatter_sums(pairs, op, opts.timeout)
 
     def _scatter_sums(self, pairs: Sequence[Pair], op: str, timeout: timedelta) -> Any:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import functools
-import json
+import logging
 import socket
-import time
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -16,15 +15,18 @@ import torch
 from plink.autotune.ranks.placing import Place, Placing, match, match_some
 from plink.autotune.ranks.settings import Settings
 from plink.base.errors import WrongUseError
-from plink.engine import EngineError, Options, Store
-from plink.engine.store import get_all
+from plink.engine import EngineError, Prepared
+from plink.engine.forest import prepared
 from plink.files import plan as plan_file
+from plink.files.plan import Plan
 from plink.plans.forest import Forest
 from plink.plans.regroup import flat, regrouped
 from plink.torch.addresses import host_addresses
 from plink.torch.forest_text import forest_from_json, forest_to_json
 
 T = TypeVar("T")
+
+_LOG = logging.getLogger("plink.torch")
 
 
 @dataclass(frozen=True)
@@ -45,112 +47,118 @@ class Agreed:
     is_cut: bool = False
 
 
-def agreed_forest(
-    store: Store,
-    rank: int,
-    ranks: int,
-    plan: str | None,
-    *,
-    is_part: bool,
-    options: Options,
-    members_change: bool = False,
-    tuned: Settings | None = None,
-) -> Agreed:
+class PlanChoice:
     """The forest of rank 0's plan, with ranks as they are here; flat without a plan.
 
     Args:
-        store: where the ranks meet.
+        rank: this one.
+        ranks: of the group.
         plan: path of the plan file; that of rank 0 counts.
         is_part: the group may be a part of the job's ranks: then a plan for other ranks is not an
             error, and the group is flat.
         members_change: ranks of the plan may be absent, and others may be there.
-        options: how long to wait, and at which addresses this rank listens.
-        tuned: how the plan is tuned; that of rank 0 counts.
-
-    Raises:
-        WrongUseError: the plan cannot be read or is for other ranks; on every rank.
-        EngineError: a rank did not come.
+        addresses: at which this rank listens.
+        tuned: how the plan is tuned; that of rank 0 counts. A plan for other ranks is not tuned.
     """
-    deadline = time.monotonic() + options.setup_timeout_s
-    if rank == 0:
-        try:
-            if tuned is not None and plan is None:
+
+    def __init__(
+        self,
+        rank: int,
+        ranks: int,
+        plan: str | None,
+        *,
+        is_part: bool,
+        addresses: Sequence[str] = (),
+        members_change: bool = False,
+        tuned: Settings | None = None,
+    ) -> None:
+        self._rank = rank
+        self._ranks = ranks
+        self._path = plan
+        self._is_part = is_part
+        self._addresses = addresses
+        self._members_change = members_change
+        self._tuned = tuned
+        self._plan: Plan | None = None
+        self._agreed: Agreed | None = None
+
+    @property
+    def agreed(self) -> Agreed:
+        """What all ranks know, once they have met."""
+        if self._agreed is None:
+            raise WrongUseError("the ranks have not met")
+        return self._agreed
+
+    def told(self) -> dict[str, Any]:
+        """Where this rank is.
+
+        Raises:
+            WrongUseError: at rank 0, the plan cannot be read.
+        """
+        if self._rank == 0:
+            self._read()
+        others = [address for addresses in host_addresses().values() for address in addresses]
+        addresses = list(dict.fromkeys([*self._addresses, *others]))
+        return {"name": socket.gethostname(), "addresses": addresses}
+
+    def decided(self, told: Sequence[Any]) -> dict[str, Any]:
+        """The plan's forest over the ranks that are here.
+
+        Raises:
+            WrongUseError: the plan is for others.
+            EngineError: a rank told something else than its place.
+        """
+        agreed = replace(self._chosen(told), is_cut=torch.cuda.is_available())
+        return agreement_to_json(agreed)
+
+    def forest(self, decided: Any) -> Prepared:
+        """The forest that rank 0 has decided on.
+
+        Raises:
+            EngineError: it decided something else.
+        """
+        self._agreed = _parsed(decided, 0, functools.partial(_from_json, ranks=self._ranks))
+        return prepared(self._agreed.forest, self._ranks)
+
+    def _read(self) -> None:
+        if self._path is None:
+            if self._tuned is not None:
                 raise WrongUseError(
                     "PLINK_AUTOTUNE is set, but there is no plan to tune: set PLINK_PLAN, too"
                 )
-            agreed = _decided(
-                store,
-                ranks,
-                plan,
-                is_part=is_part,
-                members_change=members_change,
-                deadline=deadline,
-                options=options,
-            )
-        except (WrongUseError, EngineError) as error:
-            store.set("forest", _packed({"error": str(error)}))
-            raise
-        agreed = replace(agreed, tuned=tuned, is_cut=torch.cuda.is_available())
-        store.set("forest", packed_agreement(agreed))
-        return agreed
-    place = {"name": socket.gethostname(), "addresses": _own_addresses(options)}
-    store.set(f"place/{rank}", _packed(place))
-    (value,) = get_all(store, ["forest"], deadline)
-    decided = _parsed(value, 0, functools.partial(_decision, ranks=ranks), options)
-    if isinstance(decided, str):
-        raise WrongUseError(decided)
-    return decided
+            return
+        plan = plan_file.read(self._path)
+        if not self._is_part or len(plan.ranks) == self._ranks:
+            self._plan = plan
 
-
-def _decided(
-    store: Store,
-    ranks: int,
-    path: str | None,
-    *,
-    is_part: bool,
-    members_change: bool,
-    deadline: float,
-    options: Options,
-) -> Agreed:
-    without = Agreed(flat(ranks), Placing(range(ranks)))
-    if path is None:
-        return without
-    plan = plan_file.read(path)
-    if is_part and len(plan.ranks) != ranks:
-        return without
-    places = [Place(socket.gethostname(), _own_addresses(options))]
-    keys = [f"place/{other}" for other in range(1, ranks)]
-    for other, value in enumerate(get_all(store, keys, deadline), start=1):
-        places.append(_parsed(value, other, _place, options))
-    if members_change:
-        return Agreed(regrouped(plan.forest, match_some(plan.ranks, places)), without.placing)
-    try:
-        planned_rank = match(plan.ranks, places)
-    except WrongUseError as error:
-        if is_part:
+    def _chosen(self, told: Sequence[Any]) -> Agreed:
+        without = Agreed(flat(self._ranks), Placing(range(self._ranks)))
+        plan = self._plan
+        if plan is None:
             return without
-        raise WrongUseError(f"the plan {path} {error}") from None
-    placing = Placing(planned_rank)
-    return Agreed(placing.to_job(plan.forest), placing)
+        places = [_parsed(one, rank, _place) for rank, one in enumerate(told)]
+        try:
+            planned_rank = match(plan.ranks, places)
+        except WrongUseError as error:
+            if self._is_part:
+                return without
+            if self._members_change:
+                _LOG.info("the plan %s %s: it is made to fit", self._path, error)
+                fitting = regrouped(plan.forest, match_some(plan.ranks, places))
+                return replace(without, forest=fitting)
+            raise WrongUseError(f"the plan {self._path} {error}") from None
+        placing = Placing(planned_rank)
+        return Agreed(placing.to_job(plan.forest), placing, self._tuned)
 
 
-def _own_addresses(options: Options) -> list[str]:
-    others = [address for addresses in host_addresses().values() for address in addresses]
-    return list(dict.fromkeys([*options.addresses, *others]))
-
-
-def _parsed(value: bytes | None, rank: int, parse: Callable[[Any], T], options: Options) -> T:
-    """What a rank put into the store.
+def _parsed(said: Any, rank: int, parse: Callable[[Any], T]) -> T:
+    """What a rank told the others.
 
     Raises:
-        EngineError: it did not come in time, or put something else there.
+        EngineError: it cannot be understood.
     """
-    if value is None:
-        raise EngineError(
-            f"rank {rank} did not come to the meeting within {options.setup_timeout_s:g} s", rank
-        )
     try:
-        return parse(json.loads(zlib.decompress(value)))
+        return parse(said)
     except (zlib.error, ValueError, KeyError, TypeError, RecursionError):
         raise EngineError(
             f"rank {rank} put something into the store that cannot be read here",
@@ -163,21 +171,8 @@ def _place(data: Any) -> Place:
     return Place(str(data["name"]), [str(address) for address in data["addresses"]])
 
 
-def _decision(data: Any, ranks: int) -> Agreed | str:
-    """The plan, or the sentence that says why there is not one."""
-    return str(data["error"]) if "error" in data else _from_json(data, ranks)
-
-
-def packed_agreement(agreed: Agreed) -> bytes:
-    """What rank 0 puts into the store."""
-    return _packed(_to_json(agreed))
-
-
-def _packed(value: dict[str, Any]) -> bytes:
-    return zlib.compress(json.dumps(value).encode())
-
-
-def _to_json(agreed: Agreed) -> dict[str, Any]:
+def agreement_to_json(agreed: Agreed) -> dict[str, Any]:
+    """What rank 0 tells all others."""
     return {
         "forest": forest_to_json(agreed.forest),
         "planned": list(agreed.placing.planned_rank),

@@ -25,9 +25,16 @@ class Pair:
     Args:
         sources: what this rank contributes, one after another.
         results: what it gets, one after another; None where the collective is in place.
+        place_bytes: where the smaller buffer may lie in the larger; elsewhere none may.
     """
 
-    def __init__(self, sources: Sequence[Tensor], results: Sequence[Tensor] | None) -> None:
+    def __init__(
+        self,
+        sources: Sequence[Tensor],
+        results: Sequence[Tensor] | None,
+        place_bytes: int | None = None,
+    ) -> None:
+        self.place_bytes = place_bytes
         self.sources = sources
         self.results = sources if results is None else results
         self.is_in_place = results is None
@@ -56,9 +63,13 @@ class HostPairs:
         self._pairs = pairs
         self._sources = [joined(pair.sources) for pair in pairs]
         self._results = []
-        for pair, source in zip(pairs, self._sources, strict=True):
+        for index, pair in enumerate(pairs):
+            source = self._sources[index]
             own = source if pair.is_in_place else _in_place(pair.results)
             self._results.append(_room(pair.results, _unpinned) if own is None else own)
+            if own is not None and not pair.is_in_place and _collide(source, own, pair.place_bytes):
+                # The result would overwrite what is yet to be sent.
+                self._sources[index] = source.clone()
 
     @property
     def size_bytes(self) -> int:
@@ -153,6 +164,15 @@ def _in_place(results: Sequence[Tensor]) -> Tensor | None:
     if len(results) == 1 and results[0].is_contiguous() and not results[0].is_neg():
         return results[0].detach().view(-1)
     return None
+
+
+def _collide(source: Tensor, result: Tensor, place_bytes: int | None) -> bool:
+    """Whether they share memory otherwise than in that the smaller lies at its place."""
+    begins = source.data_ptr(), result.data_ptr()
+    if begins[0] + source.nbytes <= begins[1] or begins[1] + result.nbytes <= begins[0]:
+        return False
+    inner, outer = sorted((source, result), key=lambda tensor: tensor.nbytes)
+    return inner.data_ptr() - outer.data_ptr() != place_bytes
 
 
 def _room(results: Sequence[Tensor], allocate: Callable[[int], Tensor]) -> Tensor:

@@ -25,6 +25,8 @@ _OPS = {
 
 def engine_op(tensors: Sequence[Tensor], opts: Any) -> str | None:
     """What the engine calls it; None if it cannot, which is so on all ranks or on none."""
+    if not tensors:
+        return None
     first = tensors[0]
     op = _OPS.get(opts.reduceOp.op)
     if op is None or first.device.type not in DEVICES:

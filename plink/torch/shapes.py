@@ -32,6 +32,8 @@ def can_gather(many: Any, one: Any) -> bool:
 
 def can_move(tensors: Sequence[Tensor]) -> bool:
     """Whether the engine moves these: dense ones of one type on one device."""
+    if not tensors:
+        return False
     first = tensors[0]
     return first.device.type in DEVICES and all(
         tensor.layout == torch.strided

@@ -44,7 +44,15 @@ class Outcome:
     generations: int = 0
     lost_steps: int = 0
     recover_ms: list[float] = field(default_factory=list)
+    # What members said meanwhile, and how long their threads waited for a core.
+    slowest: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+
+    def recovered(self, ms: float, heard: list[str]) -> None:
+        """A step was done again, so long after a kill."""
+        if ms > max(self.recover_ms, default=0.0):
+            self.slowest = list(heard)
+        self.recover_ms.append(ms)
 
     def summary(self) -> dict[str, Any]:
         """For programs."""
@@ -79,6 +87,7 @@ class Crowd:
         self._there: list[_One] = []
         self._digests: dict[int, str] = {}
         self._killed_at: float | None = None
+        self._heard: list[str] = []
         self.outcome = Outcome()
 
     def run(self, seconds: float, changes: int, must_end: Callable[[], object]) -> None:
@@ -139,7 +148,10 @@ class Crowd:
     def _kill(self, one: _One) -> None:
         one.process.kill()
         self._killed_at = time.monotonic()
+        self._heard.clear()
         self._drop(one)
+        gone_ms = 1e3 * (time.monotonic() - self._killed_at)
+        self._heard.append(f"{gone_ms:.0f} ms: member {one.number} was killed and has gone")
         self.outcome.kills += 1
 
     def _drop(self, one: _One) -> None:
@@ -172,6 +184,7 @@ class Crowd:
             self._drop(one)
             return False
         event: str = said["event"]
+        self._note(one, said)
         if event == "in":
             one.number = said["number"]
         elif event == "step":
@@ -186,10 +199,21 @@ class Crowd:
                 )
         elif event == "left" and one.is_leaving:
             self._drop(one)
-        else:
+        elif event != "noticed":
             self.outcome.problems.append(f"member {one.number}: {said}")
             self._drop(one)
         return event == "step"
+
+    def _note(self, one: _One, said: dict[str, Any]) -> None:
+        """While the members recover from a kill."""
+        if self._killed_at is None or "at" not in said:
+            return
+        what = f": {said['what']}" if "what" in said else ""
+        self._heard.append(
+            f"{1e3 * (said['at'] - self._killed_at):.0f} ms: member {one.number} {said['event']} "
+            f"{said['steps']}, generation {said['generation']}, "
+            f"{1e3 * said['starved_s']:.0f} ms without a core{what}"
+        )
 
     def _step(self, one: _One, said: dict[str, Any]) -> None:
         steps, outcome = said["steps"], self.outcome
@@ -201,7 +225,7 @@ class Crowd:
         outcome.steps = max(outcome.steps, steps)
         outcome.generations = max(outcome.generations, said["generation"])
         if self._killed_at is not None and said["at"] > self._killed_at:
-            outcome.recover_ms.append(1e3 * (said["at"] - self._killed_at))
+            outcome.recovered(1e3 * (said["at"] - self._killed_at), self._heard)
             self._killed_at = None
 
     def _end(self) -> None:

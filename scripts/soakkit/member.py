@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import signal
 import time
+from contextlib import suppress
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -57,6 +59,7 @@ class Soaked:
         self._pause_s = task["pause_s"]
         self._pipe = pipe
         self._state: Array = np.zeros(_STATE_ITEMS, dtype=np.int64)
+        self._waits = Waits()
         self._own = np.random.default_rng([self._seed, members.number])
 
     def run(self) -> None:
@@ -72,10 +75,10 @@ class Soaked:
                 leaves = self._pipe.poll()
                 members.commit(leave=leaves)
             except EngineError as error:
-                failed_at = time.monotonic()
                 leaves = False
+                self._say("noticed", what=str(error))
                 members.reconfigure()
-                self._say("lost", what=str(error), seconds=time.monotonic() - failed_at)
+                self._say("lost", what=str(error))
             if members.steps > before:
                 if change is None:
                     raise WrongSumError(f"step {before} counts, but this member did not end it")
@@ -89,6 +92,7 @@ class Soaked:
         self._pipe.send(
             {
                 "event": event,
+                "starved_s": self._waits.since_last_s(),
                 "steps": self._members.steps,
                 "generation": self._members.generation,
                 "at": time.monotonic(),
@@ -124,6 +128,23 @@ class Soaked:
     def _pause(self) -> None:
         if self._own.random() < 0.5:
             time.sleep(self._pause_s * self._own.random())
+
+
+class Waits:
+    """How long the threads of this process were ready to run without a core, together."""
+
+    def __init__(self) -> None:
+        self._of_threads_ns: dict[str, int] = {}
+        self._told_ns = 0
+
+    def since_last_s(self) -> float:
+        """Since it was last asked, but for threads that have ended since."""
+        for statistics in Path("/proc/self/task").glob("*/schedstat"):
+            with suppress(OSError):
+                waited_ns = int(statistics.read_text(encoding="ascii").split()[1])
+                self._of_threads_ns[statistics.parent.name] = waited_ns
+        before_ns, self._told_ns = self._told_ns, sum(self._of_threads_ns.values())
+        return max(0, self._told_ns - before_ns) / 1e9
 
 
 def _input(number: int, step: int, items: int) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -18,18 +19,25 @@ try:
     main()
 except SystemExit as end:
     assert not end.code, end.code
-print(" ".join(sys.modules))
 """
+MODULES = 'print(" ".join(sys.modules))'
 
 
 def loaded_by(*words: str) -> set[str]:
     """The modules that were imported once plink has run with these words."""
-    script = RUN.format(words=", ".join(map(repr, words)))
+    return set(said_after(MODULES, *words).split())
+
+
+def said_after(script: str, *words: str) -> str:
+    """The last line that a script prints after plink has run with these words."""
+    script = RUN.format(words=", ".join(map(repr, words))) + script
+    # The tests limit threads, too.
+    free = {name: value for name, value in os.environ.items() if not name.endswith("NUM_THREADS")}
     ended = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, env=free
     )
     assert ended.returncode == 0, ended.stderr
-    return set(ended.stdout.splitlines()[-1].split())
+    return ended.stdout.splitlines()[-1]
 
 
 SLOW = {"scipy", "sklearn", "torch", "z3", "ortools", "paramiko", "pandas", "matplotlib", "plotly"}
@@ -57,3 +65,15 @@ def test_what_reaches_no_host_imports_no_ssh(tmp_path, command):
     path = str(tmp_path / "cluster.json")
     cluster_file.write(path, cluster_of(8))
     assert "paramiko" not in loaded_by(command, path)
+
+
+@pytest.mark.parametrize("command", ["show", "group"])
+def test_what_computes_little_keeps_to_one_thread(tmp_path, command):
+    """Threads of OpenBLAS poll for each other, on a busy machine in vain."""
+    path = str(tmp_path / "cluster.json")
+    cluster_file.write(path, cluster_of(8))
+    threads = """
+from threadpoolctl import threadpool_info
+print(*{pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"})
+"""
+    assert said_after(threads, command, path) == "1"

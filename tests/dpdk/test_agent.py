@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from labkit.fleeting import Namespace
 from support import echo_packet
 from support.dpdk_agent import DpdkPeer
 from support.frames import (
@@ -22,7 +23,7 @@ from support.frames import (
     read_udp,
 )
 from support.local_hosts import SECRET
-from support.netns import Namespace, RoutedPair, routed_pair
+from support.netns import RoutedPair, routed_pair
 from support.require import require_dpdk
 
 pytestmark = pytest.mark.lab

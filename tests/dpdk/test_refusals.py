@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from labkit.fleeting import Namespace, namespaces
 from plink.probes.dpdk.tool import AGENT_FILE
 from support.dpdk_agent import complaint_of, opening, start_agent
-from support.netns import Namespace, namespaces
 from support.require import require_dpdk
 
 pytestmark = pytest.mark.lab

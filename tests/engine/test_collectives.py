@@ -229,6 +229,16 @@ def test_what_cannot_be_is_refused_and_disturbs_nothing() -> None:
                 lambda: engine.all_to_all(six, six, [1, 2]),
                 lambda: engine.all_to_all(six, np.ones(5)),
                 lambda: engine.broadcast(np.ones((3, 4)).T, 0),
+                lambda: engine.broadcast(six, 0.0),  # type: ignore[arg-type]
+                lambda: engine.broadcast(six, 0, priority=1 << 40),
+                lambda: engine.reduce_scatter(six, three, counts=[2.5, 3.5]),  # type: ignore[list-item]
+                lambda: engine.reduce_scatter(six, three, counts=[1 << 70, 3]),
+                # What overlaps would be overwritten before it is sent.
+                lambda: engine.all_to_all(six, six),
+                lambda: engine.all_gather(six[1:4], six),
+                lambda: engine.all_gather(six[3 - 3 * engine.rank :][:3], six),
+                lambda: engine.reduce_scatter(six, six[1:4]),
+                lambda: engine.gather(six[1:4], six, engine.rank),
             ]
             for wrong in calls:
                 with pytest.raises(WrongUseError):

@@ -104,7 +104,9 @@ def test_a_rank_that_never_joins_is_named() -> None:
         of_rank_2 = outcome(ranks.engines[2], 1000)
         with pytest.raises(EngineError) as failed:
             work.wait(WAIT_S)
-    assert of_rank_2 == "1: rank 1 (127.0.0.1) has not joined collective 0 for 0.5 s"
+    assert (
+        of_rank_2 == "1: rank 1 (127.0.0.1) has not joined collective 0 within the timeout of 0.5 s"
+    )
     assert (failed.value.rank, str(failed.value)) == (1, of_rank_2.removeprefix("1: "))
 
 

@@ -9,15 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from benchkit.interfaces import address, hosts_with_interfaces
 from engine.processes import Rank
-from support.netns import Namespace, namespaces
+from labkit.fleeting import Namespace, namespaces
 from support.require import require_root
 
 pytestmark = pytest.mark.timing
 
 INTERFACES = ("eth0", "eth1")
 ADDRESSES = (("10.78.0.1", "10.78.0.2"), ("10.78.0.3", "10.78.0.4"))
-RATES = ("160mbit", "40mbit")
+RATES_MBIT_S = (160, 40)
 ITEMS = 500_000
 COLLECTIVES = 4
 
@@ -46,25 +47,10 @@ def hosts() -> Iterator[list[Namespace]]:
 
 @pytest.fixture
 def unequal_hosts() -> Iterator[list[Namespace]]:
-    """Each interface in a network of its own; the second has a quarter of the first one's rate."""
+    """The second interface has a quarter of the first one's rate."""
     require_root()
-    with namespaces(3) as (switch, *hosts):
-        for network, (name, rate) in enumerate(zip(INTERFACES, RATES, strict=True)):
-            switch.run(f"ip link add net{network} type bridge")
-            switch.run(f"ip link set net{network} up")
-            for number, host in enumerate(hosts, 1):
-                port = f"{name}-{number}"
-                switch.run(f"ip link add {port} type veth peer name {name} netns {host.pid}")
-                switch.run(f"ip link set {port} master net{network} up")
-                host.run(f"ip link set {name} up")
-                host.run(f"ip address add 10.79.{network}.{number}/24 dev {name}")
-                limit(switch, port, rate)
-                limit(host, name, rate)
+    with hosts_with_interfaces([RATES_MBIT_S] * 2) as hosts:
         yield hosts
-
-
-def limit(where: Namespace, device: str, rate: str) -> None:
-    where.run(f"tc qdisc replace dev {device} root tbf rate {rate} burst 256kb latency 50ms")
 
 
 def test_a_slow_interface_costs_its_share_only(
@@ -74,7 +60,7 @@ def test_a_slow_interface_costs_its_share_only(
     with ExitStack() as stack:
         ranks = []
         for rank, host in enumerate(unequal_hosts):
-            options = {"addresses": [f"10.79.{network}.{rank + 1}" for network in (0, 1)]}
+            options = {"addresses": [address(network, rank) for network in (0, 1)]}
             task = {"rank": rank, "ranks": 2, "store": str(tmp_path), "kind": "stars"}
             task |= {"items": 2 * ITEMS, "options": options, "collectives": 24, "balances": True}
             ranks.append(Rank(host.command([])))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ import pytest
 from engine.forests import chains
 from engine.group import QUICK
 from plink.base.errors import WrongUseError
-from plink.engine import DirectoryStore, EngineError, Members
+from plink.engine import DirectoryStore, Engine, EngineError, Members, membership
 from plink.engine.agreement import Meeting
 from plink.engine.lifeline import LifeLine, Watch
 from plink.engine.roster import Member, Presence, Roster, pack_presence, presence_key
@@ -241,6 +242,39 @@ def test_those_that_are_fewer_leave_the_first_word_to_the_others(lines: Lines) -
         roster = lines.meet(0, suspects=[3], banned=[3])
         assert roster.numbers == [0, 1, 2]
         assert cut_off.result() == roster
+
+
+def test_those_that_are_fewer_go_on_once_the_others_have_ended(lines: Lines) -> None:
+    lines.come(3)
+    with ThreadPoolExecutor(1) as threads:
+        began = time.monotonic()
+        left = threads.submit(lines.meet, 3, [], [0, 1, 2])
+        time.sleep(0.2)
+        for line in lines.lines[:3]:
+            line.close()
+        assert left.result().numbers == [3]
+        assert time.monotonic() - began < 5.0
+
+
+def test_nobody_connects_in_vain_while_another_begins_anew(
+    crew: Crew, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    members = crew.found(3)
+    fails = [True]
+
+    def flaky(rank: int, *arguments: Any, **options: Any) -> Engine:
+        if rank == 1 and fails:
+            fails.clear()
+            raise EngineError("no descriptors are left")
+        return Engine(rank, *arguments, **options)
+
+    monkeypatch.setattr(membership, "Engine", flaky)
+    began = time.monotonic()
+    assert crew.on_all(members, Members.reconfigure) == ["None"] * 3
+    assert time.monotonic() - began < 5.0
+    assert [(one.generation, one.numbers) for one in members] == [(2, [0, 1, 2])] * 3
+    assert crew.steps(members) == ["None"] * 3
+    close(members)
 
 
 @pytest.mark.timing

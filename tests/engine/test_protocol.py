@@ -65,7 +65,7 @@ def fake(tmp_path: Path) -> Iterator[Fake]:
     store = DirectoryStore(tmp_path)
     with ThreadPoolExecutor(1) as threads, contextlib.ExitStack() as stack:
         waiting = threads.submit(Engine, 0, 2, store, stars(2), OPTIONS)
-        store.set("plink/0/1", json.dumps([["127.0.0.1", 1]]).encode())
+        store.set("plink/0/1", json.dumps([[["127.0.0.1", 1]], None]).encode())
         table = json.loads(store.get("plink/0/table", 10))
         connections = []
         for channel in range(2):

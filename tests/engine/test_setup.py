@@ -20,7 +20,7 @@ from engine.forests import binary_tree, chains, stars
 from engine.group import QUICK, group
 from plink.base.errors import PlinkError, WrongUseError
 from plink.engine import C10dStore, DirectoryStore, Engine, EngineError, Forest, Options, _native
-from plink.engine.table import pack_endpoints
+from plink.engine.table import Entry, pack_entry
 
 pytestmark = pytest.mark.timing
 
@@ -171,7 +171,7 @@ class Intruder:
 
     def __init__(self, folder: Path) -> None:
         store = DirectoryStore(folder)
-        store.set("plink/0/1", json.dumps([["127.0.0.1", 1]]).encode())
+        store.set("plink/0/1", json.dumps([[["127.0.0.1", 1]], None]).encode())
         self.table = json.loads(store.get("plink/0/table", 10))
         (self.address,) = self.table["endpoints"][0]
 
@@ -228,6 +228,8 @@ def played_rank_0(folder: Path) -> Iterator[socket.socket]:
             "endpoints": [[server.getsockname()], [["127.0.0.1", 1]]],
             "missing": [],
             "seconds": 1.0,
+            "decided": None,
+            "refusal": "",
         }
         DirectoryStore(folder).set("plink/0/table", json.dumps(table).encode())
         yield server
@@ -291,7 +293,7 @@ def test_a_rank_that_dies_once_it_was_at_the_meeting_is_named_by_all(tmp_path: P
 
     with socket.socket() as port_of_nobody, ThreadPoolExecutor(2) as threads:
         port_of_nobody.bind(("127.0.0.1", 0))
-        store.set("plink/0/1", pack_endpoints([port_of_nobody.getsockname()]))
+        store.set("plink/0/1", pack_entry(Entry([port_of_nobody.getsockname()])))
         assert list(threads.map(culprit, (0, 2))) == [1, 1]
 
 

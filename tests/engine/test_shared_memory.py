@@ -123,7 +123,7 @@ def meeting(folder: Path) -> Iterator[Meeting]:
     store = DirectoryStore(folder)
     with ThreadPoolExecutor(1) as threads:
         waiting = threads.submit(Engine, 0, 2, store, stars(2), OPTIONS)
-        store.set("plink/0/1", json.dumps([["127.0.0.1", 1]]).encode())
+        store.set("plink/0/1", json.dumps([[["127.0.0.1", 1]], None]).encode())
         table = json.loads(store.get("plink/0/table", 10))
         yield Meeting(tuple(table["endpoints"][0][0]), bytes.fromhex(table["job"]), waiting)
 
@@ -307,6 +307,8 @@ def test_where_memory_cannot_be_shared_ranks_call_by_tcp(
             "endpoints": [[[host, port]], [["127.0.0.1", 1]]],
             "missing": [],
             "seconds": 1.0,
+            "decided": None,
+            "refusal": "",
         }
         store.set("plink/0/table", json.dumps(table).encode())
         with other(f"plink/{host}/{port}"), ThreadPoolExecutor(1) as threads:

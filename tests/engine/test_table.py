@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from engine.forests import stars
 from engine.group import QUICK
 from plink.engine import DirectoryStore, Engine, EngineError
-from plink.engine.table import Table, pack_endpoints, pack_table, parse_endpoints, parse_table
+from plink.engine.table import Entry, Table, pack_entry, pack_table, parse_entry, parse_table
 
 TABLE = Table(b"j" * 16, 2, [[("127.0.0.1", 5)], [("::1", 6), ("10.0.0.7", 7)]], [], 60.0)
 JUNK = st.recursive(
@@ -29,8 +29,8 @@ JUNK = st.recursive(
 
 def test_what_was_put_in_comes_out() -> None:
     assert parse_table(pack_table(TABLE), 2) == TABLE
-    endpoints = list(TABLE.endpoints[1])
-    assert parse_endpoints(pack_endpoints(endpoints), 1) == endpoints
+    entry = Entry(list(TABLE.endpoints[1]), {"name": "n01"})
+    assert parse_entry(pack_entry(entry), 1) == entry
 
 
 @given(st.data())
@@ -46,7 +46,7 @@ def test_any_change_of_a_table_is_refused_or_a_table(data: st.DataObject) -> Non
         table = parse_table(json.dumps(said).encode(), 2)
         assert len(table.job) == 16
         assert 1 <= table.workers <= 64
-        assert len(table.endpoints) == 2 or table.missing
+        assert len(table.endpoints) == 2 or table.missing or table.refusal
         assert all(of_rank for of_rank in table.endpoints)
         assert said == before
 
@@ -57,16 +57,24 @@ def test_no_other_bytes_are_addresses_or_a_table(content: bytes) -> None:
     with pytest.raises(EngineError, match="rank 0 put no table of 2 ranks into the store"):
         parse_table(content, 2)
     with contextlib.suppress(EngineError):
-        assert parse_endpoints(content, 1)
+        assert parse_entry(content, 1).endpoints
 
 
 @pytest.mark.parametrize(
     "content",
-    [b"\xff", b"[" * 100_000, b"[]", b'[["host", 1]]', b'[["::1", 0]]', b'[["::1", true]]'],
+    [
+        b"\xff",
+        b"[" * 100_000,
+        b"[]",
+        b'[[["::1", 1]]]',
+        b'[[["host", 1]], null]',
+        b'[[["::1", 0]], null]',
+        b'[[["::1", true]], null]',
+    ],
 )
 def test_what_is_no_address_is_refused(content: bytes) -> None:
     with pytest.raises(EngineError, match="rank 7 put no addresses into the store") as refused:
-        parse_endpoints(content, 7)
+        parse_entry(content, 7)
     assert refused.value.rank == 7
 
 

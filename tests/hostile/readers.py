@@ -19,7 +19,7 @@ from plink.autotune.protocol.handshake import greeting, parse_greeting
 from plink.autotune.protocol.identity import identity
 from plink.autotune.protocol.messages import PEER_FIGURES, Ask, Join, Message, NewPlan, Report
 from plink.engine.failure import EngineError
-from plink.engine.table import Table, pack_endpoints, pack_table, parse_endpoints, parse_table
+from plink.engine.table import Entry, Table, pack_entry, pack_table, parse_entry, parse_table
 from plink.probes import facts
 from plink.probes.echo import protocol as echo
 from plink.probes.errors import ProbesError
@@ -150,8 +150,8 @@ READERS: Mapping[str, Reader] = {
     ),
     "greetings": Reader(parse_greeting, (greeting("job", b"n" * 32),), (ProtocolError,)),
     "a rank's addresses in the store": Reader(
-        lambda content: parse_endpoints(content, 1),
-        (pack_endpoints([("10.0.0.1", 4000), ("::1", 4000)]),),
+        lambda content: parse_entry(content, 1),
+        (pack_entry(Entry([("10.0.0.1", 4000), ("::1", 4000)])),),
         (EngineError,),
     ),
     "rank 0's table in the store": Reader(

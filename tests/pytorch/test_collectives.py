@@ -11,6 +11,7 @@ import torch
 from plink.torch import PlinkGroup
 from plink.torch.collectives import EngineCollectives
 from pytorch import collective_checks as checks
+from pytorch import overlap_checks
 from pytorch.processes import results
 
 pytestmark = pytest.mark.timing
@@ -25,6 +26,13 @@ def test_results_are_gloos(check: object, tmp_path: Path) -> None:
 
 def test_averages(tmp_path: Path) -> None:
     assert results(checks.averages, RANKS, tmp_path) == [[[2] * 5] * 5] * RANKS
+
+
+def test_what_is_sent_may_lie_where_results_do(tmp_path: Path) -> None:
+    assert results(overlap_checks.overlapping, RANKS, tmp_path) == [
+        [[[10.0 * sender + rank] for sender in range(RANKS)], [[0.0], [1.0], [2.0]], [3.0 * rank]]
+        for rank in range(RANKS)
+    ]
 
 
 def test_one_collective_after_the_other_does_not_hang(tmp_path: Path) -> None:

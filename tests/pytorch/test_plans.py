@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import socket
-import zlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from plans.strategies import forests
 from plink.autotune.ranks.placing import Place, match, renamed
 from plink.base.errors import WrongUseError
-from plink.engine import DirectoryStore, EngineError, Options
+from plink.engine import EngineError
 from plink.engine.forest import native
 from plink.files import plan as plan_file
 from plink.files.plan import Plan, PlanRank
 from plink.plans.forest import Forest, make_forest
-from plink.torch.forests import agreed_forest, flat
+from plink.torch.forests import PlanChoice, flat
 from pytorch import work_checks as checks
 from pytorch.processes import results
 
@@ -67,6 +67,16 @@ def test_a_plan_for_others_is_refused(
     assert heard == [f"DistBackendError: plink: the plan {path} {why}"] * ranks
 
 
+def test_a_plan_for_others_is_made_to_fit_where_members_change(tmp_path: Path) -> None:
+    longer = make_forest([1.0], [[-1, 0, 1, 2]], [[-1, 0, 1, 2]])
+    environment = {**written(tmp_path, longer), "PLINK_MEMBERS_CHANGE": "1"}
+    assert results(checks.bytes_sent, 3, tmp_path, environment=environment) == [
+        {1: True, 2: False},
+        {0: True, 2: True},
+        {0: False, 1: True},
+    ]
+
+
 def test_what_is_no_plan_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "no.json"
     file.write_text("{}")
@@ -75,20 +85,14 @@ def test_what_is_no_plan_is_refused(tmp_path: Path) -> None:
     assert heard[0].startswith(f"DistBackendError: plink: {file}")
 
 
-@pytest.mark.parametrize(
-    "content", [b"junk", zlib.compress(b"[]"), zlib.compress(b'{"weights": 1}')]
-)
-def test_what_another_version_put_into_the_store_is_refused(content: bytes, tmp_path: Path) -> None:
-    store = DirectoryStore(tmp_path)
-    store.set("forest", content)
+@pytest.mark.parametrize("said", [None, "junk", [], {"weights": 1}, {"forest": 7}])
+def test_what_another_version_put_into_the_store_is_refused(said: Any, tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="rank 0 put something into") as caught:
-        agreed_forest(store, 1, 2, None, is_part=False, options=Options())
+        PlanChoice(1, 2, None, is_part=False).forest(said)
     assert caught.value.rank == 0
-    for rank in (1, 2):
-        store.set(f"place/{rank}", content)
-    plan = written(tmp_path, LINE)["PLINK_PLAN"]
+    choice = PlanChoice(0, 3, written(tmp_path, LINE)["PLINK_PLAN"], is_part=False)
     with pytest.raises(EngineError, match="rank 1 put something into"):
-        agreed_forest(store, 0, 3, plan, is_part=False, options=Options())
+        choice.decided([choice.told(), said, said])
 
 
 def test_ranks_are_matched_by_name_and_by_address() -> None:

@@ -7,10 +7,10 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 
+from labkit.fleeting import Namespace
 from plink.probes.dpdk.tool import AGENT_FILE
 from support import echo_packet
 from support.local_hosts import SECRET
-from support.netns import Namespace
 
 START_WITHIN_S = 30.0
 ANSWER_WITHIN_S = 10.0

@@ -13,6 +13,7 @@
 #include "loan.hpp"
 #include "mesh.hpp"
 #include "wire_bindings.hpp"
+#include "work_bindings.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -20,9 +21,6 @@ using namespace nb::literals;
 namespace plink::engine {
 
 namespace {
-
-// How long a wait goes on before it looks whether the user wants to interrupt it.
-constexpr double kBetweenSignals_s = 0.05;
 
 using Buffer = nb::ndarray<nb::c_contig, nb::device::cpu>;
 using Parents = nb::ndarray<const std::int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
@@ -70,32 +68,6 @@ std::unique_ptr<Mesh> mesh_of(int rank, int ranks, int workers, const nb::bytes&
     }
     return std::make_unique<Mesh>(hello_of(rank, ranks, workers, job, plan), std::move(owned),
                                   std::move(endpoints), congestion, memory_bytes, std::move(tls));
-}
-
-/// Whether it was done; none where it has not ended within `seconds`.
-std::optional<bool> wait(Work& work, double seconds) {
-    using Clock = std::chrono::steady_clock;
-    const auto begin = Clock::now();
-    for (;;) {
-        const double left = seconds - std::chrono::duration<double>(Clock::now() - begin).count();
-        Collective::Status status;
-        {
-            const nb::gil_scoped_release release;
-            status = work.collective->wait(std::min(kBetweenSignals_s, std::max(0.0, left)));
-        }
-        if (status != Collective::Status::kPending) {
-            const std::shared_ptr<void> over = std::move(*work.memory);
-            return status == Collective::Status::kDone;
-        }
-        if (PyErr_CheckSignals() != 0) throw nb::python_error();
-        if (left <= 0.0) return std::nullopt;
-    }
-}
-
-/// As Python's time.monotonic() says it.
-std::optional<double> seconds(std::optional<Collective::Clock::time_point> at) {
-    if (!at) return std::nullopt;
-    return std::chrono::duration<double>(at->time_since_epoch()).count();
 }
 
 void register_figures(nb::module_& module) {
@@ -188,22 +160,10 @@ void register_setting_up(nb::module_& module) {
             "low"_a, "at_s"_a);
 }
 
+LentEngine& lent(nb::handle_t<LentEngine> engine) { return *nb::inst_ptr<LentEngine>(engine); }
+
 void register_engine(nb::module_& module) {
     const nb::call_guard<nb::gil_scoped_release> unlocked;
-    nb::class_<Work>(module, "Work")
-        .def("wait", &wait, "seconds"_a)
-        .def_prop_ro("number", [](const Work& work) { return work.collective->number; })
-        .def_prop_ro("is_over", &Work::is_over)
-        .def_prop_ro("peer",
-                     [](const Work& work) {
-                         const auto* message = dynamic_cast<Message*>(work.collective.get());
-                         return message == nullptr ? -1 : message->peer();
-                     })
-        .def_prop_ro("times", [](const Work& work) {
-            const Collective::Times times = work.collective->times();
-            return nb::make_tuple(seconds(times.posted), seconds(times.begun),
-                                  seconds(times.ended));
-        });
     nb::class_<LentEngine>(module, "Engine")
         .def(
             "__init__",
@@ -231,28 +191,44 @@ void register_engine(nb::module_& module) {
             "cores"_a, "in_flight"_a, "far_congestion"_a)
         .def(
             "post",
-            [](LentEngine& self, Buffer buffer, std::size_t items, DType dtype, Op op,
+            [](nb::handle_t<LentEngine> self, Buffer buffer, std::size_t items, DType dtype, Op op,
                int priority) {
                 void* const data = buffer.data();
-                return self.post(
-                    std::make_shared<Buffer>(std::move(buffer)),
-                    {Kind::kAllReduce, dtype, op, -1, {items}, {}, priority, data, data});
+                return posted(
+                    self,
+                    lent(self).post(
+                        std::make_shared<Buffer>(std::move(buffer)),
+                        {Kind::kAllReduce, dtype, op, -1, {items}, {}, priority, data, data}));
             },
             "buffer"_a.noconvert(), "items"_a, "dtype"_a, "op"_a, "priority"_a)
-        .def("post_lent", &LentEngine::post_lent, "array"_a, "dtype"_a.none(), "op"_a, "priority"_a)
+        .def(
+            "post_lent",
+            [](nb::handle_t<LentEngine> self, nb::handle array, std::optional<DType> dtype, Op op,
+               int priority) -> std::optional<Posted> {
+                auto work = lent(self).post_lent(array, dtype, op, priority);
+                if (!work) return std::nullopt;
+                return posted(self, std::move(*work));
+            },
+            "array"_a, "dtype"_a.none(), "op"_a, "priority"_a)
         .def(
             "post_call",
-            [](LentEngine& self, Kind kind, nb::handle input, nb::handle output, DType dtype, Op op,
-               int root, std::vector<std::size_t> counts, std::vector<std::size_t> receive_counts,
-               int priority) {
-                return self.post_call(input, output,
-                                      {kind, dtype, op, root, std::move(counts),
-                                       std::move(receive_counts), priority, nullptr, nullptr});
+            [](nb::handle_t<LentEngine> self, Kind kind, nb::handle input, nb::handle output,
+               DType dtype, Op op, int root, std::vector<std::size_t> counts,
+               std::vector<std::size_t> receive_counts, int priority) {
+                return posted(self, lent(self).post_call(
+                                        input, output,
+                                        {kind, dtype, op, root, std::move(counts),
+                                         std::move(receive_counts), priority, nullptr, nullptr}));
             },
             "kind"_a, "source"_a, "result"_a, "dtype"_a, "op"_a, "root"_a, "counts"_a,
             "receive_counts"_a, "priority"_a)
-        .def("post_message", &LentEngine::post_message, "array"_a, "peer"_a, "tag"_a,
-             "is_received"_a)
+        .def(
+            "post_message",
+            [](nb::handle_t<LentEngine> self, nb::handle array, int peer, std::uint32_t tag,
+               bool is_received) {
+                return posted(self, lent(self).post_message(array, peer, tag, is_received));
+            },
+            "array"_a, "peer"_a, "tag"_a, "is_received"_a)
         .def(
             "install",
             [](LentEngine& self, const Forest& forest, std::uint64_t at) {
@@ -315,18 +291,30 @@ void register_engine(nb::module_& module) {
 }
 
 /// The culprit's rank travels as the exception's second argument.
-template <typename Error>
-void register_error(nb::module_& module, const char* name) {
+void register_mesh_error(nb::module_& module) {
     // Never freed: the interpreter may be gone by then.
     static PyObject* type;
-    type = PyErr_NewException((std::string("plink.engine._native.") + name).c_str(),
-                              PyExc_RuntimeError, nullptr);
-    module.attr(name) = nb::handle(type);
+    type = PyErr_NewException("plink.engine._native.MeshError", PyExc_RuntimeError, nullptr);
+    module.attr("MeshError") = nb::handle(type);
     nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
         try {
             std::rethrow_exception(pointer);
-        } catch (const Error& error) {
+        } catch (const MeshError& error) {
             PyErr_SetObject(type, nb::make_tuple(error.what(), error.rank).ptr());
+        }
+    });
+}
+
+void register_engine_error() {
+    nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
+        try {
+            std::rethrow_exception(pointer);
+        } catch (const EngineFailed& failed) {
+            const nb::object type =
+                nb::module_::import_("plink.engine.failure").attr("EngineError");
+            const nb::object rank =
+                failed.rank < 0 ? nb::none() : nb::object(nb::int_(failed.rank));
+            PyErr_SetObject(type.ptr(), nb::make_tuple(failed.what(), rank).ptr());
         }
     });
 }
@@ -339,11 +327,12 @@ NB_MODULE(_native, module) {
     module.doc() = "The native engine; use it through plink.engine.";
     // Programs end with groups alive, which PyTorch keeps to the end of the process.
     nb::set_leak_warnings(false);
-    plink::engine::register_error<plink::engine::EngineFailed>(module, "EngineFailedError");
-    plink::engine::register_error<plink::engine::MeshError>(module, "MeshError");
+    plink::engine::register_engine_error();
+    plink::engine::register_mesh_error(module);
     plink::engine::register_wire(module);
     plink::engine::register_figures(module);
     plink::engine::register_worker_figures(module);
     plink::engine::register_setting_up(module);
+    plink::engine::register_work(module);
     plink::engine::register_engine(module);
 }

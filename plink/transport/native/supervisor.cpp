@@ -320,13 +320,13 @@ void Supervisor::judge_stall(Clock::time_point now, const Pending& pending) {
         const Peer& peer = peers_[rank];
         if (static_cast<int>(rank) == rank_ || peer.posted > *pending.oldest) continue;
         report(Cause::kStalled, static_cast<int>(rank),
-               name(static_cast<int>(rank)) + " has not joined " + collective + " for " +
-                   seconds_text(options_.stall_s));
+               name(static_cast<int>(rank)) + " has not joined " + collective +
+                   " within the timeout of " + seconds_text(options_.stall_s));
         return;
     }
     report(Cause::kStalled, rank_,
-           collective + " has not ended for " + seconds_text(options_.stall_s) + ", as seen by " +
-               name(rank_));
+           collective + " has not ended within the timeout of " + seconds_text(options_.stall_s) +
+               ", as seen by " + name(rank_));
 }
 
 void Supervisor::report(Cause cause, int culprit, const std::string& text) {

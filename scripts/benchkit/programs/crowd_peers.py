@@ -22,14 +22,16 @@ from plink.autotune.ranks.placing import Placing
 from plink.engine.forest import native
 from plink.engine.table import (
     JOB_BYTES,
+    Endpoints,
+    Entry,
     Table,
-    pack_endpoints,
+    pack_entry,
     pack_table,
-    parse_endpoints,
+    parse_entry,
     parse_table,
 )
 from plink.plans.regroup import flat
-from plink.torch.forests import Agreed, packed_agreement
+from plink.torch.forests import Agreed, agreement_to_json
 
 HOST = "127.0.0.1"
 TIMEOUT = timedelta(seconds=120)
@@ -62,18 +64,18 @@ class Peers:
         endpoint = (HOST, self.listener.getsockname()[1])
         if self.rank == 0:
             for other in range(1, self.ranks):
-                self.store.set(f"{MEETING}/{other}", pack_endpoints([endpoint]))
+                self.store.set(f"{MEETING}/{other}", pack_entry(Entry([endpoint])))
             print("ready", flush=True)
             self.store.wait([f"{MEETING}/table"], TIMEOUT)
             return parse_table(self.store.get(f"{MEETING}/table"), self.ranks)
-        plan = packed_agreement(Agreed(flat(self.ranks), Placing(range(self.ranks))))
-        self.store.set("plink/1/forest", plan)
         print("ready", flush=True)
         self.store.wait([f"{MEETING}/{self.rank}"], TIMEOUT)
-        real = parse_endpoints(self.store.get(f"{MEETING}/{self.rank}"), self.rank)
-        endpoints = [[endpoint]] * self.ranks
+        real = parse_entry(self.store.get(f"{MEETING}/{self.rank}"), self.rank).endpoints
+        endpoints: list[Endpoints] = [[endpoint]] * self.ranks
         endpoints[self.rank] = real
-        table = Table(secrets.token_bytes(JOB_BYTES), self.workers, endpoints, [], 60.0)
+        plan = agreement_to_json(Agreed(flat(self.ranks), Placing(range(self.ranks))))
+        job = secrets.token_bytes(JOB_BYTES)
+        table = Table(job, self.workers, endpoints, [], 60.0, plan)
         self.store.set(f"{MEETING}/table", pack_table(table))
         return table
 

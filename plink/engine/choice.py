@@ -1,0 +1,50 @@
+"""How ranks settle on a forest while they meet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from plink.engine.forest import Prepared
+
+
+class Choice(Protocol):
+    """Rank 0 chooses, by what each rank tells of itself; the others follow.
+
+    What is told travels as JSON, with the addresses that ranks exchange anyway. Where a method of
+    rank 0's raises a `PlinkError`, all ranks get its sentence as a `WrongUseError`.
+    """
+
+    def told(self) -> Any:
+        """What this rank tells rank 0 of itself; at rank 0, before it waits for the others."""
+
+    def decided(self, told: Sequence[Any]) -> Any:
+        """At rank 0, what all are to know, by what each rank told."""
+
+    def forest(self, decided: Any) -> Prepared:
+        """The forest, checked, by what rank 0 decided.
+
+        Raises:
+            EngineError: another version of plink decided so.
+        """
+
+
+class Given:
+    """Every rank has the forest already.
+
+    Args:
+        forest: the same on every rank.
+    """
+
+    def __init__(self, forest: Prepared) -> None:
+        self._forest = forest
+
+    def told(self) -> None:
+        """Nothing."""
+
+    def decided(self, told: Sequence[Any]) -> None:
+        """Nothing."""
+
+    def forest(self, decided: Any) -> Prepared:  # noqa: ARG002 - a choice's
+        """The one that is given."""
+        return self._forest
