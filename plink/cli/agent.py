@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import socket
 
 import click
 
-from plink.cli.options import SectionedCommand
+from plink.cli.options import FiniteRange, SectionedCommand
 from plink.cli.stderr import note
 
 
@@ -23,8 +24,17 @@ from plink.cli.stderr import note
     help="The secret of plink probe. Who knows it can run commands here.",
 )
 @click.option("--name", metavar="NAME", help="What this host is called.  [default: its host name]")
+@click.option(
+    "--wait",
+    "wait_s",
+    type=FiniteRange(min=0.0, max=86400.0),
+    metavar="SECONDS",
+    help="End when plink has not been there for so long.  [default: go on calling]",
+)
 @click.option("--once", is_flag=True, help="End when plink has gone, instead of calling again.")
-def command(*, join: str, secret_file: str, name: str | None, once: bool) -> int:
+def command(
+    *, join: str, secret_file: str, name: str | None, wait_s: float | None, once: bool
+) -> int:
     """Call plink from this host, and let it measure from here.
 
     For hosts without SSH, started by whatever starts things on them: srun, a DaemonSet, a prolog.
@@ -43,5 +53,5 @@ def command(*, join: str, secret_file: str, name: str | None, once: bool) -> int
     check_name(own_name, "--name" if name else "the name of this host")
     host, port = parse_address(join, "--join")
     home = Home(host, port, derive_keys(read_secret(secret_file)), own_name)
-    serve(home, note, once=once)
+    serve(home, note, once=once, wait_s=math.inf if wait_s is None else wait_s)
     return 0

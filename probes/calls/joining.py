@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import socket
 import time
@@ -12,6 +13,7 @@ import paramiko
 
 from plink.probes.calls.agent import Call
 from plink.probes.calls.keys import Keys
+from plink.probes.errors import OptionError
 
 _CONNECT_S = 10.0
 _FIRST_PAUSE_S = 0.5
@@ -39,6 +41,7 @@ def serve(
     say: Callable[[str], None],
     *,
     once: bool = False,
+    wait_s: float = math.inf,
     pause: Callable[[float], None] = time.sleep,
 ) -> None:
     """Call until interrupted, or, with `once`, until plink was there and has gone.
@@ -47,9 +50,13 @@ def serve(
         home: whom to call.
         say: told what changes, in a sentence each.
         once: end after the first call in which the other end knew the secret.
+        wait_s: how long to call in vain, each time.
         pause: waits between calls, so many seconds.
+
+    Raises:
+        OptionError: nobody was there for so long.
     """
-    pause_s, said = _FIRST_PAUSE_S, ""
+    pause_s, said, since_s = _FIRST_PAUSE_S, "", time.monotonic()
     while True:
         outcome, was_served = _call(home, say)
         if was_served and once:
@@ -57,6 +64,13 @@ def serve(
         if outcome != said:
             say(outcome)
         said = "" if was_served else outcome
+        if was_served:
+            since_s = time.monotonic()
+        elif time.monotonic() - since_s >= wait_s:
+            raise OptionError(
+                f"nobody with the secret has listened at {home.host} port {home.port} for "
+                f"{wait_s:g} s"
+            )
         pause_s = _FIRST_PAUSE_S if was_served else min(_LONGEST_PAUSE_S, 2 * pause_s)
         # Hosts that were started together do not call together for ever.
         pause(pause_s * random.uniform(0.5, 1.0))

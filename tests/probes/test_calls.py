@@ -207,3 +207,11 @@ def is_there(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+def test_an_agent_may_give_up() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    home = Home("127.0.0.1", port, derive_keys(SECRET), "far")
+    with pytest.raises(OptionError, match=r"nobody with the secret has listened at 127\.0\.0\.1"):
+        serve(home, lambda _: None, wait_s=0.1, pause=lambda _: time.sleep(0.05))
