@@ -33,7 +33,7 @@ class Options:
             `reno` to peers whose hosts are within 500 µs.
         send_buffer_bytes: of each connection: by TCP the kernel doubles it, of shared memory it is
             the next power of two, at least 64 KB. None for 128 KB of shared memory, and by TCP for
-            256 KB over all that the plan sends on, 16 to 256 KB each, where the peer's host is
+            512 KB over all that the plan sends on, 16 to 256 KB each, where the peer's host is
             within 500 µs, and the kernel's own tuning elsewhere.
         shared_memory: data to and from ranks of the same host go through memory that both have
             mapped, instead of TCP. Ranks are of one host where they share a network namespace and

@@ -59,17 +59,17 @@ def added(ranks: Group) -> list[float]:
 
 def test_send_buffers_suit_the_plan_in_force_and_connections_stay_known() -> None:
     known = descriptors()
-    with group(star(3), shared_memory=False, workers=1) as ranks:
+    with group(star(5), shared_memory=False, workers=1) as ranks:
         connections = tcp_connections(known)
         try:
             assert all(
                 one.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) for one in connections
             )
             began = send_buffers(connections)
-            assert added(ranks) == [6.0] * 3
-            ranks.on_all(lambda engine: engine.install(stars(3), engine.next_collective))
-            assert added(ranks) == [6.0] * 3
-            # Ranks 1 and 2 have two receivers now, as rank 0 had: less for each.
+            assert added(ranks) == [15.0] * 5
+            ranks.on_all(lambda engine: engine.install(stars(5), engine.next_collective))
+            assert added(ranks) == [15.0] * 5
+            # Ranks 1 to 4 have four receivers now, as rank 0 had: less for each.
             changed = [
                 (new, old)
                 for new, old in zip(send_buffers(connections), began, strict=True)
@@ -77,8 +77,8 @@ def test_send_buffers_suit_the_plan_in_force_and_connections_stay_known() -> Non
             ]
             assert changed
             assert all(new < old for new, old in changed)
-            ranks.on_all(lambda engine: engine.install(star(3), engine.next_collective))
-            assert added(ranks) == [6.0] * 3
+            ranks.on_all(lambda engine: engine.install(star(5), engine.next_collective))
+            assert added(ranks) == [15.0] * 5
             assert send_buffers(connections) == began
         finally:
             for one in connections:

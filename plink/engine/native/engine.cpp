@@ -20,9 +20,9 @@ using namespace std::chrono_literals;
 constexpr auto kLinger = 2s;
 
 // Of all connections that a rank sends on. The kernel doubles it, for its own overhead; that is
-// half of what the cache next to a core holds, and what many ranks have under way at once fits into
-// the queue of an uplink that they share.
-constexpr int kSendBuffersBytes = 256 << 10;
+// about what the cache next to a core holds, and few enough wake-ups. The window sees to it that
+// uplinks which many ranks share are not flooded.
+constexpr int kSendBuffersBytes = 512 << 10;
 constexpr int kLeastSendBufferBytes = 16 << 10;
 constexpr int kMostSendBufferBytes = 256 << 10;
 
