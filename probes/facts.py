@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from plink.probes.remote.session import Session
 
 # A shell without a login may lack the folders where `ip` is.
-_SCRIPT = b"""
+SCRIPT = b"""
 PATH=$PATH:/usr/sbin:/sbin
 echo "architecture $(uname -m)"
 echo "machine $(cat /proc/sys/kernel/random/boot_id)"
@@ -58,7 +58,7 @@ def ask(session: Session) -> HostFacts:
     Raises:
         HostError: it runs no POSIX shell, or says nothing that can be understood.
     """
-    done = session.run("sh -s", _SCRIPT)
+    done = session.run("sh -s", SCRIPT)
     facts = parse(done.stdout.decode(errors="replace"))
     if facts is None:
         reason = done.stderr.splitlines()[-1] if done.stderr else "no output"

@@ -6,6 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from plink.probes import facts
+from plink.probes.calls.callers import Callers
+from plink.probes.calls.listener import Listener
+from plink.probes.calls.opener import CallOpener
+from plink.probes.calls.options import ListenOptions
 from plink.probes.errors import HostError, OptionError
 from plink.probes.facts import HostFacts
 from plink.probes.hosts.address import Candidates, IPNetwork, choose_addresses
@@ -18,8 +22,9 @@ from plink.probes.ssh.options import SshOptions
 from plink.probes.via.opener import ViaOpener
 from plink.probes.via.options import ViaOptions
 
-# How the hosts of a run are reached.
-Way = SshOptions | ViaOptions
+# How hosts are reached by us, and how in any case.
+Outgoing = SshOptions | ViaOptions
+Way = Outgoing | ListenOptions | Callers
 
 
 @dataclass(frozen=True)
@@ -63,9 +68,17 @@ def opener_for(way: Way) -> Opener:
     """What leads into hosts in such a way.
 
     Raises:
-        OptionError: a command that is no template.
+        OptionError: a command that is no template, or a place where nothing can listen.
     """
-    return SshOpener(way) if isinstance(way, SshOptions) else ViaOpener(way)
+    match way:
+        case SshOptions():
+            return SshOpener(way)
+        case ViaOptions():
+            return ViaOpener(way)
+        case ListenOptions():
+            return CallOpener(Listener(way), way.wait_s)
+        case Callers():
+            return CallOpener(way.listener, wait_s=0.0)
 
 
 def reach(

@@ -54,6 +54,8 @@ LONG = (
     "bench/test_gloo_client.py",
     "collectives/test_traffic.py",
     "executors/test_executors.py",
+    "torchrun/test_in_lab.py",
+    "torchrun/test_rounds.py",
     "launchers/test_in_lab.py",
     "api/test_page.py",
     "iperf3/test_all_in_lab.py",

@@ -31,6 +31,7 @@ FOLDERS = (
     "training",
     "autotune",
     "torch",
+    "torchrun",
     "simulate",
     "bench",
     "show",

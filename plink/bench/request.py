@@ -13,7 +13,7 @@ from plink.bench.orders import NamedOrder
 from plink.bench.plans import PLAN_KINDS, EnginePlan
 from plink.files.cluster import Cluster
 from plink.files.groups import Group
-from plink.probes.reach import Way
+from plink.probes.reach import Outgoing
 from plink.probes.ssh.options import SshOptions
 from plink.solvers.contention.network import Network
 
@@ -95,7 +95,7 @@ class BenchRequest:
     rounds: int
     seed: int
     slots: int = 1
-    way: Way = field(default_factory=SshOptions)
+    way: Outgoing = field(default_factory=SshOptions)
     python: str | None = None
     tls: str | None = None
     tools: MpiTools = field(default_factory=MpiTools)

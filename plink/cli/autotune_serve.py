@@ -52,7 +52,7 @@ from plink.files.plan import Plan
 from plink.measure.probing.request import resumed
 from plink.measure.probing.tools import TOOLS
 from plink.probes.hosts.source import parse_hosts
-from plink.probes.reach import Way
+from plink.probes.reach import Outgoing
 from plink.probes.ssh.options import SshOptions
 from plink.transport.tls import FOLDER_VARIABLE, Tls
 
@@ -76,7 +76,7 @@ class ServeOptions:
     cluster: str | None = None
     hosts: str | None = None
     output: str | None = None
-    way: Way = field(default_factory=SshOptions)
+    way: Outgoing = field(default_factory=SshOptions)
 
 
 def run(options: ServeOptions) -> int:
@@ -293,7 +293,7 @@ def prober_of(
     cluster: str | None,
     hosts: str | None,
     output: str | None,
-    way: Way,
+    way: Outgoing,
     plans: Iterable[Plan],
 ) -> Prober | None:
     """What probes hosts again; None if the options do not say how they are reached.

@@ -9,6 +9,7 @@ import click
 
 from plink.base.next_command import next_command
 from plink.cli.given import WAY, all_words
+from plink.cli.listen_options import with_listen_options
 from plink.cli.options import SectionedCommand, given_options
 from plink.cli.probe_options import with_check_options
 from plink.cli.progress import StageProgress
@@ -23,6 +24,7 @@ from plink.cli.way_options import with_way_options
 @click.argument("cluster")
 @with_check_options
 @with_way_options
+@with_listen_options
 @click.pass_context
 def command(context: click.Context, /, **options: Any) -> int:
     """Measure a small sample of the pairs of CLUSTER again, and say whether it still holds.

@@ -10,10 +10,10 @@ from rich.text import Text
 
 from plink.base.errors import EXIT_CHANGED, EXIT_PARTIAL
 from plink.base.text import bandwidth_text, counted, printable
+from plink.cli.listen_options import take_any_way
 from plink.cli.probe_action import given_to, read_nics, refuse_unused
 from plink.cli.progress import StageProgress
 from plink.cli.stderr import name_some, naming_unreached, note, warn
-from plink.cli.way_options import take_way
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files.cluster import Cluster
@@ -54,7 +54,7 @@ def run_command(
         seed=options["seed"],
         timeout_s=options["timeout_s"],
         concurrency=options["concurrency"],
-        way=take_way(dict(options)),
+        way=take_any_way(dict(options)),
     )
     with naming_unreached():
         result = check(

@@ -15,7 +15,10 @@ WAY = frozenset(
 _ADDRESSES = frozenset({"network", "interface"})
 # How `plink probe` measures, which no file records.
 _UNRECORDED = frozenset(
-    {"timeout_s", "concurrency", "strict", "port", "remote_cache", "remote_python", "nics"}
+    {
+        *("timeout_s", "concurrency", "strict", "port", "remote_cache", "remote_python", "nics"),
+        *("listen", "secret_file", "wait_s"),
+    }
 )
 # Which files are read and written, which the next command says anew.
 _FILES = frozenset({"hosts", "output", "resume", "check", "cluster", "as_json", "all_stages"})

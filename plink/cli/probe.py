@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from plink.cli.listen_options import with_listen_options
 from plink.cli.options import SectionedCommand, given_options
 from plink.cli.probe_options import with_probe_options
 from plink.cli.progress import StageProgress
@@ -21,6 +22,7 @@ from plink.cli.way_options import with_way_options
 @click.argument("hosts", required=False)
 @with_probe_options
 @with_way_options
+@with_listen_options
 @click.pass_context
 def command(context: click.Context, /, **options: Any) -> int:
     """Measure the round-trip time of every pair of hosts, in both directions, over SSH.
@@ -28,7 +30,8 @@ def command(context: click.Context, /, **options: Any) -> int:
     HOSTS is a file with a host a line (user@host:port, ranges such as gpu[01-16], `slots=8`, a
     Slurm node list, comments), or - for standard input; also a topology.conf, or what kubectl get
     nodes -o json and the clouds' own tools list as JSON. @slurm stands for the hosts of this Slurm
-    job. With --resume it may be left out.
+    job. With --resume it may be left out, and with --listen, where hosts call by themselves
+    (plink agent).
 
     With --all, groups are found among the hosts, as plink group does, and what their uplinks carry
     is measured, as --tool uplinks does; without groups, uplinks are left out.

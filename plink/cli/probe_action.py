@@ -12,6 +12,7 @@ import click
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.text import joined
 from plink.cli.json_output import refuse_json_beside
+from plink.cli.listen_options import take_any_way
 from plink.cli.probe_report import (
     print_outcome,
     report_pairs,
@@ -20,8 +21,7 @@ from plink.cli.probe_report import (
     warn_of_gaps,
 )
 from plink.cli.progress import StageProgress
-from plink.cli.stderr import naming_unreached
-from plink.cli.way_options import take_way
+from plink.cli.stderr import naming_unreached, note, warn
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files.cluster import Cluster
@@ -35,8 +35,14 @@ from plink.measure.probing.tools import TAKEN_BY, TOOLS
 from plink.measure.probing.tools.transfers import UplinkOptions
 from plink.measure.probing.uplinks import UplinkResult
 from plink.optimize.groups.certainty import group_question
+from plink.probes.calls.callers import Callers, gather
+from plink.probes.calls.options import ListenOptions
 from plink.probes.dpdk.nics import Nic, parse_nics
 from plink.probes.hosts.host import ListedHost
+from plink.probes.reach import Way
+
+# What stands for a host list in messages.
+_CALLERS = "the hosts that call"
 
 
 def run_command(
@@ -51,7 +57,7 @@ def run_command(
     """
     refuse_unused(given, options["tool"], f"not {options['tool']}")
     output = output_of(options)
-    request = request_of(options, options["tool"], read_earlier(options))
+    request = request_of(options, options["tool"], read_earlier(options), progress)
     again = resume_command(request.tool, output)
     codes: list[int] = []
     results: list[ProbeResult | UplinkResult] = []
@@ -117,18 +123,29 @@ def read_earlier(options: Mapping[str, Any]) -> Cluster | None:
     return None if resume is None else cluster_file.read(resume)
 
 
-def request_of(options: Mapping[str, Any], tool: str, earlier: Cluster | None) -> ProbeRequest:
+def request_of(
+    options: Mapping[str, Any], tool: str, earlier: Cluster | None, progress: StageProgress
+) -> ProbeRequest:
     """What is asked for.
 
     Args:
         options: of the command line.
         tool: that is to measure.
         earlier: what --resume names.
+        progress: told of hosts that call.
     """
     values, resume = dict(options), options["resume"]
     nics = read_nics(values["nics"])
-    listed, made_from = _listed_hosts(values["hosts"], earlier, resume)
-    listed_in = document.label(resume if values["hosts"] is None else values["hosts"])
+    given, expected = take_any_way(values), values.pop("expect")
+    way: Way = given
+    if values["hosts"] is None and earlier is None and isinstance(given, ListenOptions):
+        way = callers = _callers(given, expected, progress, strict=values["strict"])
+        listed, made_from = callers.hosts, None
+    elif expected is not None:
+        raise click.UsageError("--expect is for hosts that call and that no list names.")
+    else:
+        listed, made_from = _listed_hosts(values["hosts"], earlier, resume)
+    listed_in = document.label(values["hosts"] or resume or _CALLERS)
     values["nics"] = nics or None
     values["groups"] = None
     if tool == UplinkOptions.tool:
@@ -143,13 +160,39 @@ def request_of(options: Mapping[str, Any], tool: str, earlier: Cluster | None) -
         timeout_s=values["timeout_s"],
         concurrency=values["concurrency"],
         strict=values["strict"],
-        way=take_way(values),
+        way=way,
         earlier=earlier,
         **how,
     )
     if earlier is not None and options["hosts"] is not None and _writes(options, resume):
         refuse_to_drop(earlier, listed, listed_in, resume)
     return request
+
+
+def _callers(
+    options: ListenOptions, expected: int | None, progress: StageProgress, *, strict: bool
+) -> Callers:
+    """The hosts that call, without a list."""
+    if expected is None:
+        raise click.UsageError("Missing argument 'HOSTS', or --expect N: how many hosts will call.")
+    progress.stage("waiting for agents", expected)
+    known = 0
+
+    def on_call(count: int) -> None:
+        nonlocal known
+        for _ in range(known, count):
+            progress.step()
+        known = max(known, count)
+
+    callers = gather(options, expected, lambda port: note(f"listening on port {port}"), on_call)
+    found = len(callers.hosts)
+    if found < expected:
+        missing = f"{found} of {expected} agents have called within {options.wait_s:g} s"
+        if strict:
+            callers.listener.close()
+            raise PlinkError(missing, "a run without --strict goes on with those that are there")
+        warn(f"{missing}: going on with these")
+    return callers
 
 
 def given_to(tool: str, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -44,7 +44,7 @@ def run_command(
     tool = options["tool"]
     if earlier is not None and earlier.rtt is not None and earlier.rtt.tool in TOOLS:
         tool = earlier.rtt.tool
-    request = request_of(options, tool, earlier)
+    request = request_of(options, tool, earlier, progress)
     uplinks = _uplink_options(options, earlier)
     stages = _Stages(output)
     try:

@@ -156,6 +156,12 @@ with_probe_options = with_options(
         # The spelling before there was `plink check`.
         _earlier("--check", metavar="FILE", hidden=True, help="As plink check FILE."),
         _hosts("--strict", is_flag=True, help="Stop if any host cannot be reached."),
+        _hosts(
+            "--expect",
+            type=click.IntRange(2, 1 << 16),
+            metavar="N",
+            help="With --listen and without HOSTS: how many hosts will call.",
+        ),
         _NETWORK,
         _INTERFACE,
         _PORT,

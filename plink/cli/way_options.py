@@ -11,7 +11,7 @@ from plink.probes.ssh.options import SshOptions
 from plink.probes.via.options import ViaOptions
 
 if TYPE_CHECKING:
-    from plink.probes.reach import Way
+    from plink.probes.reach import Outgoing
 
 _option = options_of("SSH")
 
@@ -56,7 +56,7 @@ _OF_SSH = {
 }
 
 
-def take_way(values: dict[str, Any]) -> Way:
+def take_way(values: dict[str, Any]) -> Outgoing:
     """Take the options' values out of a command's, as what reaches hosts.
 
     Raises:

@@ -29,6 +29,7 @@ NAME = "plink"
 PLAN_VARIABLE = "PLINK_PLAN"
 CONGESTION_VARIABLE = "PLINK_CONGESTION_CONTROL"
 MEMORY_VARIABLE = "PLINK_SHARED_MEMORY"
+MEMBERS_VARIABLE = "PLINK_MEMBERS_CHANGE"
 
 _LOG = logging.getLogger("plink.autotune")
 
@@ -128,17 +129,15 @@ def _create(asked: Any, store: Store, options: Options) -> PlinkGroup:
         # PyTorch hands over no ranks for the group of all of them.
         is_part = bool(asked.global_ranks_in_group)
         plan = os.environ.get(PLAN_VARIABLE) or None
-        members_change = getattr(asked, "members_change", False)
-        wanted = (
-            None if is_part or members_change else settings_of(os.environ, timeout.total_seconds())
-        )
+        is_managed = getattr(asked, "members_change", False)
+        wanted = None if is_part or is_managed else settings_of(os.environ, timeout.total_seconds())
         choice = PlanChoice(
             rank,
             ranks,
             plan,
             is_part=is_part,
             addresses=options.addresses,
-            members_change=members_change,
+            members_change=is_managed or _wants(MEMBERS_VARIABLE, "0"),
             tuned=wanted,
         )
         engine = Engine(rank, ranks, meeting, choice, options)
@@ -185,7 +184,7 @@ def _completed(
     return replace(
         options,
         addresses=options.addresses or addresses,
-        shared_memory=options.shared_memory and _wants_shared_memory(os.environ),
+        shared_memory=options.shared_memory and _wants(MEMORY_VARIABLE, "1"),
         tls=_tls(options.tls or tls_of(os.environ), global_ranks),
         congestion_control=options.congestion_control or os.environ.get(CONGESTION_VARIABLE),
         setup_timeout_s=timeout_s,
@@ -201,10 +200,10 @@ def _tls(tls: Tls | str | None, global_ranks: Sequence[int]) -> Tls | None:
     return None if tls is None else replace(tls, names=tuple(global_ranks))
 
 
-def _wants_shared_memory(environment: Mapping[str, str]) -> bool:
-    said = environment.get(MEMORY_VARIABLE) or "1"
+def _wants(variable: str, usual: str) -> bool:
+    said = os.environ.get(variable) or usual
     if said not in ("0", "1"):
-        raise WrongUseError(f"{MEMORY_VARIABLE} is {said}, expected 0 or 1")
+        raise WrongUseError(f"{variable} is {said}, expected 0 or 1")
     return said == "1"
 
 

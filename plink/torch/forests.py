@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 import socket
 import zlib
 from collections.abc import Callable, Mapping, Sequence
@@ -24,6 +25,8 @@ from plink.torch.addresses import host_addresses
 from plink.torch.forest_text import forest_from_json, forest_to_json
 
 T = TypeVar("T")
+
+_LOG = logging.getLogger("plink.torch")
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ class PlanChoice:
             error, and the group is flat.
         members_change: ranks of the plan may be absent, and others may be there.
         addresses: at which this rank listens.
-        tuned: how the plan is tuned; that of rank 0 counts.
+        tuned: how the plan is tuned; that of rank 0 counts. A plan for other ranks is not tuned.
     """
 
     def __init__(
@@ -105,7 +108,7 @@ class PlanChoice:
             WrongUseError: the plan is for others.
             EngineError: a rank told something else than its place.
         """
-        agreed = replace(self._chosen(told), tuned=self._tuned, is_cut=torch.cuda.is_available())
+        agreed = replace(self._chosen(told), is_cut=torch.cuda.is_available())
         return agreement_to_json(agreed)
 
     def forest(self, decided: Any) -> Prepared:
@@ -134,16 +137,18 @@ class PlanChoice:
         if plan is None:
             return without
         places = [_parsed(one, rank, _place) for rank, one in enumerate(told)]
-        if self._members_change:
-            return replace(without, forest=regrouped(plan.forest, match_some(plan.ranks, places)))
         try:
             planned_rank = match(plan.ranks, places)
         except WrongUseError as error:
             if self._is_part:
                 return without
+            if self._members_change:
+                _LOG.info("the plan %s %s: it is made to fit", self._path, error)
+                fitting = regrouped(plan.forest, match_some(plan.ranks, places))
+                return replace(without, forest=fitting)
             raise WrongUseError(f"the plan {self._path} {error}") from None
         placing = Placing(planned_rank)
-        return Agreed(placing.to_job(plan.forest), placing)
+        return Agreed(placing.to_job(plan.forest), placing, self._tuned)
 
 
 def _parsed(said: Any, rank: int, parse: Callable[[Any], T]) -> T:

@@ -85,9 +85,9 @@ def check_sizes(what: str, whole: Tensor, part: Tensor, ranks: int) -> None:
         ValueError: another type or size.
     """
     if whole.dtype != part.dtype:
-        raise ValueError(f"the tensors of a {what} have different types")
+        raise ValueError(f"{what}: the tensors have different types")
     if whole.numel() != part.numel() * ranks:
         raise ValueError(
-            f"of a {what}'s tensors the larger must be {ranks} times the smaller: they have "
-            f"{whole.numel()} and {part.numel()} elements"
+            f"{what}: the larger tensor must have {ranks} times as many elements as the smaller; "
+            f"they have {whole.numel()} and {part.numel()}"
         )

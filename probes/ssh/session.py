@@ -96,7 +96,7 @@ class SshSession(Session):
     """An SSH connection to the host called `host` in the host list, known as `hostname` to SSH."""
 
     def __init__(
-        self, host: str, transport: paramiko.Transport, address: str, hostname: str
+        self, host: str, transport: paramiko.Transport, address: str, hostname: str | None
     ) -> None:
         super().__init__(host, address, hostname)
         self._transport = transport
@@ -162,6 +162,11 @@ class SshSession(Session):
         if status == -1 and _is_lost(channel):
             raise HostError(self.host, _LOST)
         return Completed(status, bytes(stdout), stderr.decode(errors="replace").strip())
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the connection stands."""
+        return bool(self._transport.is_active())
 
     def close(self) -> None:
         """Close the connection."""

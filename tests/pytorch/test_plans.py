@@ -67,6 +67,16 @@ def test_a_plan_for_others_is_refused(
     assert heard == [f"DistBackendError: plink: the plan {path} {why}"] * ranks
 
 
+def test_a_plan_for_others_is_made_to_fit_where_members_change(tmp_path: Path) -> None:
+    longer = make_forest([1.0], [[-1, 0, 1, 2]], [[-1, 0, 1, 2]])
+    environment = {**written(tmp_path, longer), "PLINK_MEMBERS_CHANGE": "1"}
+    assert results(checks.bytes_sent, 3, tmp_path, environment=environment) == [
+        {1: True, 2: False},
+        {0: True, 2: True},
+        {0: False, 1: True},
+    ]
+
+
 def test_what_is_no_plan_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "no.json"
     file.write_text("{}")

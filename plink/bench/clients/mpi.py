@@ -27,7 +27,7 @@ from plink.deploy.remote.launcher import Ended, run_launcher, version_text
 from plink.deploy.remote.remote_shell import write_remote_shell
 from plink.files.comparison import ClientRecord
 from plink.probes.errors import HostError
-from plink.probes.reach import Way
+from plink.probes.reach import Outgoing
 
 _LAUNCH_MARGIN_S = 60.0
 _ANSWER_LIMIT_S = 5.0
@@ -90,7 +90,7 @@ class MpiClient:
         *,
         algorithm: str,
         timeout_s: float,
-        way: Way,
+        way: Outgoing,
         tools: FoundTools,
     ) -> None:
         self._flavour = flavour

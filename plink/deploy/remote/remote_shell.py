@@ -12,7 +12,7 @@ from pathlib import Path
 from plink.files.cluster import Host
 from plink.files.fields import is_word
 from plink.probes.errors import OptionError
-from plink.probes.reach import Way
+from plink.probes.reach import Outgoing
 from plink.probes.ssh.options import SshOptions
 from plink.probes.via.template import Template, parse_template
 
@@ -46,7 +46,7 @@ def config_text(hosts: Sequence[Host], options: SshOptions) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write_remote_shell(folder: Path, hosts: Sequence[Host], way: Way) -> Path:
+def write_remote_shell(folder: Path, hosts: Sequence[Host], way: Outgoing) -> Path:
     """Write a program called `ssh` into `folder` that reaches the hosts as plink does.
 
     Raises:

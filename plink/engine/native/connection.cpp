@@ -53,7 +53,7 @@ void Connection::begin(const InFlight& in_flight, bool is_told) {
     lanes_.resize(std::max(lanes_.size(), static_cast<std::size_t>(in_flight.slot) + 1));
     Lane& lane = lanes_[in_flight.slot];
     lane.part = in_flight.part;
-    lane.leaves = &share.ready[peer];
+    lane.leaves = &in_flight.part->ready(peer);
     lane.leaf_phase = in_flight.part->ready_phase();
     lane.next_leaf = 0;
     lane.ready = {};
@@ -67,13 +67,13 @@ void Connection::begin(const InFlight& in_flight, bool is_told) {
     begun_there_.erase(std::remove_if(begun_there_.begin(), begun_there_.end(), is_past),
                        begun_there_.end());
     if (!is_told || share.receives[peer] == 0) return;
-    Outgoing note{{}, kFrameBytes, nullptr, 0, nullptr, 0, Phase::kNote};
+    Outgoing note{{}, kFrameBytes, nullptr, 0, nullptr, nullptr, 0, Phase::kNote};
     encode({number, 0, static_cast<std::uint32_t>(Note::kBegun), Phase::kNote}, note.header);
     notes_.push_back(note);
 }
 
 void Connection::tell(std::uint16_t id, Note note, const Wish& wish) {
-    Outgoing out{{}, kFrameBytes + kWishBytes, nullptr, 0, nullptr, 0, Phase::kNote};
+    Outgoing out{{}, kFrameBytes + kWishBytes, nullptr, 0, nullptr, nullptr, 0, Phase::kNote};
     encode({id, 0, static_cast<std::uint32_t>(note), Phase::kNote}, out.header);
     encode(wish, out.header + kFrameBytes);
     notes_.push_back(out);
@@ -276,7 +276,9 @@ void Connection::pick(const Flight& flight) {
             const auto [chunk, phase] = lane.take();
             --lane.unpicked;
             const Payload payload = in_flight.part->payload(peer, chunk, phase);
-            Outgoing out{{}, kFrameBytes, payload.data, payload.size, in_flight.part, chunk, phase};
+            Outgoing out{{},           kFrameBytes,    payload.data,
+                         payload.size, in_flight.part, in_flight.outbox,
+                         chunk,        phase};
             encode({lane.number, payload.signature, chunk, phase}, out.header);
             bytes += out.size;
             batch_.push_back(out);
@@ -339,7 +341,7 @@ void Connection::advance(std::size_t bytes) {
         bytes -= left;
         head_sent_ = 0;
         ++batch_head_;
-        if (head.part != nullptr) head.part->sent(head.chunk, head.phase);
+        if (head.part != nullptr) head.part->sent(peer, head.chunk, head.phase, *head.outbox);
     }
 }
 

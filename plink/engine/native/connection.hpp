@@ -128,6 +128,7 @@ class Connection {
         const std::uint8_t* data;
         std::size_t size;
         Part* part;  ///< null where there is nothing but the header
+        Outbox* outbox;
         std::uint32_t chunk;
         Phase phase;
     };

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <numeric>
 
 #include "bytes.hpp"
 #include "control.hpp"
 #include "deal.hpp"
+#include "window.hpp"
 
 namespace plink::engine {
 
@@ -15,6 +17,9 @@ namespace {
 constexpr std::size_t kSuitableChunkBytes = std::size_t{128} << 10;
 // Messages so short all go by one worker.
 constexpr std::size_t kShortBytes = std::size_t{4} << 10;
+// On which a rank sends at once, if it has no more workers: with more, the queue of an uplink that
+// many ranks share overflows; with fewer, it stands idle while all of them send within their rack.
+constexpr int kFlowsAtOnce = 4;
 
 std::uint16_t signature_of(const Messages& messages, std::size_t bytes, int priority) {
     std::uint64_t hash = mixed(kHashStart, &messages.kind, sizeof(messages.kind));
@@ -35,10 +40,31 @@ void check_chunks(std::size_t message_bytes, std::size_t chunk_bytes) {
 }
 
 /// One worker's pieces of an exchange.
+///
+/// Each rank goes round from the one after it, and each of its workers from another one, so that
+/// all have others to send to, and few come to one receiver at the same time.
 class ExchangePart final : public Part {
   public:
-    ExchangePart(std::shared_ptr<Exchange> exchange, int worker, std::size_t ranks)
-        : Part(exchange, worker), exchange_(*exchange), next_chunk_(ranks) {}
+    ExchangePart(std::shared_ptr<Exchange> exchange, int worker, int first_step, int most_peers)
+        : Part(exchange, worker),
+          exchange_(*exchange),
+          next_chunk_(share().sends.size()),
+          unsent_(share().sends),
+          ready_(share().sends.size()) {
+        const auto ranks = static_cast<int>(unsent_.size());
+        for (int step = 0; step < ranks - 1; ++step) {
+            const int others = (first_step + step) % (ranks - 1);
+            const int peer = (exchange_.rank() + 1 + others) % ranks;
+            if (unsent_[peer] == 0) continue;
+            if (--most_peers >= 0) {
+                ready_[peer] = exchange_.chunks_to(peer, worker_);
+            } else {
+                waiting_.push_back(peer);
+            }
+        }
+    }
+
+    const std::vector<std::uint32_t>& ready(int peer) const override { return ready_[peer]; }
 
     Arrival accept(int peer, const Frame& frame) override {
         const std::size_t bytes = exchange_.receive_bytes(peer);
@@ -62,11 +88,22 @@ class ExchangePart final : public Part {
         return exchange_.payload(peer, chunk);
     }
 
-    void sent(std::uint32_t, Phase) override { --frames_out_left_; }
+    void sent(int peer, std::uint32_t, Phase phase, Outbox& outbox) override {
+        --frames_out_left_;
+        if (--unsent_[peer] > 0 || waiting_.empty()) return;
+        const int next = waiting_.front();
+        waiting_.pop_front();
+        for (const std::uint32_t chunk : exchange_.chunks_to(next, worker_)) {
+            outbox.send(next, chunk, phase);
+        }
+    }
 
   private:
     Exchange& exchange_;
-    std::vector<std::uint32_t> next_chunk_;  ///< by peer, that it may send
+    std::vector<std::uint32_t> next_chunk_;          ///< by peer, that it may send
+    std::vector<std::uint32_t> unsent_;              ///< by peer, frames
+    std::vector<std::vector<std::uint32_t>> ready_;  ///< by peer, from the start
+    std::deque<int> waiting_;                        ///< peers that nothing is sent to yet
 };
 
 }  // namespace
@@ -96,7 +133,6 @@ Exchange::Exchange(std::uint64_t its_number, Messages messages, const void* inpu
         moved_bytes += out + in;
         for (std::uint32_t chunk = 0; chunk < chunks(out); ++chunk) {
             Share& share = shares_[worker(peer, chunk, out)];
-            share.ready[peer].push_back(chunk);
             ++share.sends[peer];
             ++share.frames_out;
         }
@@ -115,15 +151,29 @@ Exchange::Exchange(std::uint64_t its_number, Messages messages, const void* inpu
 }
 
 std::unique_ptr<Part> Exchange::part(const std::shared_ptr<Collective>& self, int worker, bool,
-                                     Pace&) {
+                                     Pace& pace) {
+    const int workers = static_cast<int>(shares_.size());
+    const int peers = static_cast<int>(messages_.send_bytes.size()) - 1;
+    const bool is_bounded = pace.is_followed && !sole_worker_;
+    const int most_peers = is_bounded ? std::max(1, kFlowsAtOnce / workers) : peers;
+    const int first_step = is_bounded ? worker * peers / workers : 0;
     return std::make_unique<ExchangePart>(std::static_pointer_cast<Exchange>(self), worker,
-                                          messages_.send_bytes.size());
+                                          first_step, most_peers);
 }
 
 void Exchange::copy_own() {
     const std::size_t bytes = messages_.send_bytes[rank_];
     if (bytes == 0) return;
     std::memmove(output_ + receive_offset_[rank_], input_ + send_offset_[rank_], bytes);
+}
+
+std::vector<std::uint32_t> Exchange::chunks_to(int peer, int worker) const {
+    const std::size_t bytes = messages_.send_bytes[peer];
+    std::vector<std::uint32_t> found;
+    for (std::uint32_t chunk = 0; chunk < chunks(bytes); ++chunk) {
+        if (this->worker(peer, chunk, bytes) == worker) found.push_back(chunk);
+    }
+    return found;
 }
 
 int Exchange::worker(int peer, std::uint32_t chunk, std::size_t message_bytes) const {

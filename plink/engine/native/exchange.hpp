@@ -36,6 +36,9 @@ class Exchange final : public Collective {
     /// Which worker carries a piece of a message between this rank and `peer`, either way.
     int worker(int peer, std::uint32_t chunk, std::size_t message_bytes) const;
     std::uint32_t chunks(std::size_t message_bytes) const;
+    /// Those to `peer` that a worker carries.
+    std::vector<std::uint32_t> chunks_to(int peer, int worker) const;
+    int rank() const { return rank_; }
     /// Differs where two ranks mean messages of different lengths.
     std::uint16_t message_signature(std::size_t message_bytes) const;
     std::size_t send_bytes(int peer) const { return messages_.send_bytes[peer]; }

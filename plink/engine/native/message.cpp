@@ -41,7 +41,7 @@ class MessagePart final : public Part {
         return {message_.at(chunk), message_.bytes_of(chunk), 0};
     }
 
-    void sent(std::uint32_t, Phase) override { --frames_out_left_; }
+    void sent(int, std::uint32_t, Phase, Outbox&) override { --frames_out_left_; }
 
   private:
     Message& message_;

@@ -4,6 +4,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "collective.hpp"
 #include "window.hpp"
@@ -62,7 +63,8 @@ class Part {
     virtual std::uint16_t frame_number() const {
         return static_cast<std::uint16_t>(collective_->number);
     }
-    /// What is ready from the start.
+    /// Chunks that `peer` is sent from the start, and their phase.
+    virtual const std::vector<std::uint32_t>& ready(int peer) const { return share_.ready[peer]; }
     virtual Phase ready_phase() const { return Phase::kBroadcast; }
     /// Of what is ready from the start, chunks from this one on may not go yet.
     std::uint32_t end() const { return window_.end(); }
@@ -75,8 +77,8 @@ class Part {
     virtual void finish(const Arrival& arrival, Outbox& outbox) = 0;
     /// What a frame that is ready brings `peer`; stays where it is until it is sent.
     virtual Payload payload(int peer, std::uint32_t chunk, Phase phase) const = 0;
-    /// All of a frame is with the kernel.
-    virtual void sent(std::uint32_t chunk, Phase phase) = 0;
+    /// All of a frame to `peer` is with the kernel.
+    virtual void sent(int peer, std::uint32_t chunk, Phase phase, Outbox& outbox) = 0;
 
   protected:
     const int worker_;

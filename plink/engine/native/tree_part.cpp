@@ -254,7 +254,7 @@ Payload TreePart::payload(int, std::uint32_t chunk, Phase phase) const {
     return {passing_.at(chunk).get(), size, tree_.signature};
 }
 
-void TreePart::sent(std::uint32_t chunk, Phase phase) {
+void TreePart::sent(int, std::uint32_t chunk, Phase phase, Outbox&) {
     --frames_out_left_;
     if (phase != Phase::kReduce) return;
     tree_.states[chunk].is_sent_up = true;

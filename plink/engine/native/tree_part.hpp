@@ -24,7 +24,7 @@ class TreePart final : public Part {
     std::size_t take(Arrival& arrival, const std::uint8_t* bytes, std::size_t size) override;
     void finish(const Arrival& arrival, Outbox& outbox) override;
     Payload payload(int peer, std::uint32_t chunk, Phase phase) const override;
-    void sent(std::uint32_t chunk, Phase phase) override;
+    void sent(int peer, std::uint32_t chunk, Phase phase, Outbox& outbox) override;
 
   private:
     using Bytes = std::unique_ptr<std::uint8_t[]>;

@@ -20,6 +20,7 @@ from plink.probes.hosts.host import ListedHost
 from plink.probes.hosts.names import is_host_name
 from plink.probes.reach import Reached, ReachedHost, Way
 from plink.probes.ssh.options import SshOptions
+from plink.probes.via.options import ViaOptions
 
 
 @dataclass(frozen=True)
@@ -54,12 +55,15 @@ def resume_state(request: ProbeRequest, reached: Reached) -> ResumeState:
 
 def _way_as_given(way: Way) -> GivenWay | None:
     """What the file is to say of how the hosts were reached."""
-    typed = (
-        (way.config_file, way.identity_file, way.user, None)
-        if isinstance(way, SshOptions)
-        else (None, None, None, way.template)
-    )
-    given = GivenWay(*(value if is_recordable(value) else None for value in typed))
+    match way:
+        case SshOptions():
+            given = GivenWay(way.config_file, way.identity_file, way.user)
+        case ViaOptions():
+            given = GivenWay(via=way.template)
+        case _:
+            return None
+    recordable = {k: v if is_recordable(v) else None for k, v in vars(given).items()}
+    given = GivenWay(**recordable)
     return given if given.words() else None
 
 

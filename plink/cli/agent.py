@@ -1,0 +1,57 @@
+"""`plink agent`: a host that nobody can reach calls plink."""
+
+from __future__ import annotations
+
+import math
+import socket
+
+import click
+
+from plink.cli.options import FiniteRange, SectionedCommand
+from plink.cli.stderr import note
+
+
+@click.command(
+    cls=SectionedCommand,
+    epilog="Example: plink agent --join 10.0.0.1:7000 --secret-file secret, and where plink runs: "
+    "plink probe --listen 10.0.0.1:7000 --secret-file secret --expect 16 -o cluster.json",
+)
+@click.option("--join", metavar="HOST:PORT", required=True, help="Where plink probe listens.")
+@click.option(
+    "--secret-file",
+    metavar="FILE",
+    required=True,
+    help="The secret of plink probe. Who knows it can run commands here.",
+)
+@click.option("--name", metavar="NAME", help="What this host is called.  [default: its host name]")
+@click.option(
+    "--wait",
+    "wait_s",
+    type=FiniteRange(min=0.0, max=86400.0),
+    metavar="SECONDS",
+    help="End when plink has not been there for so long.  [default: go on calling]",
+)
+@click.option("--once", is_flag=True, help="End when plink has gone, instead of calling again.")
+def command(
+    *, join: str, secret_file: str, name: str | None, wait_s: float | None, once: bool
+) -> int:
+    """Call plink from this host, and let it measure from here.
+
+    For hosts without SSH, started by whatever starts things on them: srun, a DaemonSet, a prolog.
+    The agent calls until plink listens, runs the commands of whoever proves to know the secret, as
+    the user that started it, and then calls again, for the next plink probe or plink check.
+    Ctrl-C or SIGTERM ends it, and what it has started.
+    """
+    # paramiko would slow `--help`.
+    from plink.autotune.protocol.addresses import parse_address  # noqa: PLC0415
+    from plink.autotune.protocol.handshake import read_secret  # noqa: PLC0415
+    from plink.probes.calls.joining import Home, serve  # noqa: PLC0415
+    from plink.probes.calls.keys import derive_keys  # noqa: PLC0415
+    from plink.probes.hosts.hostlist import check_name  # noqa: PLC0415
+
+    own_name = name or socket.gethostname()
+    check_name(own_name, "--name" if name else "the name of this host")
+    host, port = parse_address(join, "--join")
+    home = Home(host, port, derive_keys(read_secret(secret_file)), own_name)
+    serve(home, note, once=once, wait_s=math.inf if wait_s is None else wait_s)
+    return 0

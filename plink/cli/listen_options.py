@@ -1,0 +1,76 @@
+"""The options of commands to which hosts may call, by `plink agent`."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from plink.cli.options import FiniteRange, options_of, with_options
+from plink.cli.way_options import take_way
+from plink.probes.ssh.options import SshOptions
+
+if TYPE_CHECKING:
+    from plink.probes.calls.options import ListenOptions
+    from plink.probes.reach import Outgoing
+
+_option = options_of("Reaching hosts")
+
+_WAIT_S = 300.0
+_LONGEST_WAIT_S = 86400.0
+
+_OPTIONS = (
+    _option(
+        "--listen",
+        metavar="HOST:PORT",
+        help="Reach nobody: wait here for the hosts' own calls (plink agent --join).",
+    ),
+    _option(
+        "--secret-file",
+        metavar="FILE",
+        help="Secret that the agents have, too; made if there is no such file.",
+    ),
+    _option(
+        "--wait",
+        "wait_s",
+        type=FiniteRange(min=1.0, max=_LONGEST_WAIT_S),
+        default=_WAIT_S,
+        show_default=True,
+        metavar="SECONDS",
+        help="How long to wait for calls.",
+    ),
+)
+
+# The command receives them by name; `take_any_way` gathers them.
+with_listen_options = with_options(_OPTIONS)
+
+
+def take_any_way(values: dict[str, Any]) -> Outgoing | ListenOptions:
+    """Take the options' values out of a command's, and those of ways to hosts.
+
+    Raises:
+        click.UsageError: options that belong together, or do not.
+        WrongUseError: no address, or no secret.
+    """
+    listen, secret_file = values.pop("listen", None), values.pop("secret_file", None)
+    wait_s, has_via = values.pop("wait_s", _WAIT_S), values["via"] is not None
+    way = take_way(values)
+    if listen is None:
+        if secret_file is not None:
+            raise click.UsageError("--secret-file is for --listen.")
+        return way
+    if secret_file is None:
+        raise click.UsageError("--listen needs --secret-file FILE, with what agents know, too.")
+    if has_via:
+        raise click.UsageError("--via and --listen are two ways to the same hosts.")
+    if way != replace(SshOptions(), concurrency=way.concurrency):
+        raise click.UsageError("--listen takes no options of SSH: hosts call by themselves.")
+    from plink.autotune.protocol.addresses import parse_address  # noqa: PLC0415  seldom needed
+    from plink.autotune.protocol.handshake import make_secret, read_secret  # noqa: PLC0415
+    from plink.probes.calls.options import ListenOptions  # noqa: PLC0415
+
+    host, port = parse_address(listen, "--listen")
+    secret = read_secret(secret_file) if os.path.lexists(secret_file) else make_secret(secret_file)
+    return ListenOptions(host, port, secret, wait_s=wait_s, concurrency=way.concurrency)

@@ -1,0 +1,242 @@
+"""PyTorch's c10d rendezvous, with agents numbered in plink's order."""
+
+from __future__ import annotations
+
+import functools
+import os
+import socket
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any, cast
+
+from torch.distributed.distributed_c10d import PrefixStore, Store
+from torch.distributed.elastic.rendezvous import (
+    RendezvousConnectionError,
+    RendezvousError,
+    RendezvousHandler,
+    RendezvousInfo,
+    RendezvousParameters,
+    RendezvousStoreInfo,
+    RendezvousTimeoutError,
+)
+from torch.distributed.elastic.rendezvous.c10d_rendezvous_backend import create_backend
+from torch.distributed.elastic.rendezvous.dynamic_rendezvous import create_handler
+
+from plink.base.errors import PlinkError, WrongUseError
+from plink.engine.store import C10dStore
+from plink.files import cluster as cluster_file
+from plink.files.cluster import Cluster
+from plink.torch.addresses import group_addresses
+from plink.torch.backend import MEMBERS_VARIABLE
+from plink.torchrun.echoing import take_part
+from plink.torchrun.here import own_addresses, own_facts, own_names
+from plink.torchrun.knowledge import Knowledge
+from plink.torchrun.meeting import Decision, MeetAgainError, Meeting
+from plink.torchrun.members import Member, names_of
+from plink.torchrun.numbering import known_hosts, numbered
+from plink.torchrun.settings import Settings, settings_of
+
+NAME = "plink"
+
+# Agents come to a meeting within a second or so of each other; PyTorch gives up one that is silent
+# for 15 s.
+_WAIT_S = 20.0
+_JOIN_S = 600
+# With it, workers of agents that count attempts differently would never meet, and an agent that
+# joins later would wait in vain for the address of the store.
+_SHARED_STORE = "TORCH_DISABLE_SHARE_RDZV_TCP_STORE"
+
+
+def handler(params: RendezvousParameters) -> PlinkRendezvousHandler:
+    """The rendezvous of one agent.
+
+    Raises:
+        WrongUseError: `--rdzv-conf` asks for what cannot be, or a file cannot be read.
+        PlinkError: nothing answers at the endpoint.
+    """
+    settings = settings_of(params.config, os.environ)
+    os.environ[_SHARED_STORE] = "1"
+    os.environ.setdefault(MEMBERS_VARIABLE, "1")
+    try:
+        backend, store = create_backend(params)
+        inner = create_handler(store, backend, params)
+        join_s = params.get_as_int("join_timeout", _JOIN_S) or _JOIN_S
+    except ValueError as error:
+        raise WrongUseError(f"--rdzv-conf or --rdzv-endpoint: {str(error).rstrip('.')}") from None
+    except RendezvousConnectionError as error:
+        raise PlinkError(
+            f"no rendezvous store at {params.endpoint or 'localhost'} ({error.__cause__ or error})",
+            "one agent runs on the host that --rdzv-endpoint names and holds the store; "
+            "is_host=1 says so where it does not see that itself",
+        ) from None
+    return PlinkRendezvousHandler(inner, store, settings, params.local_addr, join_s)
+
+
+class PlinkRendezvousHandler(RendezvousHandler):
+    """The rendezvous of one agent: PyTorch's, whose rounds are numbered anew.
+
+    Args:
+        inner: PyTorch's.
+        store: of the job.
+        settings: what was asked for.
+        local_address: at which other hosts reach this one; None to look.
+        join_s: how long a round may take to come about, with all meetings that come to nothing.
+    """
+
+    def __init__(
+        self,
+        inner: RendezvousHandler,
+        store: Store,
+        settings: Settings,
+        local_address: str | None = None,
+        join_s: float = _JOIN_S,
+    ) -> None:
+        self._inner = inner
+        self._store = store
+        self._settings = settings
+        run = PrefixStore(f"plink.torchrun.{inner.get_run_id()}", store)
+        self._knowledge = Knowledge(C10dStore(run))
+        self._local_address = local_address
+        self._join_s = join_s
+
+    def get_backend(self) -> str:
+        """As `--rdzv-backend` has it."""
+        return NAME
+
+    @property
+    def use_agent_store(self) -> bool:
+        """Each round's workers have a store of their own, which rank 0 holds."""
+        return False
+
+    def next_rendezvous(self) -> RendezvousInfo:
+        """Wait for a round, and agree on its numbers.
+
+        Raises:
+            RendezvousError: as PyTorch's.
+        """
+        deadline = time.monotonic() + self._join_s
+        while True:
+            try:
+                info = self._joined()
+                decision = self._agreed(info)
+            except RendezvousError:
+                raise
+            except (MeetAgainError, RuntimeError) as error:
+                # An agent was lost before PyTorch's own rounds had told all what they need, too.
+                if time.monotonic() > deadline:
+                    raise RendezvousTimeoutError(f"plink: {error}") from None
+                say(f"the agents meet again: {error}")
+                continue
+            rank = decision.new_ranks[info.rank]
+            if rank == 0:
+                say(f"agents in order: {decision.in_order}")
+            master = RendezvousStoreInfo(decision.master_address, decision.master_port)
+            # An agent that PyTorch gave up meanwhile is not in its count any more.
+            return RendezvousInfo(info.store, rank, len(decision.new_ranks), master)
+
+    def is_closed(self) -> bool:
+        """Whether the rendezvous is over for good."""
+        return self._inner.is_closed()
+
+    def set_closed(self) -> None:
+        """End it for good."""
+        self._inner.set_closed()  # type: ignore[no-untyped-call]
+
+    def num_nodes_waiting(self) -> int:
+        """How many agents wait for another round."""
+        return self._inner.num_nodes_waiting()
+
+    def get_run_id(self) -> str:
+        """As `--rdzv-id` has it."""
+        return self._inner.get_run_id()
+
+    def shutdown(self) -> bool:
+        """Leave, and end it for good."""
+        return self._inner.shutdown()
+
+    def _joined(self) -> RendezvousInfo:
+        """PyTorch's round, in which all wait for a word of its rank 0, which may be lost."""
+        before = cast("Any", self._store).timeout
+        self._store.set_timeout(timedelta(seconds=_WAIT_S))
+        try:
+            return self._inner.next_rendezvous()
+        finally:
+            self._store.set_timeout(before)
+
+    def _agreed(self, info: RendezvousInfo) -> Decision:
+        store = C10dStore(PrefixStore("plink", info.store))
+        meeting = Meeting(store, info.rank, info.world_size, wait_s=_WAIT_S)
+        own = self._member(info.store)
+        if info.rank:
+            meeting.come(own)
+            return meeting.decision(functools.partial(take_part, number=info.rank))
+        try:
+            decision = self._decided(meeting, own)
+        except MeetAgainError as error:
+            meeting.decide(Decision(again=str(error)))
+            raise
+        meeting.decide(decision)
+        return decision
+
+    def _decided(self, meeting: Meeting, own: Member) -> Decision:
+        members = meeting.members(own)
+        settings = self._settings
+        if settings.is_probed:
+            known = self._knowledge.newest(settings.cluster)
+            settings = replace(settings, cluster=self._measured(meeting, members, known))
+        found = numbered(members, settings)
+        for note in found.notes:
+            say(note)
+        master = members[found.agents[0]]
+        return Decision(
+            new_ranks=found.new_ranks,
+            hosts=found.hosts,
+            master_address=master.master_address,
+            master_port=master.master_port,
+        )
+
+    def _measured(
+        self, meeting: Meeting, members: Sequence[Member], known: Cluster | None
+    ) -> Cluster | None:
+        """What is known of the hosts of a round, measured where that is not enough."""
+        # It takes as long as a round: only who measures waits for it.
+        from plink.torchrun.measuring import is_lacking, measured  # noqa: PLC0415
+
+        names = names_of(members, known_hosts(None, known))
+        if not is_lacking(members, names, known):
+            return known
+        try:
+            cluster = measured(members, names, known, tell=meeting.ask, say=say)
+        except PlinkError as error:
+            say(f"{error}: hosts that were not measured come last")
+            meeting.all_are_back()
+            return known
+        self._knowledge.renew(cluster)
+        if self._settings.keep is not None:
+            try:
+                cluster_file.write(self._settings.keep, cluster)
+            except PlinkError as error:
+                say(str(error))
+        meeting.all_are_back()
+        return cluster
+
+    def _member(self, store: Store) -> Member:
+        settings = self._settings
+        with socket.create_server(("", 0)) as reserved:
+            port = reserved.getsockname()[1]
+        return Member(
+            names=[settings.host] if settings.host else own_names(),
+            addresses=[] if settings.host else own_addresses(),
+            master_address=self._local_address or group_addresses(store, os.environ)[1][0],
+            master_port=port,
+            digest=settings.digest,
+            facts=own_facts() if settings.is_probed else "",
+        )
+
+
+def say(text: str) -> None:
+    """Tell the user, whatever torchrun logs."""
+    print(f"plink: {text}", file=sys.stderr, flush=True)

@@ -1,0 +1,137 @@
+"""What `--rdzv-conf` and the environment ask of plink's rendezvous, checked and read."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from plink.base.errors import WrongUseError
+from plink.files import cluster as cluster_file
+from plink.files import order_file
+from plink.files.cluster import Cluster
+from plink.files.order import Order
+from plink.probes.hosts.names import fault_of_name
+from plink.solvers.collectives.registry import ALGORITHMS
+
+HOST_VARIABLE = "PLINK_HOST"
+
+PROBE = "probe"
+
+_OWN = ("order", "cluster", "keep", "host", "algorithm")
+# Those of PyTorch's c10d rendezvous, and what torchrun adds by itself.
+_PYTORCHS = (
+    "close_timeout",
+    "heartbeat_timeout",
+    "is_host",
+    "join_timeout",
+    "keep_alive_interval",
+    "keep_alive_max_attempt",
+    "last_call_timeout",
+    "read_timeout",
+    "store_type",
+    "rank",
+    "timeout",
+)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What an agent is to do.
+
+    Args:
+        order: that ranks follow; None where it is found from `cluster`, or from what is measured.
+        cluster: what is known of the network; None where nothing is.
+        is_probed: whether hosts are measured that `cluster` does not have.
+        keep: the cluster file that is renewed when hosts were measured; None for none.
+        host: what this host is called in these files; None to look.
+        algorithm: for which an order is found where there is none.
+        digest: of what the files say, to tell whether agents have the same.
+    """
+
+    order: Order | None = None
+    cluster: Cluster | None = None
+    is_probed: bool = False
+    keep: str | None = None
+    host: str | None = None
+    algorithm: str = "ring"
+    digest: str = ""
+
+
+def settings_of(config: Mapping[str, Any], environment: Mapping[str, str]) -> Settings:
+    """The settings that `--rdzv-conf` gives, with all files read.
+
+    Raises:
+        WrongUseError: an option that there is not, that does not go with the others, or a file
+            that cannot be read.
+    """
+    _refuse_unknown(config)
+    order, cluster, keep = (config.get(name) for name in ("order", "cluster", "keep"))
+    algorithm = config.get("algorithm")
+    if order is None and cluster is None:
+        raise WrongUseError(
+            "--rdzv-conf names no order",
+            "order=order.json follows what plink order has written, order=probe measures the hosts",
+        )
+    is_probed = order == PROBE
+    if keep is not None and not is_probed:
+        raise WrongUseError(
+            "keep=FILE is where order=probe keeps what it measures", "leave it out, or order=probe"
+        )
+    if is_probed and cluster is not None:
+        raise WrongUseError(
+            "order=probe and cluster=FILE exclude each other",
+            "order=probe,keep=FILE goes on with what a file has, and renews it",
+        )
+    if algorithm is not None and order is not None and not is_probed:
+        raise WrongUseError(
+            f"algorithm={algorithm} and order=FILE exclude each other",
+            "plink order --algo makes an order for an algorithm",
+        )
+    if algorithm is not None and algorithm not in ALGORITHMS:
+        near = difflib.get_close_matches(algorithm, ALGORITHMS, n=1)
+        hint = f"is {near[0]} meant?" if near else "plink order --list-algorithms shows them"
+        raise WrongUseError(f"no algorithm is called {algorithm!r}", hint)
+    known = keep if is_probed and keep is not None and Path(keep).exists() else cluster
+    read_order = None if order is None or is_probed else order_file.read(order)
+    read_cluster = None if known is None else cluster_file.read(known)
+    if is_probed and known is not None and read_cluster is not None:
+        # Only who measures needs it.
+        from plink.measure.probing.request import resumed  # noqa: PLC0415
+
+        resumed(read_cluster, known, "echo", {})
+    return Settings(
+        order=read_order,
+        cluster=read_cluster,
+        is_probed=is_probed,
+        keep=keep,
+        host=_host(config.get("host"), environment),
+        algorithm=algorithm or "ring",
+        digest=_digest(read_order, read_cluster),
+    )
+
+
+def _refuse_unknown(config: Mapping[str, Any]) -> None:
+    known = (*_OWN, *_PYTORCHS)
+    for name in config:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"is {near[0]} meant?" if near else f"plink's are {', '.join(_OWN)}"
+            raise WrongUseError(f"--rdzv-conf has an unknown option {name!r}", hint)
+
+
+def _host(given: str | None, environment: Mapping[str, str]) -> str | None:
+    host = given or environment.get(HOST_VARIABLE) or None
+    if host is not None and (fault := fault_of_name(host)) is not None:
+        source = "host" if given else HOST_VARIABLE
+        raise WrongUseError(f"{source}={host!r} {fault}", "give the name that the order file has")
+    return host
+
+
+def _digest(order: Order | None, cluster: Cluster | None) -> str:
+    hosts = [] if order is None else [host.name for host in order.ranked]
+    words = [*hosts, "" if cluster is None else cluster.file_hash or ""]
+    return hashlib.sha256("\n".join(words).encode()).hexdigest()

@@ -1,0 +1,79 @@
+"""Hosts that nobody has listed: whoever calls, as many as are expected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from plink.probes.calls.listener import Listener
+from plink.probes.calls.options import ListenOptions
+from plink.probes.errors import HostListError
+from plink.probes.hosts.host import ListedHost
+
+_PLACE = "callers"
+
+
+@dataclass(frozen=True)
+class Callers:
+    """Agents that have called, whose calls a run goes on with.
+
+    Args:
+        options: how they were waited for.
+        listener: which holds their calls.
+        expected: how many there should be.
+    """
+
+    options: ListenOptions
+    listener: Listener
+    expected: int
+
+    @property
+    def concurrency(self) -> int:
+        """How many hosts are asked at once."""
+        return self.options.concurrency
+
+    @property
+    def hosts(self) -> list[ListedHost]:
+        """Those that are there, by name."""
+        return [ListedHost(name, place=_PLACE) for name in self.listener.names()]
+
+
+def gather(
+    options: ListenOptions,
+    expected: int,
+    on_listening: Callable[[int], None] = lambda _: None,
+    on_call: Callable[[int], None] = lambda _: None,
+) -> Callers:
+    """Wait until as many hosts as expected have called, or for `wait_s`.
+
+    Args:
+        options: where to listen, and how long.
+        expected: at least 2.
+        on_listening: told the port, once agents may call.
+        on_call: told how many have called, whenever that changes.
+
+    Raises:
+        OptionError: nothing can listen there.
+        HostListError: fewer than two have called.
+    """
+    listener = Listener(options)
+    try:
+        on_listening(listener.port)
+
+        def enough(names: set[str]) -> bool:
+            on_call(len(names))
+            return len(names) >= expected
+
+        listener.wait_until(enough, options.wait_s)
+        callers = Callers(options, listener, expected)
+        if len(callers.hosts) < 2:
+            turned_away = "; ".join(listener.refused())
+            raise HostListError(
+                f"{len(callers.hosts)} of {expected} agents have called within "
+                f"{options.wait_s:g} s" + (f" (turned away: {turned_away})" if turned_away else ""),
+                f"start plink agent join=ADDRESS:{listener.port} on every host, with the secret",
+            )
+    except BaseException:
+        listener.close()
+        raise
+    return callers

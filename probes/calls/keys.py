@@ -1,0 +1,44 @@
+"""The keys of both ends, derived from the secret that they share.
+
+HKDF with SHA-256 (RFC 5869) makes two Ed25519 keys of the secret: the agent shows the one as the
+host's key, plink logs in with the other. Who does not know the secret has neither.
+"""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+
+import paramiko
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+_SEED_BYTES = 32
+
+
+@dataclass(frozen=True)
+class Keys:
+    """What both ends derive.
+
+    Args:
+        agent: the key of every agent.
+        coordinator: the key of plink, with which it logs in.
+    """
+
+    agent: paramiko.Ed25519Key
+    coordinator: paramiko.Ed25519Key
+
+
+def derive_keys(secret: bytes) -> Keys:
+    """The keys of a secret."""
+    return Keys(_derived(secret, b"plink agent"), _derived(secret, b"plink coordinator"))
+
+
+def _derived(secret: bytes, purpose: bytes) -> paramiko.Ed25519Key:
+    seed = HKDF(algorithm=SHA256(), length=_SEED_BYTES, salt=None, info=purpose).derive(secret)
+    text = Ed25519PrivateKey.from_private_bytes(seed).private_bytes(
+        Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()
+    )
+    return paramiko.Ed25519Key.from_private_key(io.StringIO(text.decode()))

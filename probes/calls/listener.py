@@ -1,0 +1,150 @@
+"""Where agents call: connections are taken in, both ends prove who they are, hosts get names."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+import paramiko
+
+from plink.probes.calls.agent import NAME_VARIABLE
+from plink.probes.calls.keys import Keys, derive_keys
+from plink.probes.calls.options import ListenOptions
+from plink.probes.errors import HostListError, OptionError, ProbesError
+from plink.probes.hosts.hostlist import check_name
+from plink.probes.ssh.session import SshSession
+
+_BACKLOG = 1024
+_HANDSHAKE_S = 15.0
+_KEEPALIVE_S = 15
+_USER = "plink"
+_SHOWN = 3
+
+
+class Listener:
+    """Agents that have called, by the names of their hosts.
+
+    Args:
+        options: where to listen, and for whom.
+
+    Raises:
+        OptionError: nothing can listen there.
+    """
+
+    def __init__(self, options: ListenOptions) -> None:
+        self._keys: Keys = derive_keys(options.secret)
+        self._changed = threading.Condition()
+        self._sessions: dict[str, SshSession] = {}
+        self._refused: list[str] = []
+        self._is_closed = False
+        try:
+            # All addresses of both families, where none is named.
+            self._socket = socket.create_server(
+                (options.host, options.port),
+                family=_family(options.host),
+                backlog=_BACKLOG,
+                dualstack_ipv6=not options.host and socket.has_dualstack_ipv6(),
+            )
+        except OSError as error:
+            reason = error.strerror or str(error)
+            place = f"{options.host or '*'} port {options.port}"
+            raise OptionError(f"cannot listen on {place} ({reason})") from None
+        self.port: int = self._socket.getsockname()[1]
+        self._handshakes = ThreadPoolExecutor(max_workers=options.concurrency)
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def names(self) -> list[str]:
+        """The hosts that have called and are still there, in the order of their names."""
+        with self._changed:
+            return sorted(name for name, session in self._sessions.items() if session.is_open)
+
+    def refused(self) -> list[str]:
+        """Why callers were turned away, the first few."""
+        with self._changed:
+            return list(self._refused)
+
+    def wait_until(self, enough: Callable[[set[str]], bool], limit_s: float) -> None:
+        """Return as soon as the hosts that have called are `enough`, or after `limit_s`."""
+        end_s = time.monotonic() + limit_s
+        with self._changed:
+            while not enough(set(self._sessions)) and (left_s := end_s - time.monotonic()) > 0:
+                # Ctrl-C is noticed between waits.
+                self._changed.wait(min(left_s, 0.5))
+
+    def session(self, name: str) -> SshSession | None:
+        """The call of a host; None where it has not called."""
+        with self._changed:
+            return self._sessions.get(name)
+
+    def close(self) -> None:
+        """Listen no longer, and end all calls."""
+        with self._changed:
+            self._is_closed = True
+            sessions = list(self._sessions.values())
+        # Closing alone does not wake the thread that accepts.
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+        self._handshakes.shutdown(wait=False, cancel_futures=True)
+        for session in sessions:
+            session.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, peer = self._socket.accept()
+                self._handshakes.submit(self._take, connection, peer[0].removeprefix("::ffff:"))
+            except (OSError, RuntimeError):
+                return
+
+    def _take(self, connection: socket.socket, address: str) -> None:
+        transport = None
+        try:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            transport = paramiko.Transport(connection)
+            name = self._greet(transport, address)
+            session = SshSession(name, transport, address, None)
+            with self._changed:
+                before = self._sessions.get(name)
+                if self._is_closed or (before is not None and before.is_open):
+                    raise HostListError(f"{address}: another host called {name} is there already")
+                self._sessions[name] = session
+                self._changed.notify_all()
+        except (OSError, EOFError, paramiko.SSHException, ProbesError) as error:
+            with suppress(OSError, EOFError, paramiko.SSHException):
+                (transport or connection).close()
+            connection.close()
+            self._turn_away(address, error)
+
+    def _greet(self, transport: paramiko.Transport, address: str) -> str:
+        """Prove to each other that both know the secret; the name that the agent has."""
+        transport.banner_timeout = transport.auth_timeout = _HANDSHAKE_S
+        transport.channel_timeout = _HANDSHAKE_S
+        transport.start_client(timeout=_HANDSHAKE_S)
+        if transport.get_remote_server_key() != self._keys.agent:
+            raise paramiko.SSHException("does not know the secret")
+        transport.auth_publickey(_USER, self._keys.coordinator)
+        transport.set_keepalive(_KEEPALIVE_S)
+        asked = SshSession(address, transport, address, None)
+        done = asked.run(f'printf %s "${NAME_VARIABLE}"', timeout_s=_HANDSHAKE_S)
+        name = done.stdout.decode(errors="replace")
+        check_name(name, f"the agent at {address}")
+        return name
+
+    def _turn_away(self, address: str, error: Exception) -> None:
+        reason = str(error) or type(error).__name__
+        with self._changed:
+            if len(self._refused) < _SHOWN:
+                self._refused.append(
+                    reason if isinstance(error, HostListError) else f"{address}: {reason}"
+                )
+
+
+def _family(host: str) -> socket.AddressFamily:
+    if not host:
+        return socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET
+    return socket.AF_INET6 if ":" in host else socket.AF_INET

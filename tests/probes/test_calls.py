@@ -1,0 +1,217 @@
+"""Agents that call home, over loopback: who is trusted, and what runs there."""
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from ipaddress import ip_network
+from pathlib import Path
+
+import paramiko
+import pytest
+
+from plink.probes.calls.callers import gather
+from plink.probes.calls.joining import Home, serve
+from plink.probes.calls.keys import derive_keys
+from plink.probes.calls.listener import Listener
+from plink.probes.calls.options import ListenOptions
+from plink.probes.errors import HostError, HostListError, OptionError
+from plink.probes.hosts.host import ListedHost
+from plink.probes.reach import reach
+from plink.probes.ssh.session import SshSession
+
+SECRET = b"not-so-secret-in-tests"
+
+
+class OverError(Exception):
+    """Ends an agent where it would wait for its next call."""
+
+
+def options(**changes: object) -> ListenOptions:
+    return ListenOptions(**{"host": "127.0.0.1", "port": 0, "secret": SECRET, **changes})  # type: ignore[arg-type]
+
+
+@contextmanager
+def agent(port: int, name: str, secret: bytes = SECRET) -> Iterator[list[str]]:
+    """An agent that calls until the block ends; what it says."""
+    said: list[str] = []
+    over = threading.Event()
+
+    def pause(_: float) -> None:
+        if over.wait(0.05):
+            raise OverError
+
+    def run() -> None:
+        with suppress(OverError):
+            serve(Home("127.0.0.1", port, derive_keys(secret), name), said.append, pause=pause)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield said
+    finally:
+        over.set()
+        thread.join(20)
+        assert not thread.is_alive()
+
+
+@pytest.fixture
+def listener() -> Iterator[Listener]:
+    opened = Listener(options())
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def session(listener: Listener) -> Iterator[SshSession]:
+    """An agent called `far`."""
+    with agent(listener.port, "far"):
+        listener.wait_until(lambda names: names == {"far"}, 10)
+        found = listener.session("far")
+        assert found is not None
+        yield found
+        listener.close()
+
+
+def test_commands_run_where_the_agent_is(session: SshSession) -> None:
+    done = session.run('cat; echo "$PLINK_AGENT_NAME"; echo oops >&2; exit 3', b"input\n")
+    assert (done.status, done.stdout, done.stderr) == (3, b"input\nfar\n", "oops")
+    assert session.run("kill -9 $$").status == -1
+    content = os.urandom(3_000_000)
+    assert session.run("cat", content).stdout == content
+
+
+def test_several_at_once_and_conversations(session: SshSession) -> None:
+    processes = [session.start("while read a; do echo got $a; done") for _ in range(8)]
+    for number, process in enumerate(processes):
+        process.write(f"{number}\n")
+    for number, process in enumerate(processes):
+        lines = process.lines()
+        assert next(lines) == f"got {number}"
+        process.end_input()
+        assert list(lines) == []
+        assert process.wait_for_exit(10) == 0
+
+
+def test_what_runs_ends_with_the_call(session: SshSession, listener: Listener) -> None:
+    process = session.start("trap '' TERM HUP; echo $$; while :; do sleep 0.1; done")
+    pid = int(next(process.lines()))
+    listener.close()
+    wait_for(lambda: not is_there(pid), 20)
+
+
+def test_nothing_but_commands_is_served(session: SshSession) -> None:
+    transport = session._transport
+    with pytest.raises(paramiko.ChannelException):
+        transport.open_channel("direct-tcpip", ("127.0.0.1", 22), ("", 0))
+    channel = transport.open_session()
+    with pytest.raises(paramiko.SSHException):
+        channel.invoke_shell()
+
+
+def test_an_agent_with_another_secret_is_turned_away(listener: Listener) -> None:
+    with agent(listener.port, "far", b"another-secret-altogether") as said:
+        wait_for(lambda: bool(listener.refused()), 10)
+        wait_for(lambda: any("does not know the secret" in line for line in said), 10)
+    assert listener.names() == []
+    assert listener.refused()[0] == "127.0.0.1: does not know the secret"
+
+
+def test_a_stranger_who_listens_runs_nothing_there(tmp_path: Path) -> None:
+    """It shows what it likes: without the secret it has not the key that the agent trusts."""
+    with socket.create_server(("127.0.0.1", 0)) as server, agent(server.getsockname()[1], "far"):
+        transport = paramiko.Transport(server.accept()[0])
+        try:
+            transport.start_client(timeout=10)
+            with pytest.raises(paramiko.AuthenticationException):
+                transport.auth_publickey("plink", derive_keys(b"a-guess-at-the-secret").coordinator)
+            with pytest.raises(paramiko.SSHException):
+                transport.auth_password("plink", "password")
+            with pytest.raises(paramiko.SSHException):
+                transport.open_session(timeout=2).exec_command(f"touch {tmp_path}/ran")
+        finally:
+            transport.close()
+    assert not (tmp_path / "ran").exists()
+
+
+def test_who_speaks_no_ssh_costs_one_handshake(listener: Listener) -> None:
+    with socket.create_connection(("127.0.0.1", listener.port)) as stranger:
+        stranger.sendall(b"GET / HTTP/1.0\r\n\r\n" + b"x" * 100_000)
+        with agent(listener.port, "far"):
+            listener.wait_until(lambda names: names == {"far"}, 10)
+            assert listener.names() == ["far"]
+            listener.close()
+
+
+def test_names_are_names_and_each_is_one_host(listener: Listener) -> None:
+    with agent(listener.port, "same"):
+        listener.wait_until(lambda names: names == {"same"}, 10)
+        with agent(listener.port, "same"), agent(listener.port, "-rf $(id)"):
+            wait_for(lambda: len(listener.refused()) >= 2, 10)
+            assert listener.names() == ["same"]
+            listener.close()
+    assert any("another host called same is there already" in text for text in listener.refused())
+    assert any("the agent at 127.0.0.1" in text for text in listener.refused())
+
+
+def test_an_agent_calls_again_when_plink_comes_back() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    with agent(port, "far") as said:
+        wait_for(lambda: bool(said), 10)
+        for _ in range(2):
+            listener = Listener(options(port=port))
+            listener.wait_until(lambda names: names == {"far"}, 10)
+            assert listener.names() == ["far"]
+            listener.close()
+    assert "refused" in said[0]
+
+
+def test_hosts_of_a_list_are_waited_for_and_the_missing_named() -> None:
+    listed = [ListedHost("a"), ListedHost("b")]
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    with (
+        agent(port, "a"),
+        reach(listed, options(port=port, wait_s=2.0), network=ip_network("127.0.0.0/8")) as reached,
+    ):
+        assert [host.name for host in reached.hosts] == ["a"]
+        (failure,) = reached.failures
+        assert isinstance(failure, HostError)
+        assert (failure.host, str(failure)) == ("b", "its agent has not called within 2 s")
+        reached.opener.close()
+
+
+def test_fewer_than_two_callers_are_no_run() -> None:
+    with pytest.raises(HostListError, match="0 of 3 agents have called within 0"):
+        gather(options(wait_s=0.2), 3)
+
+
+def test_a_port_that_is_taken_is_named(listener: Listener) -> None:
+    with pytest.raises(OptionError, match=rf"cannot listen on 127\.0\.0\.1 port {listener.port}"):
+        Listener(options(port=listener.port))
+
+
+def wait_for(condition: Callable[[], bool], limit_s: float) -> None:
+    end_s = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < end_s
+        time.sleep(0.02)
+
+
+def is_there(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_an_agent_may_give_up() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    home = Home("127.0.0.1", port, derive_keys(SECRET), "far")
+    with pytest.raises(OptionError, match=r"nobody with the secret has listened at 127\.0\.0\.1"):
+        serve(home, lambda _: None, wait_s=0.1, pause=lambda _: time.sleep(0.05))

@@ -1,0 +1,88 @@
+"""Hosts of the lab that call plink: nobody needs a way in."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from plink.files import cluster as cluster_file
+from support.lab import Lab
+from support.plink_command import plink, plink_argv, wait_until_no_agents
+
+pytestmark = pytest.mark.lab
+
+SECRET = "0123456789abcdef0123456789abcdef"
+
+
+@pytest.fixture
+def secret(tmp_path: Path) -> Path:
+    file = tmp_path / "secret"
+    file.write_text(SECRET)
+    file.chmod(0o600)
+    return file
+
+
+@pytest.fixture
+def place(lab: Lab) -> str:
+    """Where plink listens."""
+    return f"{lab.truth['machine_address']}:7321"
+
+
+@pytest.fixture
+def agents(lab: Lab, secret: Path, place: str) -> Iterator[list[str]]:
+    """Agents on three hosts, started before anybody listens."""
+    names = lab.names[:3]
+    command = plink_argv("agent", "--join", place, "--secret-file", secret)
+    processes = [
+        subprocess.Popen(lab.command(name, command), stderr=subprocess.PIPE, text=True)
+        for name in names
+    ]
+    try:
+        yield names
+    finally:
+        for process in processes:
+            process.send_signal(signal.SIGTERM)
+        for process in processes:
+            said = process.communicate(timeout=20)[1]
+            assert "Traceback" not in said, said
+
+
+def test_agents_are_probed_and_call_again_for_the_next_command(
+    lab: Lab, agents: list[str], secret: Path, place: str, tmp_path: Path
+) -> None:
+    out = tmp_path / "c.json"
+    calling = ("--listen", place, "--secret-file", secret)
+    options = ("--expect", "3", "--count", "100", "--passes", "1", "-o", out)
+    done = plink("probe", *calling, *options)
+    assert done.code == 0, done.stderr
+    assert "listening on port 7321" in done.stderr
+    found = cluster_file.read(str(out))
+    assert {host.name: host.address for host in found.hosts} == {
+        name: lab.truth["addresses"][name] for name in agents
+    }
+    assert found.rtt is not None
+    assert not found.rtt.failures
+
+    checked = plink("check", out, *calling, "--wait", "60")
+    assert checked.code in (0, 4), checked.stderr
+    wait_until_no_agents(lab)
+
+
+def test_wrong_uses_are_told(secret: Path, place: str, tmp_path: Path) -> None:
+    out = ("-o", tmp_path / "c.json")
+    calling = ("--listen", place, "--secret-file", secret)
+    for arguments, said in (
+        (("--listen", place), "--listen needs --secret-file FILE"),
+        (calling, "or --expect N: how many hosts will call"),
+        ((*calling, "--via", "env {host}"), "--via and --listen are two ways"),
+        ((*calling, "--user", "me", "--expect", "2"), "--listen takes no options of SSH"),
+        (("h1", "--expect", "2"), "--expect is for hosts that call"),
+        (("h1", "--secret-file", secret), "--secret-file is for --listen"),
+    ):
+        done = plink("probe", *arguments, *out)
+        assert done.code == 2, done.stderr
+        assert said in done.stderr
