@@ -7,6 +7,7 @@ import socket
 
 import click
 
+from plink.base.text import json_text
 from plink.cli.options import FiniteRange, SectionedCommand
 from plink.cli.stderr import note
 
@@ -32,8 +33,15 @@ from plink.cli.stderr import note
     help="End when plink has not been there for so long.  [default: go on calling]",
 )
 @click.option("--once", is_flag=True, help="End when plink has gone, instead of calling again.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object a line: every change.")
 def command(
-    *, join: str, secret_file: str, name: str | None, wait_s: float | None, once: bool
+    *,
+    join: str,
+    secret_file: str,
+    name: str | None,
+    wait_s: float | None,
+    once: bool,
+    as_json: bool,
 ) -> int:
     """Call plink from this host, and let it measure from here.
 
@@ -45,7 +53,7 @@ def command(
     # paramiko would slow `--help`.
     from plink.autotune.protocol.addresses import parse_address  # noqa: PLC0415
     from plink.autotune.protocol.handshake import read_secret  # noqa: PLC0415
-    from plink.probes.calls.joining import Home, serve  # noqa: PLC0415
+    from plink.probes.calls.joining import Home, Told, serve  # noqa: PLC0415
     from plink.probes.calls.keys import derive_keys  # noqa: PLC0415
     from plink.probes.hosts.hostlist import check_name  # noqa: PLC0415
 
@@ -53,5 +61,12 @@ def command(
     check_name(own_name, "--name" if name else "the name of this host")
     host, port = parse_address(join, "--join")
     home = Home(host, port, derive_keys(read_secret(secret_file)), own_name)
-    serve(home, note, once=once, wait_s=math.inf if wait_s is None else wait_s)
+
+    def say(told: Told) -> None:
+        if as_json:
+            click.echo(json_text(vars(told)))
+        else:
+            note(told.message)
+
+    serve(home, say, once=once, wait_s=math.inf if wait_s is None else wait_s)
     return 0

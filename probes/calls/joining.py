@@ -19,6 +19,8 @@ _CONNECT_S = 10.0
 _FIRST_PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 15.0
 
+_LEFT = "left"
+
 
 @dataclass(frozen=True)
 class Home:
@@ -36,9 +38,22 @@ class Home:
     name: str
 
 
+@dataclass(frozen=True)
+class Told:
+    """What an agent says of its calls.
+
+    Args:
+        state: `waiting`, `connected`, `left` (plink was there, and has gone) or `refused`.
+        message: the same for a person.
+    """
+
+    state: str
+    message: str
+
+
 def serve(
     home: Home,
-    say: Callable[[str], None],
+    say: Callable[[Told], None],
     *,
     once: bool = False,
     wait_s: float = math.inf,
@@ -48,7 +63,7 @@ def serve(
 
     Args:
         home: whom to call.
-        say: told what changes, in a sentence each.
+        say: told what changes.
         once: end after the first call in which the other end knew the secret.
         wait_s: how long to call in vain, each time.
         pause: waits between calls, so many seconds.
@@ -56,14 +71,16 @@ def serve(
     Raises:
         OptionError: nobody was there for so long.
     """
-    pause_s, said, since_s = _FIRST_PAUSE_S, "", time.monotonic()
+    pause_s, since_s = _FIRST_PAUSE_S, time.monotonic()
+    said: Told | None = None
     while True:
-        outcome, was_served = _call(home, say)
+        outcome = _call(home, say)
+        was_served = outcome.state == _LEFT
         if was_served and once:
             return
         if outcome != said:
             say(outcome)
-        said = "" if was_served else outcome
+        said = None if was_served else outcome
         if was_served:
             since_s = time.monotonic()
         elif time.monotonic() - since_s >= wait_s:
@@ -76,22 +93,22 @@ def serve(
         pause(pause_s * random.uniform(0.5, 1.0))
 
 
-def _call(home: Home, say: Callable[[str], None]) -> tuple[str, bool]:
-    """How one call went, and whether the other end knew the secret."""
+def _call(home: Home, say: Callable[[Told], None]) -> Told:
+    """How one call went."""
     where = f"{home.host} port {home.port}"
     try:
         with socket.create_connection((home.host, home.port), timeout=_CONNECT_S) as connection:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             connection.settimeout(None)
             call = Call(connection, home.keys, home.name)
-            say(f"connected to {where}")
+            say(Told("connected", f"connected to {where}"))
             try:
                 call.wait()
             finally:
                 call.close()
     except (OSError, EOFError, paramiko.SSHException) as error:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        return f"waiting for {where} ({reason.lower()})", False
+        return Told("waiting", f"waiting for {where} ({reason.lower()})")
     if not call.was_trusted:
-        return f"{where} does not know the secret, or refuses this host", False
-    return f"{where} has gone; waiting for the next call", True
+        return Told("refused", f"{where} does not know the secret, or refuses this host")
+    return Told(_LEFT, f"{where} has gone; waiting for the next call")

@@ -45,7 +45,8 @@ def agent(port: int, name: str, secret: bytes = SECRET) -> Iterator[list[str]]:
 
     def run() -> None:
         with suppress(OverError):
-            serve(Home("127.0.0.1", port, derive_keys(secret), name), said.append, pause=pause)
+            home = Home("127.0.0.1", port, derive_keys(secret), name)
+            serve(home, lambda told: said.append(told.message), pause=pause)
 
     thread = threading.Thread(target=run)
     thread.start()
