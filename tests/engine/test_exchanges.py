@@ -84,3 +84,18 @@ def test_uneven_exchanges_under_way_together_have_their_results(options: dict[st
             assert all(np.array_equal(result, expected) for result in results)
 
         ranks.on_all(run)
+
+
+@pytest.mark.parametrize(("items", "workers"), [(100, {0}), (1000, {0, 1})])
+def test_workers_share_many_short_messages_and_one_has_few(items: int, workers: set[int]) -> None:
+    with group(stars(10)) as ranks:
+
+        def run(engine: Engine) -> None:
+            source = np.full(10 * items, float(engine.rank), np.float32)
+            result = np.empty_like(source)
+            engine.all_to_all(source, result).wait(WAIT_S)
+            assert np.array_equal(result, np.repeat(np.arange(10), items))
+            connections = engine.statistics().connections
+            assert {each.worker for each in connections if each.bytes_sent} == workers
+
+        ranks.on_all(run)

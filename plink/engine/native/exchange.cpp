@@ -15,8 +15,8 @@ namespace plink::engine {
 namespace {
 
 constexpr std::size_t kSuitableChunkBytes = std::size_t{128} << 10;
-// Messages so short all go by one worker.
-constexpr std::size_t kShortBytes = std::size_t{4} << 10;
+// Messages no longer than this may all go by one worker.
+constexpr std::size_t kMostShortBytes = std::size_t{4} << 10;
 // On which a rank sends at once, if it has no more workers: with more, the queue of an uplink that
 // many ranks share overflows; with fewer, it stands idle while all of them send within their rack.
 constexpr int kFlowsAtOnce = 4;
@@ -32,6 +32,11 @@ std::vector<std::size_t> offsets(const std::vector<std::size_t>& sizes) {
     std::vector<std::size_t> offset(sizes.size());
     std::partial_sum(sizes.begin(), std::prev(sizes.end()), std::next(offset.begin()));
     return offset;
+}
+
+/// Up to which length all messages go by one worker: an even exchange of such is small.
+std::size_t short_bytes(std::size_t ranks) {
+    return std::min(kMostShortBytes, kSmallBufferBytes / (2 * std::max<std::size_t>(1, ranks - 1)));
 }
 
 void check_chunks(std::size_t message_bytes, std::size_t chunk_bytes) {
@@ -118,6 +123,7 @@ Exchange::Exchange(std::uint64_t its_number, Messages messages, const void* inpu
       rank_(rank),
       turns_(worker_turns(weights, workers)),
       heaviest_worker_(heaviest(weights)),
+      short_bytes_(short_bytes(messages_.send_bytes.size())),
       chunk_bytes_(chunk_bytes != 0 ? chunk_bytes : kSuitableChunkBytes),
       send_offset_(offsets(messages_.send_bytes)),
       receive_offset_(offsets(messages_.receive_bytes)) {
@@ -177,7 +183,7 @@ std::vector<std::uint32_t> Exchange::chunks_to(int peer, int worker) const {
 }
 
 int Exchange::worker(int peer, std::uint32_t chunk, std::size_t message_bytes) const {
-    if (message_bytes <= kShortBytes) return heaviest_worker_;
+    if (message_bytes <= short_bytes_) return heaviest_worker_;
     return turns_[(chunk + static_cast<std::size_t>(peer + rank_)) % turns_.size()];
 }
 

@@ -56,6 +56,7 @@ class Exchange final : public Collective {
     const int rank_;
     const std::vector<std::uint16_t> turns_;  ///< of workers, again and again
     const int heaviest_worker_;
+    const std::size_t short_bytes_;
     const std::size_t chunk_bytes_;
     std::vector<std::size_t> send_offset_;
     std::vector<std::size_t> receive_offset_;
