@@ -383,7 +383,7 @@ def test_calls_that_cannot_be(tmp_path: Path) -> None:
         ]:
             with pytest.raises(WrongUseError, match=sentence):
                 engine.allreduce(array, op, dtype)
-        with pytest.raises(WrongUseError, match="a priority is a whole number, not 1.5"):
+        with pytest.raises(WrongUseError, match=r"a priority is a whole number, not 1\.5"):
             engine.allreduce(np.ones(3), priority=1.5)  # type: ignore[arg-type]
         with pytest.raises(WrongUseError, match="the result is not a writable, contiguous buffer"):
             engine.all_gather(np.ones(3), frozen)
