@@ -9,7 +9,7 @@ import plink.engine._native as core
 from plink.base.errors import WrongUseError
 from plink.engine._native import Work
 from plink.engine.balancing import Balancing
-from plink.engine.calls import DTYPES, OPS, native_op, shape_of
+from plink.engine.calls import DTYPES, OPS, native_op, shape_of, whole
 from plink.engine.choice import Choice, Given
 from plink.engine.collectives import Collectives
 from plink.engine.forest import Prepared, prepared
@@ -108,7 +108,7 @@ class Engine(Collectives, Messages):
             work = self._native.post_lent(
                 array, DTYPES[dtype] if dtype else None, OPS[op], priority
             )
-        except KeyError:
+        except (KeyError, TypeError):
             work = None
         return self._post(array, op, dtype, priority) if work is None else work
 
@@ -116,6 +116,7 @@ class Engine(Collectives, Messages):
         """Post an array that lends no plain memory, or say what is wrong with it."""
         items, native_dtype = shape_of(array, dtype)
         native = native_op(op)
+        whole(priority, "a priority", -(2**31), 2**31 - 1)
         if native_dtype == core.DType.uint8:
             raise WrongUseError("no all-reduce of uint8", "bytes can be moved, not reduced")
         if op == "and" and native_dtype not in (core.DType.int32, core.DType.int64):

@@ -383,6 +383,10 @@ def test_calls_that_cannot_be(tmp_path: Path) -> None:
         ]:
             with pytest.raises(WrongUseError, match=sentence):
                 engine.allreduce(array, op, dtype)
+        with pytest.raises(WrongUseError, match=r"a priority is a whole number, not 1\.5"):
+            engine.allreduce(np.ones(3), priority=1.5)  # type: ignore[arg-type]
+        with pytest.raises(WrongUseError, match="the result is not a writable, contiguous buffer"):
+            engine.all_gather(np.ones(3), frozen)
         engine.allreduce(np.ones(1)).wait()
         with pytest.raises(WrongUseError, match="collective 0 has begun; the next is 1"):
             engine.install(stars(1), 0)

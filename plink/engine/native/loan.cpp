@@ -111,7 +111,10 @@ Work LentEngine::post_call(nb::handle input, nb::handle output, Request request)
     const auto loans = std::make_shared<Loans>();
     loans->output = Loan::of(output, true);
     loans->input = input.is(output) ? loans->output : Loan::of(input, false);
-    if (!loans->input || !loans->output) {
+    if (!loans->output) {
+        throw std::invalid_argument("the result is not a writable, contiguous buffer of the CPU");
+    }
+    if (!loans->input) {
         throw std::invalid_argument("an array is not a contiguous buffer of the CPU");
     }
     if (reduces(request.kind) && !can_reduce(request.dtype, request.op)) {
