@@ -134,7 +134,10 @@ void Engine::take_in(const Eager& eager) {
         without_workers_.push_back(eager.receiver);
         return;
     }
-    if (eager.kept) std::memcpy(message.at(0), eager.kept.get(), eager.bytes);
+    // An empty one may have no memory.
+    if (eager.kept && eager.bytes > 0) {
+        std::memcpy(message.at(0), eager.kept.get(), eager.bytes);
+    }
     message.begin_part();
     message.end_part(true);
 }
