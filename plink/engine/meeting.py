@@ -221,10 +221,17 @@ def _gathered(
 
 
 def _refused(error: PlinkError, options: Options) -> Table:
-    job = secrets.token_bytes(JOB_BYTES)
-    if isinstance(error, EngineError) and error.rank is not None:
-        return Table(job, 1, [], [error.rank], options.setup_timeout_s)
-    return Table(job, 1, [], [], options.setup_timeout_s, refusal=str(error))
+    culprit = error.rank if isinstance(error, EngineError) else None
+    return Table(
+        secrets.token_bytes(JOB_BYTES),
+        workers=1,
+        endpoints=[],
+        missing=[],
+        seconds=options.setup_timeout_s,
+        refusal=str(error),
+        is_failure=isinstance(error, EngineError),
+        culprit=-1 if culprit is None else culprit,
+    )
 
 
 def _complete(table: Table) -> Table:
@@ -233,6 +240,8 @@ def _complete(table: Table) -> Table:
             f"{_ranks_text(table.missing)} did not come to the meeting within {table.seconds:g} s",
             table.missing[0],
         )
+    if table.refusal and table.is_failure:
+        raise EngineError(table.refusal, table.culprit if table.culprit >= 0 else None)
     if table.refusal:
         raise WrongUseError(table.refusal)
     return table

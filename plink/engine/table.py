@@ -45,6 +45,8 @@ class Table:
         seconds: for how long they were waited for.
         decided: what all are to know beside, as JSON has it.
         refusal: why the ranks cannot go on together; empty where they can.
+        is_failure: whether that is a failure, and not a wrong use.
+        culprit: the rank at fault, -1 where it is none of them.
     """
 
     job: bytes
@@ -54,6 +56,8 @@ class Table:
     seconds: float
     decided: Any = None
     refusal: str = ""
+    is_failure: bool = False
+    culprit: int = -1
 
 
 def pack_entry(entry: Entry) -> bytes:
@@ -117,6 +121,8 @@ def _table(said: Any, ranks: int) -> Table:
         float(seconds),
         said["decided"],
         refusal,
+        said["is_failure"] is True,
+        _whole(said["culprit"], -1, ranks - 1),
     )
 
 

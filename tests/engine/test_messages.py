@@ -266,3 +266,32 @@ def test_wrong_peers_and_tags() -> None:
                 engine.send(np.ones((2, 2)).T[0], 1 - engine.rank)
 
         ranks.on_all(run)
+
+
+def test_receives_from_anybody_wait_for_nobody_who_sends_no_more() -> None:
+    """One rank stops sending early: what it offered more than once must bind no later receive."""
+    size, few, many, rounds = EAGER_BYTES + 1, 2, 6, 40
+    with group(stars(3)) as ranks:
+
+        def run(engine: Engine) -> None:
+            if engine.rank != 0:
+                mine = few if engine.rank == 1 else many
+                value = np.full(size, engine.rank, np.uint8)
+                for turn in range(rounds):
+                    works = [engine.send(value, 0, turn % 3) for _ in range(mine)]
+                    for work in works:
+                        work.wait(WAIT_S)
+                return
+            for turn in range(rounds):
+                came = []
+                for ahead in (1, 3, 4):
+                    # One at a time, then several, so that offers and receives cross.
+                    opened = [np.empty(size, np.uint8) for _ in range(ahead)]
+                    works = [engine.receive(into, None, turn % 3) for into in opened]
+                    for work, into in zip(works, opened, strict=True):
+                        work.wait(WAIT_S)
+                        assert np.all(into == work.peer)
+                        came.append(work.peer)
+                assert sorted(came) == [1] * few + [2] * many
+
+        ranks.on_all(run)

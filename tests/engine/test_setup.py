@@ -211,10 +211,10 @@ def test_strangers_are_turned_away_while_the_ranks_connect(tmp_path: Path) -> No
         refused = intruder.say(intruder.hello(job=b"x" * 16))
         assert refused.endswith(b"it belongs to another job")
         old = intruder.say(intruder.hello(version=7, job=b"x" * 16))
-        assert old.endswith(b"it speaks version 7, here 2")
+        assert old.endswith(b"it speaks version 7, here 3")
         # It still listens to its own job.
-        assert intruder.say(intruder.hello(version=7)).endswith(b"it speaks version 7, here 2")
-        assert waiting.result() == ["rank 1 was refused: it speaks version 7, here 2"]
+        assert intruder.say(intruder.hello(version=7)).endswith(b"it speaks version 7, here 3")
+        assert waiting.result() == ["rank 1 was refused: it speaks version 7, here 3"]
 
 
 @contextlib.contextmanager
@@ -230,6 +230,8 @@ def played_rank_0(folder: Path) -> Iterator[socket.socket]:
             "seconds": 1.0,
             "decided": None,
             "refusal": "",
+            "is_failure": False,
+            "culprit": -1,
         }
         DirectoryStore(folder).set("plink/0/table", json.dumps(table).encode())
         yield server

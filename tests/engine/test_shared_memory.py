@@ -309,6 +309,8 @@ def test_where_memory_cannot_be_shared_ranks_call_by_tcp(
             "seconds": 1.0,
             "decided": None,
             "refusal": "",
+            "is_failure": False,
+            "culprit": -1,
         }
         store.set("plink/0/table", json.dumps(table).encode())
         with other(f"plink/{host}/{port}"), ThreadPoolExecutor(1) as threads:

@@ -68,7 +68,7 @@ def test_a_hello_with_any_byte_changed_is_refused_or_equal(value: int, place: in
     [
         ({}, ""),
         ({"rank": 3, "channel": 2}, ""),
-        ({"version": 9}, "it speaks version 9, here 2"),
+        ({"version": 9}, "it speaks version 9, here 3"),
         ({"job": b"k" * 16}, "it belongs to another job"),
         ({"ranks": 5}, "its number of ranks is 5, here 4"),
         ({"workers": 1}, "its number of workers is 1, here 2"),

@@ -132,7 +132,9 @@ class Engine final : private Supervised, private Mailbox {
     std::shared_ptr<Eager> arrive(int peer, std::uint16_t heard, const Wish& wish) override;
     void finish(const std::shared_ptr<Eager>& eager) override;
     void end_arrivals() override;
-    void hear_offer(int peer, const Wish& wish);
+    void hear_offer(int peer, std::uint16_t heard, const Wish& wish);
+    void offer(int peer, std::uint32_t tag, const Rendezvous::Unwanted& unwanted,
+               Worker::Wake wake);
     void take_in(const Eager& eager);
     void begin_sending(const std::shared_ptr<Message>& message, const Rendezvous::Leave& leave);
     void begin_receiving_locked(const std::shared_ptr<Message>& message, int peer);

@@ -32,8 +32,8 @@ std::shared_ptr<Message> Engine::send(const void* data, std::size_t bytes, int p
         return message;
     }
     workers_.front()->expect(1, wake_for(*message));
-    if (rendezvous_.is_asked(peer, tag)) {
-        workers_.front()->tell(peer, 0, Note::kOffer, {tag, bytes}, wake_for(*message));
+    if (const auto unwanted = rendezvous_.unwanted_if_asked(peer, tag)) {
+        offer(peer, tag, *unwanted, wake_for(*message));
     }
     return message;
 }
@@ -52,7 +52,7 @@ std::shared_ptr<Message> Engine::receive(void* data, std::size_t bytes, int peer
         unfinished_messages_.push_back(message);
         eager = inbox_.take(message);
         if (eager) {
-            message->settle(eager->peer, inbox_.next_id(eager->peer));
+            message->settle(eager->peer, inbox_.next_id(eager->peer, tag));
             // It only gives credit back.
             workers_.front()->tell(eager->peer, message->id(), Note::kWant, {tag, bytes},
                                    Worker::Wake::kLater);
@@ -80,11 +80,10 @@ std::shared_ptr<Message> Engine::receive(void* data, std::size_t bytes, int peer
 
 void Engine::hear(int peer, std::uint16_t id, Note note, const Wish& wish) {
     if (note == Note::kOffer) {
-        hear_offer(peer, wish);
+        hear_offer(peer, id, wish);
     } else if (note == Note::kAsk) {
-        for (int left = rendezvous_.asked(peer, wish.tag); left > 0; --left) {
-            workers_.front()->tell(peer, 0, Note::kOffer, wish);
-        }
+        const auto unwanted = rendezvous_.asked(peer, wish.tag);
+        if (unwanted) offer(peer, wish.tag, *unwanted, Worker::Wake::kAtOnce);
     } else {
         const Rendezvous::Answer answer = rendezvous_.wanted(peer, {id, wish.tag, wish.bytes});
         if (answer.gone_bytes && *answer.gone_bytes != wish.bytes) {
@@ -96,20 +95,28 @@ void Engine::hear(int peer, std::uint16_t id, Note note, const Wish& wish) {
     }
 }
 
-/// An offer that comes late, when another rank's was taken, is for a later receive.
-void Engine::hear_offer(int peer, const Wish& wish) {
+/// The peer has `wish.bytes` messages beyond the receives of which it had heard. Those for which
+/// nobody receives now are for later ones, which ask again.
+void Engine::hear_offer(int peer, std::uint16_t heard, const Wish& wish) {
     const std::lock_guard<std::mutex> messages(messages_mutex_);
-    const std::shared_ptr<Message> message = inbox_.take_awaiting_anybody(wish.tag);
-    if (!message) return;
-    workers_.front()->expect(-1);
-    begin_receiving_locked(message, peer);
+    for (std::size_t left = inbox_.left_of(wish.bytes, peer, heard, wish.tag); left > 0; --left) {
+        const std::shared_ptr<Message> message = inbox_.take_awaiting_anybody(wish.tag);
+        if (!message) return;
+        workers_.front()->expect(-1);
+        begin_receiving_locked(message, peer);
+    }
+}
+
+void Engine::offer(int peer, std::uint32_t tag, const Rendezvous::Unwanted& unwanted,
+                   Worker::Wake wake) {
+    workers_.front()->tell(peer, unwanted.heard, Note::kOffer, {tag, unwanted.messages}, wake);
 }
 
 std::shared_ptr<Eager> Engine::arrive(int peer, std::uint16_t heard, const Wish& wish) {
     const std::lock_guard<std::mutex> messages(messages_mutex_);
     std::shared_ptr<Eager> eager = inbox_.arrive(peer, heard, wish);
     if (eager->receiver && eager->receiver->peer() < 0) {
-        eager->receiver->settle(peer, inbox_.next_id(peer));
+        eager->receiver->settle(peer, inbox_.next_id(peer, wish.tag));
         workers_.front()->tell(peer, eager->receiver->id(), Note::kWant, wish);
     }
     return eager;
@@ -157,7 +164,7 @@ void Engine::begin_sending(const std::shared_ptr<Message>& message,
 
 /// What the peer is to be told goes in the order of its numbers.
 void Engine::begin_receiving_locked(const std::shared_ptr<Message>& message, int peer) {
-    message->settle(peer, inbox_.next_id(peer));
+    message->settle(peer, inbox_.next_id(peer, message->tag));
     inbox_.await(message);
     if (message->is_eager()) {
         workers_.front()->expect(1, wake_for(*message));

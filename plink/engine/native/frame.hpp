@@ -22,7 +22,7 @@ enum class Note : std::uint32_t {
     kBegun,  ///< the sender has begun this collective; no payload
     kWant,   ///< it receives a message; as those below with a `Wish`
     kAsk,    ///< it would receive one with this tag from anybody
-    kOffer,  ///< it has one with this tag
+    kOffer,  ///< it has so many with this tag, beyond the wants that it had heard
     kEager,  ///< it sends one, which follows; it had heard of so many wants as the collective says
 };
 

@@ -15,6 +15,25 @@ bool is_before(std::uint16_t number, std::uint16_t other) {
 
 }  // namespace
 
+std::uint16_t Inbox::next_id(int peer, std::uint32_t tag) {
+    const std::uint16_t id = next_id_[static_cast<std::size_t>(peer)]++;
+    told_[static_cast<std::size_t>(peer)].push_back({id, tag});
+    return id;
+}
+
+std::size_t Inbox::left_of(std::size_t messages, int peer, std::uint16_t heard, std::uint32_t tag) {
+    forget_heard(peer, heard);
+    const auto& told = told_[static_cast<std::size_t>(peer)];
+    const auto crossing = static_cast<std::size_t>(std::count_if(
+        told.begin(), told.end(), [tag](const Told& receive) { return receive.tag == tag; }));
+    return messages - std::min(messages, crossing);
+}
+
+void Inbox::forget_heard(int peer, std::uint16_t heard) {
+    auto& told = told_[static_cast<std::size_t>(peer)];
+    while (!told.empty() && is_before(told.front().id, heard)) told.pop_front();
+}
+
 std::shared_ptr<Eager> Inbox::take(const std::shared_ptr<Message>& receiver) {
     const int peer = receiver->peer();
     auto found = unexpected_.end();
@@ -56,6 +75,8 @@ std::shared_ptr<Message> Inbox::take_awaiting_anybody(std::uint32_t tag) {
 }
 
 void Inbox::forget(const Message& message) {
+    // A peer hears of receives in the order of their numbers.
+    forget_heard(message.peer(), static_cast<std::uint16_t>(message.id() + 1));
     const auto found = awaiting_.find({message.tag, message.peer()});
     if (found == awaiting_.end()) return;
     auto& queue = found->second;
@@ -87,6 +108,7 @@ std::shared_ptr<Eager> Inbox::arrive(int peer, std::uint16_t heard, const Wish& 
     eager->tag = wish.tag;
     eager->bytes = wish.bytes;
     eager->number = come_++;
+    forget_heard(peer, heard);
     eager->receiver = receiver(peer, heard, wish.tag);
     if (eager->receiver) {
         arriving_.push_back(eager);

@@ -36,10 +36,15 @@ struct Eager {
 class Inbox {
   public:
     explicit Inbox(int ranks)
-        : next_id_(static_cast<std::size_t>(ranks)), kept_bytes_(static_cast<std::size_t>(ranks)) {}
+        : next_id_(static_cast<std::size_t>(ranks)),
+          told_(static_cast<std::size_t>(ranks)),
+          kept_bytes_(static_cast<std::size_t>(ranks)) {}
 
-    /// The number of the next receive from `peer`.
-    std::uint16_t next_id(int peer) { return next_id_[static_cast<std::size_t>(peer)]++; }
+    /// The number of the next receive from `peer`, which is to hear of it.
+    std::uint16_t next_id(int peer, std::uint32_t tag);
+    /// How many messages a peer has for which nobody receives: it has so many beyond the receives
+    /// of which it had heard.
+    std::size_t left_of(std::size_t messages, int peer, std::uint16_t heard, std::uint32_t tag);
     /// The oldest for `receiver` that came before it was received; null where there is none. The
     /// rest of it may be still to come, to `kept`.
     std::shared_ptr<Eager> take(const std::shared_ptr<Message>& receiver);
@@ -64,9 +69,17 @@ class Inbox {
   private:
     using Key = std::pair<std::uint32_t, int>;  ///< tag, peer
 
+    /// A receive of which the peer is not known to have heard.
+    struct Told {
+        std::uint16_t id;
+        std::uint32_t tag;
+    };
+
     std::shared_ptr<Message> receiver(int peer, std::uint16_t heard, std::uint32_t tag);
+    void forget_heard(int peer, std::uint16_t heard);
 
     std::vector<std::uint16_t> next_id_;   ///< by peer
+    std::vector<std::deque<Told>> told_;   ///< by peer, the oldest first
     std::vector<std::size_t> kept_bytes_;  ///< by peer, as `charge` counts them
     std::map<Key, std::deque<std::shared_ptr<Message>>> awaiting_;
     std::deque<std::shared_ptr<Message>> awaiting_anybody_;

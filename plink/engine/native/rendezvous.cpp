@@ -57,20 +57,25 @@ Rendezvous::Answer Rendezvous::wanted(int peer, const Want& want) {
     return {nullptr, std::nullopt};
 }
 
-int Rendezvous::asked(int peer, std::uint32_t tag) {
+std::optional<Rendezvous::Unwanted> Rendezvous::asked(int peer, std::uint32_t tag) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (asked_.size() >= kMostWants) throw std::runtime_error("it asks for too many messages");
     asked_.insert({peer, tag});
-    const auto found = offered_.find({peer, tag});
-    if (found == offered_.end()) return 0;
-    return static_cast<int>(
-        std::count_if(found->second.begin(), found->second.end(),
-                      [](const Offered& offered) { return offered.message != nullptr; }));
+    return unwanted_locked({peer, tag});
 }
 
-bool Rendezvous::is_asked(int peer, std::uint32_t tag) const {
+std::optional<Rendezvous::Unwanted> Rendezvous::unwanted_if_asked(int peer,
+                                                                  std::uint32_t tag) const {
     const std::lock_guard<std::mutex> lock(mutex_);
-    return asked_.count({peer, tag}) > 0;
+    if (asked_.count({peer, tag}) == 0) return std::nullopt;
+    return unwanted_locked({peer, tag});
+}
+
+std::optional<Rendezvous::Unwanted> Rendezvous::unwanted_locked(const Key& key) const {
+    const auto found = offered_.find(key);
+    // None overtakes one that waits, so the last waits where any does.
+    if (found == offered_.end() || !found->second.back().message) return std::nullopt;
+    return Unwanted{heard_[static_cast<std::size_t>(key.first)], found->second.size()};
 }
 
 std::vector<std::shared_ptr<Message>> Rendezvous::taken_out() {

@@ -19,8 +19,9 @@ namespace plink::engine {
 ///
 /// An eager message goes at once, as long as the receiver keeps so much; it is matched with what
 /// is wanted all the same, which gives its credit back. No other goes that is not wanted. A
-/// receiver that takes a message from any rank asks all of them first; each that has one that
-/// waits offers it, and the receiver wants the first.
+/// receiver that takes a message from any rank asks all of them first. Each that has some that wait
+/// says how many it has in all, and how many wants it had heard: a note may overtake eager messages
+/// and cross with wants, and be told twice, so the receiver counts what it has wanted since.
 class Rendezvous {
   public:
     explicit Rendezvous(int ranks)
@@ -40,10 +41,15 @@ class Rendezvous {
         std::optional<std::size_t> gone_bytes;  ///< of that which has gone
     };
     Answer wanted(int peer, const Want& want);
-    /// A peer asks for any message with `tag`. Returns how many wait for it now.
-    int asked(int peer, std::uint32_t tag);
-    /// Whether a peer has asked for what can be sent from now on.
-    bool is_asked(int peer, std::uint32_t tag) const;
+    /// What may be offered to a peer.
+    struct Unwanted {
+        std::uint16_t heard;   ///< of the peer's wants by now
+        std::size_t messages;  ///< beyond them, those that have gone, too
+    };
+    /// A peer asks for any message with `tag`, now and later. None where none waits.
+    std::optional<Unwanted> asked(int peer, std::uint32_t tag);
+    /// As `asked`; none where the peer has not asked.
+    std::optional<Unwanted> unwanted_if_asked(int peer, std::uint32_t tag) const;
     /// Those that nobody wants; none is left here.
     std::vector<std::shared_ptr<Message>> taken_out();
 
@@ -54,6 +60,8 @@ class Rendezvous {
         std::shared_ptr<Message> message;  ///< null where it has gone
         std::size_t bytes;
     };
+
+    std::optional<Unwanted> unwanted_locked(const Key& key) const;
 
     mutable std::mutex mutex_;
     std::vector<std::uint16_t> heard_;  ///< wants, by peer
