@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, cast
 
-import torch
 from torch import Tensor
 from torch.distributed import ProcessGroup
 
 from plink.engine import Engine
 from plink.torch import kinds
+from plink.torch.buffers import Begin, on_bytes, on_numbers
 from plink.torch.compiler import uncompiled
 from plink.torch.kinds import Kind
 from plink.torch.messages import is_at_hand
@@ -29,9 +29,6 @@ from plink.torch.shapes import (
     split_bytes,
 )
 from plink.torch.work import NO_TIMEOUT
-
-# Begins the engine's collective on two buffers.
-Begin = Callable[[Engine, Any, Any], PieceWork]
 
 _BYTES = "uint8"
 
@@ -69,9 +66,7 @@ class EngineCollectives(ProcessGroup):
         def begin(engine: Engine, source: Any, _result: Any) -> PieceWork:
             return engine.broadcast(source, root, dtype=_BYTES)
 
-        return self.run_pairs(
-            kinds.BROADCAST, [Pair(tensors, None)], _on_bytes(begin), opts.timeout
-        )
+        return self.run_pairs(kinds.BROADCAST, [Pair(tensors, None)], on_bytes(begin), opts.timeout)
 
     @uncompiled
     def reduce(self, tensors: Any, opts: Any = None, *args: Any, **kwargs: Any) -> Any:
@@ -84,7 +79,7 @@ class EngineCollectives(ProcessGroup):
         def begin(engine: Engine, source: Any, _result: Any, dtype: str) -> PieceWork:
             return engine.reduce(source, root, op, dtype=dtype)
 
-        return self.run_pairs(kinds.REDUCE, [Pair(tensors, None)], _on_numbers(begin), opts.timeout)
+        return self.run_pairs(kinds.REDUCE, [Pair(tensors, None)], on_numbers(begin), opts.timeout)
 
     @uncompiled
     def allgather(self, outputs: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
@@ -133,7 +128,7 @@ class EngineCollectives(ProcessGroup):
         def begin(engine: Engine, source: Any, result: Any) -> PieceWork:
             return engine.all_gather(source, result, next(remaining), dtype=_BYTES)
 
-        return self.run_pairs(kinds.ALL_GATHER, pairs, _on_bytes(begin), timeout)
+        return self.run_pairs(kinds.ALL_GATHER, pairs, on_bytes(begin), timeout)
 
     @uncompiled
     def reduce_scatter(self, outputs: Any, inputs: Any, opts: Any = None, *args: Any) -> Any:
@@ -185,7 +180,7 @@ class EngineCollectives(ProcessGroup):
         def begin(engine: Engine, source: Any, result: Any, dtype: str) -> PieceWork:
             return engine.reduce_scatter(source, result, op, next(remaining), dtype=dtype)
 
-        return self.run_pairs(kinds.REDUCE_SCATTER, pairs, _on_numbers(begin), timeout)
+        return self.run_pairs(kinds.REDUCE_SCATTER, pairs, on_numbers(begin), timeout)
 
     @uncompiled
     def gather(self, outputs: Any, inputs: Any, opts: Any = None, *args: Any, **kwargs: Any) -> Any:
@@ -200,7 +195,7 @@ class EngineCollectives(ProcessGroup):
         def begin(engine: Engine, source: Any, result: Any) -> PieceWork:
             return engine.gather(source, result, root, counts, dtype=_BYTES)
 
-        return self.run_pairs(kinds.GATHER, [Pair(inputs, results)], _on_bytes(begin), opts.timeout)
+        return self.run_pairs(kinds.GATHER, [Pair(inputs, results)], on_bytes(begin), opts.timeout)
 
     @uncompiled
     def scatter(
@@ -218,7 +213,7 @@ class EngineCollectives(ProcessGroup):
             return engine.scatter(source, result, root, counts, dtype=_BYTES)
 
         return self.run_pairs(
-            kinds.SCATTER, [Pair(sources, outputs)], _on_bytes(begin), opts.timeout
+            kinds.SCATTER, [Pair(sources, outputs)], on_bytes(begin), opts.timeout
         )
 
     @uncompiled
@@ -268,7 +263,7 @@ class EngineCollectives(ProcessGroup):
         def begin(engine: Engine, source: Any, result: Any) -> PieceWork:
             return engine.all_to_all(source, result, send, receive, dtype=_BYTES)
 
-        return self.run_pairs(kinds.ALL_TO_ALL, [pair], _on_bytes(begin), timeout)
+        return self.run_pairs(kinds.ALL_TO_ALL, [pair], on_bytes(begin), timeout)
 
     @uncompiled
     def barrier(self, opts: Any = None, *args: Any, **kwargs: Any) -> Any:
@@ -311,7 +306,7 @@ class EngineCollectives(ProcessGroup):
                 return engine.receive(source, peer, tag)
             return engine.send(source, cast(int, peer), tag)
 
-        return self.run_pairs(kind, [Pair(tensors, None)], _on_bytes(begin), NO_TIMEOUT)
+        return self.run_pairs(kind, [Pair(tensors, None)], on_bytes(begin), NO_TIMEOUT)
 
     # PyTorch's other names for the same.
     _allgather_base = all_gather_single
@@ -319,27 +314,6 @@ class EngineCollectives(ProcessGroup):
     _reduce_scatter_base = reduce_scatter_single
     reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
     alltoall_base = all_to_all_single
-
-
-def _on_bytes(begin: Callable[[Engine, Any, Any], PieceWork]) -> Begin:
-    def on_buffers(engine: Engine, source: Tensor, result: Tensor) -> PieceWork:
-        given = _array(source)
-        return begin(engine, given, given if result is source else _array(result))
-
-    return on_buffers
-
-
-def _on_numbers(begin: Callable[[Engine, Any, Any, str], PieceWork]) -> Begin:
-    def on_buffers(engine: Engine, source: Tensor, result: Tensor) -> PieceWork:
-        dtype = str(source.dtype).removeprefix("torch.")
-        given = _array(source)
-        return begin(engine, given, given if result is source else _array(result), dtype)
-
-    return on_buffers
-
-
-def _array(flat: Tensor) -> Any:
-    return flat.view(torch.uint8).numpy()
 
 
 def _given(*arguments: Any) -> list[Any]:

@@ -24,7 +24,7 @@ from plink.base.errors import PlinkError
 from plink.engine import Engine, Statistics
 from plink.engine import Work as EngineWork
 from plink.torch.accelerator import AcceleratorStage, Lane
-from plink.torch.collectives import Begin
+from plink.torch.buffers import Begin
 from plink.torch.compiler import uncompiled
 from plink.torch.executors import Notifier, SerialExecutor
 from plink.torch.gloo import LateGloo
