@@ -89,11 +89,11 @@ def settings_of(config: Mapping[str, Any], environment: Mapping[str, str]) -> Se
     if algorithm is not None and order is not None and not is_probed:
         raise WrongUseError(
             f"algorithm={algorithm} and order=FILE exclude each other",
-            "plink order --algo makes an order for an algorithm",
+            "plink order makes an order for one algorithm, and the file says for which",
         )
     if algorithm is not None and algorithm not in ALGORITHMS:
         near = difflib.get_close_matches(algorithm, ALGORITHMS, n=1)
-        hint = f"is {near[0]} meant?" if near else "plink order --list-algorithms shows them"
+        hint = f"is {near[0]} meant?" if near else "plink.algorithms() names them"
         raise WrongUseError(f"no algorithm is called {algorithm!r}", hint)
     known = keep if is_probed and keep is not None and Path(keep).exists() else cluster
     read_order = None if order is None or is_probed else order_file.read(order)

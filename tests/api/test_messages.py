@@ -27,6 +27,7 @@ OF_OTHERS = (
     "plink/probes/fping/pings.py",
     "plink/probes/iperf3/commands.py",
     "plink/probes/remote/upload.py",
+    "plink/torchrun/",
 )
 
 

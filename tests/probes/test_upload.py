@@ -137,6 +137,9 @@ def test_what_is_not_what_was_put_there_does_not_run(tmp_path: Path, change: str
 def test_a_file_replaced_between_check_and_start_does_not_run(
     tmp_path: Path, shell: Sequence[str]
 ) -> None:
+    found = subprocess.run([*shell, "-c", "command -v sha256sum"], capture_output=True, check=True)
+    if not found.stdout.startswith(b"/"):
+        pytest.skip(f"{' '.join(shell)} has its own sha256sum, which nothing here can hold up")
     folder = open_to_all(tmp_path)
     os.chown(folder, STRANGER, STRANGER)
     (tmp_path / "evil").write_text(EVIL)

@@ -79,9 +79,7 @@ def _hosts(
     require_root()
     facts = HostFacts(platform.machine(), "here", 2, ())
     yield [
-        ReachedHost(
-            ListedHost(session.host), cast("Any", None), cast("Any", session), facts, address
-        )
+        ReachedHost(ListedHost(session.host), cast("Any", session), facts, address)
         for session, address in zip(sessions, addresses, strict=True)
     ]
     for session in sessions:
