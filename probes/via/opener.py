@@ -50,7 +50,7 @@ class ViaOpener(Opener):
     def close(self) -> None:
         """End all that was started on any host."""
         if self._opened:
-            with ThreadPoolExecutor(max_workers=len(self._opened)) as executor:
+            with ThreadPoolExecutor(max_workers=min(64, len(self._opened))) as executor:
                 list(executor.map(ViaSession.close, self._opened))
 
 
