@@ -36,7 +36,11 @@ def settings(text: str, **environment: str) -> object:
         ("order=text.json", "text.json: is not JSON", None),
         ("order=order.json,keep=new.json", "keep=FILE is where order=probe keeps", "leave it out"),
         ("order=probe,cluster=cluster.json", "order=probe and cluster=FILE exclude", "keep=FILE"),
-        ("order=order.json,algorithm=ring", "algorithm=ring and order=FILE exclude", "plink order makes"),
+        (
+            "order=order.json,algorithm=ring",
+            "algorithm=ring and order=FILE exclude",
+            "plink order makes",
+        ),
         ("order=probe,algorithm=rign", "no algorithm is called 'rign'", "is ring meant?"),
         ("order=order.json,host=-x", "host='-x' begins with a dash", "the name that"),
         ("order=probe,keep=cluster.json", "cluster.json: was measured with import", "anew"),
