@@ -99,6 +99,8 @@ def test_nccls_tree_is_one_of_hosts():
         find_order(uneven([4, 4], [1, 2]), OrderRequest("nccl-tree", ranks=8))
 
 
+# A search of so little time finds the best only where it gets a processor.
+@pytest.mark.timing
 @pytest.mark.parametrize("has_uplinks", [False, True])
 def test_ranks_of_a_host_are_apart_only_where_that_is_cheaper(has_uplinks: bool):
     found = alike(4, 3)
