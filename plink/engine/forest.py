@@ -22,7 +22,7 @@ def prepared(forest: Forest, ranks: int) -> Prepared:
     """The forest, checked for so many ranks.
 
     Raises:
-        WrongUseError: it does not fit them, or is none.
+        WrongUseError: it does not fit them, or is not a forest.
     """
     checked = native(forest)
     if forest.ranks != ranks:

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from plink.probes.errors import HostError
-from plink.probes.remote.session import Completed, RemoteProcess, Session
+from plink.probes.remote.session import LOST, Completed, RemoteProcess, Session
 
 _CHUNK = 1 << 16
-_LOST = "the connection was lost"
 
 
 class Line(RemoteProcess):
@@ -29,7 +28,7 @@ class Line(RemoteProcess):
         try:
             self._connection.sendall(text.encode())
         except OSError:
-            raise HostError(self.host, _LOST) from None
+            raise HostError(self.host, LOST) from None
 
     def chunks(self) -> Iterator[bytes]:
         """Its standard output as it comes, until it ends.
@@ -41,7 +40,7 @@ class Line(RemoteProcess):
             while chunk := self._connection.recv(_CHUNK):
                 yield chunk
         except OSError:
-            raise HostError(self.host, _LOST) from None
+            raise HostError(self.host, LOST) from None
 
     def end_input(self) -> None:
         """Close its standard input: it ends."""

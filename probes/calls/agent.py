@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import hmac
 import os
-import signal
 import socket
 import subprocess
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import IO
 
 import paramiko
 
 from plink.probes.calls.keys import Keys
+from plink.probes.remote.ending import end_group
 
 # In the environment of every command: what the agent calls its host.
 NAME_VARIABLE = "PLINK_AGENT_NAME"
@@ -139,20 +140,11 @@ def _hand_in(channel: paramiko.Channel, process: subprocess.Popen[bytes], stdin:
             while rest:
                 rest = rest[stdin.write(rest) :]
     if channel.closed or not channel.get_transport().is_active():
-        _end(process)
+        # Its input has ended and nobody listens any more.
+        end_group(process, _GOODBYE_S, _GOODBYE_S)
 
 
-def _hand_out(stream: IO[bytes], send: object) -> None:
+def _hand_out(stream: IO[bytes], send: Callable[[bytes], object]) -> None:
     with suppress(OSError, EOFError, paramiko.SSHException), stream:
         while chunk := stream.read(_CHUNK):
-            send(chunk)  # type: ignore[operator]
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Its input has ended and nobody listens any more: it ends, or is made to."""
-    for limit_s, number in (_GOODBYE_S, signal.SIGTERM), (_GOODBYE_S, signal.SIGKILL):
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(limit_s)
-            return
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, number)
+            send(chunk)

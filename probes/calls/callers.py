@@ -20,12 +20,10 @@ class Callers:
     Args:
         options: how they were waited for.
         listener: which holds their calls.
-        expected: how many there should be.
     """
 
     options: ListenOptions
     listener: Listener
-    expected: int
 
     @property
     def concurrency(self) -> int:
@@ -65,7 +63,7 @@ def gather(
             return len(names) >= expected
 
         listener.wait_until(enough, options.wait_s)
-        callers = Callers(options, listener, expected)
+        callers = Callers(options, listener)
         if len(callers.hosts) < 2:
             turned_away = "; ".join(listener.refused())
             raise HostListError(

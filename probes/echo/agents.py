@@ -14,7 +14,7 @@ from plink.probes.echo.deploy import AgentProgram, deploy
 from plink.probes.echo.protocol import Event, ProtocolError, parse_event
 from plink.probes.errors import HostError, clean
 from plink.probes.reach import ReachedHost
-from plink.probes.remote.session import RemoteProcess
+from plink.probes.remote.session import LOST, RemoteProcess
 from plink.probes.remote.stall import StallGuard
 
 _EXIT_WAIT_S = 2.0
@@ -133,5 +133,5 @@ class Agents:
             process.abandon()
             return
         except OSError:
-            reason = "the connection was lost"
+            reason = LOST
         self._said.put((index, Ended(reason)))

@@ -12,6 +12,8 @@ from plink.probes.errors import HostError
 # The longest line in use: what fping says of 10,000 probes, 7 bytes each.
 MAX_LINE = 1 << 17
 MAX_OUTPUT = 8 << 20
+# Why a host says no more, and takes no more.
+LOST = "the connection was lost"
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,12 @@ class Session(ABC):
     @abstractmethod
     def close(self) -> None:
         """Leave the host; what runs there loses its input and output."""
+
+
+def last_line(output: bytes) -> str:
+    """The last line of what was said; empty where that is nothing."""
+    text = output.decode(errors="replace").strip()
+    return text.splitlines()[-1] if text else ""
 
 
 def posix_command(script: str, *arguments: str) -> str:

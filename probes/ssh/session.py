@@ -10,7 +10,14 @@ from contextlib import suppress
 import paramiko
 
 from plink.probes.errors import HostError
-from plink.probes.remote.session import MAX_OUTPUT, Completed, RemoteProcess, Session
+from plink.probes.remote.session import (
+    LOST,
+    MAX_OUTPUT,
+    Completed,
+    RemoteProcess,
+    Session,
+    last_line,
+)
 from plink.probes.ssh.limits import Deadline, TailPipe
 
 _STDERR_TAIL = 4096
@@ -19,7 +26,6 @@ _CHUNK = 1 << 16
 
 # A connection that breaks ends its channels a moment before it counts as broken.
 _LOSS_NOTICE_S = 0.5
-_LOST = "the connection was lost"
 
 
 class SshProcess(RemoteProcess):
@@ -38,11 +44,11 @@ class SshProcess(RemoteProcess):
         try:
             self._channel.sendall(text.encode())
         except (OSError, EOFError, paramiko.SSHException):
-            raise HostError(self.host, _LOST) from None
+            raise HostError(self.host, LOST) from None
 
     def _check_connection(self) -> None:
         if not self._channel.eof_received and _is_lost(self._channel):
-            raise HostError(self.host, _LOST)
+            raise HostError(self.host, LOST)
 
     def chunks(self) -> Iterator[bytes]:
         """Its standard output as it comes, until it closes it.
@@ -74,8 +80,7 @@ class SshProcess(RemoteProcess):
             pass
         finally:
             self._channel.settimeout(None)
-        text = tail.decode(errors="replace").strip()
-        return text.splitlines()[-1] if text else ""
+        return last_line(tail)
 
     def wait_for_exit(self, timeout_s: float) -> int | None:
         """Its exit status, waited for; -1 where it was killed, None where it still runs."""
@@ -135,7 +140,7 @@ class SshSession(Session):
                 completed = self._converse(channel, command, stdin)
         except (OSError, EOFError, paramiko.SSHException) as error:
             completed = None
-            reason = f"{_LOST} while running a command ({error or 'it was closed'})"
+            reason = f"{LOST} while running a command ({error or 'it was closed'})"
         finally:
             channel.close()
         if deadline.passed:
@@ -160,7 +165,7 @@ class SshSession(Session):
         aside.join()
         status = channel.recv_exit_status()
         if status == -1 and _is_lost(channel):
-            raise HostError(self.host, _LOST)
+            raise HostError(self.host, LOST)
         return Completed(status, bytes(stdout), stderr.decode(errors="replace").strip())
 
     @property
@@ -174,7 +179,7 @@ class SshSession(Session):
 
     def _open_channel(self, timeout_s: float) -> paramiko.Channel:
         if not self._transport.is_active():
-            raise HostError(self.host, _LOST)
+            raise HostError(self.host, LOST)
         try:
             return self._transport.open_session(timeout=timeout_s)
         except (OSError, EOFError, paramiko.SSHException) as error:

@@ -11,7 +11,7 @@ from pathlib import Path
 from plink.probes.errors import HostError
 from plink.probes.reach import ReachedHost
 from plink.probes.remote import parallel
-from plink.probes.remote.session import RemoteProcess
+from plink.probes.remote.session import LOST, RemoteProcess
 from plink.probes.trace.protocol import ProtocolError, Said, parse_said, start_command
 
 # Read as text, never imported: scapy belongs to the hosts.
@@ -105,7 +105,7 @@ class Workers:
         except (HostError, ProtocolError) as error:
             reason = str(error)
         except OSError:
-            reason = "the connection was lost"
+            reason = LOST
         self._said.put((index, Ended(reason)))
 
     def _why(self, process: RemoteProcess) -> str:

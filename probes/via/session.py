@@ -12,7 +12,15 @@ from contextlib import suppress
 from typing import IO
 
 from plink.probes.errors import HostError
-from plink.probes.remote.session import MAX_OUTPUT, Completed, RemoteProcess, Session
+from plink.probes.remote.ending import end_group, signal_group
+from plink.probes.remote.session import (
+    LOST,
+    MAX_OUTPUT,
+    Completed,
+    RemoteProcess,
+    Session,
+    last_line,
+)
 from plink.probes.via.template import Template
 
 _STDERR_TAIL = 4096
@@ -21,7 +29,6 @@ _CHUNK = 1 << 16
 # A command whose input has ended may still say goodbye to a server far away.
 _GOODBYE_S = 2.0
 _TERMINATE_S = 1.0
-_LOST = "the connection was lost"
 
 
 class ViaProcess(RemoteProcess):
@@ -45,7 +52,7 @@ class ViaProcess(RemoteProcess):
         try:
             self._write(text.encode())
         except (OSError, ValueError):
-            raise HostError(self.host, _LOST) from None
+            raise HostError(self.host, LOST) from None
 
     def feed(self, content: bytes) -> None:
         """Send all of its standard input and end it. A command may end without having read it."""
@@ -69,8 +76,7 @@ class ViaProcess(RemoteProcess):
     def stderr_tail(self) -> str:
         """The last line it wrote to standard error. Call it when its output has ended."""
         self._stderr_reader.join(_STDERR_WAIT_S)
-        text = self._tail.decode(errors="replace").strip()
-        return text.splitlines()[-1] if text else ""
+        return last_line(self._tail)
 
     def wait_for_exit(self, timeout_s: float) -> int | None:
         """Its exit status, waited for; -1 where it was killed, None where it still runs."""
@@ -86,17 +92,13 @@ class ViaProcess(RemoteProcess):
 
     def abandon(self) -> None:
         """End it at once."""
-        self._signal(signal.SIGKILL)
+        signal_group(self._process, signal.SIGKILL)
         self.wait_for_exit(_TERMINATE_S)
 
     def end(self) -> None:
         """Close its input and wait until it has ended, which it is made to do in the end."""
         self.end_input()
-        for limit_s, then in (_GOODBYE_S, signal.SIGTERM), (_TERMINATE_S, signal.SIGKILL):
-            if self.wait_for_exit(limit_s) is not None:
-                break
-            self._signal(then)
-        self._process.wait()
+        end_group(self._process, _GOODBYE_S, _TERMINATE_S)
         self._is_over = True
         if not self._is_read:
             _pipe(self._process.stdout).close()
@@ -110,12 +112,6 @@ class ViaProcess(RemoteProcess):
         stdin, rest = _pipe(self._process.stdin), memoryview(content)
         while rest:
             rest = rest[stdin.write(rest) :]
-
-    def _signal(self, number: int) -> None:
-        # Its whole group: kubectl and srun start helpers.
-        if self._process.poll() is None:
-            with suppress(ProcessLookupError):
-                os.killpg(self._process.pid, number)
 
     def _keep_stderr_tail(self) -> None:
         stderr = _pipe(self._process.stderr)
@@ -154,7 +150,7 @@ class ViaSession(Session):
                 return process
         process.abandon()
         process.end()
-        raise HostError(self.host, _LOST)
+        raise HostError(self.host, LOST)
 
     def run(self, command: str, stdin: bytes = b"", timeout_s: float = 30.0) -> Completed:
         """Run a shell command to its end.

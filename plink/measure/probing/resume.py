@@ -57,13 +57,12 @@ def _way_as_given(way: Way) -> GivenWay | None:
     """What the file is to say of how the hosts were reached."""
     match way:
         case SshOptions():
-            given = GivenWay(way.config_file, way.identity_file, way.user)
+            typed = {"config": way.config_file, "identity": way.identity_file, "user": way.user}
         case ViaOptions():
-            given = GivenWay(via=way.template)
+            typed = {"via": way.template}
         case _:
             return None
-    recordable = {k: v if is_recordable(v) else None for k, v in vars(given).items()}
-    given = GivenWay(**recordable)
+    given = GivenWay(**{name: text for name, text in typed.items() if is_recordable(text)})
     return given if given.words() else None
 
 
