@@ -44,6 +44,7 @@ LINES = [
     ["run", "unreached.json", "--", "true"],
     ["bench", "c.json", "--client", "none"],
     ["agent", "--join", "nowhere", "--secret-file", "absent"],
+    ["schema", "cluster"],
     ["nonsense"],
     ["show", "--nonsense"],
     ["show", "absent.json"],
