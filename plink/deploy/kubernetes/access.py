@@ -16,12 +16,13 @@ from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
 from plink.base.errors import PlinkError, WrongUseError
+from plink.base.opening import open_input
 from plink.deploy.kubernetes.api_server import Access
 
 # Where Kubernetes mounts the account of a pod.
 _ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _HOST, _PORT = "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"
-_MOST_TOKEN_BYTES = 1 << 16
+_MOST_FILE_BYTES = 1 << 20
 _PROXY_START_S = 30.0
 _GOODBYE_S = 5.0
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
@@ -98,12 +99,7 @@ def _token_reader(path: str | None) -> Callable[[], str | None]:
     def read() -> str | None:
         if path is None:
             return None
-        try:
-            with Path(path).open("rb") as stream:
-                text = stream.read(_MOST_TOKEN_BYTES).decode("ascii").strip()
-        except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or "is not text"
-            raise WrongUseError(f"{path}: {reason}") from None
+        text = _text(path).strip()
         if not text or not text.isprintable() or " " in text:
             raise WrongUseError(f"{path}: does not hold a token")
         return text
@@ -112,12 +108,21 @@ def _token_reader(path: str | None) -> Callable[[], str | None]:
 
 
 def _trusting(ca_file: str | None) -> ssl.SSLContext:
+    if ca_file is None:
+        return ssl.create_default_context()
     try:
-        return ssl.create_default_context(cafile=ca_file)
-    except (OSError, ValueError) as error:
-        reason = "holds no certificates" if isinstance(error, ssl.SSLError) else error
-        said = getattr(reason, "strerror", None) or reason
-        raise WrongUseError(f"{ca_file}: {said}") from None
+        return ssl.create_default_context(cadata=_text(ca_file))
+    except (ssl.SSLError, ValueError):
+        raise WrongUseError(f"{ca_file}: holds no certificates") from None
+
+
+def _text(path: str) -> str:
+    try:
+        with open_input(path, _MOST_FILE_BYTES) as stream:
+            return stream.read(_MOST_FILE_BYTES).decode("ascii")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "is not text"
+        raise WrongUseError(f"{path}: {reason}") from None
 
 
 class _LocalConnection(http.client.HTTPConnection):
