@@ -11,7 +11,20 @@ from pathlib import Path
 
 import pytest
 
-GROUPS = {"lab", "tools", "mpi", "slurm", "browser", "redis", "containers", "dask", "ray"}
+GROUPS = {
+    *(
+        "lab",
+        "tools",
+        "mpi",
+        "slurm",
+        "browser",
+        "redis",
+        "containers",
+        "kubernetes",
+        "dask",
+        "ray",
+    ),
+}
 
 _running: set[str] = set()
 
