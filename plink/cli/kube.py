@@ -52,8 +52,11 @@ def command() -> None:
 @click.option(
     "--host-network", is_flag=True, help="Measure the network of the nodes, not that of pods."
 )
+@click.option("--secret-file", metavar="FILE", help="Secret to take over.  [default: a new one]")
 @click.option("--json", "as_json", is_flag=True, help="Print the names of the files as JSON.")
-def manifests(output: str, *, image: str, host_network: bool, as_json: bool) -> int:
+def manifests(
+    output: str, *, image: str, host_network: bool, secret_file: str | None, as_json: bool
+) -> int:
     """Write what kubectl apply -k takes: agents on all nodes, and a job that measures them.
 
     The folder holds the secret that agents and prober know. The job runs once a day; the files say
@@ -61,7 +64,7 @@ def manifests(output: str, *, image: str, host_network: bool, as_json: bool) -> 
     """
     from plink.cli.kube_manifests import run  # noqa: PLC0415  seldom needed
 
-    return run(output, image=image, host_network=host_network, as_json=as_json)
+    return run(output, image, secret_file, host_network=host_network, as_json=as_json)
 
 
 @command.command(

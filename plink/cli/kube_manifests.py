@@ -7,17 +7,20 @@ from pathlib import Path
 
 import click
 
-from plink.autotune.protocol.handshake import make_secret
+from plink.autotune.protocol.handshake import make_secret, read_secret
 from plink.base.text import json_text
 from plink.cli.stderr import note
 from plink.deploy.kubernetes.folder import SECRET, files, write
 
 
-def run(output: str, *, image: str, host_network: bool, as_json: bool) -> int:
+def run(
+    output: str, image: str, secret_file: str | None, *, host_network: bool, as_json: bool
+) -> int:
     """Write the folder; return the exit code."""
     content = files(image, host_network=host_network)
+    known = None if secret_file is None else read_secret(secret_file)
     write(Path(output), content)
-    make_secret(str(Path(output, SECRET)))
+    make_secret(str(Path(output, SECRET)), known)
     names = sorted([*content, SECRET])
     if as_json:
         click.echo(json_text({"output": output, "files": names}))

@@ -8,17 +8,14 @@ that allow verbs.
 from __future__ import annotations
 
 import json
-import ssl
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-Object = dict[str, Any]
+from support.kubernetes import Answer, Object, Request, serving
 
 TOKEN = "a-token-of-the-service-account"
 MERGE_PATCH = "application/merge-patch+json"
@@ -79,35 +76,39 @@ class NodeServer:
         merged["metadata"]["resourceVersion"] = str(version + 1)
         self.nodes[name] = merged
 
-    def answer(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
-        """Status and content of the answer to a request."""
-        self.asked.append((method, path))
+    def answer(self, request: Request) -> Answer:
+        """The answer to a request."""
+        self.asked.append((request.method, request.path))
         fault = self.faults.pop(0) if self.faults else None
         if fault is not None:
             return status(*fault)
-        if self.token is not None and headers.get("Authorization") != f"Bearer {self.token}":
+        if (
+            self.token is not None
+            and request.headers.get("Authorization") != f"Bearer {self.token}"
+        ):
             return status(401, message="Unauthorized")
-        split = urlsplit(path)
+        split = urlsplit(request.path)
         if not split.path.startswith("/api/v1/nodes"):
             return status(404, message="the server could not find the requested resource")
         name = unquote(split.path.removeprefix("/api/v1/nodes").removeprefix("/"))
-        verb = {"GET": "get" if name else "list", "PATCH": "patch"}[method]
+        verb = {"GET": "get" if name else "list", "PATCH": "patch"}[request.method]
         if verb not in self.verbs:
             account = "system:serviceaccount:plink:plink-probe"
             said = f'nodes is forbidden: User "{account}" cannot {verb} resource "nodes"'
             return status(403, message=said)
         if not name:
             return self._page(parse_qs(split.query))
-        return self._patched(name, headers, json.loads(body)) if body else self._node(name)
+        return self._patched(name, request) if verb == "patch" else self._node(name)
 
     def _node(self, name: str) -> Answer:
         if name not in self.nodes:
             return status(404, message=f'nodes "{name}" not found')
         return Answer(200, self.nodes[name])
 
-    def _patched(self, name: str, headers: Mapping[str, str], patch: Object) -> Answer:
-        if headers.get("Content-Type") != MERGE_PATCH:
+    def _patched(self, name: str, request: Request) -> Answer:
+        if request.headers.get("Content-Type") != MERGE_PATCH:
             return status(415, message="unsupported media type")
+        patch = json.loads(request.content)
         if self.before_patch:
             self.before_patch.pop(0)(name)
         if name in self.nodes:
@@ -125,15 +126,6 @@ class NodeServer:
         metadata = {"resourceVersion": "9"} | ({"continue": str(end)} if end < len(names) else {})
         items = [self.nodes[name] for name in names[begin:end]]
         return Answer(200, {"kind": "NodeList", "metadata": metadata, "items": items})
-
-
-@dataclass(frozen=True)
-class Answer:
-    """A status of HTTP, the content, and further headers."""
-
-    code: int
-    content: Object
-    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 def status(code: int, retry_after: str | None = None, message: str = "try again later") -> Answer:
@@ -156,44 +148,8 @@ def merge(target: Any, patch: Any) -> Any:
 
 
 @contextmanager
-def node_server(
-    address: str = "127.0.0.1", certificate: Path | None = None
-) -> Iterator[NodeServer]:
+def node_server(certificate: Path | None = None) -> Iterator[NodeServer]:
     """A server that runs; by TLS where it has a certificate, with its key in the same file."""
     server = NodeServer()
-
-    class Handler(BaseHTTPRequestHandler):
-        def _do(self) -> None:
-            size = int(self.headers.get("Content-Length") or 0)
-            body = self.rfile.read(size)
-            headers = {name: self.headers[name] for name in self.headers}
-            found = server.answer(self.command, self.path, headers, body)
-            content = json.dumps(found.content).encode()
-            self.send_response(found.code)
-            for name, value in found.headers.items():
-                self.send_header(name, value)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        do_GET = do_PATCH = _do  # noqa: N815  as the class has them
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    listening = ThreadingHTTPServer((address, 0), Handler)
-    if certificate is not None:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(certificate)
-        listening.socket = context.wrap_socket(listening.socket, server_side=True)
-    thread = threading.Thread(target=listening.serve_forever, args=(0.05,), daemon=True)
-    thread.start()
-    scheme = "http" if certificate is None else "https"
-    server.url = f"{scheme}://{address}:{listening.server_port}"
-    try:
+    with serving(server.answer, certificate) as server.url:
         yield server
-    finally:
-        listening.shutdown()
-        thread.join()
-        listening.server_close()

@@ -57,7 +57,8 @@ def write(folder: Path, content: dict[str, str]) -> None:
         WrongUseError: there is something already, or it cannot be written.
     """
     try:
-        folder.mkdir(exist_ok=True)
+        if not folder.exists():
+            folder.mkdir()
         if any(folder.iterdir()):
             raise WrongUseError(f"{folder}: is not empty", "name a new folder")
         for name, text in content.items():

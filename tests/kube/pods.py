@@ -65,7 +65,7 @@ def words(spec: Spec, container: Spec, place: Place, image: Sequence[str]) -> li
         if "value" in each
         else place.fields[each["valueFrom"]["fieldRef"]["fieldPath"]]
         for each in container.get("env", ())
-    } | place.environment
+    } | dict(place.environment)
     mounts = []
     for mount in container["volumeMounts"]:
         options = "ro" if mount.get("readOnly") else "rw"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from engine import certificates
-from kubernetes.pods import Place, Spec, image_of_this_machine, podman, removed, words
+from kube.pods import Place, Spec, image_of_this_machine, podman, removed, words
 from labkit.wiring import namespace
 from plink.files import cluster as cluster_file
 from support.kubernetes_nodes import TOKEN, NodeServer, node_server
@@ -106,7 +106,7 @@ def server(lab: Lab, tmp_path: Path) -> Iterator[NodeServer]:
     keys = Path(certificates.job(tmp_path / "certificates"), "host")
     both = tmp_path / "server.pem"
     both.write_text((keys / "certificate.pem").read_text() + (keys / "key.pem").read_text())
-    with node_server(certificate=both) as server:
+    with node_server(both) as server:
         for host in lab.names:
             server.add(host, lab.truth["addresses"][host])
         server.add("control-plane")

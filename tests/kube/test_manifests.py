@@ -175,6 +175,10 @@ def test_a_secret_is_new_and_its_owner_s(folder: Path, tmp_path: Path) -> None:
     assert done.code == 0
     assert (tmp_path / "other" / "secret").read_text() != (folder / "secret").read_text()
     assert "secret" not in files(IMAGE, host_network=False)
+    known = ("--secret-file", folder / "secret")
+    done = plink_here("kube", "manifests", "-o", tmp_path / "third", "--image", IMAGE, *known)
+    assert done.code == 0
+    assert (tmp_path / "third" / "secret").read_bytes() == (folder / "secret").read_bytes()
     done = plink_here("kube", "manifests", "-o", folder, "--image", IMAGE)
     assert done.code == 2
     assert f"{folder}: is not empty\nhint: name a new folder" in done.stderr

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import http.client
+import itertools
 import json
-from collections.abc import Iterator
+import socket
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from engine import certificates
+from plink.base.errors import PlinkError
+from plink.deploy.kubernetes.access import reach
+from plink.deploy.kubernetes.api_server import Access, ApiServer
 from plink.deploy.kubernetes.labelling import ANNOTATION
 from plink.files import cluster as cluster_file
 from plink.files.cluster import Cluster, Host, Unreachable
 from plink.files.grouping import Grouping
 from plink.files.groups import Group
+from support.kubernetes import require_kubectl, write_config
 from support.kubernetes_nodes import TOKEN, NodeServer, node_server
 from support.plink_command import Done, plink_here
 
@@ -24,15 +32,17 @@ SPINES = [["n1", "n2", "n3", "n4"], ["n5", "n6"]]
 
 
 def grouped(
-    leaves: list[list[str]], spines: list[list[str]] | None = None, **more: list[str]
+    leaves: list[list[str]],
+    spines: list[list[str]] | None = None,
+    alone: Sequence[str] = (),
+    unmeasured: Sequence[str] = (),
 ) -> Cluster:
     """A cluster in which plink found these groups."""
-    hosts = [
-        Host(name, f"10.0.0.{name[1:]}") for names in (*leaves, *more.values()) for name in names
-    ]
+    names = [*itertools.chain(*leaves), *alone, *unmeasured]
+    hosts = [Host(name, f"10.0.0.{name[1:]}") for name in names]
     groups = [Group(f"g{number}", group) for number, group in enumerate(leaves, 1)]
     levels = [leaves] if spines is None else [spines, leaves]
-    grouping = Grouping("levels", "raw", levels=levels, **more)
+    grouping = Grouping("levels", "raw", levels=levels, alone=alone, unmeasured=unmeasured)
     return Cluster(hosts, groups=groups, grouping=grouping)
 
 
@@ -302,3 +312,83 @@ def test_without_groups_nothing_changes(labelled: Labelled) -> None:
     assert done.code == 2
     assert "a group of one level lies in two of the next" in done.stderr
     assert not labelled.server.patches
+
+
+@pytest.mark.needs("kubernetes")
+def test_outside_of_a_pod_kubectl_leads_to_the_api_server(
+    server: NodeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require_kubectl()
+    write_config(tmp_path / "kubeconfig", {"server": server.url}, {"token": TOKEN})
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
+    # kubectl sends no token in the clear.
+    server.token = None
+    file = tmp_path / "c.json"
+    cluster_file.write(str(file), grouped(LEAVES))
+    done = plink_here("kube", "labels", file)
+    assert done.code == 0, done.stderr
+    assert server.labels(PREFIX)["n6"] == {"leaf": "leaf-3"}
+
+    monkeypatch.setenv("PATH", str(tmp_path))
+    done = plink_here("kube", "labels", file)
+    assert done.code == 1
+    assert "kubectl cannot be started (No such file or directory)\nhint: outside of" in done.stderr
+
+
+def test_in_a_pod_its_account_leads_there(tmp_path: Path) -> None:
+    keys = Path(certificates.job(tmp_path / "job"), "host")
+    account = tmp_path / "account"
+    account.mkdir()
+    (account / "token").write_text(TOKEN)
+    (account / "ca.crt").write_text((keys / "authority.pem").read_text())
+    both = tmp_path / "both.pem"
+    both.write_text((keys / "certificate.pem").read_text() + (keys / "key.pem").read_text())
+    with node_server(both) as server:
+        server.add("n1")
+        port = server.url.rpartition(":")[2]
+        pod = {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": port}
+        with reach(environment=pod, account=account) as access:
+            api = ApiServer(access, 5.0)
+            assert [node.name for node in api.nodes()] == ["n1"]
+            # Kubernetes renews it now and then.
+            server.token = "another-token"
+            (account / "token").write_text(server.token)
+            assert api.node("n1").name == "n1"
+        (account / "ca.crt").write_text(
+            Path(certificates.job(tmp_path / "other"), "host", "authority.pem").read_text()
+        )
+        with reach(environment=pod, account=account) as access:
+            stranger = ApiServer(access, 5.0)
+            with pytest.raises(PlinkError, match="its certificate is not trusted"):
+                stranger.nodes()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{}",
+        b"[]",
+        b"<html>",
+        b'{"items": [1]}',
+        b'{"items": [], "metadata": {"continue": "1"}}',
+    ],
+)
+def test_nonsense_is_told(content: bytes, tmp_path: Path) -> None:
+    """What something else answers that is no API server."""
+
+    class Raw(http.client.HTTPConnection):
+        def connect(self) -> None:
+            ours, theirs = socket.socketpair()
+            head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(content)}\r\n\r\n".encode()
+            theirs.sendall(head + content)
+            theirs.shutdown(socket.SHUT_WR)
+            self.sock, self.theirs = ours, theirs
+
+        def close(self) -> None:
+            super().close()
+            self.theirs.close()
+
+    api = ApiServer(Access("it", lambda _: Raw("h")), 0.0)
+    with pytest.raises(PlinkError, match="it does not answer with"):
+        api.nodes()
