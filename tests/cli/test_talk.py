@@ -45,6 +45,7 @@ LINES = [
     ["bench", "c.json", "--client", "none"],
     ["kube", "metrics", "c.json", "-o", "OUT/plink.prom"],
     ["agent", "--join", "nowhere", "--secret-file", "absent"],
+    ["schema", "cluster"],
     ["nonsense"],
     ["show", "--nonsense"],
     ["show", "absent.json"],

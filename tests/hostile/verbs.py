@@ -58,6 +58,7 @@ VERBS: Mapping[str, Sequence[str]] = {
         "{cluster} --api https://127.0.0.1:1 --timeout 0 --token-file {secret} --ca-file {csv}",
     ),
     "kube metrics": ("{cluster} -o {out}",),
+    "schema": ("", "cluster"),
     "agent": ("--join 127.0.0.1:1 --secret-file {secret} --wait 0",),
 }
 
