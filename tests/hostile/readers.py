@@ -137,6 +137,11 @@ _FACTS = (
     b"2: eth0    inet 10.0.0.1/24 brd 10.0.0.255 scope global eth0\\       valid_lft forever\n"
 )
 
+_NODE = {"nodeType": "ComputeNode", "state": "running", "queueName": "q"}
+_INSTANCES = json.dumps(
+    {"instances": [{**_NODE, "privateIpAddress": f"10.0.0.{number}"} for number in (1, 2)]}
+).encode()
+
 READERS: Mapping[str, Reader] = {
     "the daemon's messages": Reader(
         _message,
@@ -195,7 +200,7 @@ READERS: Mapping[str, Reader] = {
     ),
     "Ansible's inventories": Reader(
         lambda content: listed_hosts(parse_inventory(content, "inv"), "all"),
-        (b"[g]\na ansible_host=10.0.0.1\nb[1:2]\n", b"all: {hosts: {a: {}, b: {}}}\n",
+        (b"c\n[g]\na ansible_host=10.0.0.1\nb[1:2]\n", b"all: {hosts: {a: {}, b: {}}}\n",
          b'{"_meta": {"hostvars": {"a": {"ansible_port": 22}}}, "g": {"hosts": ["a", "b"]}}'),
         (ProbesError,), more=texts.HOST_LISTS,
     ),
@@ -206,9 +211,7 @@ READERS: Mapping[str, Reader] = {
     ),
     "ParallelCluster's instances": Reader(
         lambda content: hosts_of(parse_instances(content, "pc")[0], "", "pc"),
-        (b'{"instances": [{"nodeType": "ComputeNode", "state": "running", "privateIpAddress": '
-         b'"10.0.0.1"}, {"nodeType": "HeadNode"}]}',),
-        (ProbesError,),
+        (_INSTANCES,), (ProbesError,),
     ),
     "SkyPilot's configuration": Reader(
         _text(lambda text: parse_nodes(text, "c")), (b"Host c\nHost c-worker1\n",), (ProbesError,)
