@@ -87,9 +87,9 @@ def hosts_of(instances: list[Any], queue: str, place: str) -> list[ListedHost]:
     """
     nodes = [each for each in instances if at(each, "nodeType") == "ComputeNode"]
     running = [each for each in nodes if at(each, "state") == "running"]
-    queues = {at(each, "queueName") for each in running}
+    queues = {str(at(each, "queueName")) for each in running}
     if queue and queue not in queues:
-        known = ", ".join(sorted(clean(str(each)) for each in queues)) or "none"
+        known = ", ".join(clean(each) for each in sorted(queues)) or "none"
         message = f"{place}: no node of the queue {clean(queue)!r} runs"
         raise HostListError(message, f"queues whose nodes run: {known}")
     if not running:

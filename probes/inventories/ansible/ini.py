@@ -16,6 +16,7 @@ from plink.probes.inventories.ansible.patterns import expand_pattern
 
 _SECTION = re.compile(r"\[([^:\]\s]+)(?::(children|vars|hosts))?\]\s*(?:[#;].*)?")
 _PORT = re.compile(r"([^:]+):([0-9]{1,5})")
+_LONGEST_LINE = 1 << 14
 _HINT = "an inventory has lines [GROUP] and HOST key=value, or is YAML (ansible-inventory --list)"
 
 
@@ -32,6 +33,8 @@ def parse_ini(text: str, source: str) -> Inventory:
         line, place = raw.strip(), f"{source}:{number}"
         if not line or line.startswith(("#", ";")):
             continue
+        if len(line) > _LONGEST_LINE:
+            raise HostListError(f"{place}: is longer than {_LONGEST_LINE:,} characters", _HINT)
         if line.startswith("["):
             found = _SECTION.fullmatch(line)
             if found is None:
