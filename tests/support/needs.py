@@ -11,7 +11,19 @@ from pathlib import Path
 
 import pytest
 
-GROUPS = {"lab", "tools", "mpi", "slurm", "browser", "redis", "containers", "dask", "ray"}
+GROUPS = {
+    "lab",
+    "tools",
+    "mpi",
+    "slurm",
+    "browser",
+    "redis",
+    "containers",
+    "shells",
+    "man",
+    "dask",
+    "ray",
+}
 
 _running: set[str] = set()
 
