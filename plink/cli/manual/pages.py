@@ -17,7 +17,6 @@ from plink.base.errors import (
 from plink.cli import COMMANDS, cli
 from plink.cli.manual.roff import bold, escaped, filled, paragraphs, prose, term
 
-_EXAMPLE = "Example: "
 _STATUS = {
     0: "Done.",
     EXIT_FAILED: "Failed.",
@@ -57,7 +56,7 @@ def _name(context: click.Context) -> str:
 
 def _page(context: click.Context, names: Sequence[str], date: str) -> str:
     command, name = context.command, _name(context)
-    about = command.get_short_help_str(limit=1000).rstrip(".")
+    about = _about(context).rstrip(".")
     usage = " ".join(map(escaped, command.collect_usage_pieces(context)))
     parts = [
         f'.TH {escaped(name.upper())} 1 "{date}" "plink {__version__}" "plink\\(aqs manual"',
@@ -70,7 +69,9 @@ def _page(context: click.Context, names: Sequence[str], date: str) -> str:
     if isinstance(command, click.Group):
         parts.append(".SH COMMANDS\n" + "\n".join(_commands(context, command)))
     if command.epilog:
-        parts.append(f".SH EXAMPLE\n{prose(command.epilog.removeprefix(_EXAMPLE))}")
+        examples = [each.strip() for each in command.epilog.split("Example:") if each.strip()]
+        heading = "EXAMPLE" if len(examples) == 1 else "EXAMPLES"
+        parts.append(f".SH {heading}\n" + "\n.PP\n".join(map(prose, examples)))
     if context.parent is None:
         codes = [_item(bold(str(code)), text) for code, text in _STATUS.items()]
         parts.append(".SH EXIT STATUS\n" + "\n".join(codes))
@@ -95,8 +96,15 @@ def _commands(context: click.Context, group: click.Group) -> Iterator[str]:
     for name in group.list_commands(context):
         command = group.get_command(context, name)
         if command is not None:
-            listed = context.parent is None and COMMANDS.get(name)
-            yield _item(bold(name), listed[1] if listed else command.get_short_help_str(1000))
+            yield _item(bold(name), _about(click.Context(command, context, name)))
+
+
+def _about(context: click.Context) -> str:
+    """A command in one line, as the command above it lists it."""
+    is_listed = context.parent is not None and context.parent.command is cli
+    if is_listed and context.info_name in COMMANDS:
+        return COMMANDS[context.info_name][1]
+    return context.command.get_short_help_str(limit=1000)
 
 
 def _item(heading: str, text: str) -> str:
