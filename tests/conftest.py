@@ -185,7 +185,7 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mix long files with short ones, and let tests of real hosts try twice.
+    """Mix long files with short ones, and let tests of real hosts and programs try twice.
 
     They share cores with all else. The summary names which did, and says why.
     """
@@ -193,7 +193,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     place = places([item.path for item in items])
     items.sort(key=lambda item: place[item.path])
     for item in items:
-        if item.get_closest_marker("lab") or item.get_closest_marker("timing"):
+        if any(item.get_closest_marker(mark) for mark in ("lab", "timing", "needs")):
             item.add_marker(pytest.mark.flaky(reruns=1))
 
 

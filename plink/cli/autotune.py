@@ -11,7 +11,7 @@ import click
 from plink.base.errors import WrongUseError
 from plink.cli.options import SectionedCommand, options_of
 from plink.cli.stderr import note
-from plink.cli.way_options import take_way, with_way_options
+from plink.cli.way_options import says_way, take_way, with_way_options
 
 _probing = options_of("To probe hosts again")
 
@@ -127,7 +127,8 @@ def serve(**options: Any) -> int:
     """
     from plink.cli.autotune_serve import ServeOptions, run  # noqa: PLC0415  numpy: slow `--help`
 
-    return run(ServeOptions(way=take_way(options), **options))
+    is_way_said = says_way(options)
+    return run(ServeOptions(way=take_way(options), is_way_said=is_way_said, **options))
 
 
 @command.command(

@@ -37,4 +37,6 @@ def script_for(shell: str) -> str:
         "zsh": click_completes.ZshComplete,
         "fish": click_completes.FishComplete,
     }
-    return of_shell[shell](command, {}, "plink", VARIABLE).source()
+    asking = of_shell[shell](command, {}, "plink", VARIABLE)
+    # Not bash's own, which starts a bash to see that it is version 4.4 or later.
+    return click_completes.ShellComplete.source(asking)

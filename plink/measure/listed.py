@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from plink.base.errors import WrongUseError
 from plink.files import document
@@ -12,31 +14,75 @@ from plink.probes.hosts.host import ListedHost
 from plink.probes.hosts.hostlist import check_host
 from plink.probes.hosts.slurm import parse_allocation
 from plink.probes.hosts.source import parse_hosts
+from plink.probes.inventories.found import FoundHosts
+from plink.probes.inventories.kinds import find_hosts
+from plink.probes.reach import Outgoing
+from plink.probes.ssh.options import SshOptions
+from plink.probes.via.options import ViaOptions
 
 # In place of a host list: the hosts of the Slurm job that plink runs in.
 _ALLOCATION = "@slurm"
 
 
-def read_hosts(path: str) -> tuple[list[ListedHost], str | None]:
-    """The hosts of a host list, and the hash of its file.
+@dataclass(frozen=True)
+class HostList:
+    """The hosts of a list.
 
     Args:
-        path: of the list; `@slurm` stands for the hosts of this Slurm job, which have no hash.
+        hosts: in its order.
+        made_from: the hash of its file; None where it is in none.
+        found: what the program whose list it is knows of them, or None.
+    """
+
+    hosts: Sequence[ListedHost]
+    made_from: str | None = None
+    found: FoundHosts | None = None
+
+    def way(self, concurrency: int) -> Outgoing:
+        """How its hosts are reached where the user does not say: over SSH unless it knows better.
+
+        Args:
+            concurrency: hosts to reach at once.
+
+        Raises:
+            HostListError: only the user can say.
+        """
+        if self.found is None:
+            return SshOptions(concurrency=concurrency)
+        if self.found.via is not None:
+            return ViaOptions(self.found.via(), concurrency=concurrency)
+        return SshOptions(identity_file=self.found.identity_file, concurrency=concurrency)
+
+
+def read_hosts(path: str) -> HostList:
+    """The hosts of a host list.
+
+    Args:
+        path: of the list; `@slurm` stands for the hosts of this Slurm job, and `KIND:WHERE` for
+            those that another program has (`plink.probes.inventories.kinds`).
 
     Raises:
         WrongUseError: the file cannot be read, or is one that plink wrote.
-        HostListError: it is no host list, or there is no Slurm job.
+        HostListError: it is no host list, or the program knows no such hosts.
     """
     if path == _ALLOCATION:
-        return parse_allocation(os.environ), None
-    content = document.read_bytes(path, document.MOST_LIST_BYTES)
+        return HostList(parse_allocation(os.environ))
+    found = find_hosts(path, _read_list)
+    if found is not None:
+        content = found.content
+        return HostList(found.hosts, None if content is None else document.digest(content), found)
+    content = _read_list(path)
     source = document.label(path)
     if content.lstrip().startswith(b"{") and b'"plink.' in content:
         raise WrongUseError(
             f"{source}: is JSON, not a host list",
             "plink probe resumes a cluster file, and plink check compares with one",
         )
-    return parse_hosts(content, source), document.digest(content)
+    return HostList(parse_hosts(content, source), document.digest(content))
+
+
+def _read_list(path: str) -> bytes:
+    return document.read_bytes(path, document.MOST_LIST_BYTES)
 
 
 def as_listed(host: Host, place: str) -> ListedHost:

@@ -27,6 +27,7 @@ declare -A WANTED_COMMANDS=(
     [shells]="zsh:zsh fish:fish"
     [man]="man:man-db groff:groff mandoc:mandoc"
     [containers]="podman:podman runc:runc busybox:busybox-static"
+    [kubernetes]="kubectl:kubernetes-client"
     # Debian alone has this one: elsewhere a browser comes some other way.
     [browser]="chromium-headless-shell:chromium-headless-shell"
 )

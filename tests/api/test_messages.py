@@ -25,6 +25,7 @@ OF_OTHERS = (
     "plink/deploy/remote/launcher.py",
     "plink/deploy/verify.py",
     "plink/probes/fping/pings.py",
+    "plink/probes/inventories/",
     "plink/probes/iperf3/commands.py",
     "plink/probes/remote/upload.py",
     "plink/torchrun/",

@@ -25,9 +25,12 @@ from plink.probes.echo import protocol as echo
 from plink.probes.errors import ProbesError
 from plink.probes.fping import pings
 from plink.probes.hosts.slurm import parse_allocation
+from plink.probes.inventories.pods import parse_pods
+from plink.probes.inventories.slurm_jobs import parse_job
 from plink.probes.iperf3 import parse as iperf3
 from plink.probes.ssh.known_hosts import KnownHosts
 from plink.probes.trace import protocol as trace
+from support.kubernetes import pod
 
 _KEY = b"key" * 11
 _SEED = 20_261_123
@@ -179,6 +182,16 @@ READERS: Mapping[str, Reader] = {
     "a Slurm allocation": Reader(
         _text(lambda text: parse_allocation({"SLURM_JOB_NODELIST": text})),
         (b"n[01-02]",), (ProbesError,), more=texts.HOST_LISTS,
+    ),
+    "a Slurm job": Reader(
+        _text(lambda text: parse_job(text, "slurm:1")),
+        (b"JobId=1 JobName=x\n   JobState=RUNNING Reason=None\n   NodeList=n[1-2]\n",),
+        (ProbesError,),
+    ),
+    "kubectl's pods": Reader(
+        lambda content: parse_pods(content, "k8s:x"),
+        (json.dumps({"items": [pod("a", "10.0.0.1"), pod("b", "10.0.0.2")]}).encode(),),
+        (ProbesError,),
     ),
     "known hosts": Reader(_known, (b"a,b ssh-ed25519 AAAA\n",), more=texts.KNOWN_HOSTS),
 }  # fmt: skip

@@ -12,17 +12,20 @@ from pathlib import Path
 import pytest
 
 GROUPS = {
-    "lab",
-    "tools",
-    "mpi",
-    "slurm",
-    "browser",
-    "redis",
-    "containers",
-    "shells",
-    "man",
-    "dask",
-    "ray",
+    *(
+        "lab",
+        "tools",
+        "mpi",
+        "slurm",
+        "browser",
+        "redis",
+        "containers",
+        "shells",
+        "man",
+        "kubernetes",
+        "dask",
+        "ray",
+    ),
 }
 
 _running: set[str] = set()
