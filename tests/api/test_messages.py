@@ -14,6 +14,7 @@ _FLAG = re.compile(r"(?<![\w-])--[a-z]")
 OF_COMMANDS = (
     "plink/base/next_command.py",
     "plink/cli/",
+    "plink/schemas/",
     "plink/show/",
     "plink/autotune/daemon/",
 )

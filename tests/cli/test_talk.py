@@ -45,6 +45,7 @@ LINES = [
     ["bench", "c.json", "--client", "none"],
     ["completion", "bash"],
     ["agent", "--join", "nowhere", "--secret-file", "absent"],
+    ["schema", "cluster"],
     ["nonsense"],
     ["show", "--nonsense"],
     ["show", "absent.json"],
