@@ -6,7 +6,18 @@ import difflib
 from collections.abc import Callable, Mapping
 
 from plink.base.errors import WrongUseError
-from plink.schemas import autotune, cluster, comparison, jobs, measuring, order, parts, plan, shown
+from plink.schemas import (
+    autotune,
+    cluster,
+    comparison,
+    jobs,
+    kubernetes,
+    measuring,
+    order,
+    parts,
+    plan,
+    shown,
+)
 from plink.schemas.parts import Schema, closed, listed
 
 Make = Callable[[], Schema]
@@ -62,6 +73,9 @@ OUTPUTS: Mapping[str, Make] = {
     "bench": comparison.bench_output,
     "import": measuring.import_output,
     "export": measuring.export_output,
+    "kube manifests": kubernetes.manifests_output,
+    "kube labels": kubernetes.labels_output,
+    "kube metrics": kubernetes.metrics_output,
     "agent": jobs.agent_output,
     "schema": schema_output,
     "completion": completion_output,
