@@ -6,7 +6,18 @@ import difflib
 from collections.abc import Callable, Mapping
 
 from plink.base.errors import WrongUseError
-from plink.schemas import autotune, cluster, comparison, jobs, measuring, order, parts, plan, shown
+from plink.schemas import (
+    autotune,
+    cluster,
+    comparison,
+    jobs,
+    kubernetes,
+    measuring,
+    order,
+    parts,
+    plan,
+    shown,
+)
 from plink.schemas.parts import Schema, closed, listed
 
 Make = Callable[[], Schema]
@@ -34,6 +45,16 @@ def schema_output() -> Schema:
     )
 
 
+def completion_output() -> Schema:
+    """What `plink completion --json` prints."""
+    what = "What lets a shell complete commands: what `plink completion --json` prints"
+    required = {
+        "shell": parts.one_of("that it is for", ["bash", "zsh", "fish"]),
+        "script": parts.text("that the shell is to read"),
+    }
+    return parts.document("plink completion --json", what, closed(what, required))
+
+
 # Of what a verb prints with `--json`.
 OUTPUTS: Mapping[str, Make] = {
     "probe": measuring.probe_output,
@@ -52,8 +73,12 @@ OUTPUTS: Mapping[str, Make] = {
     "bench": comparison.bench_output,
     "import": measuring.import_output,
     "export": measuring.export_output,
+    "kube manifests": kubernetes.manifests_output,
+    "kube labels": kubernetes.labels_output,
+    "kube metrics": kubernetes.metrics_output,
     "agent": jobs.agent_output,
     "schema": schema_output,
+    "completion": completion_output,
 }
 
 # Verbs that print an object a line, each of which the schema is of.

@@ -22,6 +22,7 @@ OF_COMMANDS = (
 # Flags of other programs, which plink tells of or runs.
 OF_OTHERS = (
     "plink/bench/clients/mpi_flavours.py",
+    "plink/deploy/kubernetes/access.py",
     "plink/deploy/launchers/",
     "plink/deploy/remote/launcher.py",
     "plink/deploy/verify.py",

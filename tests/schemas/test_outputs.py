@@ -46,6 +46,8 @@ LINES = [
     "report {cluster} {order} -o out.html",
     "report {log} -o out.html",
     "autotune replay {log}",
+    "kube manifests -o manifests --image plink",
+    "kube metrics {cluster}",
     "schema",
     "schema plan",
 ]
@@ -75,7 +77,7 @@ def test_what_a_verb_prints_is_as_its_schema_says(
     done = plink_here(*line.format_map(Kinds(folder)).split(), "--json")
     assert done.code in (0, 3, 4), done.stderr
     words = line.split()
-    verb = " ".join(words[:2]) if words[0] == "autotune" else words[0]
+    verb = " ".join(words[:2]) if words[0] in ("autotune", "kube") else words[0]
     hold(verb, json.loads(done.stdout))
 
 

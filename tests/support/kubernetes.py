@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import ssl
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -79,26 +80,72 @@ def api_server(folder: Path, namespace: str = "default") -> Iterator[ApiServer]:
     """A server that runs, and a configuration of kubectl's in `folder` with this namespace."""
     server = ApiServer(folder / "kubeconfig")
 
+    def answer(request: Request) -> Answer:
+        server.asked.append(request.path)
+        found = server.answer(request.path)
+        return Answer(404, {"kind": "Status", "code": 404}) if found is None else Answer(200, found)
+
+    with serving(answer) as url:
+        write_config(server.config, {"server": url}, {}, namespace)
+        yield server
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a client asks: the method and path of HTTP, its headers and content."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    content: bytes
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The status of HTTP, an object as content, and further headers."""
+
+    code: int
+    content: Object
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@contextmanager
+def serving(answer: Callable[[Request], Answer], certificate: Path | None = None) -> Iterator[str]:
+    """A server on this machine, whose address it yields.
+
+    Args:
+        answer: to a request.
+        certificate: with which to speak TLS, its key in the same file.
+    """
+
     class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            server.asked.append(self.path)
-            found = server.answer(self.path)
-            content = json.dumps(found or {"kind": "Status", "code": 404}).encode()
-            self.send_response(404 if found is None else 200)
+        def _do(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            found = answer(Request(self.command, self.path, dict(self.headers), body))
+            content = json.dumps(found.content).encode()
+            self.send_response(found.code)
+            for name, value in found.headers.items():
+                self.send_header(name, value)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
             self.wfile.write(content)
 
+        do_GET = do_PATCH = _do  # noqa: N815  as the class has them
+
         def log_message(self, *_: object) -> None:
             """Say nothing."""
 
     listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=listening.serve_forever, daemon=True)
+    if certificate is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        listening.socket = context.wrap_socket(listening.socket, server_side=True)
+    thread = threading.Thread(target=listening.serve_forever, args=(0.05,), daemon=True)
     thread.start()
-    server.config.write_text(_config(listening.server_port, namespace))
     try:
-        yield server
+        scheme = "http" if certificate is None else "https"
+        yield f"{scheme}://127.0.0.1:{listening.server_port}"
     finally:
         listening.shutdown()
         thread.join()
@@ -185,17 +232,17 @@ _DISCOVERY: Mapping[str, Object] = {
 }
 
 
-def _config(port: int, namespace: str) -> str:
+def write_config(
+    file: Path, cluster: Mapping[str, str], user: Mapping[str, str], namespace: str = "default"
+) -> None:
+    """A configuration of kubectl's that leads to a cluster as a user."""
     context = {"cluster": "stand-in", "user": "nobody", "namespace": namespace}
-    return json.dumps(
-        {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [
-                {"name": "stand-in", "cluster": {"server": f"http://127.0.0.1:{port}"}},
-            ],
-            "users": [{"name": "nobody", "user": {}}],
-            "contexts": [{"name": "here", "context": context}],
-            "current-context": "here",
-        }
-    )
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "stand-in", "cluster": dict(cluster)}],
+        "users": [{"name": "nobody", "user": dict(user)}],
+        "contexts": [{"name": "here", "context": context}],
+        "current-context": "here",
+    }
+    file.write_text(json.dumps(config))
