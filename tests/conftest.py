@@ -26,7 +26,7 @@ os.environ.update(dict.fromkeys(THREADS, "1"))
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-pytest_plugins = ["support.needs"]
+pytest_plugins = ["support.needs", "support.schemas"]
 
 FOLDER = Path(__file__).parent
 # The files that take longest, longest first. Most of their time hosts are waited for. A run names
@@ -94,6 +94,7 @@ LONG = (
     "setup/test_left_behind.py",
     "cli/test_show.py",
     "ordering/test_algorithms.py",
+    "documentation/test_site.py",
     "engine/test_deal.py",
     "probes/test_echo_agent.py",
     "launchers/test_mpi_here.py",
@@ -120,6 +121,7 @@ SLOW = (
     "cli/test_bandwidth_alone.py",
     "cli/test_output.py",
     "cli/test_show.py",
+    "documentation/test_site.py",
     "contention/test_contention_search.py",
     "drift/test_drift.py",
     "embedding/test_embedding.py",
@@ -185,7 +187,7 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mix long files with short ones, and let tests of real hosts try twice.
+    """Mix long files with short ones, and let tests of real hosts and programs try twice.
 
     They share cores with all else. The summary names which did, and says why.
     """
@@ -193,7 +195,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     place = places([item.path for item in items])
     items.sort(key=lambda item: place[item.path])
     for item in items:
-        if item.get_closest_marker("lab") or item.get_closest_marker("timing"):
+        if any(item.get_closest_marker(mark) for mark in ("lab", "timing", "needs")):
             item.add_marker(pytest.mark.flaky(reruns=1))
 
 

@@ -36,6 +36,7 @@ FOLDERS = (
     "doctor",
     "bench",
     "show",
+    "schemas",
     "api",
     "cli",
 )

@@ -12,6 +12,7 @@ from plink.doctor.certainty import Floats, probability, spread
 from plink.doctor.evidence import Evidence, links_of, symmetric
 from plink.doctor.finding import Finding, Kind
 from plink.files.cluster import Cluster
+from plink.files.groups import HostLink, Uplink
 from plink.files.measurement import Matrix
 
 # Beyond what is common to all: of the log of a round trip, and of a rate.
@@ -75,17 +76,16 @@ def _hosts(evidence: Evidence, before: Cluster) -> list[Finding]:
     now = {link.host: link for link in evidence.links}
     then = {link.host: link for link in links_of(before)}
     found = []
-    for verb, value_of in (
-        ("sends", lambda link: link.send_gbit_s),
-        ("receives", lambda link: link.receive_gbit_s),
-    ):
-        pairs = {host: (value_of(then[host]), value_of(now[host])) for host in now if host in then}
+    for verb in ("send", "receive"):
+        pairs = {
+            host: (_rate(then[host], verb), _rate(now[host], verb)) for host in now if host in then
+        }
         for host, (old, new, sure) in _less(pairs).items():
             found.append(
                 Finding(
                     Kind.SLOW_ONE_WAY,
                     [host],
-                    f"{host} {verb} {bandwidth_text(new)}, "
+                    f"{host} {verb}s {bandwidth_text(new)}, "
                     f"in the earlier file {bandwidth_text(old)}",
                     sure,
                     old / new,
@@ -108,12 +108,9 @@ def _uplinks(evidence: Evidence, before: Cluster) -> list[Finding]:
     }
     then = {each.group: each for each in before.uplinks.uplinks}
     found = []
-    for verb, value_of in (
-        ("send", lambda link: link.send_gbit_s),
-        ("receive", lambda link: link.receive_gbit_s),
-    ):
+    for verb in ("send", "receive"):
         pairs = {
-            each.group: (value_of(then[same[each.group]]), value_of(each))
+            each.group: (_rate(then[same[each.group]], verb), _rate(each, verb))
             for each in evidence.cluster.uplinks.uplinks
             if same.get(each.group) in then
         }
@@ -132,6 +129,10 @@ def _uplinks(evidence: Evidence, before: Cluster) -> list[Finding]:
                 )
             )
     return found
+
+
+def _rate(link: HostLink | Uplink, verb: str) -> float | None:
+    return link.send_gbit_s if verb == "send" else link.receive_gbit_s
 
 
 def _less(

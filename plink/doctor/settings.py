@@ -122,13 +122,14 @@ def _slower(
 
 def _slower_ports(said: Mapping[str, HostCondition]) -> list[Finding]:
     ports = dict.fromkeys(port for each in said.values() for port in each.infiniband_gbit_s)
-    return [
-        found
-        for port in ports
-        for found in _slower(
-            said, lambda each, port=port: each.infiniband_gbit_s.get(port), f"its port {port}"
-        )
-    ]
+    found = []
+    for port in ports:
+
+        def rate_of(each: HostCondition, port: str = port) -> float | None:
+            return each.infiniband_gbit_s.get(port)
+
+        found += _slower(said, rate_of, f"its port {port}")
+    return found
 
 
 def _half_duplex(said: Mapping[str, HostCondition]) -> list[Finding]:

@@ -33,10 +33,10 @@ def find(evidence: Evidence) -> list[Finding]:
     if not known.any():
         return []
     noise = spread(below[known], _LEAST_SPREAD)
-    slow = np.argwhere(known & (np.nan_to_num(below) > -math.log(_SLOW)))
+    slow = np.argwhere(known & (np.nan_to_num(below) > -math.log(_SLOW))).tolist()
     if len(slow) > max(1, int(_MOST_SHARE * known.sum())):
         return []
-    slow = sorted(slow.tolist(), key=lambda pair: -below[pair[0], pair[1]])
+    slow = sorted(slow, key=lambda pair: -below[pair[0], pair[1]])
     return [
         _finding(
             (evidence.names[one], evidence.names[other]),
