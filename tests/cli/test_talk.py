@@ -43,6 +43,7 @@ LINES = [
     ["verify", "o.json", "--launcher", "none"],
     ["run", "unreached.json", "--", "true"],
     ["bench", "c.json", "--client", "none"],
+    ["slurm-order"],
     ["agent", "--join", "nowhere", "--secret-file", "absent"],
     ["nonsense"],
     ["show", "--nonsense"],

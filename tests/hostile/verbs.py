@@ -52,6 +52,7 @@ VERBS: Mapping[str, Sequence[str]] = {
     "bench": ("{cluster} -F {ssh_config} --plan {plan} --client engine -o {out}",),
     "import": ("{csv} -o {out}", "{pairs}", "{mpigraph}", "{osu}"),
     "export": ("{cluster} -o {out}",),
+    "slurm-order": ("--keep {out}",),
     "agent": ("--join 127.0.0.1:1 --secret-file {secret} --wait 0",),
 }
 
