@@ -26,7 +26,7 @@ os.environ.update(dict.fromkeys(THREADS, "1"))
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-pytest_plugins = ["support.needs"]
+pytest_plugins = ["support.needs", "support.schemas"]
 
 FOLDER = Path(__file__).parent
 # The files that take longest, longest first. Most of their time hosts are waited for. A run names
@@ -95,6 +95,7 @@ LONG = (
     "setup/test_left_behind.py",
     "cli/test_show.py",
     "ordering/test_algorithms.py",
+    "documentation/test_site.py",
     "engine/test_deal.py",
     "probes/test_echo_agent.py",
     "launchers/test_mpi_here.py",
@@ -121,6 +122,7 @@ SLOW = (
     "cli/test_bandwidth_alone.py",
     "cli/test_output.py",
     "cli/test_show.py",
+    "documentation/test_site.py",
     "contention/test_contention_search.py",
     "drift/test_drift.py",
     "embedding/test_embedding.py",

@@ -15,6 +15,7 @@ from plink.deploy.slurm.kept import Kept
 from plink.files.cluster import Host
 from slurm.test_allocation import JOB
 from slurm.test_kept import cluster
+from support.schemas import check
 
 NAMES = ["n1", "n2", "n3", "n4"]
 HOSTS = [Host(name, name, slots=slots) for name, slots in (("n2", 2), ("n1", 1))]
@@ -63,6 +64,7 @@ def test_json_in_place_of_the_lines(job, capsys):
     assert (found["ordered"], found["source"], found["hostfile"]) == (True, "kept", str(out))
     assert [host["tasks"] for host in found["hosts"]] == [2] * 4
     assert found["cost_us"] <= found["cost_given_us"]
+    check("slurm-order-output", found)
 
 
 @pytest.mark.parametrize("reach", ["steps", "agents"])
@@ -73,7 +75,9 @@ def test_without_srun_the_job_runs_in_the_given_order(job, capsys, reach):
     assert shown.out == ""
     assert "warning: the job runs in the given order" in shown.err
     assert run([*words, "--strict", "--json"]) == 1
-    assert json.loads(capsys.readouterr().out)["ordered"] is False
+    told = json.loads(capsys.readouterr().out)
+    assert told["ordered"] is False
+    check("slurm-order-output", told)
 
 
 def test_a_node_that_nobody_knows_comes_last(job, capsys, monkeypatch):
