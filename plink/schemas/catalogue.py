@@ -45,6 +45,16 @@ def schema_output() -> Schema:
     )
 
 
+def completion_output() -> Schema:
+    """What `plink completion --json` prints."""
+    what = "What lets a shell complete commands: what `plink completion --json` prints"
+    required = {
+        "shell": parts.one_of("that it is for", ["bash", "zsh", "fish"]),
+        "script": parts.text("that the shell is to read"),
+    }
+    return parts.document("plink completion --json", what, closed(what, required))
+
+
 # Of what a verb prints with `--json`.
 OUTPUTS: Mapping[str, Make] = {
     "probe": measuring.probe_output,
@@ -68,6 +78,7 @@ OUTPUTS: Mapping[str, Make] = {
     "kube metrics": kubernetes.metrics_output,
     "agent": jobs.agent_output,
     "schema": schema_output,
+    "completion": completion_output,
 }
 
 # Verbs that print an object a line, each of which the schema is of.

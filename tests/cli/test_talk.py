@@ -44,6 +44,7 @@ LINES = [
     ["run", "unreached.json", "--", "true"],
     ["bench", "c.json", "--client", "none"],
     ["kube", "metrics", "c.json", "-o", "OUT/plink.prom"],
+    ["completion", "bash"],
     ["agent", "--join", "nowhere", "--secret-file", "absent"],
     ["schema", "cluster"],
     ["nonsense"],

@@ -59,6 +59,7 @@ VERBS: Mapping[str, Sequence[str]] = {
     ),
     "kube metrics": ("{cluster} -o {out}",),
     "schema": ("", "cluster"),
+    "completion": ("bash",),
     "agent": ("--join 127.0.0.1:1 --secret-file {secret} --wait 0",),
 }
 

@@ -20,6 +20,8 @@ GROUPS = {
         "browser",
         "redis",
         "containers",
+        "shells",
+        "man",
         "kubernetes",
         "dask",
         "ray",
