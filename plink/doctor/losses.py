@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from plink.doctor.evidence import Evidence
 from plink.doctor.finding import Finding, Kind
-from plink.files.measurement import Matrix
+from plink.files.measurement import Counts, Matrix
 
 Mask = npt.NDArray[np.bool_]
 
@@ -28,6 +28,8 @@ _LEAST_SHARE = 0.004
 # In natural units of information, beyond the choice of the explanation.
 _LEAST_GAIN = 6.0
 _MOST_FINDINGS = 8
+# One direction of a pair may have lost so many times what the other has, and so many echoes more.
+_BURST_FACTOR, _BURST = 3, 2
 # Of TCP, roughly: a share of 1 % doubles what a transfer takes.
 _COST_PER_ROOT = 10.0
 _ADVICE = (
@@ -51,8 +53,8 @@ def find(evidence: Evidence) -> list[Finding]:
     rtt = evidence.cluster.rtt
     if rtt is None:
         return []
-    lost = np.triu(rtt.losses + rtt.losses.T, 1).astype(np.float64)
-    sent = lost + np.triu(rtt.samples + rtt.samples.T, 1)
+    sent = np.triu(rtt.samples + rtt.samples.T + rtt.losses + rtt.losses.T, 1).astype(np.float64)
+    lost = np.triu(_without_bursts(rtt.losses), 1)
     if not lost.any():
         return []
     ways = list(_ways(evidence, lost, sent))
@@ -68,6 +70,17 @@ def find(evidence: Evidence) -> list[Finding]:
         found.append(_finding(way, lost, sent, gain))
         lost, sent = (np.where(way.pairs, 0.0, matrix) for matrix in (lost, sent))
     return found
+
+
+def _without_bursts(losses: Counts) -> Matrix:
+    """(N, N) what each pair lost in both directions, as far as one direction is like the other.
+
+    An echo goes both ways, so that a way that loses packets loses those of either end. What only
+    one end missed is a burst: it, or its partner, did not get a processor for a moment.
+    """
+    most = _BURST_FACTOR * losses + _BURST
+    alike: Matrix = np.minimum(losses, most.T).astype(np.float64)
+    return alike + alike.T
 
 
 def _ways(evidence: Evidence, lost: Matrix, sent: Matrix) -> Iterator[_Way]:

@@ -210,6 +210,26 @@ def test_a_pair_that_is_slow_by_itself_needs_the_bandwidths_of_pairs() -> None:
     assert found(replace(cluster, bandwidth=None)) == []
 
 
+def test_a_burst_in_one_direction_is_no_loss() -> None:
+    cluster = drawn(4).cluster()
+    assert cluster.rtt is not None
+    cluster.rtt.losses[1, 6] = 12
+    assert found(cluster) == []
+    cluster.rtt.losses[6, 1] = 9
+    (finding,) = found(cluster)
+    assert (finding.kind, set(finding.hosts)) == (Kind.LOSS, {"n01", "n06"})
+
+
+def test_a_nic_that_counts_damaged_packets() -> None:
+    ward = drawn(5)
+    for host in range(ward.size):
+        ward.set(host, counters={"rx_packets": 10**8, "rx_crc_errors": 0})
+    ward.set(3, counters={"rx_packets": 10**8, "rx_crc_errors": 4000})
+    (finding,) = found(ward.cluster())
+    assert (finding.kind, list(finding.hosts)) == (Kind.LOSS, ["n03"])
+    assert "4,000 CRC errors" in finding.says
+
+
 def test_too_little_is_no_evidence() -> None:
     cluster = Ward([2], 0).cluster()
     assert found(cluster) == []
