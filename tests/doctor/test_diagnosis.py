@@ -67,6 +67,14 @@ def busy(ward: Ward) -> tuple[Kind, set[str]]:
     return Kind.BUSY, {ward.names[host]}
 
 
+def limited(ward: Ward) -> tuple[Kind, set[str]]:
+    host = host_of(ward)
+    ward.set(host, processor_share=0.3, throttled_share=0.9)
+    for other in range(ward.size):
+        ward.set(other, processor_share=float(ward.chance.uniform(0.2, 0.5)))
+    return Kind.BUSY, {ward.names[host]}
+
+
 def longer_way(ward: Ward) -> tuple[Kind, set[str]]:
     host = host_of(ward)
     ward.quick_us[host, :] += 25.0
@@ -130,7 +138,7 @@ def other_traffic(ward: Ward) -> tuple[Kind, set[str]]:
 
 FAULTS: tuple[Fault, ...] = (
     *(slow_nic, slow_one_way, lossy_host, lossy_pair, busy, longer_way, one_way_uplink),
-    *(half_duplex, congested, other_mtu, other_congestion_control, slow_nic_that_says_so),
+    *(limited, half_duplex, congested, other_mtu, other_congestion_control, slow_nic_that_says_so),
     *(other_clock, other_traffic),
 )
 
