@@ -37,7 +37,7 @@ from plink.measure.probing.tools.transfers import UPLINKS
 from plink.measure.probing.uplinks import UplinkResult
 from plink.optimize.groups.certainty import group_question
 from plink.probes.hosts.source import parse_hosts
-from plink.probes.reach import Way
+from plink.probes.reach import Outgoing
 from plink.probes.ssh.options import SshOptions
 from plink.probes.via.options import SSH, ViaOptions
 
@@ -138,9 +138,7 @@ def probe(
             timeout_s=timeout_s,
             concurrency=concurrency,
             strict=strict,
-            way=listed.way(SshOptions.concurrency)
-            if ssh is None and via is None
-            else way_of(ssh, via),
+            way=listed.way(way_of(ssh, via), is_ssh_said=via == SSH),
             earlier=earlier,
             **vars(how),
         )
@@ -226,7 +224,7 @@ def gaps(unreachable: Sequence[Failure], failures: Sequence[Failure]) -> list[st
     return texts
 
 
-def way_of(ssh: SshOptions | None, via: str | None) -> Way:
+def way_of(ssh: SshOptions | None, via: str | None) -> Outgoing:
     """How hosts are reached: over SSH, or by a command that leads there.
 
     Raises:

@@ -11,7 +11,8 @@ import click
 from plink.base.errors import WrongUseError
 from plink.cli.options import SectionedCommand, options_of
 from plink.cli.stderr import note
-from plink.cli.way_options import says_way, take_way, with_way_options
+from plink.cli.way_options import take_way, with_way_options
+from plink.probes.via.options import SSH
 
 _probing = options_of("To probe hosts again")
 
@@ -127,8 +128,8 @@ def serve(**options: Any) -> int:
     """
     from plink.cli.autotune_serve import ServeOptions, run  # noqa: PLC0415  numpy: slow `--help`
 
-    is_way_said = says_way(options)
-    return run(ServeOptions(way=take_way(options), is_way_said=is_way_said, **options))
+    is_ssh_said = options["via"] == SSH
+    return run(ServeOptions(way=take_way(options), is_ssh_said=is_ssh_said, **options))
 
 
 @command.command(

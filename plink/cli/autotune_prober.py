@@ -23,7 +23,7 @@ def prober_of(
     way: Outgoing,
     plans: Iterable[Plan],
     *,
-    is_way_said: bool = True,
+    is_ssh_said: bool = False,
 ) -> Prober | None:
     """What probes hosts again; None if the options do not say how they are reached.
 
@@ -33,7 +33,7 @@ def prober_of(
         output: where the renewed cluster file goes.
         way: how hosts are reached.
         plans: of the jobs, whose hosts have to be there.
-        is_way_said: whether the user says it, or else the host list may.
+        is_ssh_said: whether that is SSH, whatever the host list knows.
 
     Raises:
         WrongUseError: options that do not go together, or a file that is not valid.
@@ -53,7 +53,7 @@ def prober_of(
     else:
         listed = read_hosts(hosts or "")
         known, source = _cluster_of(listed), document.label(hosts or "")
-        way = way if is_way_said else listed.way(way.concurrency)
+        way = listed.way(way, is_ssh_said=is_ssh_said)
     prober = Prober(known, source, output, way)
     for plan in plans:
         prober.check(plan)

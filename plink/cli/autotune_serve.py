@@ -72,7 +72,7 @@ class ServeOptions:
     hosts: str | None = None
     output: str | None = None
     way: Outgoing = field(default_factory=SshOptions)
-    is_way_said: bool = True
+    is_ssh_said: bool = False
 
 
 def run(options: ServeOptions) -> int:
@@ -102,7 +102,7 @@ def run(options: ServeOptions) -> int:
         options.output,
         options.way,
         [served.job.plan for served in jobs.values()],
-        is_way_said=options.is_way_said,
+        is_ssh_said=options.is_ssh_said,
     )
     for served in jobs.values():
         served.job.tell = note

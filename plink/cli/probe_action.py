@@ -22,7 +22,7 @@ from plink.cli.probe_report import (
 )
 from plink.cli.progress import StageProgress
 from plink.cli.stderr import naming_unreached, note, warn
-from plink.cli.way_options import as_if_typed, says_way
+from plink.cli.way_options import as_if_typed
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files.cluster import Cluster
@@ -40,6 +40,7 @@ from plink.probes.calls.callers import Callers, gather
 from plink.probes.calls.options import ListenOptions
 from plink.probes.dpdk.nics import Nic, parse_nics
 from plink.probes.reach import Way
+from plink.probes.via.options import SSH
 
 # What stands for a host list in messages.
 _CALLERS = "the hosts that call"
@@ -136,7 +137,7 @@ def request_of(
     """
     values, resume = dict(options), options["resume"]
     nics = read_nics(values["nics"])
-    is_way_free = values["listen"] is None and not says_way(values)
+    is_ssh_said = values["via"] == SSH
     given, expected = take_any_way(values), values.pop("expect")
     way: Way = given
     if values["hosts"] is None and earlier is None and isinstance(given, ListenOptions):
@@ -146,8 +147,8 @@ def request_of(
         raise click.UsageError("--expect is for hosts that call and that no list names.")
     else:
         found = _listed_hosts(values["hosts"], earlier, resume)
-        if is_way_free and found.found is not None:
-            way = found.way(given.concurrency)
+        if not isinstance(given, ListenOptions):
+            way = found.way(given, is_ssh_said=is_ssh_said)
             as_if_typed(way)
     listed = found.hosts
     listed_in = document.label(values["hosts"] or resume or _CALLERS)

@@ -12,8 +12,6 @@ from plink.probes.ssh.options import SshOptions
 from plink.probes.via.options import SSH, ViaOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from plink.probes.reach import Outgoing
 
 _option = options_of("SSH")
@@ -58,11 +56,6 @@ _OF_SSH = {
     "user": ("user", "--user"),
     "accept_new_host_keys": ("accept_new_host_keys", "--accept-new-host-keys"),
 }
-
-
-def says_way(values: Mapping[str, Any]) -> bool:
-    """Whether the options of a command say how hosts are reached, as more than how many at once."""
-    return any(values[name] for name in ("via", *(name for name, _ in _OF_SSH.values())))
 
 
 def as_if_typed(way: Outgoing) -> None:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from plink.base.errors import WrongUseError
 from plink.files import document
 from plink.files.cluster import Cluster, Host, Unreachable
+from plink.probes.errors import HostListError
 from plink.probes.hosts.host import ListedHost
 from plink.probes.hosts.hostlist import check_host
 from plink.probes.hosts.slurm import parse_allocation
 from plink.probes.hosts.source import parse_hosts
 from plink.probes.inventories.found import FoundHosts
-from plink.probes.inventories.kinds import find_hosts
+from plink.probes.inventories.kinds import find_hosts, likely_kind
 from plink.probes.reach import Outgoing
 from plink.probes.ssh.options import SshOptions
 from plink.probes.via.options import ViaOptions
@@ -38,20 +39,30 @@ class HostList:
     made_from: str | None = None
     found: FoundHosts | None = None
 
-    def way(self, concurrency: int) -> Outgoing:
-        """How its hosts are reached where the user does not say: over SSH unless it knows better.
+    def way(self, given: Outgoing, *, is_ssh_said: bool = False) -> Outgoing:
+        """How its hosts are reached: as the user says, or else as whose list it is knows.
 
         Args:
-            concurrency: hosts to reach at once.
+            given: what the user says; options of SSH that are all the default say nothing.
+            is_ssh_said: the user wants SSH as it is, whatever the list knows.
 
         Raises:
             HostListError: only the user can say.
         """
-        if self.found is None:
-            return SshOptions(concurrency=concurrency)
+        if self.found is None or is_ssh_said or not isinstance(given, SshOptions):
+            return given
         if self.found.via is not None:
-            return ViaOptions(self.found.via(), concurrency=concurrency)
-        return SshOptions(identity_file=self.found.identity_file, concurrency=concurrency)
+            is_silent = given == SshOptions(concurrency=given.concurrency)
+            return ViaOptions(self.found.via(), given.concurrency) if is_silent else given
+        keys = self.found.identity_files
+        if len(keys) > 1 and given.identity_file is None:
+            place = self.hosts[0].place
+            raise HostListError(
+                f"{place}: its hosts have {len(keys)} private keys, and plink takes one",
+                "name a group that shares one, give one with identity=KEY, or say via=ssh and "
+                "leave keys to ~/.ssh/config",
+            )
+        return given if given.identity_file or not keys else replace(given, identity_file=keys[0])
 
 
 def read_hosts(path: str) -> HostList:
@@ -78,7 +89,13 @@ def read_hosts(path: str) -> HostList:
             f"{source}: is JSON, not a host list",
             "plink probe resumes a cluster file, and plink check compares with one",
         )
-    return HostList(parse_hosts(content, source), document.digest(content))
+    try:
+        return HostList(parse_hosts(content, source), document.digest(content))
+    except HostListError as error:
+        kind = likely_kind(content)
+        if kind is None:
+            raise
+        raise HostListError(str(error), f"it looks like a list for {kind}:{path}") from None
 
 
 def _read_list(path: str) -> bytes:

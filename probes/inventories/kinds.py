@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from plink.probes.inventories import pods, slurm_jobs
+from plink.probes.inventories import parallelcluster, pods, skypilot, slurm_jobs, terraform
+from plink.probes.inventories.ansible import reading as ansible
 from plink.probes.inventories.found import FoundHosts, ReadFile
 
 
@@ -29,8 +31,29 @@ KINDS: dict[str, Kind] = {
     for kind in (
         Kind(slurm_jobs.FORM, "the nodes of a Slurm job", slurm_jobs.read),
         Kind(pods.FORM, "the pods that a selector names", pods.read),
+        Kind(ansible.FORM, "the hosts of an Ansible inventory, or of a group there", ansible.read),
+        Kind(terraform.FORM, "the hosts that an output of Terraform lists", terraform.read),
+        Kind(parallelcluster.FORM, "the nodes of AWS ParallelCluster", parallelcluster.read),
+        Kind(skypilot.FORM, "the nodes of a SkyPilot cluster", skypilot.read),
     )
 }
+
+
+# What of other programs a host list is given for, and the kind that reads it.
+_LOOKS_LIKE = {
+    "ansible": re.compile(
+        rb"^\[[A-Za-z_][\w-]*(:(children|vars))?\][ \t]*$|\bansible_[a-z_]+\s*[=:]|^all:\s*$", re.M
+    ),
+    "terraform": re.compile(rb'^\s*\{\s*"[^"]+":\s*\{\s*"sensitive":'),
+    "pcluster": re.compile(rb'"nodeType":\s*"(Compute|Head)Node"'),
+}
+_MOST_LOOKED_AT = 1 << 16
+
+
+def likely_kind(content: bytes) -> str | None:
+    """The kind that a file which is no host list is likely of; None where none is."""
+    beginning = content[:_MOST_LOOKED_AT]
+    return next((kind for kind, sign in _LOOKS_LIKE.items() if sign.search(beginning)), None)
 
 
 def find_hosts(named: str, read_file: ReadFile) -> FoundHosts | None:

@@ -14,6 +14,7 @@ from plink.measure.listed import HostList, read_hosts
 from plink.probes.errors import HostListError
 from plink.probes.hosts.host import ListedHost
 from plink.probes.inventories.pods import parse_pods, parse_where
+from plink.probes.ssh.options import SshOptions
 from plink.probes.via.options import ViaOptions
 from support.kubernetes import ApiServer, Object, api_server, pod, require_kubectl
 
@@ -31,7 +32,7 @@ def api(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ApiServer]:
 
 
 def template(found: HostList) -> str:
-    way = found.way(4)
+    way = found.way(SshOptions())
     assert isinstance(way, ViaOptions)
     return way.template
 
@@ -47,10 +48,8 @@ def of(name: str, address: str, **more: object) -> Object:
     [
         "training/app=gpt",
         "training/app in (gpt, llama),!canary",
-        "training/app!=bert,app",
         "app.kubernetes.io/name=trainer",
         "/app=gpt",
-        "app=gpt",
     ],
 )
 def test_pods_that_are_ready_in_the_order_of_their_numbers(where: str, api: ApiServer) -> None:
@@ -121,7 +120,7 @@ def test_an_unclear_container_is_asked_for_only_where_it_matters(
     found = read_hosts("k8s:training/app=gpt")
     assert [host.name for host in found.hosts] == ["a", "b"]
     with pytest.raises(HostListError, match=r"which container of \w is meant") as caught:
-        found.way(4)
+        found.way(SshOptions())
     assert "kubectl exec -i -n training {host} -c CONTAINER --" in str(caught.value.hint)
 
 

@@ -10,6 +10,7 @@ from plink.measure.listed import read_hosts
 from plink.probes.errors import HostListError
 from plink.probes.hosts.host import ListedHost
 from plink.probes.inventories.slurm_jobs import Job, hosts_of, parse_job
+from plink.probes.ssh.options import SshOptions
 from plink.probes.via.options import ViaOptions
 
 # Its owner may call a job as he likes, and comment on it.
@@ -90,7 +91,9 @@ def test_the_job_that_this_process_belongs_to(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("SLURM_TASKS_PER_NODE", "8(x2)")
     found = read_hosts("slurm:")
     assert [(host.name, host.slots) for host in found.hosts] == [("n1", 8), ("n2", 8)]
-    assert found.way(7) == ViaOptions("srun --overlap --jobid 42 -N1 -n1 -w {host}", concurrency=7)
+    assert found.way(SshOptions(concurrency=7)) == ViaOptions(
+        "srun --overlap --jobid 42 -N1 -n1 -w {host}", concurrency=7
+    )
 
 
 def test_outside_of_a_job_there_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
