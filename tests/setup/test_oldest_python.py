@@ -21,6 +21,8 @@ LATER = {
     "tomllib": {"load", "loads"},
 }
 
+LATER_DOTTED = {f"{module}.{name}" for module, names in LATER.items() for name in names}
+
 
 def later_names(text: str) -> set[str]:
     """What a module takes of the standard library that Python 3.10 lacks."""
@@ -30,8 +32,7 @@ def later_names(text: str) -> set[str]:
             names = LATER.get(node.module or "", set())
             found |= {f"{node.module}.{alias.name}" for alias in node.names if alias.name in names}
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            if node.attr in LATER.get(node.value.id, ()):
-                found.add(f"{node.value.id}.{node.attr}")
+            found |= {f"{node.value.id}.{node.attr}"} & LATER_DOTTED
     return found
 
 
