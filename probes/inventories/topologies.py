@@ -101,8 +101,13 @@ def _reader(content: bytes) -> tuple[Callable[[Any, str], Paths], Any] | None:
 
 def _of_conf(text: str, source: str) -> Paths:
     parents = parse_topology_parents(text, source)
-    for name, (_, hosts) in parse_topology_groups(text, source).items():
-        yield from _below(name, hosts, parents, source)
+    places: dict[str, str] = {}
+    for name, (place, hosts) in parse_topology_groups(text, source).items():
+        for host, path in _below(name, hosts, parents, source):
+            if host in places:
+                raise HostListError(f"{place}: {host} is already in a group at {places[host]}")
+            places[host] = place
+            yield host, path
 
 
 def _of_yaml(text: str, source: str) -> Paths:
