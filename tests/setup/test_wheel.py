@@ -51,12 +51,14 @@ def wheel(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("auditwheel")
     folder = tmp_path_factory.mktemp("repaired")
     programs = {**os.environ, "PATH": f"{ENVIRONMENT / 'bin'}:{os.environ['PATH']}"}
-    subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-m", "auditwheel", "repair", "-w", folder, built],
         env=programs,
         capture_output=True,
-        check=True,
+        text=True,
+        check=False,
     )
+    assert done.returncode == 0, done.stderr
     (found,) = folder.iterdir()
     return found
 
