@@ -52,6 +52,7 @@ COMMANDS = {
     "bench": ("plink.cli.bench", "Run real clients in several orders and compare."),
     "import": ("plink.cli.import_", "Make a cluster file from what others measured."),
     "export": ("plink.cli.export", "Write a measured matrix as CSV."),
+    "slurm-order": ("plink.cli.slurm_order", "Let a Slurm job's srun follow an order, in a line."),
     "kube": ("plink.cli.kube", "Measure the nodes of a Kubernetes cluster, and label them."),
     "agent": ("plink.cli.agent", "Call plink from a host that it cannot reach."),
     "schema": ("plink.cli.schema", "Print the JSON Schema of a file or of what a verb prints."),

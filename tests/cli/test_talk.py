@@ -43,6 +43,7 @@ LINES = [
     ["verify", "o.json", "--launcher", "none"],
     ["run", "unreached.json", "--", "true"],
     ["bench", "c.json", "--client", "none"],
+    ["slurm-order"],
     ["kube", "metrics", "c.json", "-o", "OUT/plink.prom"],
     ["completion", "bash"],
     ["agent", "--join", "nowhere", "--secret-file", "absent"],
