@@ -21,6 +21,13 @@ VERBS: Mapping[str, Sequence[str]] = {
         "{hosts} -i {identity} -F {ssh_config} -o {out}",
     ),
     "check": ("{cluster} -F {ssh_config}",),
+    "doctor": (
+        "{cluster}",
+        "{cluster} --before {cluster} --json",
+        "{log}",
+        "{comparison} --before {comparison}",
+        "{cluster} --live -F {ssh_config} -o {out}",
+    ),
     "show": (
         "{cluster}",
         "{order}",
