@@ -228,6 +228,16 @@ def test_a_burst_in_one_direction_is_no_loss() -> None:
     assert (finding.kind, set(finding.hosts)) == (Kind.LOSS, {"n01", "n06"})
 
 
+def test_of_one_slow_transfer_nobody_knows_whose_doing_it_was() -> None:
+    cluster = drawn(6).cluster()
+    assert cluster.uplinks is not None
+    links = list(cluster.uplinks.links)
+    links[0] = replace(links[0], send_gbit_s=0.5)
+    assert found(replace(cluster, uplinks=replace(cluster.uplinks, links=links)))
+    links[4] = replace(links[4], receive_gbit_s=0.5)
+    assert found(replace(cluster, uplinks=replace(cluster.uplinks, links=links))) == []
+
+
 def test_a_nic_that_counts_damaged_packets() -> None:
     ward = drawn(5)
     for host in range(ward.size):
