@@ -11,6 +11,8 @@ from torch.distributed import Backend
 
 from plink.torch.backend import NAME, create, create_asked
 from plink.torch.group import PlinkGroup
+from plink.torch.named.calls import all_reduce, grouped_all_reduce, join
+from plink.torch.named.options import Control, Options
 from plink.torch.reductions import DEVICES
 
 if NAME.upper() not in Backend._plugins:
@@ -28,4 +30,13 @@ def iteration() -> None:
             group.iteration()
 
 
-__all__ = ["PlinkGroup", "create", "iteration"]
+__all__ = [
+    "Control",
+    "Options",
+    "PlinkGroup",
+    "all_reduce",
+    "create",
+    "grouped_all_reduce",
+    "iteration",
+    "join",
+]

@@ -32,8 +32,8 @@ def a_tree(rng: random.Random, ranks: int) -> list[int]:
     return parents
 
 
-def network(parents: list[int], settings: Settings = Settings()) -> Network:
-    return Network([Tree(place, settings) for place in places(parents)])
+def network(parents: list[int], settings: Settings | None = None) -> Network:
+    return Network([Tree(place, settings or Settings()) for place in places(parents)])
 
 
 def flat(ranks: int) -> list[int]:
@@ -91,7 +91,9 @@ def test_all_release_the_same_once_whatever_comes_when(some: int) -> None:
             if rng.random() < 0.5:
                 shapes[rng.randrange(tensors)] = rng.randint(31, 60)
             plan.append([request(f"t{t}", shape) for t, shape in shapes.items()])
-        lasts = [rng.randint(0, iterations) if rng.random() < 0.3 else iterations for _ in range(ranks)]
+        lasts = [
+            rng.randint(0, iterations) if rng.random() < 0.3 else iterations for _ in range(ranks)
+        ]
         net = network(a_tree(rng, ranks), settings)
         programs = [Program(rank, plan, rng, lasts[rank]) for rank in range(ranks)]
         while True:

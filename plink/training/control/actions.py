@@ -65,8 +65,14 @@ class Refuse:
 
 @dataclass(frozen=True, slots=True)
 class RefuseHere:
-    """An announcement was not taken, on this rank alone."""
+    """An announcement, or joining, was not taken, on this rank alone.
 
+    Args:
+        names: of all requests of the announcement.
+        text: why.
+    """
+
+    names: tuple[str, ...]
     text: str
 
 

@@ -41,9 +41,17 @@ class Joined:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Another rank is lost or has closed: nothing goes on. `text` is for people."""
+    """A rank is lost, so that nothing goes on. `text` is for people."""
 
     text: str
 
 
-Event = Announced | Heard | Ticked | Done | Joined | Lost
+@dataclass(frozen=True, slots=True)
+class Left:
+    """Another rank has closed its engine, after all that was heard of it."""
+
+    rank: int
+    text: str
+
+
+Event = Announced | Heard | Ticked | Done | Joined | Lost | Left

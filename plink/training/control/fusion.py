@@ -4,26 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from plink.training.control.requests import ALL_REDUCE, Request
+from plink.training.control.requests import Request
 
 
 def can_share(one: Request, other: Request) -> bool:
-    """Whether both can be in one buffer."""
+    """Whether both can be in one buffer: all tensors of both have one type."""
     return (
-        one.kind == other.kind == ALL_REDUCE
+        one.is_fusible
+        and other.is_fusible
         and one.op == other.op
         and one.device == other.device
         and one.prescale == other.prescale
         and one.postscale == other.postscale
-        and one.tensors[0].dtype == other.tensors[0].dtype
-        and is_of_one_type(one)
-        and is_of_one_type(other)
+        and len({tensor.dtype for tensor in (*one.tensors, *other.tensors)}) == 1
     )
-
-
-def is_of_one_type(request: Request) -> bool:
-    """Whether all tensors of a group have one type; a group of several shares with none."""
-    return all(tensor.dtype == request.tensors[0].dtype for tensor in request.tensors)
 
 
 def fused(requests: Sequence[Request], fusion_bytes: int) -> list[tuple[Request, ...]]:

@@ -61,6 +61,7 @@ class Pending:
 
 def disagreement(versions: Sequence[Version]) -> str:
     """What ranks say that differ in a request, or in requests that share a tensor, for people."""
+    versions = sorted(versions, key=lambda version: version.ranks.spans)
     name = versions[0].request.name
     if all(version.request.name == name for version in versions):
         said = [f"{version.request.described()} on {version.ranks}" for version in versions]

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 ALL_REDUCE = "all-reduce"
 
+# Begins the names of collectives that the program did not name.
+UNNAMED = "#"
+
 ITEM_BYTES = {
     "float32": 4,
     "float64": 8,
@@ -76,6 +79,11 @@ class Request:
     def names(self) -> tuple[str, ...]:
         """Of the tensors."""
         return self.members or (self.name,)
+
+    @property
+    def is_fusible(self) -> bool:
+        """Whether it may share a buffer: a named all-reduce."""
+        return self.kind == ALL_REDUCE and not self.name.startswith(UNNAMED)
 
     def described(self) -> str:
         """All but the name, for people: what ranks may differ in."""

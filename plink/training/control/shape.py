@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from plink.plans.forest import NO_PARENT, Forest
 from plink.training.control.ranks import Ranks
+
+# Where no plan says how hosts are wired, nobody serves more than so many others.
+_MOST_CHILDREN = 8
 
 
 @dataclass(frozen=True)
@@ -72,3 +78,15 @@ def places(parents: Sequence[int]) -> list[Place]:
         )
         for rank in range(ranks)
     ]
+
+
+def control_parents(forest: Forest) -> list[int]:
+    """(P,) of the tree along which ranks agree: that of the plan's heaviest route, or where that is
+    flat one in which each rank has at most eight children.
+    """
+    parents = forest.reduce_parents[int(np.argmax(forest.weights))]
+    ranks = forest.ranks
+    is_flat = ranks > _MOST_CHILDREN + 1 and np.bincount(parents[parents >= 0]).max() == ranks - 1
+    if is_flat:
+        return [NO_PARENT, *((rank - 1) // _MOST_CHILDREN for rank in range(1, ranks))]
+    return [int(parent) for parent in parents]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plink.training.control.digest import fnv
+from plink.training.control.digest import digest
 from plink.training.control.requests import Request
 from plink.training.control.wire import Writer
 
@@ -82,6 +82,5 @@ class Table:
 
 def _digest(position: int, request: Request) -> int:
     writer = Writer()
-    writer.number(position)
     writer.request(request)
-    return fnv(writer.done())
+    return digest(writer.done(), position)

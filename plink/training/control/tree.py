@@ -23,8 +23,8 @@ from plink.training.control.actions import (
     SleepUntil,
     Warn,
 )
-from plink.training.control.digest import fnv
-from plink.training.control.events import Announced, Done, Event, Heard, Joined, Lost
+from plink.training.control.digest import digest, mixed
+from plink.training.control.events import Announced, Done, Event, Heard, Joined, Left, Lost
 from plink.training.control.own import Own
 from plink.training.control.ranks import Ranks
 from plink.training.control.readiness import Readiness
@@ -62,7 +62,7 @@ class Tree:
         self._own = Own()
         self._readiness = Readiness(place, settings.stall_warning_s, settings.stall_error_s)
         self._taken = 0
-        self._history = fnv(b"")
+        self._history = 0
         self._child_seen = dict.fromkeys(place.children, 0)
         # By name, the root's message by which it was refused: what was said before it is void.
         self._refused: dict[str, int] = {}
@@ -102,20 +102,24 @@ class Tree:
         if isinstance(event, Announced):
             self._announce(event.requests, now_s)
         elif self._failed:
-            return
+            if isinstance(event, Joined):
+                self._actions.append(RefuseHere((), self._failed))
         elif isinstance(event, Heard):
             self._hear(event, now_s)
         elif isinstance(event, Joined):
             self._join()
         elif isinstance(event, Lost):
             self._fail(event.text)
+        elif isinstance(event, Left):
+            self._leave(event)
         elif isinstance(event, Done) and self._root is not None:
             self._root.done(event.batches)
 
     def _announce(self, requests: tuple[Request, ...], now_s: float) -> None:
         problem = self._failed or self._own.problem(requests)
         if problem:
-            self._actions.append(RefuseHere(problem))
+            names = tuple(request.name for request in requests)
+            self._actions.append(RefuseHere(names, problem))
             return
         self._own.add(requests)
         us = Ranks.of([self._place.rank])
@@ -125,10 +129,17 @@ class Tree:
     def _join(self) -> None:
         problem = self._own.join()
         if problem:
-            self._actions.append(RefuseHere(problem))
+            self._actions.append(RefuseHere((), problem))
             return
         self._readiness.join(self._place.rank, Ranks.of([self._place.rank]))
         self._up.joined |= Ranks.of([self._place.rank])
+
+    def _leave(self, event: Left) -> None:
+        """What a parent or a child carried to others is carried no more."""
+        if event.rank == self._place.parent:
+            self._obey(pack_downward(Downward(failed=event.text)))
+        elif event.rank in self._place.children:
+            self._break(event.text)
 
     def _hear(self, event: Heard, now_s: float) -> None:
         try:
@@ -210,7 +221,7 @@ class Tree:
         message = parse_downward(data, self._place.ranks)
         self._actions.extend(Send(child, data) for child in self._place.children)
         self._taken += 1
-        self._history = fnv(data, self._history)
+        self._history = mixed(self._history ^ digest(data, self._taken))
         self._release(message)
         for name, text in message.refused:
             self._refuse(name, text)
