@@ -10,8 +10,8 @@ import torch.distributed
 from torch.distributed import Backend
 
 from plink.torch.backend import NAME, create, create_asked
+from plink.torch.by_name import all_reduce, grouped_all_reduce, join
 from plink.torch.group import PlinkGroup
-from plink.torch.named.calls import all_reduce, grouped_all_reduce, join
 from plink.torch.named.options import Control, Options
 from plink.torch.reductions import DEVICES
 
