@@ -201,8 +201,13 @@ class Branchy(torch.nn.Module):
         return out
 
 
-def training(say: Any, rank: int, groups: Any, passes: int) -> Any:
-    """Parameters after some steps, beside those of one process that has all data."""
+def trainings(say: Any, rank: int, of_groups: list[tuple[Any, int]]) -> list[float]:
+    """How far trainings are from those of one process, by groups of gradients and passes a step."""
+    return [training(rank, groups, passes) for groups, passes in of_groups]
+
+
+def training(rank: int, groups: Any, passes: int) -> float:
+    """The distance of parameters after some steps from those of one process that has all data."""
     ranks = dist.get_world_size()
     model, alone = Branchy(), Branchy()
     optimizer = plink.torch.DistributedOptimizer(
