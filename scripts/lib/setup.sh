@@ -23,7 +23,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PIP_ROOT_USER_ACTION=ignor
 . "$ROOT/scripts/lib/packages.sh"
 
 # What is installed with plink; a script that does with less says so before `set_up`.
-EXTRAS=dask,dev,exact,metrics,ray,redis,torch,torchft,trace
+EXTRAS=dask,dev,docs,exact,metrics,ray,redis,torch,torchft,trace
 
 set_up() {
     local python packages
