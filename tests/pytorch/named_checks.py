@@ -120,7 +120,7 @@ def stalling(say: Any, rank: int) -> Any:
     began = time.monotonic()
     value = torch.ones(1)
     work = None if rank == 2 else plink.torch.all_reduce(value, name="late")
-    while not heard and time.monotonic() < began + 20:
+    while not heard and time.monotonic() < began + 40:
         time.sleep(0.01)
     if work is None:
         work = plink.torch.all_reduce(value, name="late")
