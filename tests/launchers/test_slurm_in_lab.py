@@ -44,7 +44,8 @@ TASK_PROLOG = f"""\
 PATH=$PATH:/usr/sbin:/usr/bin:/sbin:/bin
 [ -z "$SLURM_STEP_ID" ] || exit 0
 [ -n "$ORDERED" ] || exit 0
-exec {shlex.quote(sys.executable)} -m plink slurm-order --keep "$ORDERED"
+{shlex.quote(sys.executable)} -m plink slurm-order --keep "$ORDERED"
+exit 0
 """
 # A user's job script, but for the names of folders.
 JOB = """\

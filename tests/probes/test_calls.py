@@ -1,11 +1,12 @@
 """Agents that call home, over loopback: who is trusted, and what runs there."""
 
 import os
+import resource
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
@@ -106,6 +107,24 @@ def test_a_quick_command_does_not_end_before_it_has_begun(
         assert [list(process.lines()) for process in processes] == [["there"]] * 4
         assert len(said) == 1
         listener.close()
+
+
+def test_many_call_at_once_past_the_first_limit_of_connections() -> None:
+    # Each end of a call takes a descriptor of this process.
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    taken = len(list(Path("/proc/self/fd").iterdir()))
+    names = {f"h{number:02}" for number in range(60)}
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, taken + 40), hard))
+    try:
+        opened = Listener(options())
+        with ExitStack() as calling:
+            for name in names:
+                calling.enter_context(agent(opened.port, name))
+            opened.wait_until(lambda there: there == names, 60)
+            assert set(opened.names()) == names, opened.refused()
+            opened.close()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_several_at_once_and_conversations(session: SshSession) -> None:
