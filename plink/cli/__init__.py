@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "probe": ("plink.cli.probe", "Measure every pair of hosts over SSH into a cluster file."),
     "check": ("plink.cli.check", "See whether a cluster file still describes its network."),
+    "doctor": ("plink.cli.doctor", "Say what slows a cluster down, and what to try."),
     "show": ("plink.cli.show", "Look at a cluster, an order, a plan, a comparison, a log."),
     "group": ("plink.cli.group", "Find the groups of hosts that are near each other."),
     "order": ("plink.cli.order", "Find a better rank order and write the launcher's file."),
@@ -61,7 +62,7 @@ COMMANDS = {
 
 # They compute with matrices for which one thread is enough. On a busy machine threads of OpenBLAS,
 # which poll for each other, would take many times as long.
-_ON_ONE_THREAD = ("group", "show", "plan")
+_ON_ONE_THREAD = ("doctor", "group", "show", "plan")
 
 
 class LazyGroup(click.Group):

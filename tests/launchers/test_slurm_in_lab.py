@@ -21,8 +21,9 @@ from plink.cli import run
 from plink.deploy.launchers import TOPOLOGIES
 from plink.files import cluster as cluster_file
 from plink.files.cluster import Cluster, Host
+from plink.files.grouping import Grouping
 from plink.files.groups import Group
-from plink.probes.hosts.ranges import expand, split_outside_brackets
+from plink.probes.hosts.slurm import expanded
 from support.lab import Lab, lab_cluster
 from support.slurm import Slurm, require_slurm, slurm_version, start_controller, start_slurm
 from verify.orders import write_order
@@ -133,10 +134,31 @@ def test_slurmctld_takes_the_topology(name: str, lab: Lab, tmp_path: Path) -> No
     fields = [dict(word.split("=", 1) for word in line.split()) for line in shown.splitlines()]
     found = {}
     for line in fields:
-        nodes = [name for part in split_outside_brackets(line["Nodes"]) for name in expand(part)]
+        nodes = expanded(line["Nodes"], "scontrol")
         found[line.get("SwitchName") or line["BlockName"]] = sorted(nodes)
     assert {group.name: found.pop(group.name) for group in groups(lab)} == lab.racks
     assert list(found) == (["plink-root"] if kind == "tree" else [])
+
+
+def test_slurmctld_takes_nested_tiers(lab: Lab, tmp_path: Path) -> None:
+    hosts = [Host(name, lab.truth["addresses"][name]) for name in lab.names]
+    racks = [list(names) for names in lab.racks.values()]
+    alone = [[name] for name in lab.names]
+    grouping = Grouping("levels", "raw", levels=[racks, alone])
+    groups = [Group(f"g{number}", names) for number, names in enumerate(alone)]
+    measured = tmp_path / "cluster.json"
+    cluster_file.write(str(measured), Cluster(hosts, groups=groups, grouping=grouping))
+    written = tmp_path / "topology.conf"
+    words = ["export", str(measured), "--format", "slurm-topology", "-o", str(written)]
+    assert run(words) == 0
+    files = {"topology.conf": written.read_text()}
+    slurm = start_controller(lab, tmp_path / "s", lab.names[1], "tree", files, port=7010)
+    shown = slurm.run("scontrol", "show", "topology").stdout
+    fields = [dict(word.split("=", 1) for word in line.split()) for line in shown.splitlines()]
+    # Slurm counts levels from the leaves, as it read them.
+    assert sorted(int(line["Level"]) for line in fields) == [0, 0, 0, 0, 1, 1, 2]
+    found = {line["SwitchName"]: sorted(expanded(line["Nodes"], "scontrol")) for line in fields}
+    assert [found["spine-1"], found["spine-2"]] == [sorted(names) for names in racks]
 
 
 def test_hosts_of_an_allocation(
