@@ -10,6 +10,7 @@ from plink.schemas import (
     autotune,
     cluster,
     comparison,
+    doctor,
     jobs,
     kubernetes,
     measuring,
@@ -59,6 +60,7 @@ def completion_output() -> Schema:
 OUTPUTS: Mapping[str, Make] = {
     "probe": measuring.probe_output,
     "check": measuring.check_output,
+    "doctor": doctor.doctor_output,
     "show": shown.show_output,
     "group": shown.group_output,
     "order": order.order_output,
