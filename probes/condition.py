@@ -47,16 +47,27 @@ echo done
 _CLOCK = "date +%s.%N"
 
 # How much of a processor a program gets: what it ran (proc(5), schedstat) of the time that passed.
-_SPIN = """
+# Beside it, in how many periods the limit of its control group stopped it (cgroups(7), cpu.stat).
+_SPIN = r"""
+old=$(sed -n 's/^[0-9]*:\([a-z]*,\)*cpu\(,[a-z]*\)*://p' /proc/self/cgroup | head -n 1)
+new=$(sed -n 's/^0:://p' /proc/self/cgroup)
+limit() {
+  for f in "/sys/fs/cgroup/cpu$old/cpu.stat" "/sys/fs/cgroup$new/cpu.stat"; do
+    if [ -r "$f" ]; then sed -n "s/^nr_/$1 /p" "$f"; return; fi
+  done
+}
 [ -r /proc/$$/schedstat ] || exit 0
+limit before
 for turn in 1 2 3 4 5; do
   began=$(date +%s%N); read -r ran rest < /proc/$$/schedstat
   i=0; while [ $i -lt 15000 ]; do i=$((i+1)); done
   read -r after rest < /proc/$$/schedstat; ended=$(date +%s%N)
   echo "$((after-ran)) $((ended-began))"
 done
+limit after
 """
 
+_LEAST_PERIODS = 3
 # A turn that ran for less says nothing.
 _LEAST_TURN_NS = 2_000_000
 
@@ -93,6 +104,7 @@ class HostCondition:
             taken by the machine below a virtual one.
         processor_share: of a processor, what a program that wants all of it gets, 0 to 1: the best
             of a few short turns.
+        throttled_share: of its control group's periods, those in which a limit stopped it then.
         rx_bytes_s, tx_bytes_s: what the interface received and sent in that second.
         counters: since the host started, by name; `tcp_sent` and `tcp_again` are segments.
         infiniband_gbit_s: the rate of each port, by its name.
@@ -112,6 +124,7 @@ class HostCondition:
     busy_share: float | None = None
     steal_share: float | None = None
     processor_share: float | None = None
+    throttled_share: float | None = None
     rx_bytes_s: float | None = None
     tx_bytes_s: float | None = None
     counters: Mapping[str, int] = field(default_factory=dict)
@@ -144,14 +157,38 @@ def ask(session: Session, interface: str) -> HostCondition:
     return parse(text, interface, offset_s, error_s)
 
 
-def processor_share(session: Session) -> float | None:
-    """What a program that wants all of a processor gets of it; None where a host cannot tell.
+@dataclass(frozen=True)
+class Turns:
+    """What a program that wants all of a processor got of it; None where a host cannot tell."""
+
+    processor_share: float | None
+    throttled_share: float | None
+
+
+def take_turns(session: Session) -> Turns:
+    """Let a shell count for some moments, and see what it got.
 
     Raises:
         HostError: the connection is gone.
     """
-    done = session.run(posix_command(_SPIN))
-    return best_share(done.stdout.decode(errors="replace"))
+    text = session.run(posix_command(_SPIN)).stdout.decode(errors="replace")
+    return Turns(best_share(text), throttled_share(text))
+
+
+def throttled_share(text: str) -> float | None:
+    """Of the periods between two readings, `before periods 5` and so on, those with a stop."""
+    counts: dict[str, int] = {}
+    for line in text.splitlines():
+        name, _, value = line.rpartition(" ")
+        if _WHOLE.fullmatch(value):
+            counts[name] = int(value)
+    try:
+        periods, stopped = (
+            counts[f"after {name}"] - counts[f"before {name}"] for name in ("periods", "throttled")
+        )
+    except KeyError:
+        return None
+    return min(1.0, max(0.0, stopped / periods)) if periods >= _LEAST_PERIODS else None
 
 
 def best_share(text: str) -> float | None:

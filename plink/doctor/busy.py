@@ -18,6 +18,8 @@ _LEAST_SPREAD = 0.2
 # Of all processors' time, while nothing is measured.
 _BUSY, _IDLE = 0.8, 0.5
 _STOLEN = 0.1
+# Of the periods in which a program wants all of a processor.
+_THROTTLED = 0.3
 _READ = 0.98
 _MOST_SHARE = 0.3
 
@@ -28,7 +30,7 @@ def find(evidence: Evidence) -> list[Finding]:
     if len(said) < _LEAST_HOSTS:
         return []
     found = {each.hosts[0]: each for each in _taken(evidence)}
-    for each in (*_stolen(evidence), *_starved(evidence)):
+    for each in (*_stolen(evidence), *_starved(evidence), *_limited(evidence)):
         found[each.hosts[0]] = each
     return list(found.values()) if len(found) <= max(1, int(_MOST_SHARE * len(said))) else []
 
@@ -54,6 +56,31 @@ def _starved(evidence: Evidence) -> list[Finding]:
         )
         for (host, share), log in zip(shares.items(), logs, strict=True)
         if share < _LITTLE * usual
+    ]
+
+
+def _limited(evidence: Evidence) -> list[Finding]:
+    shares = _known(evidence, lambda each: each.throttled_share)
+    gets = _known(evidence, lambda each: each.processor_share)
+    if sum(share > _THROTTLED for share in shares.values()) > _MOST_SHARE * len(
+        evidence.conditions
+    ):
+        return []
+    return [
+        Finding(
+            Kind.BUSY,
+            [host],
+            f"a limit stops programs on {host} in {100.0 * share:.0f} % of its periods: one that "
+            f"wants all of a processor gets {100.0 * gets.get(host, 0.0):.0f} % of it",
+            _READ,
+            min(10.0, 1.0 / max(gets.get(host, 1.0), 0.1)),
+            [
+                "raise the limit of the container or the job: cpu.max, the pod's limits.cpu",
+                f"look what else runs on {host} under the same limit: systemd-cgtop",
+            ],
+        )
+        for host, share in shares.items()
+        if share > _THROTTLED
     ]
 
 

@@ -39,13 +39,9 @@ class Evidence:
     comparison: Comparison | None = None
     comparison_before: Comparison | None = None
 
-    @property
+    @cached_property
     def names(self) -> list[str]:
         """Of the hosts."""
-        return self._names
-
-    @cached_property
-    def _names(self) -> list[str]:
         return self.cluster.names
 
     @cached_property

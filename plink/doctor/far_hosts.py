@@ -7,7 +7,10 @@ its rack: it has no neighbour who is nearer.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
+import numpy.typing as npt
 
 from plink.base.text import rtt_text
 from plink.doctor.certainty import Floats, probability, spread
@@ -24,6 +27,8 @@ _LOW, _HIGH = 0.5, 2.0
 # round trip. Of a host in a rack of its own it does: what is no neighbour is farther from it.
 _DIFFER, _NOISE = 0.25, 0.05
 _LEAST_COMPARED = 3
+# A host is tried beside so many groups; in its own, so many others are many.
+_CANDIDATES, _MANY = 3, 64
 # In shares of a round trip: what one differs from another on the same way at least.
 _LEAST_SPREAD = 0.03
 
@@ -33,7 +38,12 @@ def find(evidence: Evidence) -> list[Finding]:
     if evidence.cluster.rtt is None:
         return []
     times = symmetric(evidence.cluster.rtt.readings_us)
-    excesses = {host: _excess(evidence, times, host) for host in range(len(times))}
+    usual_of = {
+        int(group): _usual(times, evidence.members(int(group)))
+        for group in np.unique(evidence.group_of)
+        if len(evidence.members(int(group))) > 1
+    }
+    excesses = {host: _excess(evidence, times, usual_of, host) for host in range(len(times))}
     shares = np.array([0.0 if each is None else each[0] for each in excesses.values()])
     noise = spread(shares, _LEAST_SPREAD)
     found = []
@@ -62,27 +72,44 @@ def find(evidence: Evidence) -> list[Finding]:
     return found
 
 
-def _excess(evidence: Evidence, times: Matrix, host: int) -> tuple[float, float, float, int] | None:
+def _excess(
+    evidence: Evidence, times: Matrix, usual_of: Mapping[int, Floats], host: int
+) -> tuple[float, float, float, int] | None:
     """By which share a host is farther, and by how much in µs, than what in µs, to how many."""
     own = int(evidence.group_of[host])
     best: tuple[float, tuple[float, float, float, int] | None] | None = None
-    for group in np.unique(evidence.group_of):
-        mates = evidence.members(int(group))
-        mates = mates[mates != host]
-        if len(mates) < (1 if group == own else 2):
+    for group in {own, *_nearest(times[host], usual_of)}:
+        mates = evidence.members(group)
+        if group == own:
+            mates = mates[mates != host]
+        if not len(mates):
             continue
-        fit = _fit(times, host, mates)
+        # In a large group the host itself moves no median.
+        is_few = group == own and len(mates) < _MANY
+        usual = _usual(times, mates) if is_few else usual_of[group].copy()
+        usual[host] = np.nan
+        fit = _fit(times[host], usual, np.isin(np.arange(len(times)), mates))
         if fit is not None and (best is None or fit[0] < best[0]):
             best = fit
     return None if best is None else best[1]
 
 
+def _nearest(own_us: Floats, usual_of: Mapping[int, Floats]) -> list[int]:
+    """The groups of several hosts whose round trips to all are most like a host's own."""
+    unlike = {}
+    for group, usual in usual_of.items():
+        beyond = np.abs(own_us - usual)
+        known = np.isfinite(beyond)
+        if known.any():
+            unlike[group] = float(beyond[known].mean())
+    return sorted(unlike, key=lambda group: unlike[group])[:_CANDIDATES]
+
+
 def _fit(
-    times: Matrix, host: int, mates: Indices
+    own_us: Floats, usual: Floats, is_mate: npt.NDArray[np.bool_]
 ) -> tuple[float, tuple[float, float, float, int] | None] | None:
     """How badly a host fits beside these, and its excess if it does fit."""
-    usual = _usual(times, host, mates)
-    beyond: Floats = times[host] - usual
+    beyond: Floats = own_us - usual
     known = np.isfinite(beyond)
     if known.sum() < _LEAST_COMPARED:
         return None
@@ -92,7 +119,7 @@ def _fit(
         return misfit, None
     agree = (beyond >= _LOW * excess_us) & (beyond <= _HIGH * excess_us)
     usual_us = float(np.median(usual[known]))
-    near = known & np.isin(np.arange(len(times)), mates)
+    near = known & is_mate
     far = known & ~near
     if near.any() and far.any():
         apart_us = abs(float(np.median(beyond[near]) - np.median(beyond[far])))
@@ -104,12 +131,11 @@ def _fit(
     return misfit, (share, excess_us, usual_us, int(known.sum()))
 
 
-def _usual(times: Matrix, host: int, mates: Indices) -> Floats:
-    """(N,) the median round trip from these hosts to each, in µs; NaN for the host itself."""
+def _usual(times: Matrix, mates: Indices) -> Floats:
+    """(N,) the median round trip from these hosts to each, in µs."""
     rows = np.sort(times[mates], axis=0)
     known = np.isfinite(rows).sum(axis=0)
     places = np.arange(len(times))
     low, high = (rows[np.maximum(known - 1 + more, 0) // 2, places] for more in (0, 1))
     usual: Floats = np.where(known > 0, (low + high) / 2.0, np.nan)
-    usual[host] = np.nan
     return usual

@@ -31,7 +31,6 @@ class Kind(Enum):
     NIC_SPEED = "NIC below its speed"
     CLOCK = "clock"
     OTHER_TRAFFIC = "other traffic"
-    UNREACHABLE = "host not reached"
     SLOWER_JOB = "slower job"
 
 

@@ -9,15 +9,15 @@ and what it explains is taken away, until nothing is left that chance cannot exp
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from plink.doctor.certainty import Floats
 from plink.doctor.evidence import Evidence
 from plink.doctor.finding import Finding, Kind
-from plink.files.measurement import Matrix
+from plink.files.measurement import Counts, Matrix
 
 Mask = npt.NDArray[np.bool_]
 
@@ -27,7 +27,10 @@ _USUAL_SHARE = 0.002
 _LEAST_SHARE = 0.004
 # In natural units of information, beyond the choice of the explanation.
 _LEAST_GAIN = 6.0
+_LEAST_PAIRS = 2
 _MOST_FINDINGS = 8
+# One direction of a pair may have lost so many times what the other has, and so many echoes more.
+_BURST_FACTOR, _BURST = 3, 2
 # Of TCP, roughly: a share of 1 % doubles what a transfer takes.
 _COST_PER_ROOT = 10.0
 _ADVICE = (
@@ -49,45 +52,79 @@ class _Way:
 def find(evidence: Evidence) -> list[Finding]:
     """Where packets are lost, the clearest first."""
     rtt = evidence.cluster.rtt
-    if rtt is None:
+    if rtt is None or not rtt.losses.any():
         return []
-    lost = np.triu(rtt.losses + rtt.losses.T, 1).astype(np.float64)
-    sent = lost + np.triu(rtt.samples + rtt.samples.T, 1)
-    if not lost.any():
-        return []
-    ways = list(_ways(evidence, lost, sent))
+    sent = np.triu(rtt.samples + rtt.samples.T + rtt.losses + rtt.losses.T, 1).astype(np.float64)
+    lost = np.triu(_without_bursts(rtt.losses), 1)
     found: list[Finding] = []
     while len(found) < _MOST_FINDINGS:
-        gains = [_gain(lost, sent, way.pairs) for way in ways]
-        best = int(np.argmax(gains))
-        gain = gains[best] - math.log(len(ways))
-        way = ways[best]
-        share = _share(lost, sent, way.pairs)
-        if gain < _LEAST_GAIN or share < _LEAST_SHARE:
+        way, gain = _best(evidence, lost, sent)
+        if gain < _LEAST_GAIN or _share(lost, sent, way.pairs) < _LEAST_SHARE:
             break
         found.append(_finding(way, lost, sent, gain))
         lost, sent = (np.where(way.pairs, 0.0, matrix) for matrix in (lost, sent))
     return found
 
 
-def _ways(evidence: Evidence, lost: Matrix, sent: Matrix) -> Iterator[_Way]:
-    size, names = len(lost), evidence.names
-    for host in range(size):
-        mask = np.zeros((size, size), dtype=np.bool_)
+def _without_bursts(losses: Counts) -> Matrix:
+    """(N, N) what each pair lost in both directions, as far as one direction is like the other.
+
+    An echo goes both ways, so that a way that loses packets loses those of either end. What only
+    one end missed is a burst: it, or its partner, did not get a processor for a moment.
+    """
+    most = _BURST_FACTOR * losses + _BURST
+    alike: Matrix = np.minimum(losses, most.T).astype(np.float64)
+    return alike + alike.T
+
+
+def _best(evidence: Evidence, lost: Matrix, sent: Matrix) -> tuple[_Way, float]:
+    """The best explanation, and what it explains beyond the choice among all."""
+    names, size = evidence.names, len(lost)
+    pairs = np.argwhere(lost > 0.0)
+    of_hosts = _gains(_by_host(lost), _by_host(sent))
+    # A host of one pair is that pair.
+    of_hosts[_by_host(np.sign(sent)) < _LEAST_PAIRS] = 0.0
+    of_pairs = _gains(lost[tuple(pairs.T)], sent[tuple(pairs.T)])
+    of_groups = _gains(*(_by_group(evidence, matrix) for matrix in (lost, sent)))
+    choice = math.log(size + len(pairs) + len(of_groups))
+    kind = int(np.argmax([max(gains, default=0.0) for gains in (of_hosts, of_pairs, of_groups)]))
+    mask = np.zeros((size, size), dtype=np.bool_)
+    if kind == 0:
+        host = int(np.argmax(of_hosts))
         mask[host, :] = mask[:, host] = True
-        if (mask & (sent > 0.0)).sum() >= 2:
-            yield _Way((names[host],), f"{names[host]} exchanges with all others", None, mask)
-    for one, other in np.argwhere(lost > 0.0):
-        mask = np.zeros((size, size), dtype=np.bool_)
+        how = f"{names[host]} exchanges with all others"
+        return _Way((names[host],), how, None, mask), float(of_hosts[host]) - choice
+    if kind == 1:
+        place = int(np.argmax(of_pairs))
+        one, other = pairs[place]
         mask[one, other] = True
-        pair = (names[int(one)], names[int(other)])
-        yield _Way(pair, f"{pair[0]} and {pair[1]} exchange", None, mask)
-    for number, group in enumerate(evidence.cluster.groups):
-        is_in = evidence.group_of == number
-        mask = is_in[:, None] != is_in[None, :]
-        if is_in.sum() >= 2:
-            how = f"{group.name} exchanges with other groups"
-            yield _Way(tuple(group.hosts), how, group.name, mask)
+        ends = (names[int(one)], names[int(other)])
+        how = f"{ends[0]} and {ends[1]} exchange"
+        return _Way(ends, how, None, mask), float(of_pairs[place]) - choice
+    number = int(np.argmax(of_groups))
+    group, is_in = evidence.cluster.groups[number], evidence.group_of == number
+    how = f"{group.name} exchanges with other groups"
+    way = _Way(tuple(group.hosts), how, group.name, is_in[:, None] != is_in[None, :])
+    return way, float(of_groups[number]) - choice
+
+
+def _by_host(matrix: Matrix) -> Floats:
+    """(N,) the sum over each host's pairs."""
+    total: Floats = matrix.sum(axis=0) + matrix.sum(axis=1)
+    return total
+
+
+def _by_group(evidence: Evidence, matrix: Matrix) -> Floats:
+    """(G,) the sum over each group's pairs with hosts outside; 0 for a group of one host."""
+    size = int(evidence.group_of.max()) + 1
+    between = np.zeros((size, size))
+    ends = np.broadcast_arrays(evidence.group_of[:, None], evidence.group_of[None, :])
+    np.add.at(between, tuple(ends), matrix)
+    np.fill_diagonal(between, 0.0)
+    total: Floats = between.sum(axis=0) + between.sum(axis=1)
+    groups = len(evidence.cluster.groups)
+    sizes = np.bincount(evidence.group_of, minlength=size)
+    return np.where(sizes >= _LEAST_PAIRS, total, 0.0)[:groups]
 
 
 def _share(lost: Matrix, sent: Matrix, pairs: Mask) -> float:
@@ -95,15 +132,15 @@ def _share(lost: Matrix, sent: Matrix, pairs: Mask) -> float:
     return float(lost[pairs].sum()) / total if total else 0.0
 
 
-def _gain(lost: Matrix, sent: Matrix, pairs: Mask) -> float:
-    """How much likelier the counts are with a share of their own (log likelihood ratio)."""
-    total, gone = float(sent[pairs].sum()), float(lost[pairs].sum())
-    share = gone / total if total else 0.0
-    if share <= _USUAL_SHARE:
-        return 0.0
-    kept = total - gone
-    stays = kept * math.log((1.0 - share) / (1.0 - _USUAL_SHARE)) if kept else 0.0
-    return gone * math.log(share / _USUAL_SHARE) + stays
+def _gains(lost: Floats, sent: Floats) -> Floats:
+    """How much likelier counts are with a share of their own (log likelihood ratio)."""
+    share = np.divide(lost, sent, out=np.zeros_like(lost), where=sent > 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gone = np.where(lost > 0.0, lost * np.log(share / _USUAL_SHARE), 0.0)
+        kept = sent - lost
+        stays = np.where(kept > 0.0, kept * np.log((1.0 - share) / (1.0 - _USUAL_SHARE)), 0.0)
+    gains: Floats = np.where(share > _USUAL_SHARE, gone + stays, 0.0)
+    return gains
 
 
 def _finding(way: _Way, lost: Matrix, sent: Matrix, gain: float) -> Finding:

@@ -28,6 +28,15 @@ def find(evidence: Evidence) -> list[Finding]:
     sends = {link.host: link.send_gbit_s for link in evidence.links if link.send_gbit_s}
     receives = {link.host: link.receive_gbit_s for link in evidence.links if link.receive_gbit_s}
     slow_out, slow_in = _slow(sends), _slow(receives)
+    # Of one slow transfer nobody knows whose doing it was: neither end was measured with others.
+    ends = [
+        (by, to)
+        for by in slow_out
+        for to in slow_in
+        if by not in slow_in and to not in slow_out and _is_same(sends[by], receives[to])
+    ]
+    slow_out = {host: sure for host, sure in slow_out.items() if host not in {by for by, _ in ends}}
+    slow_in = {host: sure for host, sure in slow_in.items() if host not in {to for _, to in ends}}
     found = []
     for host in dict.fromkeys([*slow_out, *slow_in]):
         if host in slow_out and host in slow_in:
@@ -111,6 +120,10 @@ def _one_way(
             "look for drops and errors at its switch port in that direction",
         ],
     )
+
+
+def _is_same(gbit_s: float, other_gbit_s: float) -> bool:
+    return math.isclose(gbit_s, other_gbit_s, rel_tol=1e-9)
 
 
 def _others(rates: Mapping[str, float], host: str) -> list[float]:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from plink.base.text import bandwidth_text
-from plink.doctor.certainty import probability, spread
+from plink.doctor.certainty import Floats, probability, spread
 from plink.doctor.evidence import Evidence
 from plink.doctor.finding import Finding, Kind
 from plink.files.measurement import Matrix
@@ -54,14 +54,19 @@ def _usual(evidence: Evidence, logs: Matrix) -> Matrix:
     usual = np.full(logs.shape, np.nan)
     for inside in (True, False):
         side = np.where(same == inside, logs, np.nan)
-        for one, other in np.argwhere(np.isfinite(side)):
-            row, column = side[one], side[:, other]
-            sent = row[np.isfinite(row) & (np.arange(len(row)) != other)]
-            received = column[np.isfinite(column) & (np.arange(len(column)) != one)]
-            if len(sent) + len(received) >= _LEAST_COMPARED:
-                medians = [np.median(part) for part in (sent, received) if len(part)]
-                usual[one, other] = min(medians)
+        sent, received = _medians(side)[:, None], _medians(side.T)[None, :]
+        usual = np.where(np.isfinite(side), np.fmin(sent, received), usual)
     return usual
+
+
+def _medians(matrix: Matrix) -> Floats:
+    """Of each row with enough known values; else NaN."""
+    rows = np.sort(matrix, axis=1)
+    known = np.isfinite(rows).sum(axis=1)
+    places = np.arange(len(rows))
+    low, high = (rows[places, np.maximum(known - 1 + more, 0) // 2] for more in (0, 1))
+    medians: Floats = np.where(known >= _LEAST_COMPARED, (low + high) / 2.0, np.nan)
+    return medians
 
 
 def _finding(pair: tuple[str, str], here: float, there: float, sure: float) -> Finding:

@@ -82,6 +82,7 @@ def _parse(item: Fields) -> HostCondition:
         busy_share=item.optional_number("busy_share", 0.0, 1.0),
         steal_share=item.optional_number("steal_share", 0.0, 1.0),
         processor_share=item.optional_number("processor_share", 0.0, 1.0),
+        throttled_share=item.optional_number("throttled_share", 0.0, 1.0),
         rx_bytes_s=item.optional_number("rx_bytes_s", 0.0, _MOST_BYTES_S),
         tx_bytes_s=item.optional_number("tx_bytes_s", 0.0, _MOST_BYTES_S),
         counters={}

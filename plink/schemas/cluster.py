@@ -9,7 +9,7 @@ from plink.files.routes import MAX_HOPS
 from plink.files.rtt import MAX_RTT_US
 from plink.probes.hosts.names import MAX_PORT
 from plink.schemas import parts
-from plink.schemas.conditions import host_conditions
+from plink.schemas.doctor import condition
 from plink.schemas.parts import MAX_SECONDS, Schema, closed, listed, or_null
 
 _MAX_SLOTS = 1 << 16
@@ -200,8 +200,8 @@ def _uplinks() -> Schema:
 
 def _conditions() -> Schema:
     required, optional = _record()
-    what = "what the hosts said of their networks"
-    return closed(what, {**required, "hosts": host_conditions()}, optional)
+    said = listed("one for each host that could be asked", condition())
+    return closed("what hosts said of their networks", {**required, "hosts": said}, optional)
 
 
 def uplink(further: dict[str, Schema] | None = None) -> Schema:
@@ -210,7 +210,7 @@ def uplink(further: dict[str, Schema] | None = None) -> Schema:
         "send_gbit_s": "all its hosts at once to others, in Gbit/s",
         "receive_gbit_s": "all its hosts at once from others, in Gbit/s",
         "hosts_gbit_s": "the sum of what its hosts can do alone, in Gbit/s",
-        "both_gbit_s": "what they sent and received together, both at once, in Gbit/s",
+        "both_gbit_s": "sent and received together, both at once, in Gbit/s",
     }
     bounds = {
         "send_is_lower_bound": "something else may have limited sending",

@@ -216,7 +216,7 @@ def _other_mtu(of: _Injection) -> Truth:
 
 
 def _other_congestion_control(of: _Injection) -> Truth:
-    host, name = of.host(), of.chance.choice(["reno", "cubic"])
+    host, name = of.host(), "reno"
     of.undo(link_faults.other_congestion_control(of.state, host, name))
     return Truth("", [host], f"{host}: {name}")
 

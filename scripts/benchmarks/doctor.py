@@ -35,7 +35,7 @@ from plink.files import cluster as cluster_file
 EXAMPLE = "--faults 13 --healthy 4 --first-seed 7000"
 QUICK = "--faults 1 --healthy 1"
 _NAMED, _FALSE_ALARMS = 27 / 30, 1 / 20
-_PROBE = ("--all", "--passes", "2", "--count", "50")
+_PROBE = ("--all", "--passes", "2")
 _HEADER = (
     *("seed", "fault", "racks; levels; links", "what was done", "named first"),
     *("findings", "first finding", "said to be", "s"),

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from plink.probes import condition
-from plink.probes.condition import best_share, parse
+from plink.probes.condition import best_share, parse, throttled_share
 
 SAID = """\
 mtu 9000
@@ -82,4 +82,7 @@ def test_nonsense_says_nothing(text: str) -> None:
 
 def test_turns_that_are_too_short_say_nothing() -> None:
     assert best_share("100 200\nx\n5000000 1000\n") is None
+    assert throttled_share("before periods 5\nbefore throttled 1\n4 9\n") is None
+    counted = "before periods 5\nbefore throttled 1\n4 9\nafter periods 25\nafter throttled 16\n"
+    assert throttled_share(counted) == pytest.approx(0.75)
     assert best_share("4000000 8000000\n4000000 5000000\n") == pytest.approx(0.8)

@@ -67,6 +67,14 @@ def busy(ward: Ward) -> tuple[Kind, set[str]]:
     return Kind.BUSY, {ward.names[host]}
 
 
+def limited(ward: Ward) -> tuple[Kind, set[str]]:
+    host = host_of(ward)
+    ward.set(host, processor_share=0.3, throttled_share=0.9)
+    for other in range(ward.size):
+        ward.set(other, processor_share=float(ward.chance.uniform(0.2, 0.5)))
+    return Kind.BUSY, {ward.names[host]}
+
+
 def longer_way(ward: Ward) -> tuple[Kind, set[str]]:
     host = host_of(ward)
     ward.quick_us[host, :] += 25.0
@@ -130,7 +138,7 @@ def other_traffic(ward: Ward) -> tuple[Kind, set[str]]:
 
 FAULTS: tuple[Fault, ...] = (
     *(slow_nic, slow_one_way, lossy_host, lossy_pair, busy, longer_way, one_way_uplink),
-    *(half_duplex, congested, other_mtu, other_congestion_control, slow_nic_that_says_so),
+    *(limited, half_duplex, congested, other_mtu, other_congestion_control, slow_nic_that_says_so),
     *(other_clock, other_traffic),
 )
 
@@ -208,6 +216,36 @@ def test_a_pair_that_is_slow_by_itself_needs_the_bandwidths_of_pairs() -> None:
     assert first.kind is Kind.SLOW_PAIR
     assert list(first.hosts) == ["n02", "n05"]
     assert found(replace(cluster, bandwidth=None)) == []
+
+
+def test_a_burst_in_one_direction_is_no_loss() -> None:
+    cluster = drawn(4).cluster()
+    assert cluster.rtt is not None
+    cluster.rtt.losses[1, 6] = 12
+    assert found(cluster) == []
+    cluster.rtt.losses[6, 1] = 9
+    (finding,) = found(cluster)
+    assert (finding.kind, set(finding.hosts)) == (Kind.LOSS, {"n01", "n06"})
+
+
+def test_of_one_slow_transfer_nobody_knows_whose_doing_it_was() -> None:
+    cluster = drawn(6).cluster()
+    assert cluster.uplinks is not None
+    links = list(cluster.uplinks.links)
+    links[0] = replace(links[0], send_gbit_s=0.5)
+    assert found(replace(cluster, uplinks=replace(cluster.uplinks, links=links)))
+    links[4] = replace(links[4], receive_gbit_s=0.5)
+    assert found(replace(cluster, uplinks=replace(cluster.uplinks, links=links))) == []
+
+
+def test_a_nic_that_counts_damaged_packets() -> None:
+    ward = drawn(5)
+    for host in range(ward.size):
+        ward.set(host, counters={"rx_packets": 10**8, "rx_crc_errors": 0})
+    ward.set(3, counters={"rx_packets": 10**8, "rx_crc_errors": 4000})
+    (finding,) = found(ward.cluster())
+    assert (finding.kind, list(finding.hosts)) == (Kind.LOSS, ["n03"])
+    assert "4,000 CRC errors" in finding.says
 
 
 def test_too_little_is_no_evidence() -> None:

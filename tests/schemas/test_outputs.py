@@ -31,6 +31,8 @@ LINES = [
     "import {pairs} -o out.json",
     "export {cluster}",
     "export {cluster} --quantity bandwidth",
+    "doctor {cluster}",
+    "doctor {comparison} --before {comparison}",
     "show {cluster}",
     "show {order}",
     "show {plan}",

@@ -12,7 +12,7 @@ from plink.base.progress import Progress
 from plink.files.conditions import ConditionMeasurement, NamedCondition
 from plink.files.measurement import Failure
 from plink.probes import condition
-from plink.probes.condition import HostCondition
+from plink.probes.condition import HostCondition, Turns
 from plink.probes.errors import HostError
 from plink.probes.facts import shared_machines
 from plink.probes.reach import Reached, ReachedHost
@@ -36,9 +36,9 @@ def ask_conditions(reached: Reached, progress: Progress, concurrency: int) -> Co
         else:
             said[host.name] = outcome
         progress.step()
-    for name, share in _processor_shares(reached, concurrency).items():
+    for name, turns in _turns(reached, concurrency).items():
         if name in said:
-            said[name] = replace(said[name], processor_share=share)
+            said[name] = replace(said[name], **vars(turns))
     return ConditionMeasurement(
         tool=TOOL,
         started=started.isoformat(timespec="seconds"),
@@ -52,27 +52,35 @@ def ask_conditions(reached: Reached, progress: Progress, concurrency: int) -> Co
     )
 
 
-def _processor_shares(reached: Reached, concurrency: int) -> dict[str, float]:
+def _turns(reached: Reached, concurrency: int) -> dict[str, Turns]:
     """What a program gets of a processor, of so few hosts at once that they do not compete."""
     facts = [host.facts for host in reached.hosts]
     cores = min(fact.cores for fact in facts)
     at_once = min(cores, concurrency) if shared_machines(facts) else concurrency
-    shares: dict[str, float] = {}
+    best: dict[str, Turns] = {}
     asked: Sequence[ReachedHost] = reached.hosts
     for _ in range(_TURNS):
-        for host, outcome in parallel.each(_processor_share, asked, at_once):
-            if isinstance(outcome, float):
-                shares[host.name] = max(outcome, shares.get(host.name, 0.0))
+        for host, outcome in parallel.each(_take_turns, asked, at_once):
+            if isinstance(outcome, Turns):
+                best[host.name] = max(outcome, best.get(host.name, outcome), key=_share)
         # Other work that comes and goes does not come each time.
-        usual = median(shares.values()) if shares else 0.0
-        asked = [host for host in asked if shares.get(host.name, usual) < _LITTLE * usual]
+        usual = median(map(_share, best.values())) if best else 0.0
+        asked = [host for host in asked if host.name in best and _is_little(best[host.name], usual)]
         if not asked:
             break
-    return shares
+    return best
 
 
-def _processor_share(host: ReachedHost) -> float | None:
-    return condition.processor_share(host.session)
+def _share(turns: Turns) -> float:
+    return turns.processor_share or 0.0
+
+
+def _is_little(turns: Turns, usual: float) -> bool:
+    return turns.processor_share is not None and turns.processor_share < _LITTLE * usual
+
+
+def _take_turns(host: ReachedHost) -> Turns:
+    return condition.take_turns(host.session)
 
 
 def _ask(host: ReachedHost) -> HostCondition:
