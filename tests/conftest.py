@@ -60,6 +60,7 @@ LONG = (
     "probing/test_via_in_lab.py",
     "probing/test_calls_in_lab.py",
     "probing/test_via_containers.py",
+    "setup/test_wheel.py",
     "kube/test_in_lab.py",
     "launchers/test_in_lab.py",
     "api/test_page.py",
