@@ -54,6 +54,7 @@ LONG = (
     "bench/test_gloo_client.py",
     "collectives/test_traffic.py",
     "executors/test_executors.py",
+    "pytorch/test_named.py",
     "launchers/test_slurm_in_lab.py",
     "torchrun/test_in_lab.py",
     "torchrun/test_rounds.py",

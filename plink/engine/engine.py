@@ -12,6 +12,7 @@ from plink.engine.balancing import Balancing
 from plink.engine.calls import DTYPES, OPS, native_op, shape_of, whole
 from plink.engine.choice import Choice, Given
 from plink.engine.collectives import Collectives
+from plink.engine.failure import EngineError
 from plink.engine.forest import Prepared, prepared
 from plink.engine.meeting import Meeting, meet
 from plink.engine.messages import Messages
@@ -175,6 +176,34 @@ class Engine(Collectives, Messages):
             self.check()
             raise TimeoutError(f"no rank told anything within {timeout_s:g} s")
         return heard
+
+    def post_letter(self, rank: int, letter: bytes) -> None:
+        """Send bytes to another rank beside collectives and messages, on a connection that carries
+        neither. It does not wait; letters to one rank arrive in their order, in its `letters`.
+
+        Raises:
+            WrongUseError: there is no such other rank.
+        """
+        if not 0 <= rank < self.ranks or rank == self.rank:
+            raise WrongUseError(f"rank {self.rank} of {self.ranks} sends rank {rank} no letter")
+        self._native.post_letter(rank, letter)
+
+    def letters(self, timeout_s: float) -> list[tuple[int, bytes | None]]:
+        """What other ranks have sent by `post_letter`, and from whom; None for one who has closed.
+        Empty where nothing came in time, or `wake_letters` was called.
+
+        Raises:
+            EngineError: the engine has failed, or is closed, and nothing is left to be read.
+        """
+        come = self._native.letters(timeout_s)
+        if come is None:
+            self.check()
+            raise EngineError("the engine is closed")
+        return come
+
+    def wake_letters(self) -> None:
+        """Let `letters` return at once, now or when it is next called."""
+        self._native.wake_letters()
 
     def statistics(self) -> Statistics:
         """Bytes per peer, and the kernel's figures per connection; empty after `close`."""

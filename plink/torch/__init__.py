@@ -10,7 +10,10 @@ import torch.distributed
 from torch.distributed import Backend
 
 from plink.torch.backend import NAME, create, create_asked
+from plink.torch.by_name import all_reduce, grouped_all_reduce, join
 from plink.torch.group import PlinkGroup
+from plink.torch.named.options import Control, Options
+from plink.torch.optimizer import DistributedOptimizer
 from plink.torch.reductions import DEVICES
 
 if NAME.upper() not in Backend._plugins:
@@ -28,4 +31,14 @@ def iteration() -> None:
             group.iteration()
 
 
-__all__ = ["PlinkGroup", "create", "iteration"]
+__all__ = [
+    "Control",
+    "DistributedOptimizer",
+    "Options",
+    "PlinkGroup",
+    "all_reduce",
+    "create",
+    "grouped_all_reduce",
+    "iteration",
+    "join",
+]

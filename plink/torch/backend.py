@@ -22,6 +22,9 @@ from plink.torch.addresses import group_addresses
 from plink.torch.forests import Agreed, PlanChoice
 from plink.torch.gloo import LateGloo
 from plink.torch.group import PlinkGroup
+from plink.torch.named.options import Options as GroupOptions
+from plink.training.control.shape import control_parents, places
+from plink.training.control.tree import Tree
 from plink.transport.tls import Tls, tls_of
 
 NAME = "plink"
@@ -94,7 +97,7 @@ def create_asked(asked: Any, options: Options | None) -> PlinkGroup:
     try:
         if not isinstance(options, Options | None):
             raise WrongUseError(
-                f"pg_options are {type(options).__name__}, expected plink.engine.Options"
+                f"pg_options are {type(options).__name__}, expected plink.torch.Options"
             )
         return _create(asked, store, options or Options())
     except PlinkError as error:
@@ -122,7 +125,8 @@ def _create(asked: Any, store: Store, options: Options) -> PlinkGroup:
     rank, ranks, timeout = asked.group_rank, asked.group_size, asked.timeout
     interfaces, addresses = group_addresses(asked.store, os.environ)
     options = _completed(options, addresses, timeout, asked.global_ranks_in_group)
-    engine = tuned = None
+    control = options.control if isinstance(options, GroupOptions) else None
+    engine = tuned = machine = None
     is_cut = False
     if ranks > 1:
         meeting = C10dStore(store)
@@ -139,10 +143,13 @@ def _create(asked: Any, store: Store, options: Options) -> PlinkGroup:
             addresses=options.addresses,
             members_change=is_managed or _wants(MEMBERS_VARIABLE, "0"),
             tuned=wanted,
+            control=control,
         )
         engine = Engine(rank, ranks, meeting, choice, options)
         agreed = choice.agreed
         is_cut = agreed.is_cut
+        if control is not None:
+            machine = Tree(places(control_parents(agreed.forest))[rank], control.settings)
         if agreed.tuned is not None:
             tuned = _tuned(engine, rank, agreed, agreed.tuned, options.certificates(rank))
     gloo = LateGloo(
@@ -153,7 +160,7 @@ def _create(asked: Any, store: Store, options: Options) -> PlinkGroup:
         PrefixStore("gloo", store),
         timeout,
     )
-    return PlinkGroup(store, rank, ranks, gloo, engine, tuned=tuned, is_cut=is_cut)
+    return PlinkGroup(store, rank, ranks, gloo, engine, tuned=tuned, is_cut=is_cut, machine=machine)
 
 
 def _tuned(

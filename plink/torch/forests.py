@@ -59,6 +59,7 @@ class PlanChoice:
         members_change: ranks of the plan may be absent, and others may be there.
         addresses: at which this rank listens.
         tuned: how the plan is tuned; that of rank 0 counts. A plan for other ranks is not tuned.
+        control: how ranks agree on the order of collectives, the same on all.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class PlanChoice:
         addresses: Sequence[str] = (),
         members_change: bool = False,
         tuned: Settings | None = None,
+        control: object = None,
     ) -> None:
         self._rank = rank
         self._ranks = ranks
@@ -79,6 +81,7 @@ class PlanChoice:
         self._addresses = addresses
         self._members_change = members_change
         self._tuned = tuned
+        self._control = str(control)
         self._plan: Plan | None = None
         self._agreed: Agreed | None = None
 
@@ -99,15 +102,26 @@ class PlanChoice:
             self._read()
         others = [address for addresses in host_addresses().values() for address in addresses]
         addresses = list(dict.fromkeys([*self._addresses, *others]))
-        return {"name": socket.gethostname(), "addresses": addresses}
+        return {
+            "name": socket.gethostname(),
+            "addresses": addresses,
+            "control": self._control,
+        }
 
     def decided(self, told: Sequence[Any]) -> dict[str, Any]:
         """The plan's forest over the ranks that are here.
 
         Raises:
-            WrongUseError: the plan is for others.
+            WrongUseError: the plan is for others, or ranks are to agree in different ways.
             EngineError: a rank told something else than its place.
         """
+        for rank, one in enumerate(told):
+            control = _parsed(one, rank, lambda data: str(data["control"]))
+            if control != self._control:
+                raise WrongUseError(
+                    f"ranks differ in the option `control`: rank 0 has {self._control}, "
+                    f"rank {rank} has {control}"
+                )
         agreed = replace(self._chosen(told), is_cut=torch.cuda.is_available())
         return agreement_to_json(agreed)
 

@@ -31,6 +31,10 @@ from plink.torch.gloo import LateGloo
 from plink.torch.gloo_beside import GlooBeside
 from plink.torch.kinds import ALL_REDUCE, Kind
 from plink.torch.messages import MessageWork
+from plink.torch.named.driver import Machine
+from plink.torch.named.negotiation import Negotiation
+from plink.torch.named.unnamed import unnamed
+from plink.torch.named.works import Begun
 from plink.torch.pairs import AcceleratorPairs, HostPairs, Pair
 from plink.torch.pieces import PieceWork
 from plink.torch.points import BalancePoints
@@ -53,6 +57,8 @@ class PlinkGroup(GlooBeside):
         engine: over the same ranks; None where there is one rank.
         tuned: what follows the engine's plan; None where it stays.
         is_cut: buffers are reduced in pieces, on all ranks or on none.
+        machine: by which ranks agree on the order of their collectives; None where they begin the
+            same ones in the same order.
     """
 
     def __init__(
@@ -65,6 +71,7 @@ class PlinkGroup(GlooBeside):
         *,
         tuned: TunedRank | None = None,
         is_cut: bool = False,
+        machine: Machine | None = None,
     ) -> None:
         super().__init__(rank, ranks, gloo)
         self._store = store
@@ -77,6 +84,16 @@ class PlinkGroup(GlooBeside):
         self._homebound = SerialExecutor("plink-homebound")
         self._is_cut = is_cut
         self._lanes: dict[torch.device, Lane] = {}
+        self.negotiation: Negotiation | None = None
+        if engine is not None and machine is not None:
+            self.negotiation = Negotiation(
+                machine,
+                engine,
+                starter=self._starter,
+                notifier=self._notifier,
+                stage=self._stage,
+                begin=self._begin,
+            )
         if engine is not None:
             # The thread that waits for Gloo to be needed keeps it from ending with the group.
             weakref.finalize(self, engine.close)
@@ -171,6 +188,8 @@ class PlinkGroup(GlooBeside):
         _open.discard(self)
         if self._steps is not None:
             self._steps.remove()
+        if self.negotiation is not None:
+            self.negotiation.close()
         if self._engine is not None:
             self._engine.close()
         # The starter may be paused.
@@ -186,21 +205,22 @@ class PlinkGroup(GlooBeside):
 
     def _reduce(self, tensors: list[Tensor], op: str, timeout: timedelta) -> Reduction:
         self._begun += 1
-        stage, engine, tuned = self._stage(tensors), self._engine, self._tuned
-        points = self._points
+        stage, tuned, points = self._stage(tensors), self._tuned, self._points
         work = Reduction(ALL_REDUCE, tensors, stage, self._notifier, max(timeout, NO_TIMEOUT))
 
         def begin(host: Tensor) -> EngineWork | None:
-            if engine is None:
-                return None
-            dtype = str(host.dtype).removeprefix("torch.")
-            begun = engine.allreduce(host.view(torch.uint8).numpy(), op, dtype)
-            if tuned is not None:
-                tuned.after(host.nbytes, begun)
-            if points is not None:
-                points.after(host.nbytes)
-            return begun
+            return self._begin(host, op)
 
+        if self.negotiation is not None:
+            items = sum(tensor.numel() for tensor in tensors)
+            device = tensors[0].device.type
+            self.negotiation.announce_unnamed(
+                lambda name: unnamed(
+                    name, ALL_REDUCE, tensors[0].dtype, items, op=op, device=device
+                ),
+                Begun(lambda: work.post(begin), work),
+            )
+            return work
         # The engine's collectives are numbered as they come, the same on all ranks.
         would_wait = (tuned is not None and tuned.would_wait(stage.size_bytes)) or (
             points is not None and points.would_wait(stage.size_bytes)
@@ -210,6 +230,18 @@ class PlinkGroup(GlooBeside):
         else:
             self._starter.submit(lambda: work.post(begin))
         return work
+
+    def _begin(self, host: Tensor, op: str) -> EngineWork | None:
+        """Hand a buffer of an all-reduce to the engine."""
+        if self._engine is None:
+            return None
+        dtype = str(host.dtype).removeprefix("torch.")
+        begun = self._engine.allreduce(host.view(torch.uint8).numpy(), op, dtype)
+        if self._tuned is not None:
+            self._tuned.after(host.nbytes, begun)
+        if self._points is not None:
+            self._points.after(host.nbytes)
+        return begun
 
     def run_pairs(
         self, kind: Kind, pairs: Sequence[Pair], begin: Begin, timeout: timedelta
@@ -244,6 +276,12 @@ class PlinkGroup(GlooBeside):
             return None
 
         size_bytes = sum(sizes_bytes)
+        if self.negotiation is not None and kind.is_ordered:
+            self.negotiation.announce_unnamed(
+                lambda name: unnamed(name, kind, torch.uint8, size_bytes),
+                Begun(lambda: work.post(post), work),
+            )
+            return work
         would_wait = kind.is_ordered and (
             (tuned is not None and tuned.would_wait(size_bytes))
             or (points is not None and points.would_wait(size_bytes))

@@ -71,6 +71,15 @@ class Reduction(Work):
             self._error = str(error)
         self._posted.set()
 
+    def refuse(self, text: str) -> None:
+        """It does not begin. `text` is kept for `wait`."""
+        self._error = text
+        self._posted.set()
+
+    def end(self) -> None:
+        """Return when it has ended, well or not."""
+        self._settle(None)
+
     def wait(self, timeout: timedelta = NO_TIMEOUT) -> bool:
         """Return when the tensors hold the result.
 

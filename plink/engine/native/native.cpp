@@ -261,6 +261,31 @@ void register_engine(nb::module_& module) {
                 return std::pair{heard->rank, std::move(heard->text)};
             },
             "seconds"_a, unlocked)
+        .def(
+            "post_letter",
+            [](LentEngine& self, int rank, const nb::bytes& letter) {
+                self.engine.supervisor().post(rank, std::string(letter.c_str(), letter.size()));
+            },
+            "rank"_a, "letter"_a)
+        .def(
+            "letters",
+            [](LentEngine& self, double seconds)
+                -> std::optional<std::vector<std::pair<int, std::optional<nb::bytes>>>> {
+                std::optional<std::vector<Letters::Letter>> come;
+                {
+                    const nb::gil_scoped_release unlocked_here;
+                    come = self.engine.supervisor().letters().next(seconds);
+                }
+                if (!come) return std::nullopt;
+                std::vector<std::pair<int, std::optional<nb::bytes>>> letters;
+                for (const Letters::Letter& one : *come) {
+                    auto bytes = std::make_optional<nb::bytes>(one.bytes.data(), one.bytes.size());
+                    letters.emplace_back(one.rank, one.has_left ? std::nullopt : std::move(bytes));
+                }
+                return letters;
+            },
+            "seconds"_a)
+        .def("wake_letters", [](LentEngine& self) { self.engine.supervisor().letters().wake(); })
         .def("close", &LentEngine::close)
         .def("figures", [](const LentEngine& self) { return self.engine.figures(); })
         .def("worker_figures", [](const LentEngine& self) { return self.engine.worker_figures(); });

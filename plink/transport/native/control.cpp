@@ -29,7 +29,8 @@ const Report& decisive(const std::vector<Report>& reports) {
 }
 
 std::size_t most_text_bytes(Message::Kind kind) {
-    return kind == Message::Kind::kTell ? kMostWordsBytes : kMostSentenceBytes;
+    const bool is_long = kind == Message::Kind::kTell || kind == Message::Kind::kLetter;
+    return is_long ? kMostWordsBytes : kMostSentenceBytes;
 }
 
 std::string encode(const Message& message) {
@@ -49,14 +50,16 @@ std::vector<Message> MessageReader::feed(const char* bytes, std::size_t size) {
     while (rest_.size() - used >= kHeaderBytes) {
         const auto* header = reinterpret_cast<const std::uint8_t*>(rest_.data()) + used;
         const auto length = get<std::uint16_t>(header + 2);
-        if (header[0] < 1 || header[0] > 4 || header[1] > static_cast<int>(Cause::kStalled) ||
+        if (header[0] < 1 || header[0] > 5 || header[1] > static_cast<int>(Cause::kStalled) ||
             length > most_text_bytes(static_cast<Message::Kind>(header[0]))) {
             throw std::runtime_error("it sent an unknown control message");
         }
         if (rest_.size() - used < kHeaderBytes + length) break;
-        messages.push_back({static_cast<Message::Kind>(header[0]), get<std::uint64_t>(header + 4),
-                            static_cast<Cause>(header[1]),
-                            printable(rest_.substr(used + kHeaderBytes, length))});
+        const auto kind = static_cast<Message::Kind>(header[0]);
+        std::string text = rest_.substr(used + kHeaderBytes, length);
+        if (kind != Message::Kind::kLetter) text = printable(text);
+        messages.push_back(
+            {kind, get<std::uint64_t>(header + 4), static_cast<Cause>(header[1]), std::move(text)});
         used += kHeaderBytes + length;
     }
     rest_.erase(0, used);

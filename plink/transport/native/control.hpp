@@ -43,10 +43,11 @@ class Complaints {
 /// length of the text, value) and the text.
 struct Message {
     enum class Kind : std::uint8_t {
-        kBeat = 1,   ///< value: collectives posted (48 bits), signature of the last (16)
-        kLeave = 2,  ///< value: how many it has completed, before which it needs no more
-        kAbort = 3,  ///< value: the culprit's rank; cause and text say what it did
-        kTell = 4,   ///< text: for whoever listens there
+        kBeat = 1,    ///< value: collectives posted (48 bits), signature of the last (16)
+        kLeave = 2,   ///< value: how many it has completed, before which it needs no more
+        kAbort = 3,   ///< value: the culprit's rank; cause and text say what it did
+        kTell = 4,    ///< text: for whoever listens there
+        kLetter = 5,  ///< text: a piece of bytes for whoever reads there; value: 1 for the last
     };
     Kind kind;
     std::uint64_t value = 0;
@@ -63,7 +64,8 @@ std::string encode(const Message& message);
 /// Bytes in, messages out.
 class MessageReader {
   public:
-    /// Texts come as they can be shown. Throws std::runtime_error where these are no messages.
+    /// Texts for people come as they can be shown. Throws std::runtime_error where these are no
+    /// messages.
     std::vector<Message> feed(const char* bytes, std::size_t size);
 
   private:

@@ -96,6 +96,7 @@ void Supervisor::run() {
         }
         wait(until);
         pass_on_words();
+        pass_on_letters();
         take_complaints();
         const auto now = Clock::now();
         judge_lost(now);
@@ -167,6 +168,7 @@ void Supervisor::obey(int rank, const Message& message) {
             peer.left_at = Clock::now();
             peer.lost_at.reset();
             least_left_ = std::min(least_left_.load(), message.value);
+            letters_.leave(rank);
             break;
         case Message::Kind::kAbort:
             if (message.value >= peers_.size()) {
@@ -177,6 +179,9 @@ void Supervisor::obey(int rank, const Message& message) {
             break;
         case Message::Kind::kTell:
             words_.add(rank, message.text);
+            break;
+        case Message::Kind::kLetter:
+            letters_.add(rank, message.text, message.value == 1);
             break;
     }
 }
@@ -209,6 +214,20 @@ void Supervisor::pass_on_words() {
     for (std::string& text : words_.untold()) {
         say_to_all({Message::Kind::kTell, 0, Cause::kLost, text});
         words_.add(rank_, std::move(text));
+    }
+}
+
+void Supervisor::pass_on_letters() {
+    const std::size_t most = most_text_bytes(Message::Kind::kLetter);
+    for (const auto& [rank, bytes] : letters_.unsent()) {
+        std::size_t sent = 0;
+        do {
+            const std::size_t left = bytes.size() - sent;
+            const std::uint64_t is_last = left <= most;
+            say(rank, {Message::Kind::kLetter, is_last, Cause::kLost,
+                       bytes.substr(sent, std::min(left, most))});
+            sent += std::min(left, most);
+        } while (sent < bytes.size());
     }
 }
 
@@ -370,12 +389,15 @@ void Supervisor::settle(Clock::time_point now) {
     has_settled_ = true;
     supervised_.fail(decisive(reports_));
     words_.end();
+    letters_.end();
 }
 
 /// The last words must have reached the peers' hosts before the connections are closed: the kernel
 /// throws away what it has not sent when it closes a connection with something unread.
 void Supervisor::say_farewell() {
     words_.end();
+    letters_.end();
+    pass_on_letters();
     say_to_all({Message::Kind::kLeave, *leaves_after_, Cause::kLost, ""});
     const auto until = Clock::now() + kFarewell;
     for (Peer& peer : peers_) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "control.hpp"
+#include "letters.hpp"
 #include "socket.hpp"
 #include "stream.hpp"
 #include "words.hpp"
@@ -69,6 +70,12 @@ class Supervisor final : public Complaints {
     }
     /// What any rank told next; none where nothing comes within `seconds`, or this has ended.
     std::optional<Words::Heard> hear(double seconds) { return words_.next(seconds); }
+    /// Sends bytes to one peer, whose `letters` hand them out.
+    void post(int rank, std::string bytes) {
+        letters_.post(rank, std::move(bytes));
+        alarm_.ring();
+    }
+    Letters& letters() { return letters_; }
     /// Tells all peers that this rank takes part in collectives below `completed` only; ends the
     /// thread.
     void leave(std::uint64_t completed);
@@ -107,6 +114,7 @@ class Supervisor final : public Complaints {
     void flush(Peer& peer);
     void close(int rank, const std::string& how);
     void pass_on_words();
+    void pass_on_letters();
     void take_complaints();
     void judge_lost(Clock::time_point now);
     void judge_leavers();
@@ -128,6 +136,7 @@ class Supervisor final : public Complaints {
     Supervised& supervised_;
     Alarm alarm_;
     Words words_;
+    Letters letters_;
     std::atomic<std::uint64_t> least_left_{UINT64_MAX};
     std::vector<Report> reports_;
     Clock::time_point settled_by_{};

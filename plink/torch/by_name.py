@@ -1,0 +1,142 @@
+"""All-reduces by name, as programs call them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.distributed import ReduceOp
+from torch.distributed.distributed_c10d import ProcessGroup
+
+from plink.base.errors import WrongUseError
+from plink.torch.group import PlinkGroup
+from plink.torch.named.negotiation import Negotiation
+from plink.torch.named.works import GroupedWork, NamedWork
+from plink.torch.reductions import engine_op
+from plink.torch.work import NO_TIMEOUT
+from plink.training.control import requests
+from plink.training.control.requests import UNNAMED, Request
+
+
+def all_reduce(
+    tensor: Tensor,
+    name: str,
+    op: Any = ReduceOp.SUM,
+    group: ProcessGroup | None = None,
+    *,
+    prescale_factor: float = 1.0,
+    postscale_factor: float = 1.0,
+) -> NamedWork:
+    """Announce that this rank is ready to reduce a tensor in place.
+
+    It begins when all ranks have announced this name, in whatever order each announces others.
+
+    Args:
+        tensor: dense, of a type and with an operation that the engine has.
+        name: the same on all ranks; it must not be pending.
+        op: the same on all ranks.
+        group: one with `Options(control=...)`; None for the default group.
+        prescale_factor: of what this rank contributes; the same on all ranks, as the next is.
+        postscale_factor: of the result.
+
+    Raises:
+        WrongUseError: the group or the tensor cannot do that.
+        DistBackendError: the name is pending already, or this rank has joined.
+    """
+    request = _request(name, [tensor], (), op, (prescale_factor, postscale_factor))
+    work = NamedWork(name, [tensor], NO_TIMEOUT)
+    _negotiation(group).announce([request], [work])
+    return work
+
+
+def grouped_all_reduce(
+    tensors: Sequence[Tensor],
+    name: str,
+    op: Any = ReduceOp.SUM,
+    group: ProcessGroup | None = None,
+    *,
+    prescale_factor: float = 1.0,
+    postscale_factor: float = 1.0,
+) -> list[NamedWork]:
+    """As `all_reduce`, of tensors of one type that begin together, once all ranks have all of them.
+
+    Args:
+        tensors: at least one, in the same order on all ranks.
+        name: of all of them together.
+        op: of each.
+        group: as in `all_reduce`.
+        prescale_factor: as in `all_reduce`.
+        postscale_factor: as in `all_reduce`.
+
+    Returns:
+        A work for each tensor.
+    """
+    members = tuple(f"{name}/{i}" for i in range(len(tensors)))
+    request = _request(name, tensors, members, op, (prescale_factor, postscale_factor))
+    work = GroupedWork(name, tensors, NO_TIMEOUT)
+    _negotiation(group).announce([request], [work])
+    return work.members
+
+
+def join(group: ProcessGroup | None = None) -> int:
+    """This rank has no more data: it contributes zeros until all ranks have none.
+
+    A mean is still divided by the number of all ranks, as in PyTorch's own `Join` and in Horovod.
+
+    Returns:
+        The rank that joined last.
+
+    Raises:
+        WrongUseError: the group cannot do that.
+        DistBackendError: a rank is lost.
+    """
+    return _negotiation(group).join()
+
+
+def _negotiation(group: ProcessGroup | None) -> Negotiation:
+    group = dist.group.WORLD if group is None else group
+    if not isinstance(group, PlinkGroup):
+        raise WrongUseError("collectives by name need a group of plink's")
+    if group.negotiation is None:
+        raise WrongUseError(
+            "this group runs collectives in the order of the program",
+            "init_process_group('plink', pg_options=plink.torch.Options(control=Control()))",
+        )
+    return group.negotiation
+
+
+def _request(
+    name: str,
+    tensors: Sequence[Tensor],
+    members: tuple[str, ...],
+    op: Any,
+    scales: tuple[float, float],
+) -> Request:
+    if not name or name.startswith(UNNAMED):
+        raise WrongUseError(f"'{name}' is no name of a collective")
+    options = dist.AllreduceOptions()
+    options.reduceOp = op
+    engines = engine_op(tensors, options)
+    if engines is None:
+        kinds = sorted({str(tensor.dtype).removeprefix("torch.") for tensor in tensors})
+        sparse = any(tensor.layout != torch.strided for tensor in tensors)
+        what = "sparse tensors" if sparse else f"{op} of {', '.join(kinds) or 'nothing'}"
+        raise WrongUseError(f"'{name}' is {what}, which the engine does not reduce")
+    if scales != (1.0, 1.0) and not tensors[0].is_floating_point():
+        raise WrongUseError(f"'{name}' has whole numbers, which cannot be scaled")
+    specs = tuple(
+        requests.Tensor(str(tensor.dtype).removeprefix("torch."), tuple(tensor.shape))
+        for tensor in tensors
+    )
+    return Request(
+        name,
+        specs,
+        members,
+        op=engines,
+        device=tensors[0].device.type,
+        prescale=float(scales[0]),
+        postscale=float(scales[1]),
+    )

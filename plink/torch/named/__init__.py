@@ -1,0 +1,1 @@
+"""Collectives by name, in whatever order each rank announces them (`docs/control.md`)."""

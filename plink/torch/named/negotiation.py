@@ -1,0 +1,206 @@
+"""One rank's side of the agreement on what runs in which order."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+from torch.distributed import DistBackendError
+
+from plink.engine import Engine
+from plink.torch.executors import Notifier, SerialExecutor
+from plink.torch.kinds import ALL_REDUCE
+from plink.torch.named.driver import Driver, Machine
+from plink.torch.named.scaling import ScaledStage
+from plink.torch.named.works import Begun, NamedWork
+from plink.torch.pieces import PieceWork
+from plink.torch.staging import Stage
+from plink.torch.work import Reduction
+from plink.training.control.actions import (
+    Action,
+    AllJoined,
+    Batch,
+    FailAll,
+    Refuse,
+    RefuseHere,
+    Release,
+)
+from plink.training.control.events import Announced, Done, Joined
+from plink.training.control.own import Own
+from plink.training.control.requests import UNNAMED, Request
+
+# Names come again, so that ranks know them from before; no program has so many pending.
+_MOST_UNNAMED = 4096
+
+
+class Negotiation:
+    """Collectives are announced here, and begin when all ranks have announced them.
+
+    Args:
+        machine: of this rank.
+        engine: of this rank.
+        starter: begins collectives one after the other.
+        notifier: awaits them.
+        stage: brings tensors to where the engine reads and writes them.
+        begin: hands a buffer to the engine.
+    """
+
+    def __init__(
+        self,
+        machine: Machine,
+        engine: Engine,
+        *,
+        starter: SerialExecutor,
+        notifier: Notifier,
+        stage: Callable[[list[Tensor]], Stage],
+        begin: Callable[[Tensor, str], PieceWork | None],
+    ) -> None:
+        self._starter = starter
+        self._notifier = notifier
+        self._stage = stage
+        self._begin = begin
+        self._lock = threading.Lock()
+        self._own = Own()
+        self._pending: dict[str, NamedWork | Begun] = {}
+        self._unnamed = 0
+        self._joining: _Joining | None = None
+        self._driver = Driver(machine, engine, self._do)
+
+    def announce(self, requests: Sequence[Request], works: Sequence[NamedWork]) -> None:
+        """These begin when all ranks have announced them.
+
+        Raises:
+            DistBackendError: a name is pending already, or this rank has joined; none is announced.
+        """
+        with self._lock:
+            if problem := self._own.problem(tuple(requests)):
+                raise DistBackendError(f"plink: {problem}")
+            self._own.add(tuple(requests))
+            for request, work in zip(requests, works, strict=True):
+                self._pending[request.name] = work
+            # While the lock is held, so that none comes between.
+            self._driver.tell(Announced(tuple(requests)))
+
+    def announce_unnamed(self, request_of: Callable[[str], Request], begun: Begun) -> None:
+        """This begins when all ranks have announced as many without a name."""
+        with self._lock:
+            request = request_of(f"{UNNAMED}{self._unnamed % _MOST_UNNAMED}")
+            if problem := self._own.problem((request,)):
+                begun.refuse(problem)
+                return
+            self._unnamed += 1
+            self._own.add((request,))
+            self._pending[request.name] = begun
+            self._driver.tell(Announced((request,)))
+
+    def join(self) -> int:
+        """Contribute zeros until all ranks have joined. Returns the one that did so last.
+
+        Raises:
+            DistBackendError: a rank is lost, or has joined already.
+        """
+        with self._lock:
+            if problem := self._own.join():
+                raise DistBackendError(f"plink: {problem}")
+            joining = self._joining = _Joining()
+            self._driver.tell(Joined())
+        return joining.wait()
+
+    def close(self) -> None:
+        """End the thread; what is pending fails."""
+        self._driver.close("this rank's process group has ended")
+
+    def _do(self, action: Action) -> None:
+        """What the machine wants, in the driver's thread."""
+        if isinstance(action, Release):
+            for batch in action.batches:
+                self._release(batch)
+        elif isinstance(action, Refuse):
+            self._refuse([action.name], action.text)
+        elif isinstance(action, RefuseHere):
+            self._refuse(action.names, action.text)
+            if not action.names:
+                self._end_joining(None, action.text)
+        elif isinstance(action, AllJoined):
+            with self._lock:
+                self._own.begin_anew()
+            self._end_joining(action.last, "")
+        elif isinstance(action, FailAll):
+            with self._lock:
+                names = list(self._pending)
+            self._refuse(names, action.text)
+            self._end_joining(None, action.text)
+
+    def _take(self, names: Sequence[str]) -> list[NamedWork | Begun | None]:
+        with self._lock:
+            for name in names:
+                self._own.forget(name)
+            return [self._pending.pop(name, None) for name in names]
+
+    def _refuse(self, names: Sequence[str], text: str) -> None:
+        for work in self._take(names):
+            if work is not None:
+                work.refuse(text)
+
+    def _release(self, batch: Batch) -> None:
+        works = self._take([request.name for request in batch.requests])
+        if isinstance(first := works[0], Begun):
+            # It is alone: what has no name shares no buffer.
+            self._starter.submit(first.begin)
+            self._await(first.work)
+            return
+        if batch.requests[0].kind != "all-reduce":
+            self._driver.tell(Done())
+            return
+        tensors: list[Tensor] = []
+        for request, work in zip(batch.requests, works, strict=True):
+            given = _zeros(request) if not isinstance(work, NamedWork) else work.tensors
+            tensors.extend(given)
+        request = batch.requests[0]
+        stage = self._stage(tensors)
+        if (request.prescale, request.postscale) != (1.0, 1.0):
+            stage = ScaledStage(stage, tensors, request.prescale, request.postscale)
+        reduction = Reduction(ALL_REDUCE, tensors, stage, self._notifier)
+        for work in works:
+            if isinstance(work, NamedWork):
+                work.release(reduction)
+        begin = self._begin
+        self._starter.submit(lambda: reduction.post(lambda host: begin(host, request.op)))
+        self._await(reduction)
+
+    def _await(self, work: Reduction) -> None:
+        self._notifier.submit(work.end, lambda: self._driver.tell(Done()))
+
+    def _end_joining(self, last: int | None, text: str) -> None:
+        joining, self._joining = self._joining, None
+        if joining is not None:
+            joining.end(last, text)
+
+
+class _Joining:
+    """A rank that waits until all have joined."""
+
+    def __init__(self) -> None:
+        self._is_over = threading.Event()
+        self._last: int | None = None
+        self._text = ""
+
+    def end(self, last: int | None, text: str) -> None:
+        self._last, self._text = last, text
+        self._is_over.set()
+
+    def wait(self) -> int:
+        self._is_over.wait()
+        if self._last is None:
+            raise DistBackendError(f"plink: {self._text}")
+        return self._last
+
+
+def _zeros(request: Request) -> list[Tensor]:
+    """What a rank contributes that has joined."""
+    return [
+        torch.zeros(tensor.shape, dtype=getattr(torch, tensor.dtype), device=request.device)
+        for tensor in request.tensors
+    ]

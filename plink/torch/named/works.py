@@ -1,0 +1,118 @@
+"""Collectives by name under way."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+
+from torch import Tensor
+from torch.distributed import DistBackendError
+
+from plink.torch.work import NO_TIMEOUT, Reduction
+
+
+class NamedWork:
+    """One all-reduce by name: announced, and then released together with others.
+
+    Args:
+        name: of the all-reduce.
+        tensors: the user's.
+        timeout: of `wait`, where the caller gives none.
+    """
+
+    def __init__(self, name: str, tensors: Sequence[Tensor], timeout: timedelta) -> None:
+        self.name = name
+        self.tensors = list(tensors)
+        self._timeout = timeout
+        self._released = threading.Event()
+        self._batch: Reduction | None = None
+        self._error: str | None = None
+
+    def release(self, batch: Reduction) -> None:
+        """It is part of this, which begins."""
+        self._batch = batch
+        self._released.set()
+
+    def refuse(self, text: str) -> None:
+        """It does not begin."""
+        self._error = text
+        self._released.set()
+
+    def wait(self, timeout: timedelta = NO_TIMEOUT) -> bool:
+        """Return when the tensors hold the result.
+
+        Raises:
+            DistBackendError: it failed, with the name of the rank whose fault it is; or it has not
+                ended within the timeout.
+        """
+        timeout = timeout if timeout > NO_TIMEOUT else self._timeout
+        timeout_s = timeout.total_seconds() if timeout > NO_TIMEOUT else None
+        if not self._released.wait(timeout_s):
+            raise DistBackendError(
+                f"plink: '{self.name}' was not announced by all ranks within {timeout_s:g} s"
+            )
+        if self._batch is not None:
+            return self._batch.wait(timeout)
+        raise DistBackendError(f"plink: {self._error}")
+
+    def is_completed(self) -> bool:
+        """Whether it has ended, well or not."""
+        if not self._released.is_set():
+            return False
+        return self._batch is None or self._batch.is_completed()
+
+    def is_success(self) -> bool:
+        """Whether it has ended well."""
+        return self.is_completed() and self._batch is not None and self._batch.is_success()
+
+    def exception(self) -> DistBackendError | None:
+        """What it failed with."""
+        if not self.is_completed():
+            return None
+        if self._batch is not None:
+            return self._batch.exception()
+        return DistBackendError(f"plink: {self._error}")
+
+    def result(self) -> list[Tensor]:
+        """The tensors, after `wait`."""
+        return self.tensors
+
+    def synchronize(self) -> None:
+        """As `wait`."""
+        self.wait()
+
+
+class GroupedWork(NamedWork):
+    """Several all-reduces that begin together."""
+
+    def __init__(self, name: str, tensors: Sequence[Tensor], timeout: timedelta) -> None:
+        super().__init__(name, tensors, timeout)
+        self.members = [NamedWork(name, [tensor], timeout) for tensor in tensors]
+
+    def release(self, batch: Reduction) -> None:
+        """They are part of this, which begins."""
+        for member in self.members:
+            member.release(batch)
+
+    def refuse(self, text: str) -> None:
+        """None of them begins."""
+        for member in self.members:
+            member.refuse(text)
+
+
+class Begun:
+    """A collective that the program did not name: begun by the group's own means once released.
+
+    Args:
+        begin: hands it to the engine.
+        work: what the caller waits for.
+    """
+
+    def __init__(self, begin: Callable[[], None], work: Reduction) -> None:
+        self.begin = begin
+        self.work = work
+
+    def refuse(self, text: str) -> None:
+        """It does not begin."""
+        self.work.refuse(text)

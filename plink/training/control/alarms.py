@@ -1,0 +1,55 @@
+"""When what has waited long is to be told."""
+
+from __future__ import annotations
+
+import heapq
+import math
+
+
+class Alarms:
+    """For each name that waits, after `warning_s`, again after as long, and after `error_s`."""
+
+    def __init__(self, warning_s: float, error_s: float | None) -> None:
+        self._warning_s = warning_s
+        self._error_s = error_s
+        self._since_s: dict[str, float] = {}
+        self._due: list[tuple[float, float, str]] = []
+
+    @property
+    def next_s(self) -> float:
+        """When something is due; infinity for never."""
+        while self._due and self._since_s.get(self._due[0][2]) != self._due[0][1]:
+            heapq.heappop(self._due)
+        return self._due[0][0] if self._due else math.inf
+
+    def add(self, name: str, now_s: float) -> None:
+        """It begins to wait."""
+        self._since_s[name] = now_s
+        self._plan(name, now_s, now_s)
+
+    def remove(self, name: str) -> None:
+        """It waits no more."""
+        del self._since_s[name]
+        if not self._since_s:
+            self._due.clear()
+
+    def clear(self) -> None:
+        """Nothing waits any more."""
+        self._since_s.clear()
+        self._due.clear()
+
+    def due(self, now_s: float) -> list[str]:
+        """Those whose time has come, once for each time."""
+        names: list[str] = []
+        while self.next_s <= now_s:
+            at_s, since_s, name = heapq.heappop(self._due)
+            names.append(name)
+            self._plan(name, since_s, at_s)
+        return list(dict.fromkeys(names))
+
+    def _plan(self, name: str, since_s: float, after_s: float) -> None:
+        times = math.floor((after_s - since_s) / self._warning_s + 0.5) + 1
+        next_s = since_s + times * self._warning_s
+        if self._error_s is not None and after_s < since_s + self._error_s < next_s:
+            next_s = since_s + self._error_s
+        heapq.heappush(self._due, (next_s, since_s, name))

@@ -1,0 +1,57 @@
+"""What a machine is told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from plink.training.control.requests import Request
+
+
+@dataclass(frozen=True, slots=True)
+class Announced:
+    """This rank is ready for these collectives; all of them are taken, or none."""
+
+    requests: tuple[Request, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A message of another rank's machine has come; in order for each rank."""
+
+    rank: int
+    message: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Ticked:
+    """The time that `SleepUntil` named has come, or later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """So many more released batches have ended on this rank."""
+
+    batches: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """This rank has no more to announce until all ranks have none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A rank is lost, so that nothing goes on. `text` is for people."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """Another rank has closed its engine, after all that was heard of it."""
+
+    rank: int
+    text: str
+
+
+Event = Announced | Heard | Ticked | Done | Joined | Lost | Left

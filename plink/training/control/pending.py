@@ -1,0 +1,87 @@
+"""What has been announced in a part of the ranks and not been released."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass, field
+
+from plink.training.control.ranks import Ranks
+from plink.training.control.requests import Request
+from plink.training.control.tree_messages import Version
+
+
+@dataclass(slots=True)
+class Pending:
+    """One name, or several that have a tensor in common and so cannot all be.
+
+    Args:
+        names: of the requests.
+        first_s: when the first was announced here.
+        versions: how, and by whom.
+        heard: who has announced which: this rank, or children for all below them.
+        is_passed_on: all have.
+    """
+
+    names: list[str]
+    first_s: float
+    versions: list[Version] = field(default_factory=list)
+    heard: set[tuple[str, int]] = field(default_factory=set)
+    is_passed_on: bool = False
+
+    @property
+    def announced(self) -> Ranks:
+        """By whom."""
+        ranks = Ranks()
+        for version in self.versions:
+            ranks |= version.ranks
+        return ranks
+
+    def add(self, source: int, versions: Iterable[Version]) -> None:
+        """It is announced by `source`, for itself or for all below it."""
+        for new in versions:
+            self.heard.add((new.request.name, source))
+            for i, known in enumerate(self.versions):
+                if known.request == new.request:
+                    self.versions[i] = Version(known.request, known.ranks | new.ranks)
+                    break
+            else:
+                self.versions.append(new)
+
+    def absorb(self, other: Pending) -> None:
+        """Go on as one: the ranks disagree about their tensors."""
+        self.names += other.names
+        self.first_s = min(self.first_s, other.first_s)
+        self.versions += other.versions
+        self.heard |= other.heard
+
+    def is_complete(self, sources: Set[int]) -> bool:
+        """Whether all of these have announced it."""
+        return len(self.heard) >= len(sources) and sources <= {source for _, source in self.heard}
+
+
+def disagreement(versions: Sequence[Version]) -> str:
+    """What ranks say that differ in a request, or in requests that share a tensor, for people."""
+    versions = sorted(versions, key=lambda version: version.ranks.spans)
+    name = versions[0].request.name
+    if all(version.request.name == name for version in versions):
+        said = [f"{version.request.described()} on {version.ranks}" for version in versions]
+        return f"ranks differ in '{name}': it is {', and '.join(said)}"
+    tensor = shared_tensor([version.request for version in versions])
+    said = [f"in '{version.request.name}' on {version.ranks}" for version in versions]
+    return f"ranks differ in where '{tensor}' is: {', and '.join(said)}"
+
+
+def shared_tensor(requests: Iterable[Request]) -> str | None:
+    """A tensor that is in two requests of different names; None where there is none."""
+    owners: dict[str, str] = {}
+    for request in requests:
+        for tensor in request.names:
+            if owners.setdefault(tensor, request.name) != request.name:
+                return tensor
+    return None
+
+
+def missing_text(name: str, waited_s: float, announced: Ranks, missing: Ranks) -> str:
+    """Who keeps the others waiting, for people."""
+    told = f"{announced} announced it" if announced else "nobody announced it"
+    return f"'{name}' has waited {waited_s:g} s for {missing}; {told}"

@@ -1,0 +1,126 @@
+"""What this rank and all below it have announced, and what all of them have."""
+
+from __future__ import annotations
+
+from plink.training.control.alarms import Alarms
+from plink.training.control.pending import Pending
+from plink.training.control.ranks import Ranks
+from plink.training.control.shape import Place
+from plink.training.control.tree_messages import Version, Waiting
+from plink.training.control.wire import WireError
+
+
+class Readiness:
+    """Of one part of the tree.
+
+    Args:
+        place: of its highest rank.
+        warning_s: what waits for so long is stalled, and again after as long.
+        error_s: and after so long; None for never.
+    """
+
+    def __init__(self, place: Place, warning_s: float, error_s: float | None) -> None:
+        self._place = place
+        self._pending: dict[str, Pending] = {}
+        # Of each tensor, the request that it belongs to.
+        self._owners: dict[str, str] = {}
+        self._alarms = Alarms(warning_s, error_s)
+        self._complete: list[Pending] = []
+        self.begin_anew()
+
+    @property
+    def wakes_s(self) -> float:
+        """When something will have stalled; infinity for never."""
+        return self._alarms.next_s
+
+    def begin_anew(self) -> None:
+        """Nobody has joined."""
+        self._joined = {source: Ranks() for source in (self._place.rank, *self._place.children)}
+        self._sources = set(self._joined)
+
+    def add(self, source: int, versions: tuple[Version, ...], now_s: float) -> None:
+        """A request is announced by this rank, or by all below a child.
+
+        Raises:
+            WireError: it was already.
+        """
+        pending = self._pending_of(versions, now_s)
+        for name in {version.request.name for version in versions}:
+            if (name, source) in pending.heard:
+                raise WireError(f"it announced '{name}' twice")
+        pending.add(source, versions)
+        self._look_at(pending)
+
+    def join(self, source: int, ranks: Ranks) -> None:
+        """These ranks of a child, or this one, announce no more; nothing waits for them."""
+        if not ranks:
+            return
+        self._joined[source] |= ranks
+        below = self._place.children.get(source)
+        if below is None or len(self._joined[source]) == len(below):
+            self._sources.discard(source)
+            for pending in self._pending.values():
+                self._look_at(pending)
+
+    def complete(self) -> list[tuple[Version, ...]]:
+        """Since this was last asked: in how many versions a request was announced by all."""
+        complete, self._complete = self._complete, []
+        return [tuple(pending.versions) for pending in complete]
+
+    def announced(self, name: str) -> Ranks:
+        """By whom a request was."""
+        pending = self._pending.get(name)
+        return Ranks() if pending is None else pending.announced
+
+    def stalled(self, now_s: float) -> list[Waiting]:
+        """What has waited long for ranks of this part; the rest of it is seen higher up."""
+        stalled: list[Waiting] = []
+        for name in self._alarms.due(now_s):
+            pending = self._pending[name]
+            if not pending.is_passed_on:
+                waited_ms = round(1000.0 * (now_s - pending.first_s))
+                stalled.append(Waiting(name, waited_ms, pending.announced))
+        return stalled
+
+    def forget(self, name: str) -> None:
+        """It is released or refused."""
+        pending = self._pending.pop(name, None)
+        if pending is None:
+            return
+        self._alarms.remove(name)
+        for version in pending.versions:
+            for tensor in version.request.names:
+                if self._owners.get(tensor) == name:
+                    del self._owners[tensor]
+
+    def clear(self) -> None:
+        """Nothing goes on."""
+        self._pending.clear()
+        self._owners.clear()
+        self._complete.clear()
+        self._alarms.clear()
+
+    def _pending_of(self, versions: tuple[Version, ...], now_s: float) -> Pending:
+        """Of these requests together, and of others that share a tensor with them."""
+        names = dict.fromkeys(version.request.name for version in versions)
+        for version in versions:
+            for tensor in version.request.names:
+                names[self._owners.setdefault(tensor, version.request.name)] = None
+        first, *others = [self._named(name, now_s) for name in names]
+        for other in others:
+            if other is not first:
+                first.absorb(other)
+                for name in other.names:
+                    self._pending[name] = first
+        return first
+
+    def _named(self, name: str, now_s: float) -> Pending:
+        if name not in self._pending:
+            self._pending[name] = Pending([name], now_s)
+            self._alarms.add(name, now_s)
+        return self._pending[name]
+
+    def _look_at(self, pending: Pending) -> None:
+        if not pending.is_passed_on and pending.is_complete(self._sources):
+            pending.is_passed_on = True
+            self._complete.append(pending)

@@ -1,0 +1,151 @@
+"""What the root decides: when what is released, in which batches, and what all are told."""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+
+from plink.training.control.fusion import fused
+from plink.training.control.pending import disagreement, missing_text
+from plink.training.control.ranks import Ranks
+from plink.training.control.requests import ALL_REDUCE, Request
+from plink.training.control.settings import Settings
+from plink.training.control.table import Table
+from plink.training.control.tree_messages import Downward, Member, Version, Waiting
+
+# So long the root waits for what other ranks know of a stall before it tells all.
+_GATHERING_S = 0.1
+
+
+class Root:
+    """Beside the machine of the rank that is the tree's root.
+
+    Args:
+        ranks: how many there are.
+        table: of that machine.
+        settings: of all.
+    """
+
+    def __init__(self, ranks: int, table: Table, settings: Settings) -> None:
+        self._all = Ranks.below(ranks)
+        self._table = table
+        self._settings = settings
+        self._ready: list[Request] = []
+        self._ready_since_s = math.inf
+        self._under_way = 0
+        # Positions by name, oldest release first: it gives its own away where there are no more.
+        self._used: OrderedDict[str, int] = OrderedDict()
+        self._stalled: dict[str, tuple[float, Waiting]] = {}
+        self._joined = Ranks()
+        self._last: int | None = None
+        self._next = Downward()
+
+    @property
+    def wakes_s(self) -> float:
+        """When it has something to do next; infinity for never."""
+        stalls = [at_s for at_s, _ in self._stalled.values()]
+        release_s = self._ready_since_s + self._settings.cycle_s
+        return min([release_s, *stalls])
+
+    def settle(self, versions: tuple[Version, ...], now_s: float) -> bool:
+        """All ranks have announced a name. Returns whether they agree; else it is refused."""
+        request = versions[0].request
+        for name in dict.fromkeys(version.request.name for version in versions):
+            self._stalled.pop(name, None)
+            if len(versions) > 1:
+                self.refuse(name, disagreement(versions))
+        if len(versions) > 1:
+            return False
+        if self._joined and request.kind != ALL_REDUCE:
+            self.refuse(
+                request.name,
+                f"'{request.name}' is of the kind {request.kind}, which cannot be while "
+                f"{self._joined} joined: only an all-reduce can",
+            )
+            return False
+        if not self._ready:
+            self._ready_since_s = now_s
+        self._ready.append(request)
+        return True
+
+    def refuse(self, name: str, text: str) -> None:
+        """It fails on all ranks that announced it."""
+        self._stalled.pop(name, None)
+        self._next.refused.append((name, text))
+
+    def fail(self, text: str) -> None:
+        """Nothing goes on."""
+        self._next.failed = self._next.failed or text
+
+    def join(self, ranks: Ranks) -> None:
+        """These have joined; the highest of those that did so at once counts as the last."""
+        self._joined |= ranks
+        if ranks:
+            self._last = ranks.spans[-1][1]
+
+    def hear_of(self, waiting: Waiting, now_s: float) -> None:
+        """Some ranks have waited long."""
+        at_s, known = self._stalled.get(waiting.name, (now_s + _GATHERING_S, waiting))
+        waited_ms = max(known.waited_ms, waiting.waited_ms)
+        announced = known.announced | waiting.announced
+        self._stalled[waiting.name] = (at_s, Waiting(waiting.name, waited_ms, announced))
+
+    def done(self, batches: int) -> None:
+        """So many released batches have ended here."""
+        self._under_way = max(0, self._under_way - batches)
+
+    def next_message(self, now_s: float) -> Downward | None:
+        """What all ranks are to be told now; None where there is nothing."""
+        self._tell_stalls(now_s)
+        if self._is_time(now_s):
+            self._release()
+        if self._last is not None and not self._ready and not (self._all - self._joined):
+            self._next.last = self._last
+            self._joined, self._last = Ranks(), None
+        if self._next.is_empty:
+            return None
+        told, self._next = self._next, Downward()
+        return told
+
+    def _is_time(self, now_s: float) -> bool:
+        if not self._ready:
+            return False
+        size_bytes = sum(request.size_bytes for request in self._ready)
+        return (
+            not self._under_way
+            or size_bytes >= self._settings.fusion_bytes
+            or now_s >= self._ready_since_s + self._settings.cycle_s
+        )
+
+    def _release(self) -> None:
+        batches = fused(self._ready, self._settings.fusion_bytes)
+        for batch in batches:
+            self._next.batches.append(tuple(self._member(request) for request in batch))
+        self._next.joined = bool(self._joined)
+        self._under_way += len(batches)
+        self._ready = []
+        self._ready_since_s = math.inf
+
+    def _member(self, request: Request) -> Member:
+        position = self._used.pop(request.name, None)
+        is_known = position is not None and self._table.position(request) == position
+        if position is None:
+            position = len(self._used)
+            if position >= self._settings.most_positions:
+                _, position = self._used.popitem(last=False)
+        self._used[request.name] = position
+        return Member(position, None if is_known else request)
+
+    def _tell_stalls(self, now_s: float) -> None:
+        for name, (at_s, waiting) in list(self._stalled.items()):
+            if now_s < at_s:
+                continue
+            del self._stalled[name]
+            waited_s = waiting.waited_ms / 1000.0
+            missing = self._all - waiting.announced - self._joined
+            text = missing_text(name, waited_s, waiting.announced, missing)
+            error_s = self._settings.stall_error_s
+            if error_s is not None and waited_s >= error_s:
+                self._next.refused.append((name, text))
+            else:
+                self._next.warnings.append(text)

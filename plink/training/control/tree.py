@@ -1,0 +1,281 @@
+"""Agreement along a tree, without cycles: readiness only grows, so each part of the ranks passes on
+what all of it is ready for, once. The root orders and fuses, and tells all. While nothing is
+announced nothing is sent and nobody wakes.
+
+Beyond the papers: hierarchical coordinators (Romero et al., section 2.2.3) repeat all names every
+step, and the response cache (section 3.1.1) needs a collective every cycle.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from plink.training.control.actions import (
+    Action,
+    AllJoined,
+    Batch,
+    FailAll,
+    Refuse,
+    RefuseHere,
+    Release,
+    Send,
+    SleepUntil,
+    Warn,
+)
+from plink.training.control.digest import digest, mixed
+from plink.training.control.events import Announced, Done, Event, Heard, Joined, Left, Lost
+from plink.training.control.own import Own
+from plink.training.control.ranks import Ranks
+from plink.training.control.readiness import Readiness
+from plink.training.control.requests import Request
+from plink.training.control.root import Root
+from plink.training.control.settings import Settings
+from plink.training.control.shape import Place
+from plink.training.control.table import Table
+from plink.training.control.tree_messages import (
+    Downward,
+    Upward,
+    Version,
+    Waiting,
+    pack_downward,
+    pack_upward,
+    parse_downward,
+    parse_upward,
+)
+from plink.training.control.wire import WireError
+
+
+class Tree:
+    """The machine of one rank.
+
+    Args:
+        place: in the tree.
+        settings: the same on all ranks.
+    """
+
+    def __init__(self, place: Place, settings: Settings) -> None:
+        self._place = place
+        self._settings = settings
+        self._table = Table(remembers=bool(place.children))
+        self._root = None if place.parent is not None else Root(place.ranks, self._table, settings)
+        self._own = Own()
+        self._readiness = Readiness(place, settings.stall_warning_s, settings.stall_error_s)
+        self._taken = 0
+        self._history = 0
+        self._child_seen = dict.fromkeys(place.children, 0)
+        # By name, the root's message by which it was refused: what was said before it is void.
+        self._refused: dict[str, int] = {}
+        self._checks: dict[int, int] = {}
+        self._failed = ""
+        self._up = Upward()
+        self._actions: list[Action] = []
+        self._wakes_s = math.inf
+
+    @property
+    def digest(self) -> int:
+        """Of the table and of all that the root has said, equal on ranks that took as much."""
+        return self._table.digest ^ self._history
+
+    @property
+    def messages_taken(self) -> int:
+        """Of the root."""
+        return self._taken
+
+    def step(self, events: Sequence[Event], now_s: float) -> list[Action]:
+        """What is to be done after these events, in this order.
+
+        Args:
+            events: in the order in which they came; those that came together, together, since what
+                follows of them is then said in one message.
+            now_s: on a clock that does not go back.
+        """
+        for event in events:
+            self._take(event, now_s)
+        if not self._failed:
+            self._pass_on(now_s)
+        self._sleep()
+        actions, self._actions = self._actions, []
+        return actions
+
+    def _take(self, event: Event, now_s: float) -> None:
+        if isinstance(event, Announced):
+            self._announce(event.requests, now_s)
+        elif self._failed:
+            if isinstance(event, Joined):
+                self._actions.append(RefuseHere((), self._failed))
+        elif isinstance(event, Heard):
+            self._hear(event, now_s)
+        elif isinstance(event, Joined):
+            self._join()
+        elif isinstance(event, Lost):
+            self._fail(event.text)
+        elif isinstance(event, Left):
+            self._leave(event)
+        elif isinstance(event, Done) and self._root is not None:
+            self._root.done(event.batches)
+
+    def _announce(self, requests: tuple[Request, ...], now_s: float) -> None:
+        problem = self._failed or self._own.problem(requests)
+        if problem:
+            names = tuple(request.name for request in requests)
+            self._actions.append(RefuseHere(names, problem))
+            return
+        self._own.add(requests)
+        us = Ranks.of([self._place.rank])
+        for request in requests:
+            self._readiness.add(self._place.rank, (Version(request, us),), now_s)
+
+    def _join(self) -> None:
+        problem = self._own.join()
+        if problem:
+            self._actions.append(RefuseHere((), problem))
+            return
+        self._readiness.join(self._place.rank, Ranks.of([self._place.rank]))
+        self._up.joined |= Ranks.of([self._place.rank])
+
+    def _leave(self, event: Left) -> None:
+        """What a parent or a child carried to others is carried no more."""
+        if event.rank == self._place.parent:
+            self._obey(pack_downward(Downward(failed=event.text)))
+        elif event.rank in self._place.children:
+            self._break(event.text)
+
+    def _hear(self, event: Heard, now_s: float) -> None:
+        try:
+            if event.rank == self._place.parent:
+                self._obey(event.message)
+            elif event.rank in self._place.children:
+                self._count(event.rank, parse_upward(event.message, self._place.ranks), now_s)
+            else:
+                raise WireError("it is neither parent nor child")
+        except (WireError, IndexError) as error:
+            self._break(f"rank {event.rank} broke the protocol of control: {error}")
+
+    def _count(self, child: int, message: Upward, now_s: float) -> None:
+        """What a child says of all below it."""
+        if not self._child_seen[child] <= message.seen <= self._taken:
+            raise WireError("it has heard what nobody said")
+        if message.check is not None and message.check[1] != self._checks.get(message.check[0]):
+            self._break(f"rank {child} and rank {self._place.rank} agreed on different collectives")
+        if message.failed:
+            self._break(message.failed)
+        below = self._place.children[child]
+        said = [(Version(self._table.at(one, message.seen), below),) for one in message.ready]
+        for versions in [*said, *message.versions]:
+            if not any(self._is_void(one.request.name, message.seen) for one in versions):
+                self._readiness.add(child, versions, now_s)
+        self._readiness.join(child, message.joined)
+        self._up.joined |= message.joined
+        for waiting in message.waiting:
+            if not self._is_void(waiting.name, message.seen):
+                self._pass_on_stall(waiting, now_s)
+        self._child_seen[child] = message.seen
+        self._forget()
+
+    def _is_void(self, name: str, seen: int) -> bool:
+        return seen < self._refused.get(name, 0)
+
+    def _forget(self) -> None:
+        seen = min(self._child_seen.values())
+        self._table.forget(seen)
+        self._refused = {name: at for name, at in self._refused.items() if at > seen}
+        self._checks = {at: digest for at, digest in self._checks.items() if at > seen}
+
+    def _pass_on(self, now_s: float) -> None:
+        """To the parent what is new, or as the root to all what is decided."""
+        for versions in self._readiness.complete():
+            if self._root is not None:
+                self._root.settle(versions, now_s)
+            else:
+                self._say_complete(versions)
+        for waiting in self._readiness.stalled(now_s):
+            self._pass_on_stall(waiting, now_s)
+        if self._root is not None:
+            self._root.join(self._up.joined)
+            self._up = Upward()
+            while (message := self._root.next_message(now_s)) is not None:
+                self._obey(pack_downward(message))
+        elif self._place.parent is not None and not self._up.is_empty:
+            self._up.seen = self._taken
+            self._actions.append(Send(self._place.parent, pack_upward(self._up)))
+            self._up = Upward()
+
+    def _say_complete(self, versions: tuple[Version, ...]) -> None:
+        position = self._table.position(versions[0].request) if len(versions) == 1 else None
+        if position is None:
+            self._up.versions.append(versions)
+        else:
+            self._up.ready.append(position)
+
+    def _pass_on_stall(self, waiting: Waiting, now_s: float) -> None:
+        announced = waiting.announced | self._readiness.announced(waiting.name)
+        more = Waiting(waiting.name, waiting.waited_ms, announced)
+        if self._root is not None:
+            self._root.hear_of(more, now_s)
+        else:
+            self._up.waiting.append(more)
+
+    def _obey(self, data: bytes) -> None:
+        """Take what the root says, and pass it on."""
+        message = parse_downward(data, self._place.ranks)
+        self._actions.extend(Send(child, data) for child in self._place.children)
+        self._taken += 1
+        self._history = mixed(self._history ^ digest(data, self._taken))
+        self._release(message)
+        for name, text in message.refused:
+            self._refuse(name, text)
+        self._actions.extend(Warn(text) for text in message.warnings)
+        if message.last is not None:
+            self._own.begin_anew()
+            self._readiness.begin_anew()
+            self._actions.append(AllJoined(message.last))
+        if message.failed:
+            self._fail(message.failed)
+        if self._taken % self._settings.check_every == 0:
+            self._up.check = self._taken, self.digest
+            if self._place.children:
+                self._checks[self._taken] = self.digest
+
+    def _release(self, message: Downward) -> None:
+        batches: list[Batch] = []
+        for members in message.batches:
+            requests: list[Request] = []
+            for member in members:
+                if member.request is not None:
+                    self._table.put(member.position, member.request, self._taken)
+                request = self._table.at(member.position, self._taken)
+                requests.append(request)
+                self._readiness.forget(request.name)
+                self._own.forget(request.name)
+            batches.append(Batch(tuple(requests), message.joined))
+        if batches:
+            self._actions.append(Release(tuple(batches)))
+
+    def _refuse(self, name: str, text: str) -> None:
+        if self._place.children:
+            self._refused[name] = self._taken
+        self._readiness.forget(name)
+        if self._own.forget(name):
+            self._actions.append(Refuse(name, text))
+
+    def _break(self, text: str) -> None:
+        """Nothing can go on, which all ranks are to hear."""
+        if self._root is not None:
+            self._root.fail(text)
+        elif not self._up.failed:
+            self._up.failed = text
+
+    def _fail(self, text: str) -> None:
+        if not self._failed:
+            self._failed = text
+            self._readiness.clear()
+            self._actions.append(FailAll(text))
+
+    def _sleep(self) -> None:
+        wakes_s = math.inf if self._failed else self._readiness.wakes_s
+        if self._root is not None and not self._failed:
+            wakes_s = min(wakes_s, self._root.wakes_s)
+        if wakes_s != self._wakes_s:
+            self._wakes_s = wakes_s
+            self._actions.append(SleepUntil(wakes_s))

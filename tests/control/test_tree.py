@@ -1,0 +1,255 @@
+"""Ranks that agree along a tree: the same order everywhere, whatever comes when."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from control.network import Network
+from plink.training.control.requests import Request, Tensor
+from plink.training.control.settings import Settings
+from plink.training.control.shape import places
+from plink.training.control.tree import Tree
+
+
+def request(name: str, *shape: int, **more: object) -> Request:
+    return Request(name, (Tensor("float32", shape or (4,)),), **more)  # type: ignore[arg-type]
+
+
+def group(name: str, *members: str) -> Request:
+    return Request(name, tuple(Tensor("float32", (4,)) for _ in members), members)
+
+
+def a_tree(rng: random.Random, ranks: int) -> list[int]:
+    order = list(range(ranks))
+    rng.shuffle(order)
+    parents = [-1] * ranks
+    for i, rank in enumerate(order[1:], start=1):
+        parents[rank] = order[rng.randrange(max(0, i - 4), i)]
+    return parents
+
+
+def network(parents: list[int], settings: Settings | None = None) -> Network:
+    return Network([Tree(place, settings or Settings()) for place in places(parents)])
+
+
+def flat(ranks: int) -> list[int]:
+    return [-1] + [0] * (ranks - 1)
+
+
+class Program:
+    """What one rank announces: in each iteration all tensors in an order of its own."""
+
+    def __init__(self, rank: int, plan: list[list[Request]], rng: random.Random, last: int) -> None:
+        self.rank = rank
+        self.plan = plan
+        self.rng = rng
+        self.iteration = -1
+        self.iterations = last
+        self.left: list[Request] = []
+        self.has_joined = False
+        self.awaited = 0
+
+    def go_on(self, net: Network) -> bool:
+        """Whether it could do something."""
+        if self.left:
+            count = self.rng.randint(1, len(self.left))
+            now, self.left = self.left[:count], self.left[count:]
+            net.announce(self.rank, *now)
+            return True
+        if len(net.names[self.rank]) < self.awaited or self.has_joined:
+            return False
+        self.iteration += 1
+        if self.iteration == self.iterations:
+            net.join(self.rank)
+            self.has_joined = True
+            return True
+        self.left = list(self.plan[self.iteration])
+        self.rng.shuffle(self.left)
+        self.awaited += len(self.left)
+        return True
+
+
+@pytest.mark.parametrize("some", range(4))
+def test_all_release_the_same_once_whatever_comes_when(some: int) -> None:
+    for seed in range(some, 400, 4):
+        rng = random.Random(seed)
+        ranks = rng.choice([1, 2, 3, 4, 7, 16])
+        tensors = rng.randint(1, 12)
+        settings = Settings(
+            fusion_bytes=rng.choice([1, 64, 1 << 20]),
+            check_every=rng.choice([1, 3, 256]),
+            most_positions=rng.choice([1, 3, tensors, 1 << 20]),
+        )
+        iterations = rng.randint(1, 4)
+        shapes = {t: rng.randint(0, 30) for t in range(tensors)}
+        plan = []
+        for _ in range(iterations):
+            if rng.random() < 0.5:
+                shapes[rng.randrange(tensors)] = rng.randint(31, 60)
+            plan.append([request(f"t{t}", shape) for t, shape in shapes.items()])
+        lasts = [
+            rng.randint(0, iterations) if rng.random() < 0.3 else iterations for _ in range(ranks)
+        ]
+        net = network(a_tree(rng, ranks), settings)
+        programs = [Program(rank, plan, rng, lasts[rank]) for rank in range(ranks)]
+        while True:
+            moves = list(range(ranks))
+            rng.shuffle(moves)
+            if rng.random() < 0.5 and (busy := net.busy_links()):
+                net.deliver(rng.choice(busy), rng.randint(1, 4))
+                continue
+            if any(programs[rank].go_on(net) for rank in moves):
+                continue
+            if busy := net.busy_links():
+                net.deliver(rng.choice(busy), rng.randint(1, 4))
+                continue
+            break
+        net.check()
+        assert not any(net.failed), net.failed
+        assert len({len(released) for released in net.released}) == 1, seed
+        for rank in range(ranks):
+            assert len(net.joined[rank]) == 1
+            assert net.joined[rank] == net.joined[0]
+            assert lasts[net.joined[rank][0]] == max(lasts)
+            for t in range(tensors):
+                assert net.names[rank].count(f"t{t}") == max(lasts)
+
+
+def test_nothing_is_said_while_nothing_is_announced() -> None:
+    net = network(flat(4))
+    for rank in range(4):
+        net.announce(rank, request("a"))
+    net.settle()
+    sent = net.sent
+    assert min(net.wakes_s) == float("inf")
+    net.settle(until_s=1e6)
+    assert net.sent == sent
+
+
+def test_a_known_collective_costs_a_few_bytes_a_link() -> None:
+    net = network(flat(8))
+    names = [f"a rather long name of a layer {i}" for i in range(100)]
+    for iteration in range(2):
+        before_bytes, before = net.sent_bytes, net.sent
+        for rank in range(8):
+            net.announce(rank, *(request(name) for name in names))
+        net.settle()
+        if iteration == 1:
+            assert net.sent - before == 14
+            # From the root 100 positions of one or two bytes to each of seven.
+            assert net.sent_bytes - before_bytes < 7 * (20 + 220)
+
+
+@pytest.mark.parametrize(
+    ("other", "told"),
+    [
+        (request("a", 5), "float32[4] on ranks 0, 2, and sum all-reduce of float32[5] on rank 1"),
+        (request("a", op="max"), "max all-reduce of float32[4] on rank 1"),
+        (request("a", prescale=0.5), "scaled by 0.5 and 1 on rank 1"),
+        (request("a", kind="broadcast", op="", root=1), "broadcast of float32[4] with root 1"),
+        (group("g", "a", "b"), "ranks differ in where 'a' is"),
+    ],
+)
+@pytest.mark.parametrize("parents", [flat(3), [-1, 0, 1], [1, 2, -1]])
+def test_what_differs_fails_alike_everywhere_and_all_else_goes_on(
+    parents: list[int], other: Request, told: str
+) -> None:
+    net = network(parents)
+    for again in range(2):
+        for rank in range(3):
+            net.announce(rank, other if rank == 1 else request("a"))
+            net.announce(rank, request("c"))
+        net.settle()
+        texts = {text for rank in range(3) for _, text in net.refused[rank][again:]}
+        assert len(texts) == 1
+        assert told in texts.pop()
+        assert [len(net.refused[rank]) for rank in range(3)] == [again + 1] * 3
+        assert net.names == [["c"] * (again + 1)] * 3
+    for rank in range(3):
+        net.announce(rank, request("a"))
+    net.settle()
+    assert all(names[-1] == "a" for names in net.names)
+
+
+def test_a_changed_shape_costs_one_negotiation() -> None:
+    net = network(flat(4))
+    costs = []
+    for shape in (4, 4, 5, 5):
+        before_bytes = net.sent_bytes
+        for rank in range(4):
+            net.announce(rank, request("a", shape))
+        net.settle()
+        costs.append(net.sent_bytes - before_bytes)
+    assert costs[1] == costs[3] < costs[0] == costs[2]
+
+
+@pytest.mark.parametrize("parents", [flat(6), [-1, 0, 1, 2, 3, 4], [3, 3, 1, -1, 3, 4]])
+def test_all_are_told_who_keeps_them_waiting(parents: list[int]) -> None:
+    net = network(parents, Settings(stall_warning_s=60.0, stall_error_s=100.0))
+    for rank in (0, 1, 2, 4):
+        net.announce(rank, request("x"))
+    net.settle(until_s=59.0)
+    assert net.warned == [[]] * 6
+    net.settle(until_s=60.5)
+    assert net.warned == [["'x' has waited 60 s for ranks 3, 5; ranks 0-2, 4 announced it"]] * 6
+    net.settle(until_s=101.0)
+    assert [bool(refused) for refused in net.refused] == [rank in (0, 1, 2, 4) for rank in range(6)]
+    assert "has waited 100 s for ranks 3, 5" in net.refused[0][0][1]
+    for rank in range(6):
+        net.announce(rank, request("x"))
+    net.settle(until_s=102.0)
+    assert net.names == [["x"]] * 6
+
+
+def test_a_name_that_is_pending_is_refused_on_that_rank_and_nothing_of_the_call_is_taken() -> None:
+    net = network(flat(2))
+    net.announce(0, request("a"))
+    net.announce(0, request("b"), request("a"))
+    assert net.refused_here[0] == ["'a' is pending already"]
+    net.announce(1, request("a"), request("b"))
+    net.settle()
+    assert net.names == [["a"], ["a"]]
+    net.announce(0, request("b"))
+    net.settle()
+    assert net.names == [["a", "b"], ["a", "b"]]
+
+
+def test_nothing_of_a_group_is_released_before_all_of_it() -> None:
+    net = network(flat(2))
+    net.announce(0, group("g", "a", "b"))
+    net.settle()
+    assert net.names == [[], []]
+    net.announce(1, group("g", "a", "b"))
+    net.settle()
+    assert net.names == [["g"], ["g"]]
+
+
+def test_only_sums_over_all_are_for_those_who_have_joined() -> None:
+    net = network(flat(3))
+    net.join(1)
+    net.settle()
+    for rank in (0, 2):
+        net.announce(rank, request("b", kind="broadcast", op="", root=0), request("a"))
+    net.settle()
+    assert net.names == [["a"]] * 3
+    assert "cannot be while rank 1 joined" in net.refused[0][0][1]
+    net.announce(1, request("late"))
+    assert "after this rank has joined" in net.refused_here[1][0]
+    net.join(0)
+    net.join(2)
+    net.settle()
+    assert net.joined == [[2]] * 3
+
+
+@given(st.binary(max_size=60), st.sampled_from([(0, 1), (1, 0), (1, 2)]))
+def test_bytes_that_nobody_sends_fail_all_or_do_nothing(data: bytes, link: tuple[int, int]) -> None:
+    net = network([-1, 0, 1])
+    for rank in range(3):
+        net.announce(rank, request("a"))
+    net.settle()
+    net.links[link].append(data)
+    net.settle()
