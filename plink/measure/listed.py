@@ -16,7 +16,7 @@ from plink.probes.hosts.hostlist import check_host
 from plink.probes.hosts.slurm import parse_allocation
 from plink.probes.hosts.source import parse_hosts
 from plink.probes.inventories.found import FoundHosts
-from plink.probes.inventories.kinds import find_hosts, likely_kind
+from plink.probes.inventories.kinds import KINDS, find_hosts, likely_kind
 from plink.probes.reach import Outgoing
 from plink.probes.ssh.options import SshOptions
 from plink.probes.via.options import ViaOptions
@@ -82,6 +82,13 @@ def read_hosts(path: str) -> HostList:
     if found is not None:
         content = found.content
         return HostList(found.hosts, None if content is None else document.digest(content), found)
+    kind, colon, _ = path.partition(":")
+    if colon and kind.isalnum() and not os.path.lexists(path):
+        forms = ", ".join(f"{known.form} ({known.about})" for known in KINDS.values())
+        raise WrongUseError(
+            f"{path}: there is no such file, and no kind of host list is called {kind}",
+            f"kinds are {forms}",
+        )
     content = _read_list(path)
     source = document.label(path)
     if content.lstrip().startswith(b"{") and b'"plink.' in content:
@@ -92,10 +99,10 @@ def read_hosts(path: str) -> HostList:
     try:
         return HostList(parse_hosts(content, source), document.digest(content))
     except HostListError as error:
-        kind = likely_kind(content)
-        if kind is None:
+        likely = likely_kind(content)
+        if likely is None:
             raise
-        raise HostListError(str(error), f"it looks like a list for {kind}:{path}") from None
+        raise HostListError(str(error), f"it looks like a list for {likely}:{path}") from None
 
 
 def _read_list(path: str) -> bytes:

@@ -78,6 +78,8 @@ class _Server(paramiko.ServerInterface):
         self.trusted = threading.Event()
         self._coordinator = keys.coordinator.asbytes()
         self._environment = {**os.environ, NAME_VARIABLE: name}
+        # paramiko keeps what it waits for once for each connection.
+        self._asking = threading.Lock()
 
     def get_allowed_auths(self, username: str) -> str:  # noqa: ARG002
         return "publickey"
@@ -108,12 +110,19 @@ class _Server(paramiko.ServerInterface):
             )
         except (OSError, ValueError):
             return False
-        threading.Thread(target=_serve, args=(channel, process), daemon=True).start()
+        serving = (channel, process, self._asking)
+        threading.Thread(target=_serve, args=serving, daemon=True).start()
         return True
 
 
-def _serve(channel: paramiko.Channel, process: subprocess.Popen[bytes]) -> None:
+def _serve(
+    channel: paramiko.Channel, process: subprocess.Popen[bytes], asking: threading.Lock
+) -> None:
     """Hand input and outputs on until the command has ended, and say how."""
+    # Not before plink has heard that the command has begun: it takes an earlier end for a refusal.
+    # What it answers is read by the thread that tells it so, and only afterwards.
+    with asking, suppress(OSError, EOFError, paramiko.SSHException):
+        channel.get_transport().global_request("begun@plink", wait=True)
     pipes = process.stdin, process.stdout, process.stderr
     stdin, stdout, stderr = (pipe for pipe in pipes if pipe is not None)
     reader = threading.Thread(target=_hand_in, args=(channel, process, stdin), daemon=True)

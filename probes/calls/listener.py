@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import socket
 import threading
 import time
@@ -54,6 +55,7 @@ class Listener:
             place = f"{options.host or '*'} port {options.port}"
             raise OptionError(f"cannot listen on {place} ({reason})") from None
         self.port: int = self._socket.getsockname()[1]
+        _allow_connections()
         self._handshakes = ThreadPoolExecutor(max_workers=options.concurrency)
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -142,6 +144,13 @@ class Listener:
                 self._refused.append(
                     reason if isinstance(error, HostListError) else f"{address}: {reason}"
                 )
+
+
+def _allow_connections() -> None:
+    """Let this process hold as many connections as it may; the first limit is often 1,024."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _family(host: str) -> socket.AddressFamily:

@@ -84,14 +84,23 @@ def test_what_is_fetched_is_found(text: str, found: int) -> None:
     assert len(_FETCHED.findall(text)) == found
 
 
-def test_code_and_tables_are_shown_as_such(site: Path) -> None:
-    left = {
-        name: found
-        for name, page in pages(site).items()
-        if (found := re.findall(r"```.{0,40}|\n\|-.{0,40}", html.unescape(page)))
-        and not name.startswith("contributing")
-    }
+def unformatted(page: str) -> list[str]:
+    """What a reader sees of the marks that should have made tables, links, lists and bold words."""
+    without_code = re.sub(r"(?s)<(pre|code|script|style)\b.*?</\1>", "code", page)
+    seen = html.unescape(re.sub(r"<[^>]+>", "", without_code))
+    return re.findall(r".{0,40}(?:\*\*|\]\(|```|^\||^- ).{0,40}", seen, re.MULTILINE)
+
+
+def test_marks_are_not_shown(site: Path) -> None:
+    left = {name: found for name, page in pages(site).items() if (found := unformatted(page))}
     assert left == {}
+
+
+def test_marks_that_are_shown_are_found() -> None:
+    assert unformatted("<p>a\n| b | c |\n- d **e**</p>\n<code>**</code>") == [
+        "| b | c |",
+        "- d **e**",
+    ]
 
 
 def test_the_library_is_described(site: Path) -> None:

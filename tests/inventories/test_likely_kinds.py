@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from plink.base.errors import WrongUseError
 from plink.measure.listed import read_hosts
 from plink.probes.errors import HostListError
 
@@ -26,6 +27,13 @@ def test_the_hint_names_the_kind(content: str, kind: str, tmp_path: Path) -> Non
     with pytest.raises(HostListError) as caught:
         read_hosts(str(file))
     assert caught.value.hint == f"it looks like a list for {kind}:{file}"
+
+
+def test_a_kind_that_there_is_not_names_those_that_there_are() -> None:
+    with pytest.raises(WrongUseError, match="no kind of host list is called kube") as caught:
+        read_hosts("kube:training/app=gpt")
+    hint = str(caught.value.hint)
+    assert hint.startswith("kinds are slurm:JOB (the nodes of a Slurm job), k8s:NAMESPACE/SELECTOR")
 
 
 def test_what_looks_like_none_keeps_its_hint(tmp_path: Path) -> None:

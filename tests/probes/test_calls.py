@@ -1,17 +1,20 @@
 """Agents that call home, over loopback: who is trusted, and what runs there."""
 
 import os
+import resource
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from ipaddress import ip_network
 from pathlib import Path
+from typing import Any
 
 import paramiko
 import pytest
 
+from plink.probes.calls.agent import _Server
 from plink.probes.calls.callers import gather
 from plink.probes.calls.joining import Home, serve
 from plink.probes.calls.keys import derive_keys
@@ -82,6 +85,46 @@ def test_commands_run_where_the_agent_is(session: SshSession) -> None:
     assert session.run("kill -9 $$").status == -1
     content = os.urandom(3_000_000)
     assert session.run("cat", content).stdout == content
+
+
+def test_a_quick_command_does_not_end_before_it_has_begun(
+    listener: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin = _Server.check_channel_exec_request
+
+    def slow(*arguments: Any) -> bool:
+        is_begun = begin(*arguments)
+        time.sleep(0.3)  # as where other threads have the processor
+        return is_begun
+
+    monkeypatch.setattr(_Server, "check_channel_exec_request", slow)
+    with agent(listener.port, "far") as said:
+        listener.wait_until(lambda names: names == {"far"}, 10)
+        assert listener.refused() == []
+        session = listener.session("far")
+        assert session is not None
+        processes = [session.start("echo there") for _ in range(4)]
+        assert [list(process.lines()) for process in processes] == [["there"]] * 4
+        assert len(said) == 1
+        listener.close()
+
+
+def test_many_call_at_once_past_the_first_limit_of_connections() -> None:
+    # Each end of a call takes a descriptor of this process.
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    taken = len(list(Path("/proc/self/fd").iterdir()))
+    names = {f"h{number:02}" for number in range(60)}
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, taken + 40), hard))
+    try:
+        opened = Listener(options())
+        with ExitStack() as calling:
+            for name in names:
+                calling.enter_context(agent(opened.port, name))
+            opened.wait_until(lambda there: there == names, 60)
+            assert set(opened.names()) == names, opened.refused()
+            opened.close()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_several_at_once_and_conversations(session: SshSession) -> None:

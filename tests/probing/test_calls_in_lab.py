@@ -12,6 +12,7 @@ import pytest
 from plink.files import cluster as cluster_file
 from support.lab import Lab
 from support.plink_command import plink, plink_argv, wait_until_no_agents
+from support.require import require_launcher
 
 pytestmark = pytest.mark.lab
 
@@ -86,3 +87,28 @@ def test_wrong_uses_are_told(secret: Path, place: str, tmp_path: Path) -> None:
         done = plink("probe", *arguments, *out)
         assert done.code == 2, done.stderr
         assert said in done.stderr
+
+
+@pytest.mark.needs("mpi")
+def test_an_mpi_launcher_starts_the_agents(
+    lab: Lab, secret: Path, place: str, tmp_path: Path
+) -> None:
+    require_launcher("mpirun.openmpi")
+    names = lab.names[:3]
+    hostfile, out = tmp_path / "hostfile", tmp_path / "c.json"
+    hostfile.write_text("".join(f"{name} slots=1\n" for name in names))
+    agent = plink_argv("agent", "--join", place, "--secret-file", secret, "--once")
+    remote = ["--mca", "plm_rsh_agent", f"ssh -F {lab.ssh_config}", "--allow-run-as-root"]
+    command = ["mpirun.openmpi", *remote, "--hostfile", str(hostfile), "--map-by", "node", *agent]
+    launcher = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    try:
+        calling = ("--listen", place, "--secret-file", secret, "--expect", "3", "--wait", "60")
+        done = plink("probe", *calling, "--count", "50", "--passes", "1", "-o", out)
+        assert done.code == 0, done.stderr
+        # Who was there once ends, and the launcher with the last of them.
+        said = launcher.communicate(timeout=30)[0]
+        assert launcher.returncode == 0, said
+    finally:
+        launcher.kill()
+        launcher.wait()
+    assert sorted(cluster_file.read(str(out)).names) == sorted(names)

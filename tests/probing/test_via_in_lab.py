@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
 
 from plink.files import cluster as cluster_file
+from support.kubernetes import api_server, pod, require_kubectl
 from support.lab import Lab
 from support.plink_command import plink, read_json, wait_until_no_agents
 from support.require import require_launcher
@@ -85,3 +88,37 @@ def test_hosts_that_the_command_does_not_know_are_named(lab: Lab, tmp_path: Path
     done = plink("probe", "-", "--via", lab.via, "-o", tmp_path / "c.json", text="lost1\nlost2\n")
     assert done.code == 1
     assert "lost1: does not run a POSIX shell (" in done.stderr
+
+
+@pytest.mark.needs("kubernetes")
+def test_pods_are_probed_by_their_labels(
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The real kubectl lists them; what it would run in them is run in hosts of the lab."""
+    require_kubectl()
+    real = shutil.which("kubectl")
+    into = lab.via.replace("'{host}'", '"$host"')
+    wrapper = tmp_path / "kubectl"
+    # kubectl exec -i -n NAMESPACE HOST -c CONTAINER -- COMMAND
+    wrapper.write_text(
+        f'#!/bin/sh\n[ "$1" = exec ] || exec {real} "$@"\nhost=$5\nshift 8\nexec {into} "$@"\n'
+    )
+    wrapper.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    names, out = lab.names[:3], tmp_path / "c.json"
+    with api_server(tmp_path, "training") as server:
+        monkeypatch.setenv("KUBECONFIG", str(server.config))
+        for name in names:
+            address = lab.truth["addresses"][name]
+            labels = {"app": "gpt", "role": "worker"}
+            server.objects["pods"].append(pod(name, address, "training", labels=labels, gpus=8))
+        few = ("--count", "100", "--passes", "1", "-o", out)
+        done = plink("probe", "k8s:training/app=gpt,role in (worker)", *few)
+    assert done.code == 0, done.stderr
+    found = cluster_file.read(str(out))
+    assert found.rtt is not None
+    assert not found.rtt.failures
+    assert [host.name for host in found.hosts] == sorted(names)
+    assert [host.slots for host in found.hosts] == [8, 8, 8]
+    assert found.way is not None
+    assert found.way.via == "kubectl exec -i -n training {host} -c main --"

@@ -20,7 +20,7 @@ _EXPECTED = ("libstdc++.so.6", "libgcc_s.so.1", "libm.so.6", "libpthread.so.0", 
 _ABSENT = ("libssl", "libcrypto")
 _FOLDERS = ("bin", "dev", "etc", "proc", "root", "run", "sys", "tmp")
 _NOT_COPIED = shutil.ignore_patterns(
-    *("__pycache__", "test", "tests", "site-packages", "dist-packages"),
+    *("test", "tests", "site-packages", "dist-packages"),
     *("config-*", "ensurepip", "idlelib", "lib2to3", "tkinter", "turtledemo"),
 )
 

@@ -128,9 +128,16 @@ class Kept:
 
 
 def default_folder() -> Path:
-    """The user's own, which jobs on all nodes see where homes are shared."""
+    """The user's own, which jobs on all nodes see where homes are shared.
+
+    Raises:
+        PlinkError: the user has none.
+    """
     cache = os.environ.get("XDG_CACHE_HOME", "")
-    base = Path(cache) if cache.startswith("/") else Path.home() / ".cache"
+    try:
+        base = Path(cache) if cache.startswith("/") else Path.home() / ".cache"
+    except RuntimeError:
+        raise PlinkError("the user has no home folder", "name one with keep=DIR") from None
     return base / "plink" / "slurm"
 
 
