@@ -55,6 +55,7 @@ LONG = (
     "collectives/test_traffic.py",
     "executors/test_executors.py",
     "pytorch/test_named.py",
+    "doctor/test_doctor_in_lab.py",
     "launchers/test_slurm_in_lab.py",
     "torchrun/test_in_lab.py",
     "torchrun/test_rounds.py",

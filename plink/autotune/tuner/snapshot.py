@@ -130,6 +130,9 @@ def window_from_json(data: Json, hosts: int) -> Window:
         ValueError, KeyError, TypeError, OverflowError: it is not a window of that many hosts.
     """
     flows = (hosts, hosts)
+    bytes_of = data.get("bytes_of", {})
+    if not isinstance(bytes_of, dict):
+        raise TypeError("bytes of collectives are no object")
     iteration_s = _array(data["iteration_s"], len(data["iteration_s"]))
     return Window(
         _integer(data["plan"]),
@@ -138,7 +141,7 @@ def window_from_json(data: Json, hosts: int) -> Window:
         _array(data["busy_s"], hosts * hosts).reshape(flows),
         _array(data["retransmissions"], hosts * hosts).reshape(flows),
         _array(data["rtt_s"], hosts),
-        {str(name): _number(moved, 0.0) for name, moved in data.get("bytes_of", {}).items()},
+        {str(name): _number(moved, 0.0) for name, moved in bytes_of.items()},
     )
 
 

@@ -84,4 +84,4 @@ def shared_tensor(requests: Iterable[Request]) -> str | None:
 def missing_text(name: str, waited_s: float, announced: Ranks, missing: Ranks) -> str:
     """Who keeps the others waiting, for people."""
     told = f"{announced} announced it" if announced else "nobody announced it"
-    return f"'{name}' has waited {waited_s:g} s for {missing}; {told}"
+    return f"'{name}' has waited {round(waited_s, 1):g} s for {missing}; {told}"
