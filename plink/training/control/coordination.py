@@ -6,9 +6,10 @@ Romero et al., sections 2.2.2 (rank 0 hears all ranks itself) and 2.2.3 (a tree 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from plink.training.control.cycle_messages import Response
 from plink.training.control.ranks import Ranks
 from plink.training.control.readiness import Readiness
 from plink.training.control.requests import Request
@@ -45,6 +46,7 @@ class Coordination:
         self._root = None if place.parent is not None else Root(place.ranks, member, at_once)
         self._joining = Ranks()
         self._waiting: list[Waiting] = []
+        self._stalled: list[tuple[str, int]] = []
         self.joined = Ranks()
 
     @property
@@ -68,6 +70,15 @@ class Coordination:
     def wait(self, name: str, waited_s: float) -> None:
         """A request waits for long that was not counted here until now."""
         self._waiting.append(Waiting(name, round(1000.0 * waited_s), self._us))
+
+    def tell_of(self, stalled: Sequence[tuple[str, int]], now_s: float) -> None:
+        """Others wait for these: say who announced them here, though not all have."""
+        for name, waited_ms in stalled:
+            self._readiness.backdate(name, now_s - waited_ms / 1000.0, now_s)
+            if not self._readiness.is_passed_on(name) and (
+                announced := self._readiness.announced(name)
+            ):
+                self._waiting.append(Waiting(name, 0, announced))
 
     def join(self) -> None:
         """This rank announces no more."""
@@ -101,6 +112,8 @@ class Coordination:
                 up.waiting.append(more)
             else:
                 self._root.hear_of(more, now_s)
+                if one.waited_ms:
+                    self._stalled.append((one.name, one.waited_ms))
         for versions in self._readiness.complete():
             if self._root is None:
                 up.versions.append(versions)
@@ -108,13 +121,15 @@ class Coordination:
                 self._root.settle(versions, now_s)
         return up
 
-    def decide(self, up: Upward, now_s: float) -> Downward:
+    def decide(self, up: Upward, now_s: float) -> Response:
         """At the root: what all ranks are told."""
         if self._root is None:
             raise ValueError("only the root decides")
         if up.failed:
             self._root.fail(up.failed)
-        return self._root.next_message(now_s) or Downward()
+        said = self._root.next_message(now_s) or Downward()
+        stalled, self._stalled = self._stalled, []
+        return Response(said, up.joined, stalled=stalled)
 
     def forget(self, name: str) -> None:
         """It is released or refused."""

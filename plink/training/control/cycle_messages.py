@@ -36,11 +36,14 @@ class Response:
         said: what happens.
         joining: ranks that count as joined from the next cycle on.
         bound: of the cache from now on; 0 where there is none.
+        stalled: names, and for how many milliseconds some rank has waited: all are to say who below
+            them has announced these.
     """
 
     said: Downward = field(default_factory=Downward)
     joining: Ranks = field(default_factory=Ranks)
     bound: int = 0
+    stalled: list[tuple[str, int]] = field(default_factory=list)
 
 
 def pack_response(response: Response) -> bytes:
@@ -48,6 +51,10 @@ def pack_response(response: Response) -> bytes:
     writer = Writer()
     writer.ranks(response.joining)
     writer.number(response.bound)
+    writer.number(len(response.stalled))
+    for name, waited_ms in response.stalled:
+        writer.text(name)
+        writer.number(waited_ms)
     return writer.done() + pack_downward(response.said)
 
 
@@ -60,7 +67,8 @@ def parse_response(data: bytes, ranks: int) -> Response:
     reader = Reader(data)
     joining = reader.ranks(ranks)
     bound = reader.number(MOST_POSITIONS)
-    return Response(parse_downward(reader.rest(), ranks), joining, bound)
+    stalled = [(reader.text(), reader.number()) for _ in range(reader.number(MOST_POSITIONS))]
+    return Response(parse_downward(reader.rest(), ranks), joining, bound, stalled)
 
 
 def pack_bits(bits: int) -> bytes:

@@ -42,6 +42,8 @@ from plink.training.control.wire import WireError
 
 Value = TypeVar("Value")
 
+_AWAKE = SleepUntil(math.inf)
+
 
 @dataclass(frozen=True)
 class Round:
@@ -105,7 +107,7 @@ class Cycles:
         self._broken = ""
         self._failed = ""
         self._actions: list[Action] = []
-        self._sleeps = SleepUntil(math.inf)
+        self._sleeps = _AWAKE
 
     @property
     def digest(self) -> int:
@@ -229,6 +231,7 @@ class Cycles:
 
     def _wake(self) -> None:
         self._woke_s = self._now_s
+        self._sleeps = _AWAKE
         if self._sweeps.kind is None:
             self._cycles += 1
             self._begin()
@@ -306,8 +309,7 @@ class Cycles:
 
     def _decide(self, value: bytes) -> bytes:
         up = parse_upward(value, self._place.ranks)
-        response = Response(self._coordination.decide(up, self._now_s), up.joined)
-        return pack_response(self._respond(response))
+        return pack_response(self._respond(self._coordination.decide(up, self._now_s)))
 
     def _obey(self, data: bytes) -> None:
         response = parse_response(data, self._place.ranks)
@@ -318,6 +320,7 @@ class Cycles:
         for name, text in said.refused:
             self._refuse(name, text)
         self._actions.extend(Warn(text) for text in said.warnings)
+        self._coordination.tell_of(response.stalled, self._now_s)
         self._coordination.admit(response.joining)
         if said.last is not None:
             self._own.begin_anew()
@@ -364,7 +367,7 @@ class Cycles:
 
     def _fall_asleep(self) -> None:
         """A thread that sleeps hears nothing; one in a round that blocks awaits messages."""
-        sleeps = SleepUntil(math.inf)
+        sleeps = _AWAKE
         if self._failed:
             pass
         elif self._sweeps.kind is None:
@@ -372,7 +375,7 @@ class Cycles:
         elif self._awaits_by_waking:
             at_s = self._woke_s + self._settings.cycle_s
             sleeps = SleepUntil(max(at_s, self._now_s), wakes_on_message=False)
-        if sleeps != self._sleeps or self._now_s >= sleeps.at_s:
+        if sleeps != self._sleeps:
             self._sleeps = sleeps
             self._actions.append(sleeps)
 

@@ -77,6 +77,11 @@ class Readiness:
         pending = self._pending.get(name)
         return Ranks() if pending is None else pending.announced
 
+    def is_passed_on(self, name: str) -> bool:
+        """Whether all of this part have announced a request, or none has."""
+        pending = self._pending.get(name)
+        return pending is None or pending.is_passed_on
+
     def stalled(self, now_s: float) -> list[Waiting]:
         """What has waited long for ranks of this part; the rest of it is seen higher up."""
         stalled: list[Waiting] = []
