@@ -34,6 +34,9 @@ from plink.training.control.requests import Request
 # From the last announcement to the release, in modes with cycles.
 MOST_CYCLES = 2
 
+# Ranks are never so many messages of the root apart in tests.
+_MOST_DIGESTS = 64
+
 
 class Machine(Protocol):
     """What every mode has."""
@@ -56,7 +59,7 @@ class Network:
     """
 
     def __init__(self, machines: Sequence[Machine], *, completes: bool = True) -> None:
-        self.machines = machines
+        self.machines = list(machines)
         self.now_s = 0.0
         # None for who has closed.
         self.links: dict[tuple[int, int], deque[bytes | None]] = defaultdict(deque)
@@ -78,6 +81,7 @@ class Network:
         self.has_joined: set[int] = set()
         self.sent = 0
         self.sent_bytes = 0
+        # By how much was heard of the root: the newest.
         self.digests: dict[int, int] = {}
         self._completes = completes
         for rank in range(len(machines)):
@@ -102,6 +106,8 @@ class Network:
                 self._note(rank, action)
         known = self.digests.setdefault(machine.messages_taken, machine.digest)
         assert known == machine.digest, f"rank {rank} has another digest"
+        if len(self.digests) > _MOST_DIGESTS:
+            del self.digests[min(self.digests)]
         if done and self._completes:
             self.step(rank, [Done(done)])
 
@@ -214,6 +220,21 @@ class Network:
                 return
             self.now_s = max(self.now_s, wakes_s)
             self.tick(self.wakes_s.index(wakes_s))
+
+    def clone(self) -> Network:
+        """Apart from this one, with the same machines."""
+        clone: Network = object.__new__(Network)
+        vars(clone).update(vars(self))
+        clone.machines = list(self.machines)
+        clone.links = defaultdict(deque, {link: deque(q) for link, q in self.links.items() if q})
+        for name in ("released", "names", "refused", "refused_here", "warned", "joined"):
+            setattr(clone, name, [list(one) for one in getattr(self, name)])
+        clone.pending = [set(one) for one in self.pending]
+        for name in ("failed", "wakes_s", "asleep", "lost", "has_joined"):
+            setattr(clone, name, getattr(self, name).copy())
+        clone.announced_in = dict(self.announced_in)
+        clone.digests = dict(self.digests)
+        return clone
 
     def check(self) -> None:
         """All ranks released the same, in the same order, as far as each has come."""
