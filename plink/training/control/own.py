@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plink.training.control.requests import Request
+from plink.training.control.requests import MOST_NAME_BYTES, MOST_TENSORS, Request
 
 
 class Own:
@@ -19,6 +19,11 @@ class Own:
             return f"'{requests[0].name}' is announced after this rank has joined"
         taken: set[str] = set()
         for request in requests:
+            if len(request.tensors) > MOST_TENSORS:
+                return f"the group '{request.name[:80]}' has more than {MOST_TENSORS} tensors"
+            for name in (request.name, *request.members):
+                if len(name.encode()) > MOST_NAME_BYTES:
+                    return f"the name '{name[:80]}...' has more than {MOST_NAME_BYTES} bytes"
             if len(request.names) != len(set(request.names)):
                 return f"the group '{request.name}' has a tensor twice"
             names = {request.name, *request.names}
