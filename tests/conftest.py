@@ -26,7 +26,7 @@ os.environ.update(dict.fromkeys(THREADS, "1"))
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-pytest_plugins = ["support.needs"]
+pytest_plugins = ["support.needs", "support.schemas"]
 
 FOLDER = Path(__file__).parent
 # The files that take longest, longest first. Most of their time hosts are waited for. A run names

@@ -7,9 +7,12 @@ import importlib.metadata
 import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
+
+from plink.cli.manual.pages import pages
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 _BUILT = shutil.ignore_patterns("*.so", "__pycache__")
@@ -34,6 +37,13 @@ def test_native_parts_were_installed() -> None:
     names = [str(file) for file in files]
     assert any(name.startswith("plink/solvers/_native.") for name in names)
     assert "plink/probes/echo/bin/plink-echo-agent" in names
+
+
+def test_manual_pages_were_installed_where_man_looks() -> None:
+    files = importlib.metadata.files("plink-collectives") or []
+    found = {file.name for file in files if file.match("share/man/man1/*.1")}
+    assert found == {f"{name}.1" for name in pages("2026-01-31")}
+    assert (Path(sysconfig.get_path("data")) / "share" / "man" / "man1" / "plink.1").exists()
 
 
 def test_sources_of_native_parts_were_not_installed() -> None:

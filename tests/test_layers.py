@@ -35,6 +35,7 @@ FOLDERS = (
     "simulate",
     "bench",
     "show",
+    "schemas",
     "api",
     "cli",
 )

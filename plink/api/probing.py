@@ -20,7 +20,7 @@ from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files.groups import Group
 from plink.files.measurement import Failure
-from plink.measure.listed import hosts_of, read_hosts
+from plink.measure.listed import HostList, hosts_of, read_hosts
 from plink.measure.probing import run
 from plink.measure.probing.limits import (
     ALL_ROUNDS,
@@ -36,11 +36,10 @@ from plink.measure.probing.tools import TOOLS
 from plink.measure.probing.tools.transfers import UPLINKS
 from plink.measure.probing.uplinks import UplinkResult
 from plink.optimize.groups.certainty import group_question
-from plink.probes.hosts.host import ListedHost
 from plink.probes.hosts.source import parse_hosts
-from plink.probes.reach import Way
+from plink.probes.reach import Outgoing
 from plink.probes.ssh.options import SshOptions
-from plink.probes.via.options import ViaOptions
+from plink.probes.via.options import SSH, ViaOptions
 
 _SOURCE = "the cluster"
 
@@ -80,8 +79,10 @@ def probe(
 
     Args:
         hosts: as lines of a host list, such as `["user@n1", "gpu[01-16] slots=8"]`; the path of a
-            host list; `@slurm` for the hosts of this Slurm job; or a cluster, of which then only
-            what it lacks is measured, and what it holds is kept.
+            host list; `@slurm` for the hosts of this Slurm job, `slurm:JOB`,
+            `k8s:NAMESPACE/SELECTOR` and others for those that another program knows
+            (`docs/probe.md`, Host lists); or a cluster, of which then only what it lacks is
+            measured, and what it holds is kept.
         tool: round-trip times: `echo`, `dpdk` or `fping`; bandwidth: `iperf3`, and `uplinks` of
             groups; routes: `trace`.
         rounds: of the tournament to go through, so many partners for every host; `auto` for the
@@ -94,7 +95,8 @@ def probe(
             `10.0.0.0/16`, or those of the interface of that name.
         ssh: how hosts are reached; None for the user's own SSH configuration.
         via: a command that leads into a host, in place of SSH, as in
-            `kubectl exec -i {host} --`; None for SSH.
+            `kubectl exec -i {host} --`; None for SSH, or for what the host list says; `ssh` for
+            SSH whatever it says.
         progress: called at every step, by any thread.
         options: of the tool (`docs/probe.md`): of round-trip times `count`, `passes`,
             `precision_percent` and `percentile`; of transfers `duration_s`, `streams`,
@@ -115,7 +117,7 @@ def probe(
     within = None if network is None else _network(network)
     results: list[run.ProbeResult | UplinkResult] = []
     with plinks_errors():
-        listed, made_from = _listed(hosts)
+        listed = _listed(hosts)
         earlier = hosts if isinstance(hosts, cluster_file.Cluster) else None
         if tool == UPLINKS.name and earlier is not None:
             options = {"groups": earlier.groups, **options}
@@ -131,12 +133,12 @@ def probe(
             seed=seed,
         )
         request = ProbeRequest(
-            listed,
-            made_from,
+            listed.hosts,
+            listed.made_from,
             timeout_s=timeout_s,
             concurrency=concurrency,
             strict=strict,
-            way=way_of(ssh, via),
+            way=listed.way(way_of(ssh, via), is_ssh_said=via == SSH),
             earlier=earlier,
             **vars(how),
         )
@@ -162,10 +164,10 @@ def probe(
     return cluster
 
 
-def _listed(hosts: Sequence[str] | PathName | Cluster) -> tuple[list[ListedHost], str | None]:
-    """The hosts to measure, and the hash of the file that lists them."""
+def _listed(hosts: Sequence[str] | PathName | Cluster) -> HostList:
+    """The hosts to measure."""
     if isinstance(hosts, cluster_file.Cluster):
-        return hosts_of(hosts, _SOURCE), hosts.made_from
+        return HostList(hosts_of(hosts, _SOURCE), hosts.made_from)
     if isinstance(hosts, str | os.PathLike):
         return read_hosts(os.fspath(hosts))
     lines = list(hosts)
@@ -173,7 +175,7 @@ def _listed(hosts: Sequence[str] | PathName | Cluster) -> tuple[list[ListedHost]
         raise WrongUseError(
             "hosts is not a list of host names", "give names, a host list's path, or a cluster"
         )
-    return parse_hosts("\n".join(lines).encode(), "hosts"), None
+    return HostList(parse_hosts("\n".join(lines).encode(), "hosts"))
 
 
 def _network(network: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
@@ -222,13 +224,13 @@ def gaps(unreachable: Sequence[Failure], failures: Sequence[Failure]) -> list[st
     return texts
 
 
-def way_of(ssh: SshOptions | None, via: str | None) -> Way:
+def way_of(ssh: SshOptions | None, via: str | None) -> Outgoing:
     """How hosts are reached: over SSH, or by a command that leads there.
 
     Raises:
         WrongUseError: both are given.
     """
-    if via is None:
+    if via is None or (via == SSH and ssh is None):
         return ssh or SshOptions()
     if ssh is not None:
         raise WrongUseError("ssh and via are two ways to the same hosts", "give one of them")

@@ -6,7 +6,7 @@ import difflib
 import importlib
 import os
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -33,6 +33,9 @@ from plink.cli.given import remembering
 from plink.cli.stderr import print_error
 from plink.probes.errors import ProbesError
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
 # name: (module, one-line help). The help stands here so that listing imports no command.
 COMMANDS = {
     "probe": ("plink.cli.probe", "Measure every pair of hosts over SSH into a cluster file."),
@@ -49,7 +52,10 @@ COMMANDS = {
     "bench": ("plink.cli.bench", "Run real clients in several orders and compare."),
     "import": ("plink.cli.import_", "Make a cluster file from what others measured."),
     "export": ("plink.cli.export", "Write a measured matrix as CSV."),
+    "kube": ("plink.cli.kube", "Measure the nodes of a Kubernetes cluster, and label them."),
     "agent": ("plink.cli.agent", "Call plink from a host that it cannot reach."),
+    "schema": ("plink.cli.schema", "Print the JSON Schema of a file or of what a verb prints."),
+    "completion": ("plink.cli.completion", "Let a shell complete plink's command lines."),
 }
 
 # They compute with matrices for which one thread is enough. On a busy machine threads of OpenBLAS,
@@ -64,26 +70,38 @@ class LazyGroup(click.Group):
         """The commands, in the order in which they are used."""
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import one command. Its module holds it under the name `command`."""
         if cmd_name not in COMMANDS:
             return None
         if cmd_name in _ON_ONE_THREAD:
             os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-        return remembering(importlib.import_module(COMMANDS[cmd_name][0]).command)
+        command = remembering(importlib.import_module(COMMANDS[cmd_name][0]).command)
+        if ctx.resilient_parsing:  # to complete a command line
+            from plink.cli.completing import completing  # noqa: PLC0415  as rarely as that
+
+            completing(command)
+        return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command, or say which one may be meant."""
         name = args[0]
-        if name not in COMMANDS and not name.startswith("-"):
+        if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
             nearest = difflib.get_close_matches(name, COMMANDS, n=1)
             hint = f"did you mean {nearest[0]}?" if nearest else f"{ctx.command_path} --help"
             raise WrongUseError(f"there is no command {name!r}", hint)
         found = super().resolve_command(ctx, args)
         raise_when_interrupted()
         return found
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete a command's name, from the table above, or an option of all."""
+        from plink.cli.completing import items  # noqa: PLC0415  as above
+
+        named = [(name, text) for name, (_, text) in COMMANDS.items()]
+        return items(named, incomplete) + click.Command.shell_complete(self, ctx, incomplete)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; its errors name options as the command line spells them."""

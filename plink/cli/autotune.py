@@ -12,6 +12,7 @@ from plink.base.errors import WrongUseError
 from plink.cli.options import SectionedCommand, options_of
 from plink.cli.stderr import note
 from plink.cli.way_options import take_way, with_way_options
+from plink.probes.via.options import SSH
 
 _probing = options_of("To probe hosts again")
 
@@ -127,7 +128,8 @@ def serve(**options: Any) -> int:
     """
     from plink.cli.autotune_serve import ServeOptions, run  # noqa: PLC0415  numpy: slow `--help`
 
-    return run(ServeOptions(way=take_way(options), **options))
+    is_ssh_said = options["via"] == SSH
+    return run(ServeOptions(way=take_way(options), is_ssh_said=is_ssh_said, **options))
 
 
 @command.command(

@@ -10,7 +10,7 @@ import socket
 import ssl
 import stat
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
@@ -38,20 +38,15 @@ from plink.autotune.protocol.addresses import (
 from plink.autotune.protocol.encryption import context_of
 from plink.autotune.protocol.handshake import DEFAULT_JOB, is_job_name, make_secret, read_secret
 from plink.autotune.protocol.status import JobStatus
-from plink.autotune.reprobing.prober import Prober
 from plink.autotune.tuner.interface import TunerOptions
 from plink.autotune.tuner.tuner import Tuner
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.text import json_text, printable
+from plink.cli.autotune_prober import prober_of
 from plink.cli.stderr import note
-from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files import plan as plan_file
-from plink.files.cluster import Cluster, Host
 from plink.files.plan import Plan
-from plink.measure.probing.request import resumed
-from plink.measure.probing.tools import TOOLS
-from plink.probes.hosts.source import parse_hosts
 from plink.probes.reach import Outgoing
 from plink.probes.ssh.options import SshOptions
 from plink.transport.tls import FOLDER_VARIABLE, Tls
@@ -77,6 +72,7 @@ class ServeOptions:
     hosts: str | None = None
     output: str | None = None
     way: Outgoing = field(default_factory=SshOptions)
+    is_ssh_said: bool = False
 
 
 def run(options: ServeOptions) -> int:
@@ -106,6 +102,7 @@ def run(options: ServeOptions) -> int:
         options.output,
         options.way,
         [served.job.plan for served in jobs.values()],
+        is_ssh_said=options.is_ssh_said,
     )
     for served in jobs.values():
         served.job.tell = note
@@ -287,59 +284,3 @@ def _metrics(address: str, jobs: Sequence[JobStatus], server: Server) -> Begin:
     registry.register(JobCollector(jobs, server))
     host, port = parse_address(address, "--metrics")
     return lambda: Scraping(registry).listen(host, port)
-
-
-def prober_of(
-    cluster: str | None,
-    hosts: str | None,
-    output: str | None,
-    way: Outgoing,
-    plans: Iterable[Plan],
-) -> Prober | None:
-    """What probes hosts again; None if the options do not say how they are reached.
-
-    Args:
-        cluster: the cluster file.
-        hosts: or else the host list.
-        output: where the renewed cluster file goes.
-        way: how hosts are reached.
-        plans: of the jobs, whose hosts have to be there.
-
-    Raises:
-        WrongUseError: options that do not go together, or a file that is not valid.
-        PlinkError: a host of a plan is missing there.
-    """
-    if cluster is not None and hosts is not None:
-        raise WrongUseError("--cluster and --hosts do not go together")
-    if cluster is None and hosts is None:
-        if output is not None:
-            raise WrongUseError("--output needs --cluster or --hosts", "give --cluster FILE")
-        return None
-    output = output or cluster
-    if output is not None:
-        document.check_writable(output, has_matrices=True)
-    if cluster is not None:
-        known, source = _read(cluster), document.label(cluster)
-    else:
-        known, source = _listed(hosts or ""), document.label(hosts or "")
-    prober = Prober(known, source, output, way)
-    for plan in plans:
-        prober.check(plan)
-    return prober
-
-
-def _read(path: str) -> Cluster:
-    if path == document.STANDARD_STREAM:
-        raise WrongUseError("--cluster cannot be standard input, since the file is renewed")
-    known = cluster_file.read(path)
-    if known.rtt is not None and known.rtt.tool in TOOLS:
-        resumed(known, path, known.rtt.tool, {})
-    return known
-
-
-def _listed(path: str) -> Cluster:
-    content = document.read_bytes(path, document.MOST_LIST_BYTES)
-    listed = parse_hosts(content, document.label(path))
-    return Cluster(
-        [Host(host.name, host.name, None, host.user, host.port, host.slots) for host in listed]
-    )

@@ -6,6 +6,7 @@ from collections.abc import Container, Mapping
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 # How hosts are reached, which every verb that does so has.
 WAY = frozenset(
@@ -63,6 +64,15 @@ def all_words() -> list[str]:
     if context is None:
         return []
     return _words({parameter.name or "" for parameter in context.command.params} - _FILES)
+
+
+def as_if_given(**values: str | None) -> None:
+    """Take values for options that the running command was not given, but chose by itself."""
+    context = _running()
+    for name, value in values.items():
+        if context is not None and value is not None:
+            context.params[name] = value
+            context.set_parameter_source(name, ParameterSource.COMMANDLINE)
 
 
 def _running() -> click.Context | None:

@@ -22,11 +22,12 @@ from plink.cli.probe_report import (
 )
 from plink.cli.progress import StageProgress
 from plink.cli.stderr import naming_unreached, note, warn
+from plink.cli.way_options import as_if_typed
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files.cluster import Cluster
 from plink.files.groups import Group
-from plink.measure.listed import hosts_of, read_hosts
+from plink.measure.listed import HostList, hosts_of, read_hosts
 from plink.measure.probing.group_list import read_groups
 from plink.measure.probing.request import ProbeRequest, resumed
 from plink.measure.probing.resume import refuse_to_drop
@@ -38,8 +39,8 @@ from plink.optimize.groups.certainty import group_question
 from plink.probes.calls.callers import Callers, gather
 from plink.probes.calls.options import ListenOptions
 from plink.probes.dpdk.nics import Nic, parse_nics
-from plink.probes.hosts.host import ListedHost
 from plink.probes.reach import Way
+from plink.probes.via.options import SSH
 
 # What stands for a host list in messages.
 _CALLERS = "the hosts that call"
@@ -136,15 +137,20 @@ def request_of(
     """
     values, resume = dict(options), options["resume"]
     nics = read_nics(values["nics"])
+    is_ssh_said = values["via"] == SSH
     given, expected = take_any_way(values), values.pop("expect")
     way: Way = given
     if values["hosts"] is None and earlier is None and isinstance(given, ListenOptions):
         way = callers = _callers(given, expected, progress, strict=values["strict"])
-        listed, made_from = callers.hosts, None
+        found = HostList(callers.hosts)
     elif expected is not None:
         raise click.UsageError("--expect is for hosts that call and that no list names.")
     else:
-        listed, made_from = _listed_hosts(values["hosts"], earlier, resume)
+        found = _listed_hosts(values["hosts"], earlier, resume)
+        if not isinstance(given, ListenOptions):
+            way = found.way(given, is_ssh_said=is_ssh_said)
+            as_if_typed(way)
+    listed = found.hosts
     listed_in = document.label(values["hosts"] or resume or _CALLERS)
     values["nics"] = nics or None
     values["groups"] = None
@@ -156,7 +162,7 @@ def request_of(
     how = vars(resumed(earlier, resume or "", tool, given_to(tool, values), **wanted))
     request = ProbeRequest(
         listed,
-        made_from,
+        found.made_from,
         timeout_s=values["timeout_s"],
         concurrency=values["concurrency"],
         strict=values["strict"],
@@ -243,11 +249,9 @@ def _writes(options: Mapping[str, Any], path: str) -> bool:
         return False
 
 
-def _listed_hosts(
-    hosts: str | None, earlier: Cluster | None, resume: str | None
-) -> tuple[list[ListedHost], str | None]:
+def _listed_hosts(hosts: str | None, earlier: Cluster | None, resume: str | None) -> HostList:
     if hosts is not None:
         return read_hosts(hosts)
     if earlier is None or resume is None:
         raise click.UsageError("Missing argument 'HOSTS'.")
-    return hosts_of(earlier, resume), earlier.made_from
+    return HostList(hosts_of(earlier, resume), earlier.made_from)

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from plink.cli.given import as_if_given
 from plink.cli.options import options_of, with_options
 from plink.probes.ssh.options import SshOptions
-from plink.probes.via.options import ViaOptions
+from plink.probes.via.options import SSH, ViaOptions
 
 if TYPE_CHECKING:
     from plink.probes.reach import Outgoing
@@ -19,7 +20,8 @@ _OPTIONS = (
     options_of("Reaching hosts")(
         "--via",
         metavar="COMMAND",
-        help="Command that leads into a host in place of SSH, such as 'kubectl exec -i {host} --'.",
+        help="Command that leads into a host in place of SSH, such as 'kubectl exec -i {host} --'; "
+        "ssh for SSH where the host list says otherwise.",
     ),
     _option(
         "-F",
@@ -56,6 +58,15 @@ _OF_SSH = {
 }
 
 
+def as_if_typed(way: Outgoing) -> None:
+    """Let the commands that come next say how the hosts of a list were reached."""
+    match way:
+        case SshOptions():
+            as_if_given(identity=way.identity_file)
+        case ViaOptions():
+            as_if_given(via=way.template)
+
+
 def take_way(values: dict[str, Any]) -> Outgoing:
     """Take the options' values out of a command's, as what reaches hosts.
 
@@ -64,7 +75,7 @@ def take_way(values: dict[str, Any]) -> Outgoing:
     """
     via, concurrency = values.pop("via"), values.pop("ssh_concurrency")
     ssh = {field: values.pop(name) for field, (name, _) in _OF_SSH.items()}
-    if via is None:
+    if via in (None, SSH):
         return SshOptions(**ssh, concurrency=concurrency)
     for field, (_, flag) in _OF_SSH.items():
         if ssh[field]:

@@ -15,17 +15,8 @@ from typing import IO, TYPE_CHECKING, Any, cast
 import numpy as np
 
 from plink.base.errors import WrongUseError
-from plink.files.arrays import (
-    BLOCK,
-    EXTENSION,
-    JSON_MEMBER,
-    MAGIC,
-    NUMBERS,
-    SUFFIX,
-    WHOLE,
-    Content,
-    Stored,
-)
+from plink.files.arrays import BLOCK, JSON_MEMBER, NUMBERS, SUFFIX, WHOLE, Stored
+from plink.files.binary_form import EXTENSION, MAGIC, Content
 
 if TYPE_CHECKING:
     from hashlib import _Hash as Hash

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import mmap
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import IO, Any
@@ -18,11 +17,8 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-EXTENSION = ".npz"
-Content = bytes | mmap.mmap
 Array = npt.NDArray[np.float64] | npt.NDArray[np.integer[Any]]
 
-MAGIC = b"PK\x03\x04"
 JSON_MEMBER = "cluster.json"
 SUFFIX = ".npy"
 # The same file of the same content, whenever it is written.
@@ -50,11 +46,6 @@ class Stored:
         for start in range(0, len(self.values), rows):
             yield start, self.values[start : start + rows]
             self.release()
-
-
-def is_binary(content: Content) -> bool:
-    """Whether a file's content is in this form."""
-    return content[: len(MAGIC)] == MAGIC
 
 
 def write(stream: IO[bytes], data: Mapping[str, Any], dump: Callable[[Any], bytes]) -> None:

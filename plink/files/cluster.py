@@ -8,14 +8,14 @@ from typing import Any, Literal
 
 from plink.base.errors import NotMeasuredError, WrongUseError
 from plink.base.next_command import GivenWay
-from plink.files import arrays, document, way_record
 from plink.files import bandwidth as bandwidth_part
+from plink.files import document, way_record
 from plink.files import grouping as grouping_part
 from plink.files import groups as groups_part
 from plink.files import routes as routes_part
 from plink.files import rtt as rtt_part
-from plink.files.arrays import Content
 from plink.files.bandwidth import BandwidthMeasurement
+from plink.files.binary_form import Content, is_binary
 from plink.files.document import Document
 from plink.files.fields import Fields
 from plink.files.grouping import Grouping
@@ -175,7 +175,7 @@ def is_cluster(content: Content) -> bool:
     """Whether a file's content begins as a cluster file does, in either form."""
     start = content[:_MOST_BEFORE_FORMAT].lstrip()
     named = start.startswith(b"{") and f'"{FORMAT}"'.encode() in start
-    return named or arrays.is_binary(content)
+    return named or is_binary(content)
 
 
 def from_document(found: Document) -> Cluster:

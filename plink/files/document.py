@@ -14,8 +14,7 @@ from typing import IO, Any
 from plink.base.errors import NotJsonError, PlinkError, WrongUseError
 from plink.base.next_command import UNNAMED_FILE
 from plink.base.output import check_output, write_output
-from plink.files import arrays, json_text
-from plink.files.arrays import Content
+from plink.files.binary_form import EXTENSION, Content, is_binary
 from plink.files.json_parsing import parse_json
 from plink.files.unpacking import MOST_BYTES, read_file, read_standard_input
 from plink.files.whole import WriteTo, write_whole
@@ -63,7 +62,7 @@ def loaded(content: Content, source: str) -> Document:
     Raises:
         WrongUseError: no object.
     """
-    if isinstance(content, mmap.mmap) or arrays.is_binary(content):
+    if isinstance(content, mmap.mmap) or is_binary(content):
         # It takes longer than a small file of the other form.
         from plink.files import archive  # noqa: PLC0415
 
@@ -106,7 +105,7 @@ def read_content(path: str) -> Content:
         # What is read of a pipe is gone.
         if path != STANDARD_STREAM and Path(path).is_file():
             with Path(path).open("rb") as stream:
-                if arrays.is_binary(stream.read(4)):
+                if is_binary(stream.read(4)):
                     return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
     except (OSError, ValueError):
         pass  # what is wrong with the file shows below, too
@@ -128,20 +127,24 @@ def write(path: str, data: Mapping[str, Any]) -> None:
     Raises:
         PlinkError: as above, or it would be more JSON than is ever read.
     """
-    if path.endswith(arrays.EXTENSION):
+    if path.endswith(EXTENSION):
+        from plink.files import arrays  # noqa: PLC0415  numpy: to understand a command takes none
+
         _write(path, lambda stream: arrays.write(stream, data, dump))
     else:
         _write(path, lambda stream: _write_json(stream, data, path))
 
 
 def _write_json(stream: IO[bytes], data: Mapping[str, Any], path: str) -> None:
+    from plink.files import json_text  # noqa: PLC0415  as above
+
     written = 0
     for piece in json_text.pieces(data):
         written += stream.write(piece.encode())
         if written > MOST_BYTES:
             raise PlinkError(
                 f"{path}: would hold more than {MOST_BYTES >> 20} MiB",
-                f"a name that ends in {arrays.EXTENSION} takes large clusters",
+                f"a name that ends in {EXTENSION} takes large clusters",
             )
 
 
@@ -169,12 +172,12 @@ def check_writable(path: str, *, has_matrices: bool = False) -> None:
     Raises:
         WrongUseError: the folder is not there, or cannot be written to.
     """
-    if path.endswith(f"{arrays.EXTENSION}.gz"):
-        hint = f"leave .gz out: {arrays.EXTENSION} is read where it lies"
-        raise WrongUseError(f"{path}: {arrays.EXTENSION} is not packed once more", hint)
-    if path.endswith(arrays.EXTENSION) and not has_matrices:
+    if path.endswith(f"{EXTENSION}.gz"):
+        hint = f"leave .gz out: {EXTENSION} is read where it lies"
+        raise WrongUseError(f"{path}: {EXTENSION} is not packed once more", hint)
+    if path.endswith(EXTENSION) and not has_matrices:
         raise WrongUseError(
-            f"{path}: only cluster files are written as {arrays.EXTENSION}", "choose another name"
+            f"{path}: only cluster files are written as {EXTENSION}", "choose another name"
         )
     if path == STANDARD_STREAM:
         check_output()
@@ -221,7 +224,11 @@ def digest(content: bytes) -> str:
 def digest_of(data: Mapping[str, Any], *, is_binary: bool) -> str:
     """The hash of the file that `write` makes of `data`, in either form."""
     if is_binary:
+        from plink.files import arrays  # noqa: PLC0415  as above
+
         return arrays.digest(data, dump)
+    from plink.files import json_text  # noqa: PLC0415  as above
+
     found = hashlib.sha256()
     for piece in json_text.pieces(data):
         found.update(piece.encode())
@@ -269,6 +276,8 @@ def check_format(data: Mapping[str, Any], source: str, format_name: str, version
 
 def dump(data: Mapping[str, Any]) -> bytes:
     """`data` as JSON text: one line per top-level item and per matrix row."""
+    from plink.files import json_text  # noqa: PLC0415  as above
+
     return "".join(json_text.pieces(data)).encode()
 
 

@@ -4,39 +4,102 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from plink.base.errors import WrongUseError
 from plink.files import document
 from plink.files.cluster import Cluster, Host, Unreachable
+from plink.probes.errors import HostListError
 from plink.probes.hosts.host import ListedHost
 from plink.probes.hosts.hostlist import check_host
 from plink.probes.hosts.slurm import parse_allocation
 from plink.probes.hosts.source import parse_hosts
+from plink.probes.inventories.found import FoundHosts
+from plink.probes.inventories.kinds import find_hosts, likely_kind
+from plink.probes.reach import Outgoing
+from plink.probes.ssh.options import SshOptions
+from plink.probes.via.options import ViaOptions
 
 # In place of a host list: the hosts of the Slurm job that plink runs in.
 _ALLOCATION = "@slurm"
 
 
-def read_hosts(path: str) -> tuple[list[ListedHost], str | None]:
-    """The hosts of a host list, and the hash of its file.
+@dataclass(frozen=True)
+class HostList:
+    """The hosts of a list.
 
     Args:
-        path: of the list; `@slurm` stands for the hosts of this Slurm job, which have no hash.
+        hosts: in its order.
+        made_from: the hash of its file; None where it is in none.
+        found: what the program whose list it is knows of them, or None.
+    """
+
+    hosts: Sequence[ListedHost]
+    made_from: str | None = None
+    found: FoundHosts | None = None
+
+    def way(self, given: Outgoing, *, is_ssh_said: bool = False) -> Outgoing:
+        """How its hosts are reached: as the user says, or else as whose list it is knows.
+
+        Args:
+            given: what the user says; options of SSH that are all the default say nothing.
+            is_ssh_said: the user wants SSH as it is, whatever the list knows.
+
+        Raises:
+            HostListError: only the user can say.
+        """
+        if self.found is None or is_ssh_said or not isinstance(given, SshOptions):
+            return given
+        if self.found.via is not None:
+            is_silent = given == SshOptions(concurrency=given.concurrency)
+            return ViaOptions(self.found.via(), given.concurrency) if is_silent else given
+        keys = self.found.identity_files
+        if len(keys) > 1 and given.identity_file is None:
+            place = self.hosts[0].place
+            raise HostListError(
+                f"{place}: its hosts have {len(keys)} private keys, and plink takes one",
+                "name a group that shares one, give one with identity=KEY, or say via=ssh and "
+                "leave keys to ~/.ssh/config",
+            )
+        return given if given.identity_file or not keys else replace(given, identity_file=keys[0])
+
+
+def read_hosts(path: str) -> HostList:
+    """The hosts of a host list.
+
+    Args:
+        path: of the list; `@slurm` stands for the hosts of this Slurm job, and `KIND:WHERE` for
+            those that another program has (`plink.probes.inventories.kinds`).
 
     Raises:
         WrongUseError: the file cannot be read, or is one that plink wrote.
-        HostListError: it is no host list, or there is no Slurm job.
+        HostListError: it is no host list, or the program knows no such hosts.
     """
     if path == _ALLOCATION:
-        return parse_allocation(os.environ), None
-    content = document.read_bytes(path, document.MOST_LIST_BYTES)
+        return HostList(parse_allocation(os.environ))
+    found = find_hosts(path, _read_list)
+    if found is not None:
+        content = found.content
+        return HostList(found.hosts, None if content is None else document.digest(content), found)
+    content = _read_list(path)
     source = document.label(path)
     if content.lstrip().startswith(b"{") and b'"plink.' in content:
         raise WrongUseError(
             f"{source}: is JSON, not a host list",
             "plink probe resumes a cluster file, and plink check compares with one",
         )
-    return parse_hosts(content, source), document.digest(content)
+    try:
+        return HostList(parse_hosts(content, source), document.digest(content))
+    except HostListError as error:
+        kind = likely_kind(content)
+        if kind is None:
+            raise
+        raise HostListError(str(error), f"it looks like a list for {kind}:{path}") from None
+
+
+def _read_list(path: str) -> bytes:
+    return document.read_bytes(path, document.MOST_LIST_BYTES)
 
 
 def as_listed(host: Host, place: str) -> ListedHost:

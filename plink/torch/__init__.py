@@ -13,6 +13,7 @@ from plink.torch.backend import NAME, create, create_asked
 from plink.torch.by_name import all_reduce, grouped_all_reduce, join
 from plink.torch.group import PlinkGroup
 from plink.torch.named.options import Control, Options
+from plink.torch.optimizer import DistributedOptimizer
 from plink.torch.reductions import DEVICES
 
 if NAME.upper() not in Backend._plugins:
@@ -32,6 +33,7 @@ def iteration() -> None:
 
 __all__ = [
     "Control",
+    "DistributedOptimizer",
     "Options",
     "PlinkGroup",
     "all_reduce",

@@ -17,7 +17,9 @@ from typing import Any
 from plink.probes.errors import HostListError
 from plink.probes.hosts.address import is_address
 from plink.probes.hosts.host import ListedHost
-from plink.probes.hosts.hostlist import MAX_SLOTS, check_name, checked
+from plink.probes.hosts.hostlist import check_name, checked
+from plink.probes.hosts.kubernetes import is_ready, is_up, slots_of
+from plink.probes.hosts.nested import at, entries
 
 _HINT = "kubectl get nodes -o json, or the listing of virtual machines of AWS, GCP or Azure"
 
@@ -52,7 +54,7 @@ def _hosts(data: Any, source: str) -> Iterator[ListedHost]:
             raise HostListError(f"{where}: {name[:40]!r} is not a host name")
         check_name(name, where)
         known = address if isinstance(address, str) and is_address(address) else None
-        yield ListedHost(name, slots=_gpus(machine), ssh_address=known, place=where)
+        yield ListedHost(name, slots=slots_of(machine), ssh_address=known, place=where)
 
 
 def _machines(data: Any, source: str) -> Iterator[tuple[str, Machine, Reader]]:
@@ -94,70 +96,42 @@ def _reader(item: Machine, listing: Machine, where: str) -> Reader:
 
 
 def _of_node(node: Machine) -> tuple[Any, Any] | None:
-    conditions = _list(_get(node, "status", "conditions"))
-    ready = [_get(entry, "status") for entry in conditions if _get(entry, "type") == "Ready"]
-    if ready and ready[0] != "True":
+    if not is_ready(node):
         return None
-    addresses = _list(_get(node, "status", "addresses"))
-    internal = [
-        _get(found, "address") for found in addresses if _get(found, "type") == "InternalIP"
-    ]
-    return _get(node, "metadata", "name"), internal[0] if internal else None
+    addresses = entries(at(node, "status", "addresses"))
+    internal = [at(found, "address") for found in addresses if at(found, "type") == "InternalIP"]
+    return at(node, "metadata", "name"), internal[0] if internal else None
 
 
 def _of_pod(pod: Machine) -> tuple[Any, Any] | None:
-    if _get(pod, "status", "phase") not in (None, "Running"):
+    if not is_up(pod):
         return None
-    return _get(pod, "metadata", "name"), _get(pod, "status", "podIP")
+    return at(pod, "metadata", "name"), at(pod, "status", "podIP")
 
 
 def _of_aws(instance: Machine) -> tuple[Any, Any] | None:
-    if _get(instance, "State", "Name") not in (None, "running"):
+    if at(instance, "State", "Name") not in (None, "running"):
         return None
-    address = _get(instance, "PrivateIpAddress")
-    return _get(instance, "PrivateDnsName") or address, address
+    address = at(instance, "PrivateIpAddress")
+    return at(instance, "PrivateDnsName") or address, address
 
 
 def _of_gcp(instance: Machine) -> tuple[Any, Any] | None:
-    if _get(instance, "status") not in (None, "RUNNING"):
+    if at(instance, "status") not in (None, "RUNNING"):
         return None
-    interfaces = _list(_get(instance, "networkInterfaces"))
-    return _get(instance, "name"), _get(interfaces[0], "networkIP") if interfaces else None
+    interfaces = entries(at(instance, "networkInterfaces"))
+    return at(instance, "name"), at(interfaces[0], "networkIP") if interfaces else None
 
 
 def _of_azure(machine: Machine) -> tuple[Any, Any] | None:
-    if _get(machine, "powerState") not in (None, "VM running"):
+    if at(machine, "powerState") not in (None, "VM running"):
         return None
-    addresses = _get(machine, "privateIps")
+    addresses = at(machine, "privateIps")
     first = addresses.partition(",")[0] if isinstance(addresses, str) else None
-    return _get(machine, "name"), first
+    return at(machine, "name"), first
 
 
 def _of_azure_addresses(machine: Machine) -> tuple[Any, Any] | None:
-    found = _get(machine, "virtualMachine")
-    addresses = _list(_get(found, "network", "privateIpAddresses"))
-    return _get(found, "name"), addresses[0] if addresses else None
-
-
-def _gpus(machine: Machine) -> int:
-    """Ranks for a machine: the GPUs of a Kubernetes node; 1 without GPUs, and for others."""
-    text = str(_get(machine, "status", "allocatable", "nvidia.com/gpu"))
-    return (
-        int(text)
-        if text.isascii()
-        and text.isdigit()
-        and 1 <= len(text) <= 5
-        and (1 <= int(text) <= MAX_SLOTS)
-        else 1
-    )
-
-
-def _get(value: Any, *path: str) -> Any:
-    """What stands at a path of nested objects; None where it does not exist."""
-    for key in path:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
+    found = at(machine, "virtualMachine")
+    addresses = entries(at(found, "network", "privateIpAddresses"))
+    return at(found, "name"), addresses[0] if addresses else None

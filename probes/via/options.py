@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+# In place of a command: SSH itself, for a host list that would choose a command.
+SSH = "ssh"
+
 
 @dataclass(frozen=True)
 class ViaOptions:

@@ -5,7 +5,10 @@ Each is a process of its own, forked from one that has imported PyTorch.
 
 from __future__ import annotations
 
+import faulthandler
 import multiprocessing
+import os
+import signal
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -144,8 +147,16 @@ class Agents:
                 and sorted(met.host for met in last) == sorted(hosts)
             ):
                 return sorted(last, key=lambda met: met.rank)
+        self._show_stacks()
         last_words = [(agent.host, agent.met[-1:], agent.error) for agent in self.living]
         raise TimeoutError(f"no round of {sorted(hosts)} within {within_s:g} s: {last_words}")
+
+    def _show_stacks(self) -> None:
+        """Where each agent is, on standard error."""
+        for agent in self.living:
+            if agent.process.is_alive():
+                os.kill(agent.process.pid, signal.SIGUSR1)
+                time.sleep(_POLL_S)
 
     def close(self) -> None:
         """Kill all."""
@@ -188,9 +199,14 @@ def _hold_store(pipe: Connection) -> None:
         pipe.recv()
 
 
+def _no_name(_depth: int = 2) -> str:
+    return "no_method_name"
+
+
 def _attend(pipe: Connection, params: Mapping[str, Any], host: str) -> None:
     from torch.distributed.elastic.rendezvous import (  # noqa: PLC0415
         RendezvousParameters,
+        dynamic_rendezvous,
         rendezvous_handler_registry,
     )
     from torch.distributed.elastic.rendezvous.registry import (  # noqa: PLC0415
@@ -199,6 +215,10 @@ def _attend(pipe: Connection, params: Mapping[str, Any], host: str) -> None:
 
     from plink.torchrun.entry import creator  # noqa: PLC0415
 
+    faulthandler.register(signal.SIGUSR1)
+    # PyTorch looks through all loaded modules to name the method of each record. Where sixteen
+    # agents share two cores that starves them until they give each other up.
+    dynamic_rendezvous.get_method_name = _no_name
     _register_default_handlers()
     rendezvous_handler_registry.register("plink", creator())
     try:

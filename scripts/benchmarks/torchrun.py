@@ -30,7 +30,7 @@ EXAMPLE = "--changes 20"
 QUICK = "--changes 2 --hosts 4 --rounds 1 --agents 2"
 
 _LEAST_AGENTS = 2
-_PATIENCE_S = 300.0
+_PATIENCE_S = 120.0
 # A killed agent is given up after six seconds, not fifteen as by default.
 _QUICK = {"keep_alive_interval": "1", "keep_alive_max_attempt": "6", "last_call_timeout": "2"}
 _SEARCH_S = 1.0

@@ -24,7 +24,10 @@ declare -A WANTED_MODULES=(
 declare -A WANTED_COMMANDS=(
     [slurm]="slurmctld:slurmctld slurmd:slurmd srun:slurm-client"
     [redis]="redis-server:redis-server"
+    [shells]="zsh:zsh fish:fish"
+    [man]="man:man-db groff:groff mandoc:mandoc"
     [containers]="podman:podman runc:runc busybox:busybox-static"
+    [kubernetes]="kubectl:kubernetes-client"
     # Debian alone has this one: elsewhere a browser comes some other way.
     [browser]="chromium-headless-shell:chromium-headless-shell"
 )

@@ -14,6 +14,7 @@ _FLAG = re.compile(r"(?<![\w-])--[a-z]")
 OF_COMMANDS = (
     "plink/base/next_command.py",
     "plink/cli/",
+    "plink/schemas/",
     "plink/show/",
     "plink/autotune/daemon/",
 )
@@ -21,10 +22,12 @@ OF_COMMANDS = (
 # Flags of other programs, which plink tells of or runs.
 OF_OTHERS = (
     "plink/bench/clients/mpi_flavours.py",
+    "plink/deploy/kubernetes/access.py",
     "plink/deploy/launchers/",
     "plink/deploy/remote/launcher.py",
     "plink/deploy/verify.py",
     "plink/probes/fping/pings.py",
+    "plink/probes/inventories/",
     "plink/probes/iperf3/commands.py",
     "plink/probes/remote/upload.py",
     "plink/torchrun/",

@@ -25,7 +25,7 @@ from plink.autotune.reprobing.prober import Probed, Prober
 from plink.autotune.reprobing.replanning import Replanned
 from plink.autotune.tuner.interface import Action, Decision, Window
 from plink.base.errors import PlinkError
-from plink.cli.autotune_serve import prober_of
+from plink.cli.autotune_prober import prober_of
 from plink.files.cluster import Cluster, Host
 from plink.files.plan import Plan
 from plink.probes.ssh.options import SshOptions

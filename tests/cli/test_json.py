@@ -68,6 +68,14 @@ def test_export_prints_the_matrix(cluster: Path, tmp_path: Path) -> None:
     assert out.read_text().startswith("ms,a,b,c\n")
 
 
+def test_figures_are_named(cluster: Path) -> None:
+    found = printed("kube", "metrics", cluster, "--json")
+    assert found["hosts"] == [{"value": 3}]
+    assert found["pairs_missing"] == [{"value": 1}]
+    medians = {each["host"]: each["value"] for each in found["host_rtt_seconds"]}
+    assert medians == pytest.approx({"a": 2.5e-6, "b": 2.5e-6, "c": 5e-6})
+
+
 def test_a_report_says_what_its_page_shows(cluster: Path, tmp_path: Path) -> None:
     pytest.importorskip("plotly")
     out = tmp_path / "r.html"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,8 +18,10 @@ from executors.clusters import dask_cluster, ray_cluster
 from mesh import meshes
 from mesh.test_command import with_uplinks
 from ordering.clusters import cluster_of
+from plink.base.errors import PlinkError
 from plink.cli import run
 from plink.files import cluster
+from plink.optimize.executors.executor import executor_at
 from support.require import require_engine
 
 LITTLE = ["--restarts", "3", "--steps", "3000", "--seed", "7", "--json"]
@@ -65,7 +69,7 @@ def test_a_dask_cluster_gives_the_same(folder, capsys):
 
 
 @pytest.mark.needs("ray")
-@pytest.mark.timeout(240)  # A Ray head takes half a minute to start where much else runs.
+@pytest.mark.timeout(300)  # A Ray head takes half a minute to start where much else runs.
 def test_a_ray_cluster_gives_the_same(folder, capsys):
     require_engine("ray")
     on_a_cluster(folder, capsys, ray_cluster)
@@ -85,10 +89,35 @@ def on_a_cluster(
             capture_output=True,
             text=True,
             check=False,
-            timeout=100,
+            timeout=150,
         )
     assert done.returncode == 0, done.stderr
     assert same(json.loads(done.stdout), found_by(capsys, *case, "--executor", "local"))
+
+
+@pytest.mark.parametrize(("stillborn", "opened"), [(0, 1), (2, 3), (9, 3)])
+def test_a_session_of_ray_whose_server_was_stillborn_is_tried_again(monkeypatch, stillborn, opened):
+    sessions = []
+
+    def init(*_, **__):
+        sessions.append(len(sessions))
+        if len(sessions) <= stillborn:
+            raise ConnectionAbortedError("RuntimeError: Starting Ray client server failed. See x")
+        return contextlib.nullcontext()
+
+    def remote(**_):
+        return lambda function: SimpleNamespace(remote=function)
+
+    ray = SimpleNamespace(init=init, put=lambda shared: shared, remote=remote, get=list)
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    monkeypatch.delitem(sys.modules, "plink.optimize.executors.ray_executor", raising=False)
+    executor = executor_at("ray://head:1", 1)
+    if stillborn < opened:
+        assert executor.map(lambda shared, seed: shared + seed, 5, [1, 2]) == [6, 7]
+    else:
+        with pytest.raises(PlinkError, match="Starting Ray client server failed"):
+            executor.map(lambda shared, seed: shared + seed, 5, [1, 2])
+    assert len(sessions) == opened
 
 
 @pytest.mark.needs("dask")

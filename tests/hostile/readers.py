@@ -25,9 +25,17 @@ from plink.probes.echo import protocol as echo
 from plink.probes.errors import ProbesError
 from plink.probes.fping import pings
 from plink.probes.hosts.slurm import parse_allocation
+from plink.probes.inventories.ansible.inventory import listed_hosts
+from plink.probes.inventories.ansible.reading import parse_inventory
+from plink.probes.inventories.parallelcluster import hosts_of, parse_instances
+from plink.probes.inventories.pods import parse_pods
+from plink.probes.inventories.skypilot import parse_nodes
+from plink.probes.inventories.slurm_jobs import parse_job
+from plink.probes.inventories.terraform import parse_outputs
 from plink.probes.iperf3 import parse as iperf3
 from plink.probes.ssh.known_hosts import KnownHosts
 from plink.probes.trace import protocol as trace
+from support.kubernetes import pod
 
 _KEY = b"key" * 11
 _SEED = 20_261_123
@@ -129,6 +137,11 @@ _FACTS = (
     b"2: eth0    inet 10.0.0.1/24 brd 10.0.0.255 scope global eth0\\       valid_lft forever\n"
 )
 
+_NODE = {"nodeType": "ComputeNode", "state": "running", "queueName": "q"}
+_INSTANCES = json.dumps(
+    {"instances": [{**_NODE, "privateIpAddress": f"10.0.0.{number}"} for number in (1, 2)]}
+).encode()
+
 READERS: Mapping[str, Reader] = {
     "the daemon's messages": Reader(
         _message,
@@ -179,6 +192,34 @@ READERS: Mapping[str, Reader] = {
     "a Slurm allocation": Reader(
         _text(lambda text: parse_allocation({"SLURM_JOB_NODELIST": text})),
         (b"n[01-02]",), (ProbesError,), more=texts.HOST_LISTS,
+    ),
+    "a Slurm job": Reader(
+        _text(lambda text: parse_job(text, "slurm:1")),
+        (b"JobId=1 JobName=x\n   JobState=RUNNING Reason=None\n   NodeList=n[1-2]\n",),
+        (ProbesError,),
+    ),
+    "Ansible's inventories": Reader(
+        lambda content: listed_hosts(parse_inventory(content, "inv"), "all"),
+        (b"c\n[g]\na ansible_host=10.0.0.1\nb[1:2]\n", b"all: {hosts: {a: {}, b: {}}}\n",
+         b'{"_meta": {"hostvars": {"a": {"ansible_port": 22}}}, "g": {"hosts": ["a", "b"]}}'),
+        (ProbesError,), more=texts.HOST_LISTS,
+    ),
+    "Terraform's outputs": Reader(
+        lambda content: parse_outputs(content, "tf", ""),
+        (b'{"a": {"sensitive": false, "value": [{"name": "a", "ip": "10.0.0.1"}, "b"]}}',),
+        (ProbesError,),
+    ),
+    "ParallelCluster's instances": Reader(
+        lambda content: hosts_of(parse_instances(content, "pc")[0], "", "pc"),
+        (_INSTANCES,), (ProbesError,),
+    ),
+    "SkyPilot's configuration": Reader(
+        _text(lambda text: parse_nodes(text, "c")), (b"Host c\nHost c-worker1\n",), (ProbesError,)
+    ),
+    "kubectl's pods": Reader(
+        lambda content: parse_pods(content, "k8s:x"),
+        (json.dumps({"items": [pod("a", "10.0.0.1"), pod("b", "10.0.0.2")]}).encode(),),
+        (ProbesError,),
     ),
     "known hosts": Reader(_known, (b"a,b ssh-ed25519 AAAA\n",), more=texts.KNOWN_HOSTS),
 }  # fmt: skip

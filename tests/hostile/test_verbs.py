@@ -44,5 +44,7 @@ def test_it_withstands_every_input(session: Session, verb: str) -> None:
     for name, faults in session.tried(verb):
         count += 1
         faulty += [f"{name}: {fault}" for fault in faults]
-    assert count > 100
+    # What takes no file can only be given wrong words.
+    takes_files = any("{" in line for line in VERBS[verb])
+    assert count > (100 if takes_files else len(texts.WORDS))
     assert not faulty, f"{len(faulty)} faults:\n" + "\n".join(faulty[:_MOST_SHOWN])

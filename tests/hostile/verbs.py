@@ -52,6 +52,14 @@ VERBS: Mapping[str, Sequence[str]] = {
     "bench": ("{cluster} -F {ssh_config} --plan {plan} --client engine -o {out}",),
     "import": ("{csv} -o {out}", "{pairs}", "{mpigraph}", "{osu}"),
     "export": ("{cluster} -o {out}",),
+    "kube manifests": ("-o {out} --image plink", "-o {out} --image plink --secret-file {secret}"),
+    "kube labels": (
+        "{cluster} --api http://127.0.0.1:1 --timeout 0",
+        "{cluster} --api https://127.0.0.1:1 --timeout 0 --token-file {secret} --ca-file {csv}",
+    ),
+    "kube metrics": ("{cluster} -o {out}",),
+    "schema": ("", "cluster"),
+    "completion": ("bash",),
     "agent": ("--join 127.0.0.1:1 --secret-file {secret} --wait 0",),
 }
 

@@ -14,7 +14,7 @@ import pytest
 from plink.cli import run
 from plink.deploy.launchers import TOPOLOGIES
 from plink.files import cluster as cluster_file
-from plink.files.cluster import Host
+from plink.files.cluster import Cluster, Host
 from plink.files.groups import Group
 from plink.probes.hosts.ranges import expand, split_outside_brackets
 from support.lab import Lab, lab_cluster
@@ -122,14 +122,50 @@ def test_hosts_of_an_allocation(
     assert sorted(host.slots for host in cluster.hosts) == [1, 2]
 
 
-def test_an_allocation_is_probed_without_ssh(slurm: Slurm, tmp_path: Path) -> None:
-    out, via = tmp_path / "cluster.json", "srun --overlap -N1 -n1 -w {host}"
-    plink = [sys.executable, "-m", "plink", "probe", "@slurm", "--via", via, "--count", "10"]
-    done = slurm.run("salloc", "-N", "3", *plink, "--passes", "1", "-o", str(out), check=False)
+@pytest.mark.parametrize(
+    "hosts", [("@slurm", "--via", "srun --overlap -N1 -n1 -w {host}"), ("slurm:",)]
+)
+def test_an_allocation_is_probed_without_ssh(
+    hosts: tuple[str, ...], slurm: Slurm, tmp_path: Path
+) -> None:
+    out = tmp_path / "cluster.json"
+    done = slurm.run("salloc", "-N", "3", *probe(*hosts, out=out), check=False)
     assert done.returncode == 0, done.stderr
+    check_probed(slurm, out)
+
+
+def test_a_job_is_probed_from_outside_of_it(slurm: Slurm, tmp_path: Path) -> None:
+    # Its one other step has all of it, as a training would.
+    batch = ["sbatch", "--parsable", "-N", "3", "-n", "6", "-o", "/dev/null", "-J", "NodeList=x y"]
+    job = slurm.run(*batch, "--wrap", "srun sleep 100").stdout.strip()
+    out = tmp_path / "cluster.json"
+    try:
+        waiting = f"until squeue -hj {job} -t R | grep -q .; do sleep 0.1; done"
+        slurm.run("timeout", "50", "sh", "-c", waiting)
+        done = slurm.run(*probe(f"slurm:{job}", out=out), check=False)
+    finally:
+        slurm.run("scancel", job, check=False)
+    assert done.returncode == 0, done.stderr
+    cluster = check_probed(slurm, out)
+    assert [host.slots for host in cluster.hosts] == [2, 2, 2]
+    # What comes next can be typed anywhere that Slurm's commands are.
+    assert cluster.way is not None
+    assert cluster.way.via == f"srun --overlap --jobid {job} -N1 -n1 -w {{host}}"
+    over = slurm.run(*probe(f"slurm:{job}", out=out), check=False)
+    assert over.returncode == 2
+    assert f"slurm:{job}: the job is " in over.stderr
+
+
+def probe(*words: str, out: Path) -> list[str]:
+    few = ["--count", "10", "--passes", "1", "-o", str(out)]
+    return [sys.executable, "-m", "plink", "probe", *words, *few]
+
+
+def check_probed(slurm: Slurm, out: Path) -> Cluster:
     cluster = cluster_file.read(str(out))
     assert cluster.rtt is not None
     assert not cluster.rtt.failures
     addresses = slurm.lab.truth["addresses"]
     assert {host.name: host.address for host in cluster.hosts}.items() <= addresses.items()
     assert len(cluster.hosts) == 3
+    return cluster

@@ -168,3 +168,103 @@ def begin_differently(say: Any, rank: int) -> Any:
     except dist.DistBackendError as error:
         return str(error)
     return "no error"
+
+
+class Branchy(torch.nn.Module):
+    """Branches whose gradients come about in an order that depends on the rank."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.branches = torch.nn.ModuleList(torch.nn.Linear(6, 6) for _ in range(5))
+        self.unused = torch.nn.Linear(2, 2)
+        self.head = torch.nn.Linear(6, 1)
+
+    def forward(self, inputs: torch.Tensor, order: list[int]) -> torch.Tensor:
+        for i in order:
+            inputs = torch.tanh(self.branches[i](inputs)) + inputs
+        out: torch.Tensor = self.head(inputs)
+        return out
+
+
+def training(say: Any, rank: int, groups: Any, passes: int) -> Any:
+    """Parameters after some steps, beside those of one process that has all data."""
+    ranks = dist.get_world_size()
+    model, alone = Branchy(), Branchy()
+    optimizer = plink.torch.DistributedOptimizer(
+        torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9),
+        model.named_parameters(),
+        groups=groups,
+        backward_passes_per_step=passes,
+    )
+    single = torch.optim.SGD(alone.parameters(), lr=0.05, momentum=0.9)
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 3)
+    single_schedule = torch.optim.lr_scheduler.StepLR(single, 3)
+    for step in range(6):
+        inputs = {
+            (one, again): torch.randn(
+                4, 6, generator=torch.Generator().manual_seed(99 * step + 9 * one + again)
+            )
+            for one in range(ranks)
+            for again in range(passes)
+        }
+        orders = []
+        for one in range(ranks):
+            orders.append(list(range(5)))
+            random.Random(10 * step + one).shuffle(orders[-1])
+        optimizer.zero_grad()
+        for again in range(passes):
+            model(inputs[rank, again], orders[rank]).pow(2).mean().backward()
+        if step % 2:
+            optimizer.synchronize()
+            with optimizer.skip_synchronize():
+                optimizer.step()
+        else:
+            optimizer.step()
+        schedule.step()
+        single.zero_grad()
+        for (one, _), data in inputs.items():
+            (alone(data, orders[one]).pow(2).mean() / ranks).backward()
+        for parameter in alone.unused.parameters():
+            parameter.grad = torch.zeros_like(parameter)
+        single.step()
+        single_schedule.step()
+    apart = [
+        float((mine - its).abs().max())
+        for mine, its in zip(model.parameters(), alone.parameters(), strict=True)
+    ]
+    return max(apart)
+
+
+def misusing_the_optimizer(say: Any, rank: int) -> Any:
+    """What cannot be, each in a sentence."""
+    said = []
+    model = Branchy()
+    inner = torch.optim.SGD(model.parameters(), lr=0.1)
+    named = list(model.named_parameters())
+    for arguments in (
+        {"named_parameters": named[1:]},
+        {"named_parameters": [*named, named[0]]},
+        {"named_parameters": named, "groups": "much"},
+        {"named_parameters": named, "groups": [["head.weight"], ["head.weight"]]},
+        {"named_parameters": named, "groups": [["nobody"]]},
+        {"named_parameters": named, "backward_passes_per_step": 0},
+    ):
+        try:
+            plink.torch.DistributedOptimizer(inner, **arguments)
+        except Exception as error:
+            said.append(f"{type(error).__name__}: {error}")
+    optimizer = plink.torch.DistributedOptimizer(inner, named)
+    inputs = torch.ones(2, 6)
+    model(inputs, [0, 1, 2, 3, 4]).sum().backward()
+    for call in (
+        lambda: model(inputs, [0, 1, 2, 3, 4]).sum().backward(),
+        optimizer.zero_grad,
+    ):
+        try:
+            call()
+        except Exception as error:
+            said.append(f"{type(error).__name__}: {error}")
+    optimizer.step()
+    optimizer.zero_grad()
+    return said

@@ -73,6 +73,35 @@ def test_what_cannot_be_announced_is_told_in_a_sentence(tmp_path: Path) -> None:
         ranks[1].hear()
 
 
+@pytest.mark.parametrize(
+    ("groups", "passes"),
+    [(None, 1), (3, 1), ("200B", 2), ([["head.weight", "branches.0.bias"]], 1)],
+)
+def test_an_optimizer_steps_as_one_with_all_data_does(
+    tmp_path: Path, groups: Any, passes: int
+) -> None:
+    assert max(results(checks.training, 3, tmp_path, groups, passes, **options())) < 1e-5
+
+
+def test_what_an_optimizer_cannot_do_is_told_in_a_sentence(tmp_path: Path) -> None:
+    for said in results(checks.misusing_the_optimizer, 2, tmp_path, **options()):
+        for text, expected in zip(
+            said,
+            (
+                "parameter without a name",
+                "two parameters are called",
+                "no size of a group",
+                "'head.weight' twice",
+                "'nobody', which is no parameter",
+                "no 0 backward passes",
+                "once more before a step",
+                "cannot be set to zero",
+            ),
+            strict=True,
+        ):
+            assert expected in text
+
+
 def test_ranks_that_are_to_agree_in_different_ways_do_not_begin(tmp_path: Path) -> None:
     for said in results(checks.begin_differently, 2, tmp_path):
         assert "ranks differ in the option `control`" in said

@@ -11,7 +11,22 @@ from pathlib import Path
 
 import pytest
 
-GROUPS = {"lab", "tools", "mpi", "slurm", "browser", "redis", "containers", "dask", "ray"}
+GROUPS = {
+    *(
+        "lab",
+        "tools",
+        "mpi",
+        "slurm",
+        "browser",
+        "redis",
+        "containers",
+        "shells",
+        "man",
+        "kubernetes",
+        "dask",
+        "ray",
+    ),
+}
 
 _running: set[str] = set()
 

@@ -20,6 +20,7 @@ from labkit.namespaces import processes_in
 from labkit.wiring import namespace
 from plink.cli import run
 from support.lab import Lab
+from support.schemas import check_printed
 
 AGENT_NAMES = ("plink-echo-agent", "plink-dpdk-agent")
 
@@ -60,6 +61,7 @@ def plink(
         check=False,
     )
     assert "Traceback" not in done.stderr
+    check_printed(list(map(str, arguments)), done.stdout)
     return Done(done.returncode, done.stdout, done.stderr)
 
 

@@ -69,20 +69,20 @@ def read_secret(path: str) -> bytes:
         raise WrongUseError(f"{path}: {error.strerror or error}") from None
 
 
-def make_secret(path: str) -> bytes:
-    """A new secret of 256 bits, in a new file that only its owner reads.
+def make_secret(path: str, secret: bytes | None = None) -> bytes:
+    """A secret in a new file that only its owner reads; a new one of 256 bits, if none is given.
 
     Raises:
         WrongUseError: the file cannot be made.
     """
-    secret = secrets.token_hex(32)
+    secret = secrets.token_hex(32).encode() if secret is None else secret
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w") as stream:
-            stream.write(f"{secret}\n")
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(secret + b"\n")
     except (OSError, ValueError) as error:
         raise WrongUseError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
-    return secret.encode()
+    return secret
 
 
 def proof(secret: bytes, role: str, job: str, nonces: bytes) -> bytes:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from plink.base.errors import WrongUseError
 from plink.files import document
-from plink.files.arrays import Content
+from plink.files.binary_form import Content
 from plink.files.cluster import Cluster, is_cluster, parse
 from plink.files.measurement import Measurement, without_nones
 from plink.measure.importing.csv_files import import_matrix, import_pair_list, is_pair_list

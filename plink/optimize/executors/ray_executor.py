@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import ray
 
@@ -12,6 +12,11 @@ from plink.optimize.executors.executor import Executor, failed
 
 Shared = TypeVar("Shared")
 Result = TypeVar("Result")
+
+_TRIES = 3
+# The head forks a server for each client while gRPC's threads run there, and now and then the child
+# dies of that before it has begun (Ray 2.60: its log stays empty).
+_STILLBORN = "Starting Ray client server failed"
 
 
 class _RayExecutor:
@@ -22,16 +27,28 @@ class _RayExecutor:
         self, function: Callable[[Shared, int], Result], shared: Shared, seeds: Sequence[int]
     ) -> list[Result]:
         try:
-            context = ray.init(
-                f"ray://{self._place}", logging_level=logging.ERROR, log_to_driver=False
-            )
-            with context:
+            with _session(self._place):
                 known = ray.put(shared)
                 remote = ray.remote(max_retries=2)(function)
                 found: list[Result] = ray.get([remote.remote(known, seed) for seed in seeds])
                 return found
         except Exception as error:
             raise failed("Ray", self._place, error) from None
+
+
+def _session(place: str) -> Any:
+    """A client's session with the cluster; another where its server was stillborn."""
+    for _ in range(_TRIES - 1):
+        try:
+            return _opened(place)
+        except ConnectionAbortedError as error:
+            if _STILLBORN not in str(error):
+                raise
+    return _opened(place)
+
+
+def _opened(place: str) -> Any:
+    return ray.init(f"ray://{place}", logging_level=logging.ERROR, log_to_driver=False)
 
 
 def connected(place: str) -> Executor:

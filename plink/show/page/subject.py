@@ -15,7 +15,7 @@ from plink.base.errors import WrongUseError
 from plink.base.next_command import next_command
 from plink.files import cluster as cluster_file
 from plink.files import document, order_file
-from plink.files.arrays import Content
+from plink.files.binary_form import Content
 from plink.files.cluster import Cluster
 from plink.files.groups import Group
 from plink.files.order import Order

@@ -1,0 +1,78 @@
+"""What probes hosts again for `plink autotune serve`, from its options."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from plink.autotune.reprobing.prober import Prober
+from plink.base.errors import WrongUseError
+from plink.files import cluster as cluster_file
+from plink.files import document
+from plink.files.cluster import Cluster, Host
+from plink.files.plan import Plan
+from plink.measure.listed import HostList, read_hosts
+from plink.measure.probing.request import resumed
+from plink.measure.probing.tools import TOOLS
+from plink.probes.reach import Outgoing
+
+
+def prober_of(
+    cluster: str | None,
+    hosts: str | None,
+    output: str | None,
+    way: Outgoing,
+    plans: Iterable[Plan],
+    *,
+    is_ssh_said: bool = False,
+) -> Prober | None:
+    """What probes hosts again; None if the options do not say how they are reached.
+
+    Args:
+        cluster: the cluster file.
+        hosts: or else the host list.
+        output: where the renewed cluster file goes.
+        way: how hosts are reached.
+        plans: of the jobs, whose hosts have to be there.
+        is_ssh_said: whether that is SSH, whatever the host list knows.
+
+    Raises:
+        WrongUseError: options that do not go together, or a file that is not valid.
+        PlinkError: a host of a plan is missing there.
+    """
+    if cluster is not None and hosts is not None:
+        raise WrongUseError("--cluster and --hosts do not go together")
+    if cluster is None and hosts is None:
+        if output is not None:
+            raise WrongUseError("--output needs --cluster or --hosts", "give --cluster FILE")
+        return None
+    output = output or cluster
+    if output is not None:
+        document.check_writable(output, has_matrices=True)
+    if cluster is not None:
+        known, source = _read(cluster), document.label(cluster)
+    else:
+        listed = read_hosts(hosts or "")
+        known, source = _cluster_of(listed), document.label(hosts or "")
+        way = listed.way(way, is_ssh_said=is_ssh_said)
+    prober = Prober(known, source, output, way)
+    for plan in plans:
+        prober.check(plan)
+    return prober
+
+
+def _read(path: str) -> Cluster:
+    if path == document.STANDARD_STREAM:
+        raise WrongUseError("--cluster cannot be standard input, since the file is renewed")
+    known = cluster_file.read(path)
+    if known.rtt is not None and known.rtt.tool in TOOLS:
+        resumed(known, path, known.rtt.tool, {})
+    return known
+
+
+def _cluster_of(listed: HostList) -> Cluster:
+    return Cluster(
+        [
+            Host(host.name, host.name, None, host.user, host.port, host.slots)
+            for host in listed.hosts
+        ]
+    )

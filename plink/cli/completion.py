@@ -1,0 +1,42 @@
+"""`plink completion`: what a shell needs to complete plink's command lines."""
+
+from __future__ import annotations
+
+import click
+
+from plink.base.text import json_text
+
+SHELLS = ("bash", "zsh", "fish")
+# The name that click gives it, for a program that is called plink.
+VARIABLE = "_PLINK_COMPLETE"
+
+
+@click.command(
+    epilog="Example: plink completion bash > ~/.local/share/bash-completion/completions/plink"
+)
+@click.argument("shell", type=click.Choice(SHELLS))
+@click.option("--json", "as_json", is_flag=True, help="Print shell and script as JSON.")
+def command(shell: str, *, as_json: bool) -> int:
+    """Print a script that completes plink's commands, options, their values and files.
+
+    For this shell alone, bash: eval "$(plink completion bash)". For every new one, keep the script
+    where the shell looks for it; for zsh in a file _plink in a folder of its fpath, for fish in
+    ~/.config/fish/completions/plink.fish.
+    """
+    script = script_for(shell)
+    click.echo(json_text({"shell": shell, "script": script}) if as_json else script.rstrip("\n"))
+    return 0
+
+
+def script_for(shell: str) -> str:
+    """The script that makes a shell ask plink, whenever it is to complete a command line."""
+    from click import shell_completion as click_completes  # noqa: PLC0415  rarely needed
+
+    of_shell: dict[str, type[click_completes.ShellComplete]] = {
+        "bash": click_completes.BashComplete,
+        "zsh": click_completes.ZshComplete,
+        "fish": click_completes.FishComplete,
+    }
+    asking = of_shell[shell](command, {}, "plink", VARIABLE)
+    # Not bash's own, which starts a bash to see that it is version 4.4 or later.
+    return click_completes.ShellComplete.source(asking)

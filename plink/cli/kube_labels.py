@@ -1,0 +1,133 @@
+"""What `plink kube labels` does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from plink.base.errors import EXIT_PARTIAL, WrongUseError
+from plink.base.next_command import next_command
+from plink.base.text import counted, json_text
+from plink.cli.stderr import note, warn
+from plink.deploy.kubernetes.access import reach
+from plink.deploy.kubernetes.api_server import ApiServer
+from plink.deploy.kubernetes.tiers import check_key
+from plink.deploy.kubernetes.writing import Outcome, Request, remove_labels, write_labels
+from plink.files import cluster as cluster_file
+from plink.files import document
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from plink.files.cluster import Cluster
+
+_MOST_NAMED = 5
+
+
+@dataclass(frozen=True)
+class LabelOptions:
+    """The options, as they are typed."""
+
+    keys: Sequence[str]
+    overwrite: bool
+    remove: bool
+    dry_run: bool
+    as_json: bool
+    api: str | None
+    token_file: str | None
+    ca_file: str | None
+    limit_s: float
+
+
+def run(file: str | None, options: LabelOptions) -> int:
+    """Write the labels, or take them away; return the exit code."""
+    if options.remove == (file is not None):
+        raise click.UsageError("Give a cluster file, or --remove.")
+    if len(set(options.keys)) < len(options.keys):
+        raise click.UsageError("--key names a label twice.")
+    request = Request([check_key(key) for key in options.keys], options.overwrite, options.dry_run)
+    cluster = None if file is None else cluster_file.read(file)
+    if cluster is not None and not cluster.groups:
+        return _without_groups(cluster, as_json=options.as_json)
+    with reach(options.api, options.token_file, options.ca_file) as access:
+        server = ApiServer(access, options.limit_s)
+        if cluster is None:
+            outcome = remove_labels(server, dry_run=options.dry_run)
+        else:
+            outcome = write_labels(server, cluster, request)
+    if options.as_json:
+        click.echo(json_text(_data(outcome, dry_run=options.dry_run)))
+    else:
+        _print(outcome, dry_run=options.dry_run)
+    return _warn(outcome)
+
+
+def _without_groups(cluster: Cluster, *, as_json: bool) -> int:
+    """Say why nothing is done: nodes keep what they have."""
+    file = document.argument(cluster.source)
+    if cluster.grouping is None:
+        raise WrongUseError(
+            f"{cluster.source}: holds no groups", f"{next_command('group', file)} finds them"
+        )
+    note(
+        f"{cluster.source}: no groups were found, so nodes keep the labels that they have; "
+        f"{next_command('kube', 'labels', '--remove')} takes them away"
+    )
+    if as_json:
+        click.echo(json_text(_data(Outcome(), dry_run=True)))
+    return 0
+
+
+def _print(outcome: Outcome, *, dry_run: bool) -> None:
+    """A line for each node that is labelled, and how many changed."""
+    width = max((len(node) for node in outcome.labels), default=0)
+    for node, labels in outcome.labels.items():
+        values = "  ".join(labels.get(key, "-").ljust(12) for key in outcome.keys)
+        mark = "changed" if node in outcome.changed else ""
+        click.echo(f"{node.ljust(width)}  {values}  {mark}".rstrip())
+    would = "would be " if dry_run else ""
+    parts = [
+        f"{counted(len(outcome.labels), 'node')} with labels",
+        f"{len(outcome.changed)} {would}changed",
+    ]
+    if outcome.cleared:
+        parts.append(f"{len(outcome.cleared)} {would}cleared: {_some(outcome.cleared)}")
+    if outcome.kept:
+        parts.append(f"{len(outcome.kept)} not measured and as before: {_some(outcome.kept)}")
+    click.echo(", ".join(parts), err=True)
+
+
+def _warn(outcome: Outcome) -> int:
+    """Name what could not be done; return the exit code."""
+    if len(outcome.keys) < outcome.tiers:
+        note(
+            f"{outcome.tiers} tiers were found, and the widest "
+            f"{outcome.tiers - len(outcome.keys)} have no key; --key names more"
+        )
+    if outcome.not_nodes:
+        count = counted(len(outcome.not_nodes), "host")
+        warn(
+            f"{count} of the file are no nodes of this cluster: {_some(outcome.not_nodes)}",
+            "call agents what their nodes are called (plink agent --name)",
+        )
+    if outcome.gone:
+        warn(f"{counted(len(outcome.gone), 'node')} went meanwhile: {_some(outcome.gone)}")
+    for node, keys in list(outcome.conflicts.items())[:_MOST_NAMED]:
+        warn(f"{node}: something else has written {_some(keys)}")
+    if outcome.conflicts:
+        warn(
+            f"{counted(len(outcome.conflicts), 'node')} with labels that plink did not write",
+            "choose other keys with --key, or --overwrite them",
+        )
+    return EXIT_PARTIAL if outcome.not_nodes or outcome.gone or outcome.conflicts else 0
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _data(outcome: Outcome, *, dry_run: bool) -> dict[str, Any]:
+    return {"dry_run": dry_run, **vars(outcome)}

@@ -1,0 +1,28 @@
+"""What `plink kube manifests` does."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import click
+
+from plink.autotune.protocol.handshake import make_secret, read_secret
+from plink.base.text import json_text
+from plink.cli.stderr import note
+from plink.deploy.kubernetes.folder import SECRET, files, write
+
+
+def run(
+    output: str, image: str, secret_file: str | None, *, host_network: bool, as_json: bool
+) -> int:
+    """Write the folder; return the exit code."""
+    content = files(image, host_network=host_network)
+    known = None if secret_file is None else read_secret(secret_file)
+    write(Path(output), content)
+    make_secret(str(Path(output, SECRET)), known)
+    names = sorted([*content, SECRET])
+    if as_json:
+        click.echo(json_text({"output": output, "files": names}))
+    note(f"{len(names)} files -> {output}; next: kubectl apply -k {shlex.quote(output)}")
+    return 0

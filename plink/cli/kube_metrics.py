@@ -1,0 +1,29 @@
+"""What `plink kube metrics` does."""
+
+from __future__ import annotations
+
+from plink.base.text import json_text
+from plink.cli.json_output import refuse_json_beside
+from plink.deploy.kubernetes.metrics import families, render
+from plink.files import cluster as cluster_file
+from plink.files import document
+
+
+def run(file: str, output: str | None, *, as_json: bool) -> int:
+    """Print the figures, or write them; return the exit code."""
+    if output is None:
+        output = None if as_json else document.STANDARD_STREAM
+    if output is not None:
+        refuse_json_beside(output, "the figures", as_json=as_json)
+        document.check_writable(output)
+        document.refuse_same_file(file, output)
+    cluster = cluster_file.read(file)
+    if output is not None:
+        document.write_bytes(output, render(cluster).encode())
+    if as_json:
+        found = {
+            name: [{**labels, "value": value} for labels, value in values]
+            for name, _, values in families(cluster)
+        }
+        document.write_bytes(document.STANDARD_STREAM, f"{json_text(found)}\n".encode())
+    return 0

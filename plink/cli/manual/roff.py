@@ -1,0 +1,49 @@
+"""Text as roff, the language of manual pages (groff_man(7), mandoc_roff(7)): ASCII alone."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+
+_WIDTH = 78
+# What roff would draw as something else: hyphens, typographic quotes, accents.
+_DRAWN = {"\\": r"\e", "-": r"\-", "'": r"\(aq", "`": r"\(ga", "^": r"\(ha", "~": r"\(ti"}
+_CODE = re.compile(r"`([^`]+)`")
+_TERM = re.compile(r"(?<![\w-])(--?[a-zA-Z][\w-]*)")
+
+
+def escaped(text: str) -> str:
+    """Text that is drawn as it stands."""
+    return "".join(
+        _DRAWN.get(letter) or (letter if letter.isascii() else rf"\[u{ord(letter):04X}]")
+        for letter in text
+    )
+
+
+def bold(text: str) -> str:
+    """Text in bold."""
+    return rf"\fB{escaped(text)}\fR"
+
+
+def prose(text: str) -> str:
+    """A paragraph, in lines that an editor shows whole; what stands in backquotes is bold."""
+    parts = _CODE.split(text)
+    roff = "".join(bold(part) if place % 2 else escaped(part) for place, part in enumerate(parts))
+    return filled(roff)
+
+
+def filled(roff: str) -> str:
+    """Roff text in short lines, none of which is taken for a command."""
+    lines = textwrap.wrap(roff, _WIDTH, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(rf"\&{line}" if line[:1] in (".", "'") else line for line in lines)
+
+
+def term(text: str) -> str:
+    """Options as a list has them, `-o, --output FILE`: their names are bold."""
+    parts = _TERM.split(text)
+    return "".join(bold(part) if place % 2 else escaped(part) for place, part in enumerate(parts))
+
+
+def paragraphs(text: str) -> str:
+    """Several paragraphs, which empty lines part."""
+    return "\n.PP\n".join(prose(" ".join(each.split())) for each in text.split("\n\n"))

@@ -1,0 +1,32 @@
+"""`plink schema`: what programs may expect in plink's files and in what it prints."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command(epilog="Example: plink schema cluster > cluster.schema.json")
+@click.argument("name", metavar="[NAME]", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print the list as JSON, too.")
+def command(name: str | None, as_json: bool) -> None:
+    """Print the JSON Schema of a file or of what a verb prints as JSON (draft 2020-12).
+
+    Without a NAME, list them all: a kind of file, as `cluster`, or a verb, as `order-output`. Of
+    logs and of verbs that print an object a line, the schema is of each line.
+    """
+    # numpy would slow `--help`.
+    import json  # noqa: PLC0415
+
+    from plink.base.text import json_text  # noqa: PLC0415
+    from plink.files import document  # noqa: PLC0415
+    from plink.schemas.catalogue import described, schema  # noqa: PLC0415
+
+    if name is not None:
+        text = json.dumps(schema(name), indent=1)
+    elif as_json:
+        text = json_text(described())
+    else:
+        rows = described()
+        width = max(len(row["name"]) for row in rows)
+        text = "\n".join(f"{row['name']:<{width}}  {row['of']}" for row in rows)
+    document.write_bytes(document.STANDARD_STREAM, f"{text}\n".encode())

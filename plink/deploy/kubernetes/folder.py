@@ -1,0 +1,74 @@
+"""The manifests as a folder of a user's: files of plink, his image, and a new secret."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from plink.base.errors import WrongUseError
+
+SECRET = "secret"  # noqa: S105  the name of the file
+
+# The grammar of references to images, without digests of other lengths than those in use.
+_IMAGE = re.compile(
+    r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*(?::[0-9]{1,5})?(?:/[a-z0-9][a-z0-9._-]*)*)"
+    r"(?::(?P<tag>\w[\w.-]{0,127}))?(?:@(?P<digest>sha256:[0-9a-f]{64}))?",
+    re.ASCII,
+)
+_FILES = Path(__file__).with_name("manifests")
+_KUSTOMIZATION = "kustomization.yaml"
+_NAMED = "    newName: plink\n    newTag: latest\n"
+_OPTIONAL = "# components: [host-network]"
+
+
+def files(image: str, *, host_network: bool) -> dict[str, str]:
+    """The content of each file, by its path in the folder; all but the secret.
+
+    Args:
+        image: such as `registry:5000/plink:0.1.0`, with a tag, a digest or neither (`latest`).
+        host_network: use the network of nodes.
+
+    Raises:
+        WrongUseError: not the name of an image.
+    """
+    found = _IMAGE.fullmatch(image)
+    if found is None:
+        raise WrongUseError(
+            f"{image!r} is not the name of an image", "it is as in registry:5000/plink:0.1.0"
+        )
+    named = f"    newName: {_quoted(found['name'])}\n"
+    if found["digest"] is not None:
+        named += f"    digest: {found['digest']}\n"
+    else:
+        named += f"    newTag: {_quoted(found['tag'] or 'latest')}\n"
+    content = {
+        file.relative_to(_FILES).as_posix(): file.read_text(encoding="utf-8")
+        for file in sorted(_FILES.rglob("*.yaml"))
+    }
+    text = content[_KUSTOMIZATION].replace(_NAMED, named)
+    content[_KUSTOMIZATION] = text.replace(_OPTIONAL, _OPTIONAL[2:]) if host_network else text
+    return content
+
+
+def write(folder: Path, content: dict[str, str]) -> None:
+    """Write files into a new folder, or an empty one.
+
+    Raises:
+        WrongUseError: there is something already, or it cannot be written.
+    """
+    try:
+        if not folder.exists():
+            folder.mkdir()
+        if any(folder.iterdir()):
+            raise WrongUseError(f"{folder}: is not empty", "name a new folder")
+        for name, text in content.items():
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise WrongUseError(f"{folder}: cannot be written ({reason})") from None
+
+
+def _quoted(text: str) -> str:
+    # A tag may look like a number, and a name with a port like a pair.
+    return f'"{text}"'

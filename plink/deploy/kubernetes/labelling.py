@@ -1,0 +1,134 @@
+"""Which labels of which nodes are to change, decided from the nodes as they are.
+
+What plink has written stands in an annotation of the node, so that it never changes or removes what
+somebody else has.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from plink.base.errors import WrongUseError
+from plink.files.cluster import Cluster, Host
+
+ANNOTATION = "plink/labels"
+
+_HOSTNAME = "kubernetes.io/hostname"
+
+Labels = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node, as the API server has it.
+
+    Args:
+        name: its own.
+        labels, annotations: its own.
+        addresses: internal ones.
+        version: `resourceVersion`, which changes whenever the node does.
+    """
+
+    name: str
+    labels: Labels = field(default_factory=dict)
+    annotations: Labels = field(default_factory=dict)
+    addresses: Sequence[str] = ()
+    version: str = ""
+
+    @property
+    def written(self) -> dict[str, str]:
+        """The labels that plink has written and that are still as it wrote them."""
+        try:
+            noted = json.loads(self.annotations.get(ANNOTATION, "{}"))
+        except (ValueError, RecursionError):
+            return {}
+        if not isinstance(noted, dict):
+            return {}
+        return {key: value for key, value in noted.items() if self.labels.get(key) == value}
+
+
+@dataclass(frozen=True)
+class Change:
+    """What is to be done to a node.
+
+    Args:
+        node: its name.
+        labels: the new value of each label that changes; None for one that is to go.
+        conflicts: keys that have another value, which plink did not write.
+        patch: the same as a merge patch (RFC 7386); None where nothing is to be done.
+    """
+
+    node: str
+    labels: Mapping[str, str | None]
+    conflicts: Sequence[str]
+    patch: Mapping[str, Any] | None
+
+
+def change_of(node: Node, wanted: Labels, *, overwrite: bool = False) -> Change:
+    """What makes of a node one that has the labels `wanted`, and none of plink's besides.
+
+    Args:
+        node: as it is.
+        wanted: key to value; empty for a node that is to have none.
+        overwrite: take over labels of these keys that plink did not write.
+    """
+    written = node.written
+    labels: dict[str, str | None] = {}
+    conflicts: list[str] = []
+    noted: dict[str, str] = {}
+    for key, value in wanted.items():
+        present = node.labels.get(key)
+        if present is None or key in written or (overwrite and present != value):
+            noted[key] = value
+            if present != value:
+                labels[key] = value
+        elif present != value:
+            conflicts.append(key)
+    labels |= {key: None for key in written if key not in wanted}
+    note = json.dumps(noted, sort_keys=True) if noted else None
+    if not labels and note == node.annotations.get(ANNOTATION):
+        return Change(node.name, labels, conflicts, None)
+    metadata: dict[str, Any] = {"labels": labels, "annotations": {ANNOTATION: note}}
+    if node.version:
+        # Refused where somebody has changed the node meanwhile.
+        metadata["resourceVersion"] = node.version
+    return Change(node.name, labels, conflicts, {"metadata": metadata})
+
+
+def nodes_of(cluster: Cluster, nodes: Sequence[Node]) -> dict[str, str]:
+    """The node of each host of a cluster file that is one: by its name, or by an address.
+
+    Raises:
+        WrongUseError: two hosts are one node.
+    """
+    by_name = {node.labels.get(_HOSTNAME, node.name): node.name for node in nodes}
+    by_name |= {node.name: node.name for node in nodes}
+    by_address = {address: node.name for node in nodes for address in node.addresses}
+    found: dict[str, str] = {}
+    host_of: dict[str, str] = {}
+    for host in cluster.hosts:
+        node = by_name.get(host.name) or _by_address(host, by_address)
+        if node is None:
+            continue
+        if node in host_of:
+            raise WrongUseError(
+                f"{cluster.source}: {host_of[node]} and {host.name} are both on the node {node}",
+                "measure one host on every node",
+            )
+        host_of[node] = host.name
+        found[host.name] = node
+    return found
+
+
+def not_measured(cluster: Cluster) -> set[str]:
+    """Hosts of which nothing new is known, so that their nodes keep the labels that they have."""
+    unplaced = () if cluster.grouping is None else cluster.grouping.unmeasured
+    return {*unplaced, *(host.source for host in cluster.unreachable)}
+
+
+def _by_address(host: Host, by_address: Mapping[str, str]) -> str | None:
+    addresses = [address for address in (host.address, host.ssh_address) if address is not None]
+    return next((by_address[each] for each in addresses if each in by_address), None)

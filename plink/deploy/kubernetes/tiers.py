@@ -1,0 +1,159 @@
+"""From a cluster's groups to tiers of the network, and to the value that each host has in each.
+
+A tier parts the hosts into domains: hosts of one domain share a switch, or whatever plays that
+part. The finest tier comes first, as topology-aware schedulers number them from the node outwards.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from plink.base.errors import WrongUseError
+from plink.files.cluster import Cluster
+
+# Kubernetes, "Labels and Selectors": the syntax of keys and values.
+_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
+_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
+_PREFIX = re.compile(
+    r"(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*"
+)
+
+NUMBER = "{tier}"
+_RESERVED = ("kubernetes.io", "k8s.io")
+
+
+@dataclass(frozen=True)
+class Tier:
+    """Domains of hosts, by name; every host that was measured is in one.
+
+    Args:
+        domains: the hosts of each.
+        names: what the user calls a domain, by its number; empty where plink found the groups.
+    """
+
+    domains: Sequence[Sequence[str]]
+    names: Mapping[int, str] = field(default_factory=dict)
+
+
+def tiers_of(cluster: Cluster) -> list[Tier]:
+    """The tiers that a cluster's groups show, the finest first; none where it has no groups.
+
+    A host that fits nowhere is a domain by itself.
+
+    Raises:
+        WrongUseError: a domain of one tier lies in two of the next.
+    """
+    grouping = cluster.grouping
+    left_out = set() if grouping is None else set(grouping.unmeasured)
+    hosts = [name for name in cluster.names if name not in left_out]
+    if grouping is None or not (grouping.method == "levels" and grouping.levels):
+        if not cluster.groups:
+            return []
+        names = {} if grouping is not None else dict(enumerate(g.name for g in cluster.groups))
+        return [Tier(_with_the_rest([group.hosts for group in cluster.groups], hosts), names)]
+    tiers = [Tier(_with_the_rest(groups, hosts)) for groups in reversed(grouping.levels)]
+    for finer, wider in itertools.pairwise(tiers):
+        _check_nested(finer, wider, cluster.source)
+    return tiers
+
+
+def check_key(key: str) -> str:
+    """A label's key, or one with `{tier}` in it for the number of the tier.
+
+    Raises:
+        WrongUseError: Kubernetes would refuse it, or keeps it for itself.
+    """
+    prefix, slash, name = key.replace(NUMBER, "0").rpartition("/")
+    is_key = _NAME.fullmatch(name) is not None and (not slash or _PREFIX.fullmatch(prefix))
+    if not is_key:
+        raise WrongUseError(
+            f"{key!r} is not the key of a label", "keys are as in example.com/rack, or rack"
+        )
+    if any(prefix == domain or prefix.endswith(f".{domain}") for domain in _RESERVED):
+        raise WrongUseError(f"{key!r}: Kubernetes keeps the keys of {prefix} for itself")
+    return key
+
+
+def keys_of(wanted: Sequence[str], tiers: int) -> list[str]:
+    """The key of each tier, the finest first; fewer where there are fewer keys than tiers.
+
+    Args:
+        wanted: keys, the finest first; one with `{tier}` stands for all tiers from there on.
+        tiers: how many there are.
+    """
+    keys: list[str] = []
+    for key in wanted:
+        if NUMBER in key:
+            keys += [key.replace(NUMBER, str(number)) for number in range(len(keys), tiers)]
+            break
+        keys.append(key)
+    return keys[:tiers]
+
+
+def values_of(tier: Tier, key: str, present: Mapping[str, str], taken: set[str]) -> dict[str, str]:
+    """The value of `key` that each host is to have.
+
+    Domains keep the values that their hosts have already, so that measuring again changes only what
+    moved. A new one is called what the user calls it, or `leaf-1`, `leaf-2`, ... after
+    the last word of the key.
+
+    Args:
+        tier: the domains.
+        key: of the label.
+        present: what hosts have that plink wrote.
+        taken: values that something else wrote, which no new domain gets.
+    """
+    value_of = {n: name for n, name in tier.names.items() if _VALUE.fullmatch(name)}
+    kept = _kept([[present.get(host) for host in hosts] for hosts in tier.domains])
+    used = set(value_of.values())
+    value_of |= {n: value for n, value in kept.items() if n not in value_of and value not in used}
+    used = set(value_of.values())
+    stem = key.rpartition("/")[2]
+    count = 0
+    for number in range(len(tier.domains)):
+        while number not in value_of:
+            count += 1
+            value = f"{stem}-{count}"
+            if value not in used and value not in taken:
+                value_of[number] = value
+    return {host: value_of[n] for n, hosts in enumerate(tier.domains) for host in hosts}
+
+
+def _kept(present: Sequence[Sequence[str | None]]) -> dict[int, str]:
+    """The value that a domain keeps, by its number, so that as few hosts as can be change theirs.
+
+    Args:
+        present: what the hosts of each domain have.
+    """
+    # SciPy takes longer to import than all else here.
+    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415
+
+    values = sorted({value for hosts in present for value in hosts if value is not None})
+    place = {value: n for n, value in enumerate(values)}
+    shared = np.zeros((len(present), len(values)), dtype=np.int64)
+    for number, hosts in enumerate(present):
+        for value in hosts:
+            if value is not None:
+                shared[number, place[value]] += 1
+    domains, columns = linear_sum_assignment(shared, maximize=True)
+    chosen = zip(domains.tolist(), columns.tolist(), strict=True)
+    return {number: values[column] for number, column in chosen if shared[number, column]}
+
+
+def _with_the_rest(groups: Sequence[Sequence[str]], hosts: Sequence[str]) -> list[list[str]]:
+    grouped = {host for group in groups for host in group}
+    return [*map(list, groups), *([host] for host in hosts if host not in grouped)]
+
+
+def _check_nested(finer: Tier, wider: Tier, source: str) -> None:
+    domain_of = {host: n for n, hosts in enumerate(wider.domains) for host in hosts}
+    if any(len({domain_of.get(host) for host in hosts}) > 1 for hosts in finer.domains):
+        raise WrongUseError(
+            f"{source}: a group of one level lies in two of the next",
+            "plink group finds groups that are nested",
+        )

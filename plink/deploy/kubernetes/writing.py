@@ -1,0 +1,150 @@
+"""Labels of nodes brought to what a cluster file says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from plink.base.errors import PlinkError
+from plink.deploy.kubernetes.api_server import ApiServer, ConflictError, NoNodeError
+from plink.deploy.kubernetes.labelling import (
+    Change,
+    Labels,
+    Node,
+    change_of,
+    nodes_of,
+    not_measured,
+)
+from plink.deploy.kubernetes.tiers import keys_of, tiers_of, values_of
+from plink.files.cluster import Cluster
+
+# A node changes when its kubelet says something new, about once in five minutes.
+_TRIES = 8
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is wanted.
+
+    Args:
+        keys: of labels, the finest tier first (`keys_of`).
+        overwrite: take over labels of these keys that something else wrote.
+        dry_run: change nothing.
+    """
+
+    keys: Sequence[str]
+    overwrite: bool = False
+    dry_run: bool = False
+
+
+@dataclass
+class Outcome:
+    """What was done, or would be.
+
+    Args:
+        keys: of the tiers that were found, the finest first.
+        tiers: how many were found, which may be more than there are keys.
+        labels: of every node that is labelled: key to value.
+        changed: nodes whose labels changed, in the order of their names.
+        cleared: nodes that lost all labels of plink.
+        kept: nodes of hosts that could not be measured, which keep the labels that they have.
+        conflicts: keys of labels that something else wrote, by node.
+        not_nodes: hosts that are no node.
+        gone: nodes that went meanwhile.
+    """
+
+    keys: Sequence[str] = ()
+    tiers: int = 0
+    labels: dict[str, Labels] = field(default_factory=dict)
+    changed: list[str] = field(default_factory=list)
+    cleared: list[str] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
+    conflicts: dict[str, Sequence[str]] = field(default_factory=dict)
+    not_nodes: list[str] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)
+
+
+def write_labels(server: ApiServer, cluster: Cluster, request: Request) -> Outcome:
+    """Label the nodes of a cluster's hosts with their tiers, and no other nodes.
+
+    Nodes that plink labelled and that are not among the hosts lose those labels, unless they are
+    among the hosts that could not be measured.
+
+    Raises:
+        PlinkError: the API server does not answer, or refuses.
+        WrongUseError: the cluster's groups, or its hosts, do not fit nodes.
+    """
+    tiers = tiers_of(cluster)
+    outcome = Outcome(keys_of(request.keys, len(tiers)), len(tiers))
+    nodes = sorted(server.nodes(), key=lambda node: node.name)
+    node_of = nodes_of(cluster, nodes)
+    unknown = not_measured(cluster)
+    outcome.not_nodes = [
+        name for name in cluster.names if name not in node_of and name not in unknown
+    ]
+    wanted: dict[str, dict[str, str]] = {
+        node: {} for host, node in node_of.items() if host not in unknown
+    }
+    by_name = {node.name: node for node in nodes}
+    for key, tier in zip(outcome.keys, tiers, strict=False):
+        present = {
+            host: by_name[node].written[key]
+            for host, node in node_of.items()
+            if key in by_name[node].written
+        }
+        taken = {node.labels[key] for node in nodes if key in node.labels}
+        for host, value in values_of(tier, key, present, taken).items():
+            if host in node_of and host not in unknown:
+                wanted[node_of[host]][key] = value
+    unknown_nodes = {node_of.get(host, host) for host in unknown}
+    for node in nodes:
+        if node.name in unknown_nodes:
+            outcome.kept += [node.name] if node.written else []
+        else:
+            _bring(server, node, wanted.get(node.name, {}), request, outcome)
+    return outcome
+
+
+def remove_labels(server: ApiServer, *, dry_run: bool = False) -> Outcome:
+    """Take from all nodes what plink wrote.
+
+    Raises:
+        PlinkError: the API server does not answer, or refuses.
+    """
+    outcome = Outcome()
+    for node in sorted(server.nodes(), key=lambda node: node.name):
+        _bring(server, node, {}, Request((), dry_run=dry_run), outcome)
+    return outcome
+
+
+def _bring(
+    server: ApiServer, node: Node, wanted: Mapping[str, str], request: Request, outcome: Outcome
+) -> None:
+    """Make one node as it should be, and note what was done."""
+    try:
+        change = _change(server, node, wanted, request)
+    except NoNodeError:
+        outcome.gone.append(node.name)
+        return
+    if wanted:
+        outcome.labels[node.name] = {
+            key: value for key, value in wanted.items() if key not in change.conflicts
+        }
+    if change.conflicts:
+        outcome.conflicts[node.name] = change.conflicts
+    if change.labels:
+        (outcome.changed if wanted else outcome.cleared).append(node.name)
+
+
+def _change(server: ApiServer, node: Node, wanted: Mapping[str, str], request: Request) -> Change:
+    for _ in range(_TRIES):
+        change = change_of(node, wanted, overwrite=request.overwrite)
+        if change.patch is None or request.dry_run:
+            return change
+        try:
+            server.patch(node.name, change.patch)
+        except ConflictError:
+            node = server.node(node.name)
+        else:
+            return change
+    raise PlinkError(f"the node {node.name} changes faster than it can be labelled")

@@ -1,0 +1,17 @@
+"""How the binary form of a file is known: by its name and by how it begins (`plink.files.arrays`).
+
+Apart from what reads and writes it, so that a command line is understood without NumPy.
+"""
+
+from __future__ import annotations
+
+import mmap
+
+EXTENSION = ".npz"
+MAGIC = b"PK\x03\x04"
+Content = bytes | mmap.mmap
+
+
+def is_binary(content: Content) -> bool:
+    """Whether a file's content is in this form."""
+    return content[: len(MAGIC)] == MAGIC

@@ -1,0 +1,224 @@
+"""The schemas of the log of a tuned job, and of what `plink autotune` prints."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+from plink.autotune.log.records import FORMAT, VERSION
+from plink.autotune.protocol.status import VERSION as STATUS_VERSION
+from plink.autotune.tuner.interface import Action, TunerOptions
+from plink.schemas import parts
+from plink.schemas.parts import Schema, closed, listed, or_null
+from plink.schemas.plan import plan
+
+_MAX_CLOCK_S = 1e15
+_MOST_WINDOWS = 1 << 53
+
+
+def autotune_log() -> Schema:
+    """A line of the log of a tuned job."""
+    what = "A line of the log of a tuned job: what `plink autotune serve --log` writes"
+    by_line = parts.by_case([(parts.has("format"), _first_line())], _entry())
+    return parts.document("plink.autotune", what, by_line)
+
+
+def _first_line() -> Schema:
+    options = {
+        field.name: parts.whole("see `TunerOptions`", 1, 1000)
+        if isinstance(field.default, int)
+        else parts.number(_unit_of(field.name), 0.0, 1e9)
+        for field in fields(TunerOptions)
+    }
+    return closed(
+        "the first line",
+        {
+            **parts.head(FORMAT, [VERSION]),
+            "plan": plan(),
+            "options": closed("the options of the tuner", options),
+        },
+        {"state": or_null(_state())},
+    )
+
+
+def _unit_of(option: str) -> str:
+    return "in s; see `TunerOptions`" if option.endswith("_s") else "see `TunerOptions`"
+
+
+def _state() -> Schema:
+    return parts.settings("the tuner's state, private to it")
+
+
+def _entry() -> Schema:
+    flows = "from host to host, [sender][receiver], row by row"
+    window = closed(
+        "what was measured",
+        {
+            "plan": parts.whole("the plan in force, as the tuner counts", 0, _MOST_WINDOWS),
+            "iteration_s": parts.numbers("the time of each iteration, in s"),
+            "sent_bytes": parts.numbers(f"bytes of an iteration {flows}"),
+            "busy_s": parts.numbers(f"busy time of an iteration, in s, {flows}"),
+            "retransmissions": parts.numbers(f"segments sent again {flows}"),
+            "rtt_s": parts.numbers("the longest round trip of each host, in s"),
+        },
+        {"bytes_of": parts.by_name("bytes of an iteration by collective", parts.number("bytes"))},
+    )
+    decision = closed(
+        "what was decided",
+        {
+            "action": _action(),
+            "reason": parts.text("why, in words"),
+            "plan": parts.whole("the plan in force from then on", 0, _MOST_WINDOWS),
+        },
+        {
+            "hosts": parts.whole_numbers("indices of the hosts to probe again"),
+            "masters": closed("where the masters of a new plan are", _masters()),
+        },
+    )
+    unlogged = "windows before it that could not be written; then there is a `state`"
+    return {
+        **closed(
+            "any other line",
+            {
+                "now_s": parts.number("the daemon's clock, in s since 1970", 0.0, _MAX_CLOCK_S),
+                "window": window,
+                "decision": decision,
+            },
+            {
+                "state": or_null(_state()),
+                "unlogged": parts.whole(unlogged, 0, _MOST_WINDOWS),
+            },
+        ),
+        "if": {"properties": {"unlogged": {"minimum": 1}}, "required": ["unlogged"]},
+        "then": {"required": ["state"], "properties": {"state": {"type": "object"}}},
+    }
+
+
+def _action() -> Schema:
+    return parts.one_of("what was done", [each.value for each in Action])
+
+
+def _masters() -> dict[str, Schema]:
+    return {
+        "of_groups": parts.numbers("the share of the buffer with masters in each group"),
+        "of_hosts": parts.numbers("each host's share of its group's"),
+    }
+
+
+def shown_log() -> Schema:
+    """What `plink show --json` prints of a log."""
+    time_s = or_null(parts.number("the median of the windows beside it, in s"))
+    decision = closed(
+        "a decision but to wait",
+        {
+            "at_s": parts.number("when, in s since 1970"),
+            "action": parts.one_of("what was done", [*map(_value, Action), "begun anew"]),
+            "reason": parts.text("why, in words"),
+            "plan": parts.whole("the plan in force from then on"),
+            "is_new_plan": parts.flag("whether it is another than before"),
+            "before_s": {**time_s, "description": "an iteration before it, in s"},
+            "after_s": {**time_s, "description": "an iteration after it, in s"},
+        },
+    )
+    return closed(
+        "a tuned run",
+        {
+            "of": {"description": "the kind of file", "const": FORMAT},
+            "hosts": parts.texts("names by index"),
+            "ranks": parts.whole("how many there are", 1),
+            "size_bytes": parts.whole("reduced in an iteration, in bytes", 1),
+            "windows": parts.whole("how many there are"),
+            "seconds": parts.number("from the first window's end to the last's, in s"),
+            "first_iteration_s": or_null(parts.number("an iteration at first, in s")),
+            "last_iteration_s": or_null(parts.number("an iteration at the end, in s")),
+            "plan": parts.whole("the number of the last plan"),
+            "new_plans": parts.whole("how many there were"),
+            "balance": or_null(parts.number("most over least bytes of a host at the end")),
+            "decisions": listed("all but to wait", decision),
+        },
+    )
+
+
+def _value(action: Action) -> str:
+    return action.value
+
+
+def replay_output() -> Schema:
+    """What `plink autotune replay --json` prints."""
+    what = "Decisions made again: what `plink autotune replay --json` prints"
+    decision = closed(
+        "a decision",
+        {
+            "now_s": parts.number("the daemon's clock, in s since 1970"),
+            "iteration_s": parts.number("the median iteration of the window, in s"),
+            "action": _action(),
+            "reason": parts.text("why, in words"),
+            "plan": parts.whole("the plan in force from then on"),
+            "is_new_plan": parts.flag("whether it is another than before"),
+            "hosts": parts.whole_numbers("indices of the hosts to probe again"),
+            "host_names": parts.texts("their names"),
+            **_masters(),
+            "is_as_logged": parts.flag("whether the log has the same decision"),
+        },
+    )
+    return parts.document("plink autotune replay --json", what, listed(what, decision))
+
+
+def serve_output() -> Schema:
+    """A line of what `plink autotune serve --json` prints."""
+    what = "What a job is started with, a line each: what `plink autotune serve --json` prints"
+    environment = parts.by_name("variables and values", {"type": "string"})
+    return parts.document(
+        "plink autotune serve --json",
+        what,
+        closed(
+            what,
+            {
+                "job": parts.text("its name"),
+                "environment": environment,
+                "needs_tls": parts.flag("whether it also needs the folder of its certificates"),
+            },
+        ),
+    )
+
+
+def attach_output() -> Schema:
+    """A line of what `plink autotune attach --json` prints."""
+    what = "A job of a running daemon: what `plink autotune attach --json` prints"
+    event = closed(
+        "something that happened",
+        {
+            "at_s": parts.number("when, in s since 1970"),
+            "what": parts.text("its kind, a word"),
+            "text": parts.text("a sentence"),
+        },
+    )
+    per_host = "of each host, in the last window"
+    return parts.document(
+        "plink autotune attach --json",
+        what,
+        closed(
+            what,
+            {
+                "what": {"description": "what this is", "const": "picture"},
+                "version": {"description": "of this form", "const": STATUS_VERSION},
+                "name": parts.text("of the job"),
+                "hosts": parts.texts("names by index"),
+                "ranks": parts.whole("how many there are", 1),
+                "ranks_there": parts.whole("how many are connected"),
+                "plan": parts.whole("the number of the newest plan"),
+                "plan_in_force": parts.whole("the number of the plan of the last window"),
+                "iteration_s": or_null(parts.number("the median of the last window, in s")),
+                "reduced_bytes": parts.number("reduced in an iteration, in bytes"),
+                "sent_bytes": parts.numbers(f"sent to others in an iteration, {per_host}"),
+                "busy_s": parts.numbers(f"the longest that a flow was busy, in s, {per_host}"),
+                "retransmissions": parts.numbers(f"segments sent again, {per_host}"),
+                "windows": parts.whole("how many were complete"),
+                "windows_incomplete": parts.whole("how many lacked a rank"),
+                "windows_unread": parts.whole("how many could not be used"),
+                "decisions": parts.by_name("how many, by action", parts.whole("how many")),
+                "reprobe_hosts": parts.texts("hosts that were last to be probed again"),
+                "latest": listed("what happened last, the newest at the end", event),
+                "throughput_bytes_s": parts.number("reduced a second, in bytes/s"),
+            },
+        ),
+    )

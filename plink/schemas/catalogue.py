@@ -1,0 +1,114 @@
+"""Every schema by its name."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+
+from plink.base.errors import WrongUseError
+from plink.schemas import (
+    autotune,
+    cluster,
+    comparison,
+    jobs,
+    kubernetes,
+    measuring,
+    order,
+    parts,
+    plan,
+    shown,
+)
+from plink.schemas.parts import Schema, closed, listed
+
+Make = Callable[[], Schema]
+
+# Of files, by what follows `plink.` in their member `format`. Of a log, one is of each line.
+FILES: Mapping[str, Make] = {
+    "cluster": cluster.cluster_file,
+    "order": order.order_file,
+    "plan": plan.plan_file,
+    "comparison": comparison.comparison_file,
+    "autotune": autotune.autotune_log,
+}
+
+
+def schema_output() -> Schema:
+    """What `plink schema --json` prints."""
+    what = "The names of all schemas, or a schema: what `plink schema --json` prints"
+    row = closed(
+        "a schema",
+        {"name": parts.text("of the schema"), "of": parts.text("what it is of, in words")},
+    )
+    of_a_schema = {"description": "a schema", "type": "object", "required": ["$schema"]}
+    return parts.document(
+        "plink schema --json", what, parts.any_of(what, [listed("all schemas", row), of_a_schema])
+    )
+
+
+def completion_output() -> Schema:
+    """What `plink completion --json` prints."""
+    what = "What lets a shell complete commands: what `plink completion --json` prints"
+    required = {
+        "shell": parts.one_of("that it is for", ["bash", "zsh", "fish"]),
+        "script": parts.text("that the shell is to read"),
+    }
+    return parts.document("plink completion --json", what, closed(what, required))
+
+
+# Of what a verb prints with `--json`.
+OUTPUTS: Mapping[str, Make] = {
+    "probe": measuring.probe_output,
+    "check": measuring.check_output,
+    "show": shown.show_output,
+    "group": shown.group_output,
+    "order": order.order_output,
+    "plan": plan.plan_output,
+    "autotune serve": autotune.serve_output,
+    "autotune attach": autotune.attach_output,
+    "autotune replay": autotune.replay_output,
+    "predict": plan.predict_output,
+    "report": shown.report_output,
+    "verify": jobs.verify_output,
+    "run": jobs.run_output,
+    "bench": comparison.bench_output,
+    "import": measuring.import_output,
+    "export": measuring.export_output,
+    "kube manifests": kubernetes.manifests_output,
+    "kube labels": kubernetes.labels_output,
+    "kube metrics": kubernetes.metrics_output,
+    "agent": jobs.agent_output,
+    "schema": schema_output,
+    "completion": completion_output,
+}
+
+# Verbs that print an object a line, each of which the schema is of.
+PRINT_LINES = ("autotune serve", "autotune attach", "run", "agent")
+
+
+def output_name(verb: str) -> str:
+    """What the schema of a verb's output is called: `autotune-serve-output`."""
+    return f"{verb.replace(' ', '-')}-output"
+
+
+def makers() -> dict[str, Make]:
+    """What makes the schema of each name: of files, then of outputs."""
+    return {**FILES, **{output_name(verb): make for verb, make in OUTPUTS.items()}}
+
+
+def schema(name: str) -> Schema:
+    """The schema of that name.
+
+    Raises:
+        WrongUseError: there is none.
+    """
+    known = makers()
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {near[0]}?" if near else "plink schema names them all"
+        raise WrongUseError(f"there is no schema {name!r}", hint)
+    return known[name]()
+
+
+def described() -> list[dict[str, str]]:
+    """The name of every schema, and what it is of."""
+    return [{"name": name, "of": make()["description"]} for name, make in makers().items()]

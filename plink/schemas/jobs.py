@@ -1,0 +1,95 @@
+"""The schemas of what verbs print that start jobs, look at them, or call plink."""
+
+from __future__ import annotations
+
+from plink.schemas import parts
+from plink.schemas.parts import Schema, closed, listed, or_null
+
+
+def verify_output() -> Schema:
+    """What `plink verify --json` prints."""
+    what = "Where every rank was: what `plink verify --json` prints"
+    by_case = parts.by_case([(parts.has("command"), _launched())], _logged())
+    return parts.document("plink verify --json", what, by_case)
+
+
+def _ranks() -> Schema:
+    rank = closed(
+        "a rank",
+        {
+            "rank": parts.whole("its number"),
+            "expected": parts.text("the host that the order has"),
+            "found": parts.text("the host that it was on"),
+        },
+    )
+    return listed("rank by rank", rank)
+
+
+def _launched() -> Schema:
+    return closed(
+        "of a launcher that was run",
+        {
+            "launcher": parts.text("its format"),
+            "command": parts.text("that was run"),
+            "kept": parts.flag("whether every rank was where the order has it"),
+            "reason": or_null(parts.text("why not; null if that is not known")),
+            "ranks": _ranks(),
+        },
+    )
+
+
+def _logged() -> Schema:
+    ring = closed(
+        "a ring of NCCL's",
+        {
+            "channel": parts.whole("its number"),
+            "hosts": parts.texts("from that of rank 0 on"),
+            "is_whole": parts.flag("whether all of it is known"),
+            "is_kept": parts.flag("whether it goes as the order does, in either direction"),
+        },
+    )
+    return closed(
+        "of a job's log (`--log`)",
+        {
+            "launcher": parts.text("its format"),
+            "kept": parts.flag("whether all ranks and rings follow the order"),
+            "version": or_null(parts.text("of NCCL")),
+            "networks": parts.texts("what NCCL uses between hosts"),
+            "ranks": _ranks(),
+            "rings": listed("of every channel", ring),
+            "trees": parts.whole("channels that logged a tree"),
+            "other_trees": parts.whole_numbers("channels whose tree joins other hosts"),
+        },
+    )
+
+
+def run_output() -> Schema:
+    """A line of what `plink run --json` prints."""
+    what = "A line of output, and at the end the status: what `plink run --json` prints"
+    rank = parts.whole("its number")
+    line = closed(
+        "a line of output", {"rank": rank, "line": {"description": "it", "type": "string"}}
+    )
+    done = closed("all ranks succeeded", {"status": {"description": "of the job", "const": 0}})
+    failed = closed(
+        "a rank failed",
+        {
+            "status": parts.whole("of the job"),
+            "rank": {**rank, "description": "that failed first"},
+            "host": parts.text("that it ran on"),
+            "reason": or_null(parts.text("why; null if its status says it")),
+        },
+    )
+    by_case = parts.by_case([(parts.has("line"), line), (parts.has("host"), failed)], done)
+    return parts.document("plink run --json", what, by_case)
+
+
+def agent_output() -> Schema:
+    """A line of what `plink agent --json` prints."""
+    what = "A change, a line each: what `plink agent --json` prints"
+    states = ["waiting", "connected", "left", "refused"]
+    required = {
+        "state": parts.one_of("of the call", states),
+        "message": parts.text("the same for a person"),
+    }
+    return parts.document("plink agent --json", what, closed(what, required))

@@ -1,0 +1,214 @@
+"""What schemas are made of: JSON Schema (draft 2020-12) as Python values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from plink.files.measurement import MAX_HOSTS
+from plink.plans.names import COLLECTIVES
+from plink.probes.hosts.names import MAX_NAME_LENGTH
+
+Schema = dict[str, Any]
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+MAX_COUNT = (1 << 63) - 1
+MAX_SECONDS = 1e9
+
+# No white space, nothing that steers a terminal, no dash in front.
+_INK = r"\s\u0000-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff"
+_WORD = f"^[^{_INK}-][^{_INK}]*$"
+_NAME = "[A-Za-z0-9_.][A-Za-z0-9_.-]*"
+_IPV6 = "[0-9A-Fa-f]*:[0-9A-Fa-f]*:[0-9A-Fa-f:.]*(%[A-Za-z0-9_.-]+)?"
+_ADDRESS = f"^({_NAME}|{_IPV6})$"
+
+
+def document(title: str, what: str, schema: Schema) -> Schema:
+    """A schema that stands for itself, with what it is of."""
+    return {"$schema": DIALECT, "title": title, "description": what, **_undescribed(schema)}
+
+
+def _undescribed(schema: Schema) -> Schema:
+    return {key: value for key, value in schema.items() if key != "description"}
+
+
+def closed(
+    what: str, required: Mapping[str, Schema], optional: Mapping[str, Schema] | None = None
+) -> Schema:
+    """An object with these members and no others."""
+    return {
+        "description": what,
+        "type": "object",
+        "required": list(required),
+        "properties": {**required, **(optional or {})},
+        "additionalProperties": False,
+    }
+
+
+def by_name(what: str, values: Schema, pattern: str | None = None) -> Schema:
+    """An object whose members have names of their own."""
+    names = {} if pattern is None else {"propertyNames": {"pattern": pattern}}
+    return {"description": what, "type": "object", **names, "additionalProperties": values}
+
+
+def settings(what: str) -> Schema:
+    """An object of any members: the options that something ran with."""
+    return {"description": what, "type": "object"}
+
+
+def listed(what: str, items: Schema, **limits: int) -> Schema:
+    """A list; `limits` are `minItems` and `maxItems`."""
+    return {"description": what, "type": "array", "items": items, **limits}
+
+
+def text(what: str) -> Schema:
+    """A text that is not empty."""
+    return {"description": what, "type": "string", "minLength": 1}
+
+
+def texts(what: str) -> Schema:
+    """A list of texts."""
+    return listed(what, {"type": "string"})
+
+
+def word(what: str) -> Schema:
+    """A text without white space that does not begin with a dash (`plink.files.fields.is_word`)."""
+    return {**text(what), "maxLength": MAX_NAME_LENGTH, "pattern": _WORD}
+
+
+def address(what: str) -> Schema:
+    """A host's name or address (`plink.probes.hosts.names`)."""
+    return {**text(what), "maxLength": MAX_NAME_LENGTH, "pattern": _ADDRESS}
+
+
+def one_of(what: str, values: Sequence[Any]) -> Schema:
+    """One of these values."""
+    return {"description": what, "enum": list(values)}
+
+
+def number(what: str, low: float | None = 0.0, high: float | None = None) -> Schema:
+    """A number; its unit is part of what it is."""
+    return {"description": what, "type": "number", **_limits(low, high)}
+
+
+def whole(what: str, low: int | None = 0, high: int | None = None) -> Schema:
+    """A whole number."""
+    return {"description": what, "type": "integer", **_limits(low, high)}
+
+
+def _limits(low: float | None, high: float | None) -> Schema:
+    limits = {"minimum": low, "maximum": high}
+    return {name: value for name, value in limits.items() if value is not None}
+
+
+def flag(what: str) -> Schema:
+    """True or false."""
+    return {"description": what, "type": "boolean"}
+
+
+def or_null(schema: Schema) -> Schema:
+    """The same, or null."""
+    if "enum" in schema:
+        return {**schema, "enum": [*schema["enum"], None]}
+    if "anyOf" in schema:
+        return {**schema, "anyOf": [*schema["anyOf"], {"type": "null"}]}
+    return {**schema, "type": [schema["type"], "null"]}
+
+
+def any_of(what: str, schemas: Sequence[Schema]) -> Schema:
+    """What one of several schemas lets pass."""
+    return {"description": what, "anyOf": list(schemas)}
+
+
+def has(member: str) -> Schema:
+    """Whether an object has a member."""
+    return {"required": [member]}
+
+
+def says(member: str, value: str) -> Schema:
+    """Whether an object's member is this text."""
+    return {"required": [member], "properties": {member: {"const": value}}}
+
+
+def by_case(cases: Sequence[tuple[Schema, Schema]], otherwise: Schema) -> Schema:
+    """The schema of the first case that applies: mistakes are told of that one alone."""
+    for case, schema in reversed(cases):
+        otherwise = {"if": case, "then": schema, "else": otherwise}
+    return otherwise
+
+
+def matrix(what: str, high: float) -> Schema:
+    """Numbers from 0 to `high` of ordered pairs of hosts, null where unknown."""
+    return _rows(what, {"type": ["number", "null"], "minimum": 0, "maximum": high})
+
+
+def whole_matrix(what: str, high: int) -> Schema:
+    """Whole numbers from 0 to `high` of ordered pairs of hosts, null where unknown."""
+    return _rows(what, {"type": ["integer", "null"], "minimum": 0, "maximum": high})
+
+
+def counts(what: str) -> Schema:
+    """Whole numbers from 0 of ordered pairs of hosts."""
+    return _rows(what, {"type": "integer", "minimum": 0, "maximum": (1 << 53) - 1})
+
+
+def _rows(what: str, item: Schema) -> Schema:
+    rows = {"type": "array", "items": item, "maxItems": MAX_HOSTS}
+    return listed(f"{what}; [source][destination], in the order of `hosts`", rows, minItems=1)
+
+
+def numbers(what: str, low: float | None = 0.0, high: float | None = None) -> Schema:
+    """A list of numbers."""
+    return listed(what, {"type": "number", **_limits(low, high)})
+
+
+def whole_numbers(what: str, low: int | None = 0, high: int | None = None) -> Schema:
+    """A list of whole numbers."""
+    return listed(what, {"type": "integer", **_limits(low, high)})
+
+
+def head(format_name: str, versions: Sequence[int]) -> dict[str, Schema]:
+    """The two members that every file begins with."""
+    return {
+        "format": {"description": "what kind of file this is", "const": format_name},
+        "version": {"description": "of the format", "enum": list(versions)},
+    }
+
+
+def made_from() -> Schema:
+    """The hash that many files record."""
+    return text("SHA-256 (`sha256:...`) of the file that this was made from")
+
+
+def failure() -> Schema:
+    """A host or a pair that could not be measured."""
+    return closed(
+        "a host, or with `destination` a pair of hosts, that could not be measured",
+        {"source": text("name of the host"), "reason": text("why, in words")},
+        {"destination": text("name of the other host of the pair")},
+    )
+
+
+def unreached() -> Schema:
+    """A host that could not be reached, as verbs print it."""
+    return closed(
+        "a host that could not be reached",
+        {"host": text("its name"), "reason": text("why, in words")},
+    )
+
+
+def group() -> Schema:
+    """A group of near hosts."""
+    return closed(
+        "a group of near hosts",
+        {
+            "name": word("its name, which no other group has"),
+            "hosts": listed("names of its hosts", {"type": "string"}, minItems=1),
+        },
+    )
+
+
+def collective(what: str) -> Schema:
+    """The name of a collective."""
+    return one_of(what, COLLECTIVES)

@@ -1,0 +1,229 @@
+"""The schemas of the plan file (`plink.files.plan`) and of what verbs print of plans."""
+
+from __future__ import annotations
+
+from plink.files.plan import FORMAT, MAX_RANKS, MAX_ROUTES, VERSION
+from plink.plans.names import MOST_CALLS
+from plink.schemas import parts
+from plink.schemas.parts import MAX_COUNT, MAX_SECONDS, Schema, closed, listed, or_null
+
+
+def plan_file() -> Schema:
+    """How ranks aggregate."""
+    what = "How ranks aggregate: what `plink plan -o` writes"
+    return parts.document("plink.plan", what, plan())
+
+
+def plan() -> Schema:
+    """The plan itself, as its file and the log of a tuned job have it."""
+    parent, last = "for every rank its parent, -1 at the root", MAX_RANKS - 1
+    route = closed(
+        "a route: two trees over the ranks with the same root",
+        {
+            "weight": parts.number("share of the buffer, beside the other weights", 0.0, 1e9),
+            "reduce": parts.whole_numbers(f"along which sums go, {parent}", -1, last),
+            "broadcast": parts.whole_numbers(f"along which results go, {parent}", -1, last),
+        },
+    )
+    rank = closed(
+        "where a rank runs",
+        {
+            "host": parts.word("name of its host"),
+            "address": parts.word("that its traffic uses"),
+        },
+    )
+    return closed(
+        "a plan",
+        {
+            **parts.head(FORMAT, [VERSION]),
+            "kind": parts.word("how the routes were built: `2lha`, `flat`, `ring`, `tree`, ..."),
+            "size_bytes": parts.whole("the buffer that it was made for, in bytes", 1, MAX_COUNT),
+            "ranks": listed("rank by rank", rank, minItems=1, maxItems=MAX_RANKS),
+            "routes": listed("at least one", route, minItems=1, maxItems=MAX_ROUTES),
+        },
+        {
+            "made_from": or_null(parts.made_from()),
+            "collectives": listed(
+                "what it was chosen for; an all-reduce if absent",
+                parts.collective("a collective"),
+                maxItems=MOST_CALLS,
+            ),
+            "seed": parts.whole("of the random choices", 0, MAX_COUNT),
+            "predicted": listed("times of this kind and of the others that fit", _predicted()),
+            "bound_s": or_null(
+                parts.number("no plan takes less on this network, in s", 0.0, MAX_SECONDS)
+            ),
+            "assumptions": parts.texts("what was assumed of the network"),
+            "groups": listed("groups of near hosts", parts.group()),
+        },
+    )
+
+
+def _predicted() -> Schema:
+    return closed(
+        "what a kind of plan is predicted to take",
+        {
+            "kind": parts.word("of the plan"),
+            "time_s": parts.number("of all collectives together, in s", 0.0, MAX_SECONDS),
+        },
+    )
+
+
+def _counts() -> dict[str, Schema]:
+    return {
+        "ranks": parts.whole("how many there are", 1),
+        "hosts": parts.whole("how many there are", 1),
+        "groups": parts.whole("how many there are"),
+        "routes": parts.whole("how many there are", 1),
+    }
+
+
+def _purpose() -> dict[str, Schema]:
+    return {
+        "kind": parts.word("how the routes were built"),
+        "size_bytes": parts.whole("the buffer, in bytes", 1),
+        "collectives": listed("that it was made for", parts.collective("a collective"), minItems=1),
+    }
+
+
+def _measures() -> dict[str, Schema]:
+    return {
+        "rounds": parts.whole("messages that the longest way takes"),
+        "wire_bytes": parts.number("what hosts send to each other, in bytes"),
+        "cross_group_bytes": parts.number("what goes from a group to another, in bytes"),
+        "balance": _balance(),
+    }
+
+
+def _balance() -> Schema:
+    return parts.number("what the busiest rank sends and receives, over the mean of all ranks")
+
+
+def plan_output() -> Schema:
+    """What `plink plan --json` prints."""
+    what = "The plan that was chosen, beside the others: what `plink plan --json` prints"
+    candidate = closed(
+        "a kind of plan that fits",
+        {
+            "kind": parts.word("of the plan"),
+            "time_s": parts.number("predicted, of all collectives together, in s"),
+            "routes": parts.whole("how many there are", 1),
+            **_measures(),
+        },
+    )
+    refused = closed(
+        "a kind of plan that does not fit",
+        {"kind": parts.word("of the plan"), "reason": parts.text("why, in words")},
+    )
+    required = {
+        **_purpose(),
+        "reason": parts.text("why this kind was chosen"),
+        **_counts(),
+        "bound_s": or_null(parts.number("no plan takes less on this network, in s")),
+        "balance": _balance(),
+        "candidates": listed("kinds that fit, with what they take", candidate),
+        "refused": listed("kinds that do not fit", refused),
+        "assumptions": parts.texts("what was assumed of the network"),
+        "seed": parts.whole("of the random choices"),
+        "made_from": or_null(parts.made_from()),
+    }
+    return parts.document("plink plan --json", what, closed(what, required))
+
+
+def shown_plan() -> Schema:
+    """What `plink show --json` prints of a plan."""
+    share = "for every rank the share of the buffer that it is the root of, 0 to 1"
+    return closed(
+        "what a plan does",
+        {
+            "of": {"description": "the kind of file", "const": FORMAT},
+            **_purpose(),
+            **_counts(),
+            **_measures(),
+            "root_shares": parts.numbers(share, 0.0),
+            "predicted": listed("times of the kinds of plan that were compared", _predicted()),
+            "bound_s": or_null(parts.number("no plan takes less on this network, in s")),
+            "assumptions": parts.texts("what was assumed of the network"),
+        },
+    )
+
+
+def predict_output() -> Schema:
+    """What `plink predict --json` prints."""
+    what = "What algorithms or collectives take: what `plink predict --json` prints"
+    by_case = parts.by_case([(parts.has("kind"), _predicted_plan())], _predicted_order())
+    return parts.document("plink predict --json", what, by_case)
+
+
+def _predicted_order() -> Schema:
+    row = closed(
+        "an algorithm",
+        {
+            "algorithm": parts.text("its name, or a dimension: `mesh: tp`"),
+            "order": or_null(_cost("in the order; null without one")),
+            "given": _cost("in the given order"),
+            "random": _cost("in random orders (median)"),
+        },
+    )
+    refused = closed(
+        "an algorithm that does not take so many ranks",
+        {"algorithm": parts.word("its name"), "reason": parts.text("why, in words")},
+    )
+    return closed(
+        "of an order",
+        {
+            "source": parts.text("the file"),
+            "hosts": parts.whole("how many have a rank", 1),
+            "ranks": parts.whole("how many there are", 1),
+            "size_bytes": parts.whole("the buffer of each rank, in bytes", 0),
+            "random_orders": parts.whole("how many were drawn", 1),
+            "assumptions": parts.texts("what was assumed of the network"),
+            "rows": listed("algorithm by algorithm", row),
+            "refused": listed("algorithms that are left out", refused),
+        },
+    )
+
+
+def _cost(what: str) -> Schema:
+    return closed(
+        what,
+        {
+            "latency_us": or_null(parts.number("the latency form of the cost, in µs")),
+            "time_s": or_null(parts.number("the predicted time, in s; null without bandwidths")),
+        },
+        {
+            "latency_range_us": _range("least and most latency, in µs, if pairs are missing"),
+            "time_range_s": _range("least and most time, in s, if pairs are missing"),
+        },
+    )
+
+
+def _range(what: str) -> Schema:
+    limit = {"type": ["number", "null"], "minimum": 0}
+    return listed(what, limit, minItems=2, maxItems=2)
+
+
+def _predicted_plan() -> Schema:
+    row = closed(
+        "a collective",
+        {
+            "collective": parts.collective("its name"),
+            "time_s": parts.number("predicted, in s"),
+            "bound_s": parts.number("no way of doing it takes less, in s"),
+            "rounds": parts.whole("messages that the longest way takes"),
+            "wire_bytes": parts.number("what hosts send to each other, in bytes"),
+            "cross_group_bytes": parts.number("what goes from a group to another, in bytes"),
+        },
+    )
+    return closed(
+        "of a plan",
+        {
+            "source": parts.text("the file"),
+            "kind": parts.word("of the plan"),
+            "hosts": parts.whole("how many there are", 1),
+            "ranks": parts.whole("how many there are", 1),
+            "size_bytes": parts.whole("the buffer of each rank, in bytes", 0),
+            "rows": listed("collective by collective", row),
+            "assumptions": parts.texts("what was assumed of the network"),
+        },
+    )

@@ -1,0 +1,242 @@
+"""The schemas of what `plink show`, `plink group` and `plink report` print."""
+
+from __future__ import annotations
+
+from plink.files.cluster import FORMAT
+from plink.schemas import parts
+from plink.schemas.autotune import shown_log
+from plink.schemas.cluster import grouping, uplink
+from plink.schemas.comparison import comparison
+from plink.schemas.order import order_file, outlier
+from plink.schemas.parts import Schema, closed, listed, or_null
+from plink.schemas.plan import shown_plan
+
+
+def show_output() -> Schema:
+    """What `plink show --json` prints."""
+    what = "A file: what `plink show --json` prints"
+    order = {key: value for key, value in order_file().items() if key != "$schema"}
+    cases = [
+        (parts.says("of", "plink.plan"), shown_plan()),
+        (parts.says("of", "plink.autotune"), shown_log()),
+        (parts.says("format", "plink.order"), order),
+        (parts.says("format", "plink.comparison"), comparison()),
+    ]
+    return parts.document("plink show --json", what, parts.by_case(cases, _shown_cluster()))
+
+
+def _shown_cluster() -> Schema:
+    rtt = _rtt()
+    statistics = closed(
+        "statistics of a cluster",
+        {
+            "of": {"description": "the kind of file", "const": FORMAT},
+            "hosts": parts.texts("names"),
+            "unreachable": listed("hosts that were not reached", _unreachable()),
+            "outliers": listed("hosts that stand out", outlier()),
+        },
+        {
+            **rtt,
+            "bandwidth": _bandwidth(),
+            "uplinks": listed("of each group that was measured", _uplink()),
+            "routes": _routes(),
+        },
+    )
+    # All that is said of round-trip times, or nothing.
+    return {**statistics, "dependentRequired": {name: list(rtt) for name in ("tool", "measured")}}
+
+
+def _unreachable() -> Schema:
+    return closed(
+        "a host that was not reached",
+        {"source": parts.text("its name"), "reason": parts.text("why, in words")},
+        {
+            "user": parts.text("of SSH"),
+            "port": parts.whole("of SSH", 1),
+            "slots": parts.whole("ranks that it takes", 1),
+            "position": parts.whole("index in the host list"),
+        },
+    )
+
+
+def _rtt() -> dict[str, Schema]:
+    least, middle, most = (
+        or_null(parts.number(f"the {which} round-trip time, in µs"))
+        for which in ("least", "median", "greatest")
+    )
+    ends = {"source": parts.text("a host"), "destination": parts.text("another host")}
+    pair = closed("a pair", {**ends, "rtt_us": parts.number("the longer direction, in µs")})
+    sent = {"lost": parts.whole("probes that did not return"), "sent": parts.whole("all probes")}
+    gap = {"host": parts.text("its name"), "pairs": parts.whole("directed pairs that it misses")}
+    mode = {
+        "rtt_us": parts.number("in µs"),
+        "share": parts.number("of the readings, 0 to 1", 0.0, 1.0),
+    }
+    asymmetry = {
+        "median": parts.number("share, of all pairs"),
+        "worst": parts.number("share, of the pair below"),
+        **ends,
+    }
+    return {
+        "tool": parts.text("that measured the round-trip times"),
+        "options": parts.settings("it ran with"),
+        "started": or_null(parts.text("when, ISO 8601 in UTC")),
+        "seconds": parts.number("how long the probing took, in s"),
+        "percentile": {**parts.text("that is shown, such as `p10`"), "pattern": "^p[0-9.]+$"},
+        "pairs": parts.whole("ordered pairs"),
+        "measured": parts.whole("ordered pairs that were measured"),
+        "min_us": least,
+        "median_us": middle,
+        "max_us": most,
+        "modes": listed("around which readings gather", closed("a mode", mode)),
+        "nearest": listed("unordered pairs", pair),
+        "farthest": listed("unordered pairs", pair),
+        "asymmetry": or_null(closed("how much directions differ", asymmetry)),
+        "sent": parts.whole("probes"),
+        "lost": parts.whole("probes that did not return"),
+        "lossy_pairs": parts.whole("ordered pairs that lost any"),
+        "losses": listed("the worst", closed("a lossy pair", {**ends, **sent})),
+        "gaps": listed("hosts that explain missing pairs", closed("a host", gap)),
+        "sample": or_null(_sample()),
+        "failures": listed("what could not be measured", parts.failure()),
+        "notes": parts.texts("what to know before trusting the readings"),
+    }
+
+
+def _sample() -> Schema:
+    seed = parts.whole("of the random choices")
+    rounds = closed(
+        "some rounds of all",
+        {"rounds": parts.whole("gone through", 1), "in_all": parts.whole("all", 1), "seed": seed},
+    )
+    share = parts.number("of the pairs at most, 0 to 1", 0.0, 1.0)
+    followed = closed("pairs chosen by earlier readings", {"share": share, "seed": seed})
+    return parts.any_of("which pairs were to be measured; null for all", [rounds, followed])
+
+
+def _bandwidth() -> Schema:
+    least, middle, most = (
+        or_null(parts.number(f"the {which}, in Gbit/s"))
+        for which in ("least", "median", "greatest")
+    )
+    return closed(
+        "bandwidths",
+        {
+            "tool": parts.text("that measured them"),
+            "options": parts.settings("it ran with"),
+            "measured": parts.whole("ordered pairs"),
+            "min_gbit_s": least,
+            "median_gbit_s": middle,
+            "max_gbit_s": most,
+        },
+    )
+
+
+def _uplink() -> Schema:
+    ratio = "what its hosts can do alone, over what the uplink carries; at least 1"
+    return uplink({"oversubscription": parts.number(ratio, 1.0)})
+
+
+def _routes() -> Schema:
+    return closed(
+        "the paths between hosts",
+        {
+            "tool": parts.text("that traced them"),
+            "options": parts.settings("it ran with"),
+            "measured": parts.whole("ordered pairs"),
+            "min_hops": or_null(parts.whole("the least number of hops")),
+            "median_hops": or_null(parts.number("the median number of hops")),
+            "max_hops": or_null(parts.whole("the greatest number of hops")),
+            "distinct": parts.whole("different routes"),
+            "with_silent": parts.whole("routes with a router that does not answer"),
+            "with_repeated": parts.whole("routes that pass a router more than once"),
+        },
+    )
+
+
+def group_output() -> Schema:
+    """What `plink group --json` prints."""
+    what = "Groups of near hosts: what `plink group --json` prints"
+    send, receive = (
+        or_null(parts.number(f"{verb}, in Gbit/s; null if unknown"))
+        for verb in ("sends", "receives")
+    )
+    rates = {"send_gbit_s": send, "receive_gbit_s": receive}
+    capacity = closed(
+        "what links carry",
+        {
+            "hosts": listed(
+                "of each host", closed("a host's link", {"name": parts.text("its name"), **rates})
+            ),
+            "uplinks": listed(
+                "of each group", closed("an uplink", {"group": parts.text("its name"), **rates})
+            ),
+            "assumptions": parts.texts("what was assumed"),
+        },
+    )
+    required = {
+        "groups": listed("that were found", parts.group()),
+        "grouping": or_null(grouping()),
+        "capacity": capacity,
+    }
+    return parts.document(
+        "plink group --json", what, closed(what, required, {"truth": _judgement()})
+    )
+
+
+def _judgement() -> Schema:
+    share = "share of triplets in the true order, 0 to 1 (PAIA)"
+    level = closed(
+        "a level of the truth",
+        {
+            "name": parts.text("such as `1 of 2`"),
+            "groups": parts.whole("true groups", 1),
+            "of_groups": parts.number("adjusted mutual information of the groups", -1.0, 1.0),
+            "of_levels": or_null(
+                parts.number("adjusted mutual information of the best level", -1.0, 1.0)
+            ),
+        },
+    )
+    return closed(
+        "how groups and distances stand to the truth (`--truth`)",
+        {
+            "hosts": parts.whole("that the truth has a place for"),
+            "triplets": parts.whole("that can be compared"),
+            "raw": or_null(parts.number(f"of the readings, {share}", 0.0, 1.0)),
+            "embedded": or_null(parts.number(f"of the embedding, {share}", 0.0, 1.0)),
+            "levels": listed("the widest first", level),
+        },
+    )
+
+
+def report_output() -> Schema:
+    """What `plink report --json` prints."""
+    what = "What a page shows: what `plink report --json` prints"
+    cell: Schema = {"type": ["string", "null", "array"], "items": {"type": "string"}}
+    table = closed(
+        "a table",
+        {
+            "caption": {"description": "above it", "type": "string"},
+            "header": parts.texts("of its columns"),
+            "rows": listed("each a list of cells: a text, names, or null", listed("cells", cell)),
+        },
+    )
+    section = closed(
+        "a section",
+        {
+            "anchor": parts.text("of its heading, for links"),
+            "title": parts.text("its heading"),
+            "texts": parts.texts("its paragraphs"),
+            "tables": listed("its tables", table),
+        },
+    )
+    command = or_null(parts.text("to type; null if there is none"))
+    step = closed("what to do next", {"why": parts.text("in words"), "command": command})
+    required = {
+        "output": parts.text("the page that was written"),
+        "bytes": parts.whole("its size, in bytes", 1),
+        "title": parts.text("of the page"),
+        "sections": listed("of the page", section),
+        "next": listed("steps", step),
+    }
+    return parts.document("plink report --json", what, closed(what, required))

@@ -1,0 +1,96 @@
+"""Which gradients are announced together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from torch import Tensor
+from torch.nn import Parameter
+
+from plink.base.errors import WrongUseError
+
+_BYTES = re.compile(r"(\d+(?:\.\d+)?)\s*(B|KB|MB|GB)")
+_FACTORS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
+
+Groups = int | str | Sequence[Sequence[str | Tensor]] | None
+
+
+def grouped(parameters: Mapping[str, Parameter], groups: Groups) -> list[list[str]]:
+    """Names by group, each name in one group, and each group of one type.
+
+    Args:
+        parameters: by name, in the order in which the model has them; gradients come about in the
+            opposite order, and so do groups.
+        groups: how many, of as many parameters each; or how large one is at most, such as "25MB";
+            or the parameters of each, those that are in none alone; None for each alone.
+
+    Raises:
+        WrongUseError: no such groups can be.
+    """
+    names = list(parameters)[::-1]
+    if groups is None or groups == 0:
+        found = [[name] for name in names]
+    elif isinstance(groups, str):
+        found = _by_size(names, parameters, _size_bytes(groups))
+    elif isinstance(groups, int):
+        if groups < 0:
+            raise WrongUseError(f"there cannot be {groups} groups of gradients")
+        count = -(-len(names) // groups)
+        found = [names[i : i + count] for i in range(0, len(names), count)]
+    else:
+        found = _listed(names, parameters, groups)
+    return [part for group in found for part in _of_one_type(group, parameters)]
+
+
+def _by_size(
+    names: Sequence[str], parameters: Mapping[str, Parameter], most_bytes: int
+) -> list[list[str]]:
+    found: list[list[str]] = []
+    filled_bytes = 0
+    for name in names:
+        size_bytes = parameters[name].nbytes
+        if not found or filled_bytes + size_bytes > most_bytes:
+            found.append([])
+            filled_bytes = 0
+        found[-1].append(name)
+        filled_bytes += size_bytes
+    return found
+
+
+def _listed(
+    names: Sequence[str],
+    parameters: Mapping[str, Parameter],
+    groups: Sequence[Sequence[str | Tensor]],
+) -> list[list[str]]:
+    name_of = {id(parameter): name for name, parameter in parameters.items()}
+    found: list[list[str]] = []
+    taken: set[str] = set()
+    for group in groups:
+        members: list[str] = []
+        for member in group:
+            name = member if isinstance(member, str) else name_of.get(id(member), "")
+            if name not in parameters:
+                raise WrongUseError(f"groups have '{name or 'a tensor'}', which is no parameter")
+            if name in taken:
+                raise WrongUseError(f"groups have '{name}' twice")
+            taken.add(name)
+            members.append(name)
+        if members:
+            found.append(members)
+    return [*found, *([name] for name in names if name not in taken)]
+
+
+def _of_one_type(names: Sequence[str], parameters: Mapping[str, Parameter]) -> list[list[str]]:
+    parts: dict[object, list[str]] = {}
+    for name in names:
+        parts.setdefault((parameters[name].dtype, parameters[name].device), []).append(name)
+    return list(parts.values())
+
+
+def _size_bytes(text: str) -> int:
+    found = _BYTES.fullmatch(text.strip())
+    size_bytes = int(float(found[1]) * _FACTORS[found[2]]) if found else 0
+    if size_bytes < 1:
+        raise WrongUseError(f"'{text}' is no size of a group", "write it as 25MB")
+    return size_bytes

@@ -1,0 +1,211 @@
+"""An optimizer whose gradients are reduced as they come about, in any order."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.distributed import ReduceOp
+from torch.distributed.distributed_c10d import ProcessGroup
+from torch.nn import Parameter
+from torch.optim import Optimizer
+
+from plink.base.errors import WrongUseError
+from plink.torch.by_name import all_reduce, grouped_all_reduce
+from plink.torch.gradient_groups import Groups, grouped
+from plink.torch.named.works import NamedWork
+
+
+class DistributedOptimizer(Optimizer):
+    """Reduces each gradient over all ranks from the moment that it is there, and steps with the
+    results.
+
+        optimizer = plink.torch.DistributedOptimizer(optimizer, model.named_parameters())
+
+    Ranks may get their gradients in different orders, and need not get all: what is missing at
+    `step` counts as zeros.
+
+    Args:
+        optimizer: that steps.
+        named_parameters: all that it steps, by names that are the same on all ranks; what is not
+            among them is not reduced.
+        groups: of gradients that are announced together: how many, or at most how large ("25MB"),
+            or lists of parameters or their names; None for each alone.
+        backward_passes_per_step: so many passes add to a gradient before it is reduced.
+        op: `ReduceOp.AVG`, or `ReduceOp.SUM`.
+        group: one with `Options(control=...)`; None for the default group.
+
+    Raises:
+        WrongUseError: names are missing or occur twice, or groups that cannot be.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        named_parameters: Iterable[tuple[str, Parameter]],
+        *,
+        groups: Groups = None,
+        backward_passes_per_step: int = 1,
+        op: Any = ReduceOp.AVG,
+        group: ProcessGroup | None = None,
+    ) -> None:
+        # PyTorch's own is not called: parameters, state and steps are the other optimizer's.
+        if backward_passes_per_step < 1:
+            raise WrongUseError(f"a step follows on no {backward_passes_per_step} backward passes")
+        self._optimizer = optimizer
+        self._op = op
+        self._group = group
+        self._passes = backward_passes_per_step
+        self._parameters = _named(optimizer, named_parameters)
+        self._members = grouped(self._parameters, groups)
+        self._group_of = {name: i for i, names in enumerate(self._members) for name in names}
+        self._lock = threading.Lock()
+        self._left = dict.fromkeys(self._parameters, self._passes)
+        self._awaited = [len(names) for names in self._members]
+        self._works: dict[int, list[NamedWork]] = {}
+        self._synchronizes = True
+        self._hooks = [
+            parameter.register_post_accumulate_grad_hook(self._hook(name))  # type: ignore[no-untyped-call]
+            for name, parameter in self._parameters.items()
+        ]
+
+    @property
+    def param_groups(self) -> Any:  # type: ignore[override]
+        """Of the optimizer that steps."""
+        return self._optimizer.param_groups
+
+    @property
+    def state(self) -> Any:  # type: ignore[override]
+        """Of the optimizer that steps."""
+        return self._optimizer.state
+
+    @property
+    def defaults(self) -> Any:  # type: ignore[override]
+        """Of the optimizer that steps."""
+        return self._optimizer.defaults
+
+    def __repr__(self) -> str:
+        return f"DistributedOptimizer({self._optimizer!r})"
+
+    def state_dict(self) -> Any:
+        """Of the optimizer that steps: without plink it can be read as well."""
+        return self._optimizer.state_dict()
+
+    def load_state_dict(self, state_dict: Any) -> None:
+        """Into the optimizer that steps."""
+        self._optimizer.load_state_dict(state_dict)
+
+    def add_param_group(self, param_group: Any) -> None:  # noqa: ARG002 - PyTorch's
+        """Refused: names of parameters are the same on all ranks from the start."""
+        raise WrongUseError("parameters cannot be added to a DistributedOptimizer")
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Of the optimizer that steps.
+
+        Raises:
+            WrongUseError: gradients are being reduced.
+        """
+        if self._works:
+            raise WrongUseError(
+                "gradients that are being reduced cannot be set to zero",
+                "call step() or synchronize() first",
+            )
+        self._optimizer.zero_grad(set_to_none)
+
+    def synchronize(self) -> None:
+        """Return when all gradients are reduced: to clip them, say, before
+        `with optimizer.skip_synchronize(): optimizer.step()`.
+
+        Raises:
+            DistBackendError: one could not be; it names the rank whose fault it is.
+        """
+        for i, names in enumerate(self._members):
+            if i not in self._works:
+                for name in names:
+                    parameter = self._parameters[name]
+                    if parameter.grad is None:
+                        parameter.grad = torch.zeros_like(parameter)
+                self._announce(i)
+        works, self._works = self._works, {}
+        self._left = dict.fromkeys(self._parameters, self._passes)
+        self._awaited = [len(names) for names in self._members]
+        for work in (one for of_group in works.values() for one in of_group):
+            work.wait()
+
+    @contextlib.contextmanager
+    def skip_synchronize(self) -> Iterator[None]:
+        """Within it `step` does not reduce: `synchronize` has."""
+        self._synchronizes = False
+        try:
+            yield
+        finally:
+            self._synchronizes = True
+
+    def step(self, closure: Callable[[], float] | None = None) -> Any:
+        """Reduce what is not reduced, and step.
+
+        Raises:
+            DistBackendError: a gradient could not be reduced; no step is made.
+        """
+        if self._synchronizes:
+            self.synchronize()
+        return self._optimizer.step(closure)
+
+    def _hook(self, name: str) -> Callable[[Tensor], None]:
+        def has_gradient(_: Tensor) -> None:
+            i = self._group_of[name]
+            with self._lock:
+                self._left[name] -= 1
+                if self._left[name] < 0:
+                    raise WrongUseError(
+                        f"the gradient of '{name}' came once more before a step",
+                        "call step() between, or set backward_passes_per_step",
+                    )
+                if self._left[name] > 0:
+                    return
+                self._awaited[i] -= 1
+                if self._awaited[i] > 0:
+                    return
+            self._announce(i)
+
+        return has_gradient
+
+    def _announce(self, i: int) -> None:
+        names = self._members[i]
+        gradients = [self._gradient(name) for name in names]
+        if len(names) == 1:
+            work = all_reduce(gradients[0], names[0], self._op, self._group)
+            self._works[i] = [work]
+        else:
+            name = f"{names[0]} and {len(names) - 1} more"
+            self._works[i] = grouped_all_reduce(gradients, name, self._op, self._group)
+
+    def _gradient(self, name: str) -> Tensor:
+        gradient = self._parameters[name].grad
+        if gradient is None or gradient.is_sparse:
+            raise WrongUseError(f"the gradient of '{name}' is sparse, which cannot be reduced")
+        return gradient
+
+
+def _named(
+    optimizer: Optimizer, named_parameters: Iterable[tuple[str, Parameter]]
+) -> dict[str, Parameter]:
+    """Those that are trained, by name."""
+    parameters: dict[str, Parameter] = {}
+    for name, parameter in named_parameters:
+        if name in parameters:
+            raise WrongUseError(f"two parameters are called '{name}'")
+        if parameter.requires_grad:
+            parameters[name] = parameter
+    known = {id(parameter) for parameter in parameters.values()}
+    for group in optimizer.param_groups:
+        if any(one.requires_grad and id(one) not in known for one in group["params"]):
+            raise WrongUseError(
+                "the optimizer steps a parameter without a name",
+                "give all of model.named_parameters()",
+            )
+    return parameters

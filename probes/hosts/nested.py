@@ -1,0 +1,22 @@
+"""What stands where in the JSON of other programs, which may be anything. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def at(value: Any, *path: str) -> Any:
+    """What stands at a path of nested objects; None where it does not exist."""
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def entries(value: Any) -> list[Any]:
+    """The entries of a list; none of what is not a list."""
+    return value if isinstance(value, list) else []
+
+
+def objects(value: Any) -> list[dict[str, Any]]:
+    """The objects in a list; none of what is not a list."""
+    return [entry for entry in entries(value) if isinstance(entry, dict)]

@@ -1,0 +1,1 @@
+"""Ansible's inventories: INI, YAML, and what `ansible-inventory --list` prints."""

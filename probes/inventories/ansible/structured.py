@@ -1,0 +1,91 @@
+"""Inventories in YAML, and the JSON of `ansible-inventory --list`. Pure.
+
+ansible.builtin.yaml: groups by name, each with `hosts` (a mapping of names, with ranges, to
+variables), `children` and `vars`. The JSON: groups by name with lists of `hosts` and of `children`,
+and `_meta.hostvars` (Ansible documentation, "Developing dynamic inventory").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+from plink.probes.errors import HostListError, clean
+from plink.probes.inventories.ansible.inventory import ALL, Inventory
+from plink.probes.inventories.ansible.patterns import expand_pattern
+
+_HINT = (
+    "an inventory is as all: {hosts: {n1: {ansible_host: 10.0.0.1}}}; what else it holds, "
+    "ansible-inventory --list writes out"
+)
+_MOST_DEEP = 100
+
+
+class _Loader(yaml.SafeLoader):  # type: ignore[misc]
+    """Without aliases: few of them, nested, stand for more than any memory holds."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError("aliases are not read here")
+        return super().compose_node(parent, index)
+
+
+def _unknown(*_: object) -> None:
+    """What is of a tag that only Ansible knows, such as !vault: nothing here asks for it."""
+
+
+_Loader.add_multi_constructor("!", _unknown)
+
+
+def parse_structured(text: str, source: str) -> Inventory:
+    """The inventory in a text.
+
+    Raises:
+        HostListError: it is not YAML, or not an inventory.
+    """
+    try:
+        data = yaml.load(text, _Loader)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        said = clean(" ".join(str(error).split()))
+        raise HostListError(f"{source}: not valid YAML ({said})", _HINT) from None
+    inventory = Inventory(source)
+    if not isinstance(data, dict):
+        raise HostListError(f"{source}: is no inventory of groups", _HINT)
+    variables = data.pop("_meta", None)
+    for name, group in data.items():
+        _take_group(inventory, name, group, 0)
+    for name, values in _pairs(variables.get("hostvars") if isinstance(variables, dict) else None):
+        if isinstance(values, dict):
+            inventory.hosts.setdefault(name, {}).update(values)
+    return inventory
+
+
+def _take_group(inventory: Inventory, name: Any, group: Any, depth: int) -> None:
+    source = inventory.source
+    if not isinstance(name, str) or not isinstance(group, dict | None) or depth > _MOST_DEEP:
+        raise HostListError(f"{source}: {clean(str(name))!r} is no group of an inventory", _HINT)
+    found = inventory.group(name)
+    group = group or {}
+    for host, values in _pairs(group.get("hosts")):
+        for each in expand_pattern(host, source):
+            inventory.add(each, None if name == ALL else name, values or {})
+    for child, content in _pairs(group.get("children")):
+        found.children[child] = None
+        _take_group(inventory, child, content, depth + 1)
+    if isinstance(group.get("vars"), dict):
+        found.variables.update(group["vars"])
+
+
+def _pairs(value: Any) -> Iterator[tuple[str, dict[str, Any] | None]]:
+    """The entries of a mapping, a list of names or one name, each with what it holds."""
+    entries = value.items() if isinstance(value, dict) else _names(value)
+    for name, content in entries:
+        if isinstance(name, str | int | float):
+            yield str(name), content if isinstance(content, dict) else None
+
+
+def _names(value: Any) -> list[tuple[Any, None]]:
+    names = value if isinstance(value, list) else [value]
+    return [(name, None) for name in names if name is not None]

@@ -1,0 +1,71 @@
+"""The kinds of host lists that are named `KIND:WHERE`, in one table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from plink.probes.inventories import parallelcluster, pods, skypilot, slurm_jobs, terraform
+from plink.probes.inventories.ansible import reading as ansible
+from plink.probes.inventories.found import FoundHosts, ReadFile
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of host list.
+
+    Args:
+        form: how it is named, as `slurm:JOB`.
+        about: which hosts these are, in a line.
+        read: finds them, from what follows the colon.
+    """
+
+    form: str
+    about: str
+    read: Callable[[str, ReadFile], FoundHosts]
+
+
+KINDS: dict[str, Kind] = {
+    kind.form.partition(":")[0]: kind
+    for kind in (
+        Kind(slurm_jobs.FORM, "the nodes of a Slurm job", slurm_jobs.read),
+        Kind(pods.FORM, "the pods that a selector names", pods.read),
+        Kind(ansible.FORM, "the hosts of an Ansible inventory, or of a group there", ansible.read),
+        Kind(terraform.FORM, "the hosts that an output of Terraform lists", terraform.read),
+        Kind(parallelcluster.FORM, "the nodes of AWS ParallelCluster", parallelcluster.read),
+        Kind(skypilot.FORM, "the nodes of a SkyPilot cluster", skypilot.read),
+    )
+}
+
+
+# What of other programs a host list is given for, and the kind that reads it.
+_LOOKS_LIKE = {
+    "ansible": re.compile(
+        rb"^\[[A-Za-z_][\w-]*(:(children|vars))?\][ \t]*$|\bansible_[a-z_]+\s*[=:]|^all:\s*$", re.M
+    ),
+    "terraform": re.compile(rb'^\s*\{\s*"[^"]+":\s*\{\s*"sensitive":'),
+    "pcluster": re.compile(rb'"nodeType":\s*"(Compute|Head)Node"'),
+}
+_MOST_LOOKED_AT = 1 << 16
+
+
+def likely_kind(content: bytes) -> str | None:
+    """The kind that a file which is no host list is likely of; None where none is."""
+    beginning = content[:_MOST_LOOKED_AT]
+    return next((kind for kind, sign in _LOOKS_LIKE.items() if sign.search(beginning)), None)
+
+
+def find_hosts(named: str, read_file: ReadFile) -> FoundHosts | None:
+    """The hosts that `KIND:WHERE` names; None for what names no kind, such as a file.
+
+    Args:
+        named: by the user.
+        read_file: gives the content of a file.
+
+    Raises:
+        HostListError: the hosts cannot be found.
+    """
+    name, colon, where = named.partition(":")
+    kind = KINDS.get(name) if colon else None
+    return None if kind is None else kind.read(where, read_file)

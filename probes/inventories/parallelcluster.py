@@ -1,0 +1,105 @@
+"""The compute nodes of AWS ParallelCluster: `pcluster:NAME_OR_FILE[:QUEUE]`.
+
+AWS ParallelCluster 3 user guide, `pcluster describe-cluster-instances`: `instances`, each with
+`nodeType` (HeadNode, LoginNode or ComputeNode), `state`, `privateIpAddress`, `queueName`; more
+follow where `nextToken` is given.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from plink.probes.errors import HostListError, clean
+from plink.probes.hosts.address import is_address
+from plink.probes.hosts.host import ListedHost
+from plink.probes.hosts.hostlist import checked
+from plink.probes.hosts.nested import at
+from plink.probes.inventories.found import FoundHosts, ReadFile, file_and_part
+from plink.probes.inventories.running import output_of
+
+FORM = "pcluster:NAME[:QUEUE]"
+_HINT = (
+    "pcluster list-clusters names them; pcluster describe-cluster-instances -n NAME prints a file"
+)
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,59}")
+_MOST_PAGES = 100
+
+
+def read(where: str, read_file: ReadFile) -> FoundHosts:
+    """The compute nodes that run, of one queue or of all.
+
+    Args:
+        where: the name of a cluster, or a file with what `pcluster` printed of one; then, behind a
+            colon, the queue.
+        read_file: gives the content of the file.
+
+    Raises:
+        HostListError: there are fewer than two, or they cannot be asked for.
+    """
+    name, queue = file_and_part(where)
+    place = clean(f"pcluster:{where}")
+    if not _NAME.fullmatch(name):
+        content = read_file(name)
+        instances, _ = parse_instances(content, place)
+        return FoundHosts(hosts_of(instances, queue, place), content=content)
+    instances, token = [], ""
+    for _ in range(_MOST_PAGES):
+        words = ["pcluster", "describe-cluster-instances", "--cluster-name", name]
+        words += ["--node-type", "ComputeNode"] + (["--next-token", token] if token else [])
+        more, token = parse_instances(output_of(words, place, _HINT), place)
+        instances += more
+        if not token:
+            break
+    return FoundHosts(hosts_of(instances, queue, place))
+
+
+def parse_instances(content: bytes, place: str) -> tuple[list[Any], str]:
+    """The instances that a page lists, and what asks for the next one. Pure.
+
+    Raises:
+        HostListError: it is no such page.
+    """
+    try:
+        data = json.loads(content)
+    except (ValueError, RecursionError):
+        data = None
+    instances = at(data, "instances")
+    if not isinstance(instances, list):
+        raise HostListError(
+            f"{place}: is not what pcluster describe-cluster-instances prints", _HINT
+        )
+    token = at(data, "nextToken")
+    return instances, token if isinstance(token, str) else ""
+
+
+def hosts_of(instances: list[Any], queue: str, place: str) -> list[ListedHost]:
+    """The compute nodes among instances, under their private addresses. Pure.
+
+    Args:
+        instances: as `parse_instances` has them.
+        queue: whose nodes are meant; empty for all.
+        place: names the list in errors.
+
+    Raises:
+        HostListError: fewer than two of them run.
+    """
+    nodes = [each for each in instances if at(each, "nodeType") == "ComputeNode"]
+    running = [each for each in nodes if at(each, "state") == "running"]
+    queues = {str(at(each, "queueName")) for each in running}
+    if queue and queue not in queues:
+        known = ", ".join(clean(each) for each in sorted(queues)) or "none"
+        message = f"{place}: no node of the queue {clean(queue)!r} runs"
+        raise HostListError(message, f"queues whose nodes run: {known}")
+    if not running:
+        raise HostListError(f"{place}: none of {len(nodes)} compute nodes runs", _HINT)
+    addresses = [
+        at(each, "privateIpAddress")
+        for each in running
+        if not queue or at(each, "queueName") == queue
+    ]
+    for address in addresses:
+        if not isinstance(address, str) or not is_address(address):
+            raise HostListError(f"{place}: a node has the address {clean(str(address))!r}", _HINT)
+    return checked([ListedHost(address, place=place) for address in addresses], place)

@@ -1,0 +1,160 @@
+"""The pods of a Kubernetes job: `k8s:NAMESPACE/SELECTOR`, as `kubectl get pods -l SELECTOR` does.
+
+The namespace is a DNS label and so has no dots (Kubernetes documentation, Namespaces), unlike most
+prefixes of a label's key: what stands before the first slash is a namespace if it can be one, and
+nothing before it, or no slash, is the namespace of kubectl's own context.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from plink.probes.errors import HostListError, clean
+from plink.probes.hosts.address import is_address
+from plink.probes.hosts.host import ListedHost
+from plink.probes.hosts.hostlist import check_name, checked
+from plink.probes.hosts.kubernetes import is_up, slots_of
+from plink.probes.hosts.nested import at, objects
+from plink.probes.inventories.found import FoundHosts, ReadFile
+from plink.probes.inventories.running import TIMEOUT_S, output_of
+
+FORM = "k8s:NAMESPACE/SELECTOR"
+_HINT = "as in k8s:training/job-name=gpt; k8s:training/ is every pod of the namespace"
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_DIGITS = re.compile(r"([0-9]+)")
+# kubectl exec goes there where nobody names a container.
+_DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
+
+
+@dataclass(frozen=True)
+class Pod:
+    """A pod that runs and is ready.
+
+    Args:
+        name, namespace: what kubectl calls it.
+        address: its own, where the API says one.
+        slots: ranks that it takes.
+        container: the one to run commands in; None where only the user can say.
+    """
+
+    name: str
+    namespace: str
+    address: str | None
+    slots: int
+    container: str | None
+
+
+def read(where: str, read_file: ReadFile) -> FoundHosts:  # noqa: ARG001
+    """The pods that a selector names, reached by `kubectl exec`.
+
+    Args:
+        where: `NAMESPACE/SELECTOR`, `/SELECTOR` or `SELECTOR`.
+        read_file: not used.
+
+    Raises:
+        HostListError: fewer than two pods are ready, or the cluster cannot be asked.
+    """
+    place = clean(f"k8s:{where}")
+    namespace, selector = parse_where(where)
+    words = ["kubectl", "get", "pods", "-o", "json", f"--request-timeout={TIMEOUT_S:g}s"]
+    words += [f"--namespace={namespace}"] if namespace else []
+    words += [f"--selector={selector}"] if selector else []
+    pods = parse_pods(output_of(words, place, _HINT), place)
+    hosts = [
+        ListedHost(pod.name, slots=pod.slots, ssh_address=pod.address, place=place) for pod in pods
+    ]
+    return FoundHosts(checked(hosts, place), lambda: via(pods, place))
+
+
+def parse_where(where: str) -> tuple[str, str]:
+    """Namespace and selector; empty for that of the context, and for all pods. Pure.
+
+    Raises:
+        HostListError: there is neither, or a character that no selector has.
+    """
+    before, slash, after = where.partition("/")
+    if slash and (not before or _LABEL.fullmatch(before)):
+        namespace, selector = before, after.strip()
+    else:
+        namespace, selector = "", where.strip()
+    if not (namespace or selector):
+        raise HostListError("k8s: names neither a namespace nor a selector", _HINT)
+    if not selector.isprintable():
+        raise HostListError(f"{clean(f'k8s:{where}')}: a selector has no control characters", _HINT)
+    return namespace, selector
+
+
+def parse_pods(content: bytes, place: str) -> list[Pod]:
+    """The pods of a PodList that run and are ready, worker-2 before worker-10. Pure.
+
+    Raises:
+        HostListError: it is no such list, or a name is not a host's; `place` names what was asked.
+    """
+    try:
+        data = json.loads(content)
+    except (ValueError, RecursionError):
+        data = None
+    if not isinstance(at(data, "items"), list):
+        raise HostListError(f"{place}: kubectl printed no list of pods", _HINT)
+    listed = objects(data["items"])
+    pods = list(_pods(listed, place))
+    if not pods:
+        idle = f"none of {len(listed)} pods is ready" if listed else "there are no such pods"
+        raise HostListError(f"{place}: {idle}", _HINT)
+    return sorted(pods, key=lambda pod: _natural(pod.name))
+
+
+def via(pods: Sequence[Pod], place: str) -> str:
+    """The command that leads into all of these pods. Pure.
+
+    Raises:
+        HostListError: which container is meant, only the user can say.
+    """
+    namespace = pods[0].namespace
+    containers = {pod.container for pod in pods}
+    (first, *others) = sorted(containers, key=str)
+    if first is None or others:
+        unclear = next(pod.name for pod in pods if pod.container is None or others)
+        raise HostListError(
+            f"{place}: which container of {unclear} is meant cannot be told, since pods have "
+            "several, or different ones",
+            f"say it with via='kubectl exec -i -n {namespace} {{host}} -c CONTAINER --', or by the "
+            f"annotation {_DEFAULT_CONTAINER} of the pods",
+        )
+    return f"kubectl exec -i -n {namespace} {{host}} -c {first} --"
+
+
+def _pods(listed: Sequence[dict[str, Any]], place: str) -> Iterator[Pod]:
+    for described in listed:
+        if not is_up(described):
+            continue
+        name, namespace = at(described, "metadata", "name"), at(described, "metadata", "namespace")
+        if not isinstance(name, str) or ":" in name:
+            raise HostListError(f"{place}: kubectl printed a pod without a name", _HINT)
+        check_name(name, place)
+        if not isinstance(namespace, str) or not _LABEL.fullmatch(namespace):
+            raise HostListError(f"{place}: the pod {name} has no namespace", _HINT)
+        address = at(described, "status", "podIP")
+        yield Pod(
+            name,
+            namespace,
+            address if isinstance(address, str) and is_address(address) else None,
+            slots_of(described),
+            _container(described),
+        )
+
+
+def _container(described: dict[str, Any]) -> str | None:
+    names = [at(container, "name") for container in objects(at(described, "spec", "containers"))]
+    chosen = at(described, "metadata", "annotations", _DEFAULT_CONTAINER)
+    found = chosen if chosen in names else names[0] if len(names) == 1 else None
+    return found if isinstance(found, str) and _LABEL.fullmatch(found) else None
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """Numbers by their value: worker-2 comes before worker-10."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in _DIGITS.split(name)]

@@ -1,0 +1,60 @@
+"""The nodes of a SkyPilot cluster: `sky:CLUSTER`.
+
+SkyPilot writes an SSH configuration for each cluster that is up into `~/.sky/generated/ssh`, which
+`~/.ssh/config` includes: hosts CLUSTER, CLUSTER-worker1, ... with addresses, users, ports, keys and
+proxies (`SSHConfigHelper`, sky/utils/cluster_utils.py; documentation, "SSH access").
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from plink.probes.errors import HostListError, clean
+from plink.probes.hosts.host import ListedHost
+from plink.probes.hosts.hostlist import checked
+from plink.probes.inventories.found import FoundHosts, ReadFile
+
+FORM = "sky:CLUSTER"
+FOLDER = "~/.sky/generated/ssh"
+_CLUSTER = re.compile(r"[A-Za-z]([-_.A-Za-z0-9]{0,200}[A-Za-z0-9])?")
+_HOST = re.compile(r"^\s*Host\s+(\S+)\s*$", re.MULTILINE)
+
+
+def read(cluster: str, read_file: ReadFile) -> FoundHosts:
+    """The nodes of a cluster, under the names that SkyPilot gives them in the SSH configuration.
+
+    Raises:
+        HostListError: there is no such cluster, or it has one node.
+    """
+    if not _CLUSTER.fullmatch(cluster):
+        hint = "as in sky:mycluster; sky status lists them"
+        raise HostListError(f"sky: {clean(cluster)!r} is not the name of a cluster", hint)
+    path = Path(FOLDER).expanduser() / cluster
+    if not path.is_file():
+        raise HostListError(
+            f"sky:{cluster}: SkyPilot has written no {FOLDER}/{cluster}",
+            f"sky status {cluster} writes it for a cluster that is up",
+        )
+    content = read_file(str(path))
+    return FoundHosts(parse_nodes(content.decode(errors="replace"), cluster), content=content)
+
+
+def parse_nodes(text: str, cluster: str) -> list[ListedHost]:
+    """The nodes in a cluster's SSH configuration, the head first, workers by number. Pure.
+
+    Raises:
+        HostListError: it has fewer than two.
+    """
+    place = f"sky:{cluster}"
+    worker = re.compile(re.escape(cluster) + r"-worker([0-9]{1,6})")
+    found: dict[int, str] = {}
+    for name in _HOST.findall(text):
+        match = worker.fullmatch(name)
+        if match is not None or name == cluster:
+            found[0 if match is None else int(match[1])] = name
+    if not found:
+        raise HostListError(
+            f"{place}: SkyPilot's file names no node of it", f"sky status {cluster}"
+        )
+    return checked([ListedHost(found[number], place=place) for number in sorted(found)], place)

@@ -1,0 +1,131 @@
+"""The nodes of a Slurm job that runs: `slurm:JOB`, or `slurm:` for the job that plink runs in.
+
+scontrol(1), `show job`: records of `Key=Value`, each with its JobId, JobState, NumNodes, NumTasks
+and NodeList at fixed places of a line; `show hostnames` expands a node list. A job that is an array
+or has components of different kinds has a record for each. srun(1), `--jobid` and `--overlap`: a
+step in an allocation of which other steps use all.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from plink.probes.errors import HostListError, clean
+from plink.probes.hosts.host import ListedHost
+from plink.probes.hosts.hostlist import MAX_SLOTS, check_name, checked
+from plink.probes.hosts.slurm import parse_allocation
+from plink.probes.inventories.found import FoundHosts, ReadFile
+from plink.probes.inventories.running import output_of
+
+FORM = "slurm:JOB"
+_HINT = "squeue --me lists your jobs; slurm: alone is the job that plink runs in"
+_RUNNING = "RUNNING"
+_JOB_VARIABLE = "SLURM_JOB_ID"
+
+# What squeue prints of a job, of one of an array, and of a component.
+_JOB = re.compile(r"[0-9]{1,10}([_+][0-9]{1,10})?")
+_RECORD = re.compile(r"^(?=JobId=)", re.MULTILINE)
+_ID = re.compile(r"JobId=([0-9]{1,10})\b")
+# A line begins with them: names and comments of users stand elsewhere.
+_STATE = re.compile(r"^\s*JobState=([A-Z_]+)", re.MULTILINE)
+_NODES = re.compile(r"^\s*NodeList=(\S+)\s*$", re.MULTILINE)
+_TASKS = re.compile(r"^\s*NumNodes=([0-9]{1,9}) .*\bNumTasks=([0-9]{1,9})\b", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job that runs.
+
+    Args:
+        number: what Slurm calls it, whatever part of which job it is.
+        nodes: a node list.
+        slots: tasks on each node; 1 where they differ or are not told.
+    """
+
+    number: str
+    nodes: str
+    slots: int
+
+
+def read(job: str, read_file: ReadFile) -> FoundHosts:  # noqa: ARG001
+    """The nodes of a job, reached by `srun` from here.
+
+    Args:
+        job: its number; empty for the job that this process belongs to.
+        read_file: not used.
+
+    Raises:
+        HostListError: there is no such job, it does not run, or Slurm cannot be asked.
+    """
+    if not job:
+        return _of_this_job(os.environ)
+    place = f"slurm:{job}"
+    if not _JOB.fullmatch(job):
+        raise HostListError(f"{clean(place)}: {clean(job)!r} is not the number of a job", _HINT)
+    said = output_of(["scontrol", "show", "job", job], place, _HINT)
+    found = parse_job(said.decode(errors="replace"), place)
+    names = output_of(["scontrol", "show", "hostnames", found.nodes], place, _HINT)
+    return FoundHosts(hosts_of(found, names.decode(errors="replace"), place), _via(found.number))
+
+
+def parse_job(text: str, place: str) -> Job:
+    """The one job that runs, of those that `scontrol show job` describes. Pure.
+
+    Raises:
+        HostListError: none of them runs, or several do; `place` names what was asked for.
+    """
+    records = [record for record in _RECORD.split(text) if _ID.match(record)]
+    running = [record for record in records if _first(_STATE, record) == _RUNNING]
+    if len(running) > 1:
+        parts = ", ".join(f"slurm:{_first(_ID, record)}" for record in running[:8])
+        raise HostListError(f"{place}: {len(running)} parts of the job run", f"name one: {parts}")
+    if not running:
+        states = sorted({_first(_STATE, record).lower() or "unknown" for record in records})
+        said = f"the job is {' and '.join(states)}" if states else "Slurm describes no job"
+        raise HostListError(f"{place}: {said}, and only one that runs has nodes", _HINT)
+    (record,) = running
+    nodes = _first(_NODES, record)
+    if not nodes or nodes.startswith("("):
+        raise HostListError(f"{place}: Slurm names no nodes of the job", _HINT)
+    return Job(_first(_ID, record), nodes, _slots(record))
+
+
+def hosts_of(job: Job, names: str, place: str) -> list[ListedHost]:
+    """A job's hosts, from the names that `scontrol show hostnames` prints. Pure.
+
+    Raises:
+        HostListError: a name that is not a host's, or fewer than two.
+    """
+    hosts = [ListedHost(name, slots=job.slots, place=place) for name in names.split()]
+    for host in hosts:
+        check_name(host.name, place)
+    return checked(hosts, place)
+
+
+def _of_this_job(environment: Mapping[str, str]) -> FoundHosts:
+    hosts = parse_allocation(environment)
+    number = environment.get(_JOB_VARIABLE, "")
+    if not _JOB.fullmatch(number):
+        raise HostListError(f"slurm: {_JOB_VARIABLE} is not the number of a job", _HINT)
+    return FoundHosts(hosts, _via(number))
+
+
+def _via(number: str) -> Callable[[], str]:
+    return lambda: f"srun --overlap --jobid {number} -N1 -n1 -w {{host}}"
+
+
+def _slots(record: str) -> int:
+    found = _TASKS.search(record)
+    if found is None:
+        return 1
+    nodes, tasks = int(found[1]), int(found[2])
+    is_even = nodes > 0 and tasks % nodes == 0
+    return tasks // nodes if is_even and nodes <= tasks <= nodes * MAX_SLOTS else 1
+
+
+def _first(pattern: re.Pattern[str], record: str) -> str:
+    found = pattern.search(record)
+    return "" if found is None else found[1]

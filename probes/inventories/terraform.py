@@ -1,0 +1,161 @@
+"""Hosts in the outputs of Terraform, or of OpenTofu: `terraform:FOLDER_OR_FILE[:OUTPUT]`.
+
+`terraform output -json` prints an object of outputs, each with `sensitive`, `type` and `value`, and
+`terraform output -json NAME` a value alone (Terraform documentation, Command: output). A value that
+lists hosts is a list of names or addresses, a list of objects, or a map of names to either; what
+the providers call a machine's name and addresses is below.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from plink.probes.errors import HostListError, clean
+from plink.probes.hosts.address import is_address
+from plink.probes.hosts.host import ListedHost
+from plink.probes.hosts.hostlist import checked
+from plink.probes.hosts.names import is_host_name
+from plink.probes.hosts.nested import at, entries
+from plink.probes.inventories.found import FoundHosts, ReadFile, file_and_part
+from plink.probes.inventories.running import output_of
+
+FORM = "terraform:FOLDER[:OUTPUT]"
+_HINT = (
+    "an output of hosts is a list of names or addresses, or of objects with name and private_ip, "
+    'as in output "hosts" { value = [for m in aws_instance.gpu : {name = m.id, '
+    "private_ip = m.private_ip}] }"
+)
+_PROGRAMS = ("terraform", "tofu")
+_NAMES = ("name", "hostname", "host", "instance_name", "private_dns", "id")
+# Private ones first: other hosts reach them, and so does who works in the same network.
+_ADDRESSES = (
+    *("private_ip", "private_ip_address", "ipv4_address_private", "network_ip", "internal_ip"),
+    *("ip", "ip_address", "address", "ipv4_address", "access_ip_v4"),
+    *("public_ip", "public_ip_address", "external_ip"),
+)
+
+
+def read(where: str, read_file: ReadFile) -> FoundHosts:
+    """The hosts in an output.
+
+    Args:
+        where: the folder of a configuration that was applied, or a file with what `terraform
+            output -json` printed; then, behind a colon, which output.
+        read_file: gives the content of the file.
+
+    Raises:
+        HostListError: Terraform cannot be asked, or there is no such output, or not one alone.
+    """
+    path, name = file_and_part(where)
+    if not Path(path).is_dir():
+        content = read_file(path)
+        return FoundHosts(parse_outputs(content, f"terraform:{path}", name), content=content)
+    place = clean(f"terraform:{path}")
+    program = next((each for each in _PROGRAMS if shutil.which(each)), _PROGRAMS[0])
+    said = output_of([program, f"-chdir={path}", "output", "-json"], place, _HINT)
+    return FoundHosts(parse_outputs(said, place, name))
+
+
+def parse_outputs(content: bytes, place: str, name: str) -> list[ListedHost]:
+    """The hosts in what `terraform output -json` prints. Pure.
+
+    Args:
+        content: that.
+        place: names it in errors.
+        name: of the output; empty for the only one that lists hosts.
+
+    Raises:
+        HostListError: no output lists hosts, or several do.
+    """
+    try:
+        data = json.loads(content)
+    except (ValueError, RecursionError):
+        raise HostListError(f"{place}: not valid JSON", _HINT) from None
+    values = _values(data)
+    if name and name not in values:
+        known = ", ".join(clean(each) for each in list(values)[:8]) or "none"
+        raise HostListError(f"{place}: there is no output {clean(name)!r}", f"outputs: {known}")
+    chosen = {name: values[name]} if name else values
+    found = {each: hosts for each, value in chosen.items() if (hosts := hosts_in(value))}
+    # Names without addresses may be those of anything: subnets, keys, disks.
+    with_addresses = {
+        each: hosts
+        for each, hosts in found.items()
+        if any(known or is_address(host) for host, known in hosts)
+    }
+    found = with_addresses or found
+    if len(found) > 1:
+        named = ", ".join(f"{place}:{clean(each)}" for each in list(found)[:8])
+        raise HostListError(f"{place}: {len(found)} outputs list hosts", f"name one: {named}")
+    if not found:
+        which = f"the output {clean(name)!r} lists" if name else "no output lists"
+        raise HostListError(f"{place}: {which} {'no ' if name else ''}hosts", _HINT)
+    (hosts,) = found.values()
+    return checked(
+        [ListedHost(each, ssh_address=known, place=place) for each, known in hosts], place
+    )
+
+
+def hosts_in(value: Any) -> list[tuple[str, str | None]]:
+    """Names and addresses of the hosts that a value lists; none where it lists anything else."""
+    if isinstance(value, Mapping):
+        found = [_named(name, item) for name, item in value.items()]
+    else:
+        found = [_of(item) for item in entries(value)]
+    return [] if None in found else [host for host in found if host is not None]
+
+
+def _values(data: Any) -> dict[str, Any]:
+    """The values of all outputs; one without a name is under the empty one."""
+    is_outputs = isinstance(data, dict) and all(
+        isinstance(output, dict)
+        and "value" in output
+        and ("type" in output or "sensitive" in output)
+        for output in data.values()
+    )
+    if is_outputs:
+        return {name: output["value"] for name, output in data.items()}
+    return {"": data}
+
+
+def _named(name: str, item: Any) -> tuple[str, str | None] | None:
+    if not is_host_name(name):
+        return None
+    if isinstance(item, str):
+        return (name, item) if is_address(item) else None
+    found = _of(item)
+    return (
+        None if found is None else (name, found[1] or (found[0] if is_address(found[0]) else None))
+    )
+
+
+def _of(item: Any) -> tuple[str, str | None] | None:
+    if isinstance(item, str):
+        return (item, None) if is_host_name(item) else None
+    if not isinstance(item, dict):
+        return None
+    address = next((text for text in _texts(item, _ADDRESSES) if is_address(text)), None)
+    address = address or next(_network_addresses(item), None)
+    named = at(item, "tags", "Name")
+    names = [*([named] if isinstance(named, str) else []), *_texts(item, _NAMES)]
+    name = next((text for text in names if is_host_name(text)), address)
+    return None if name is None else (name, address)
+
+
+def _network_addresses(item: Mapping[str, Any]) -> Iterator[str]:
+    """As Google's provider has them: `network_interface[0].network_ip`."""
+    for interface in entries(item.get("network_interface")):
+        address = at(interface, "network_ip")
+        if isinstance(address, str) and is_address(address):
+            yield address
+
+
+def _texts(item: Mapping[str, Any], keys: tuple[str, ...]) -> Iterator[str]:
+    for key in keys:
+        value = item.get(key)
+        if isinstance(value, str) and value:
+            yield value
