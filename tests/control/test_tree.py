@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from control.network import Network
+from control.twins import Twins
 from plink.training.control.requests import Request, Tensor
 from plink.training.control.settings import Settings
 from plink.training.control.shape import places
-from plink.training.control.tree import Tree
 
 
 def request(name: str, *shape: int, **more: object) -> Request:
@@ -33,7 +33,7 @@ def a_tree(rng: random.Random, ranks: int) -> list[int]:
 
 
 def network(parents: list[int], settings: Settings | None = None) -> Network:
-    return Network([Tree(place, settings or Settings()) for place in places(parents)])
+    return Network([Twins(place, settings or Settings()) for place in places(parents)])
 
 
 def flat(ranks: int) -> list[int]:

@@ -15,7 +15,7 @@ class Own:
 
     def problem(self, requests: tuple[Request, ...]) -> str:
         """Why these cannot be announced, for people; empty where they can."""
-        if self._has_joined:
+        if self._has_joined and requests:
             return f"'{requests[0].name}' is announced after this rank has joined"
         taken: set[str] = set()
         for request in requests:

@@ -118,7 +118,8 @@ class Readiness:
             if other is not pending:
                 pending.absorb(other)
                 for absorbed in other.names:
-                    self._pending[absorbed] = pending
+                    if absorbed in self._pending:
+                        self._pending[absorbed] = pending
         return pending
 
     def _is_passed_on(self, name: str) -> bool:
