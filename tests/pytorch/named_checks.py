@@ -36,6 +36,20 @@ def permuted(say: Any, rank: int, tensors: int, iterations: int) -> Any:
     return checks
 
 
+def permuted_without_names(say: Any, rank: int) -> Any:
+    """The same in a group in which ranks do not agree."""
+    order = list(range(4))
+    random.Random(rank).shuffle(order)
+    try:
+        works = [dist.all_reduce(torch.ones(100 * (i + 1)), async_op=True) for i in order]
+        for work in works:
+            work.wait()
+    except dist.DistBackendError as error:
+        dist.destroy_process_group()
+        return str(error)
+    return "no error"
+
+
 def mixed(say: Any, rank: int) -> Any:
     """Named and unnamed collectives beside each other, groups, factors, means."""
     ranks = dist.get_world_size()
@@ -101,7 +115,7 @@ def stalling(say: Any, rank: int) -> Any:
         def emit(self, record: logging.LogRecord) -> None:
             heard.append((time.monotonic(), record.getMessage()))
 
-    logging.getLogger("plink.control").addHandler(Ear())
+    logging.getLogger("plink.torch.named").addHandler(Ear())
     plink.torch.all_reduce(torch.ones(1), name="first").wait()
     began = time.monotonic()
     value = torch.ones(1)

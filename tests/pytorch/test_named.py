@@ -23,6 +23,11 @@ def test_ranks_announce_in_any_order_and_get_right_sums(tmp_path: Path) -> None:
     assert found == [[]] * 4
 
 
+def test_without_agreement_the_same_program_fails(tmp_path: Path) -> None:
+    for said in results(checks.permuted_without_names, 3, tmp_path):
+        assert "called another collective" in said
+
+
 def test_named_and_other_collectives_go_together(tmp_path: Path) -> None:
     for one in results(checks.mixed, 3, tmp_path, **options()):
         assert one["group"] == [[3.0] * 3, [3.0] * 4]
