@@ -120,7 +120,7 @@ def stalling(say: Any, rank: int) -> Any:
     began = time.monotonic()
     value = torch.ones(1)
     work = None if rank == 2 else plink.torch.all_reduce(value, name="late")
-    while not heard and time.monotonic() < began + 20:
+    while not heard and time.monotonic() < began + 40:
         time.sleep(0.01)
     if work is None:
         work = plink.torch.all_reduce(value, name="late")
@@ -201,8 +201,13 @@ class Branchy(torch.nn.Module):
         return out
 
 
-def training(say: Any, rank: int, groups: Any, passes: int) -> Any:
-    """Parameters after some steps, beside those of one process that has all data."""
+def trainings(say: Any, rank: int, of_groups: list[tuple[Any, int]]) -> list[float]:
+    """How far trainings are from those of one process, by groups of gradients and passes a step."""
+    return [training(rank, groups, passes) for groups, passes in of_groups]
+
+
+def training(rank: int, groups: Any, passes: int) -> float:
+    """The distance of parameters after some steps from those of one process that has all data."""
     ranks = dist.get_world_size()
     model, alone = Branchy(), Branchy()
     optimizer = plink.torch.DistributedOptimizer(
