@@ -35,7 +35,8 @@ def test_a_subprocess_started_by_a_test_gets_the_installed_package_too() -> None
 def test_native_parts_were_installed() -> None:
     files = importlib.metadata.files("plink-collectives") or []
     names = [str(file) for file in files]
-    assert any(name.startswith("plink/solvers/_native.") for name in names)
+    for folder in ("solvers", "engine", "training/control"):
+        assert any(name.startswith(f"plink/{folder}/_native.") for name in names)
     assert "plink/probes/echo/bin/plink-echo-agent" in names
 
 
@@ -44,6 +45,19 @@ def test_manual_pages_were_installed_where_man_looks() -> None:
     found = {file.name for file in files if file.match("share/man/man1/*.1")}
     assert found == {f"{name}.1" for name in pages("2026-01-31")}
     assert (Path(sysconfig.get_path("data")) / "share" / "man" / "man1" / "plink.1").exists()
+
+
+def test_a_type_checker_sees_what_is_installed(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import plink\n"
+        "reveal_type(plink.order(plink.probe(['a', 'b'])))\n"
+        "plink.order('cluster.json', ranks='many')\n"
+    )
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path / "cache", program]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert 'Revealed type is "plink.api.order.Order"' in done.stdout
+    assert 'Argument "ranks" to "order" has incompatible type "str"' in done.stdout
 
 
 def test_sources_of_native_parts_were_not_installed() -> None:

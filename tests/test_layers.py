@@ -33,6 +33,7 @@ FOLDERS = (
     "torch",
     "torchrun",
     "simulate",
+    "doctor",
     "bench",
     "show",
     "schemas",

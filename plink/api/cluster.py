@@ -60,7 +60,7 @@ class Cluster(cluster_file.Cluster):
 
         Args:
             names: of the N hosts. A host's name is its address, too.
-            rtt_us: (N, N) round-trip times in µs, [source][destination]; NaN where not measured.
+            rtt_us: (N, N) round-trip times in µs, `[source][destination]`; NaN where not measured.
                 The diagonal says nothing.
             gbit_s: (N, N) bandwidths in Gbit/s, alike.
             groups: of near hosts, where they are known: name to the names of its hosts.
@@ -133,12 +133,12 @@ class Cluster(cluster_file.Cluster):
 
     @property
     def rtt_us(self) -> Matrix | None:
-        """(N, N) round-trip times in µs, [source][destination]; NaN where not measured."""
+        """(N, N) round-trip times in µs, `[source][destination]`; NaN where not measured."""
         return None if self.rtt is None else self.rtt.readings_us
 
     @property
     def gbit_s(self) -> Matrix | None:
-        """(N, N) bandwidths in Gbit/s, [source][destination]; NaN where not measured."""
+        """(N, N) bandwidths in Gbit/s, `[source][destination]`; NaN where not measured."""
         return None if self.bandwidth is None else self.bandwidth.gbit_s
 
     @cached_property

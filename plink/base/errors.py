@@ -2,9 +2,9 @@
 
 Exit codes: 0 done; 1 failed; 2 wrong use; 3 done in part (a result was written, some hosts or
 pairs are missing and were named on stderr); 4 changed (`plink check` found that the file no
-longer describes the network, `plink verify` that the launcher did not keep the order, `plink
-autotune replay` that a log's decisions come out differently); 130 interrupted before there was a
-result.
+longer describes the network, `plink doctor` that something is wrong with it, `plink verify` that
+the launcher did not keep the order, `plink autotune replay` that a log's decisions come out
+differently); 130 interrupted before there was a result.
 """
 
 from __future__ import annotations

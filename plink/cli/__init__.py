@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "probe": ("plink.cli.probe", "Measure every pair of hosts over SSH into a cluster file."),
     "check": ("plink.cli.check", "See whether a cluster file still describes its network."),
+    "doctor": ("plink.cli.doctor", "Say what slows a cluster down, and what to try."),
     "show": ("plink.cli.show", "Look at a cluster, an order, a plan, a comparison, a log."),
     "group": ("plink.cli.group", "Find the groups of hosts that are near each other."),
     "order": ("plink.cli.order", "Find a better rank order and write the launcher's file."),
@@ -52,6 +53,7 @@ COMMANDS = {
     "bench": ("plink.cli.bench", "Run real clients in several orders and compare."),
     "import": ("plink.cli.import_", "Make a cluster file from what others measured."),
     "export": ("plink.cli.export", "Write a measured matrix as CSV."),
+    "slurm-order": ("plink.cli.slurm_order", "Let a Slurm job's srun follow an order, in a line."),
     "kube": ("plink.cli.kube", "Measure the nodes of a Kubernetes cluster, and label them."),
     "agent": ("plink.cli.agent", "Call plink from a host that it cannot reach."),
     "schema": ("plink.cli.schema", "Print the JSON Schema of a file or of what a verb prints."),
@@ -60,7 +62,7 @@ COMMANDS = {
 
 # They compute with matrices for which one thread is enough. On a busy machine threads of OpenBLAS,
 # which poll for each other, would take many times as long.
-_ON_ONE_THREAD = ("group", "show", "plan")
+_ON_ONE_THREAD = ("doctor", "group", "show", "plan")
 
 
 class LazyGroup(click.Group):

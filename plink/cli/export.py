@@ -1,4 +1,4 @@
-"""`plink export`: a measured matrix as CSV."""
+"""`plink export`: a measured matrix as CSV, or measured groups as a topology."""
 
 from __future__ import annotations
 
@@ -7,11 +7,23 @@ from typing import Any
 import click
 
 from plink.cli.json_output import refuse_json_beside
-from plink.cli.options import FiniteRange
+from plink.cli.options import FiniteRange, given_options
 
 
-@click.command(epilog="Example: plink export cluster.json --percentile 50 -o matrix.csv")
+@click.command(
+    epilog="Example: plink export cluster.json --percentile 50 -o matrix.csv, or "
+    "plink export cluster.json --format slurm-topology -o topology.conf"
+)
 @click.argument("cluster_file", metavar="CLUSTER")
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(["csv", "slurm-topology", "topograph"]),
+    default="csv",
+    show_default=True,
+    help="csv: a matrix. slurm-topology: topology.conf, groups and wider groups as a tree of "
+    "switches. topograph: the same as topograph's graph engine prints it.",
+)
 @click.option(
     "--quantity",
     type=click.Choice(["rtt", "bandwidth"]),
@@ -27,25 +39,36 @@ from plink.cli.options import FiniteRange
     type=click.Choice(["ns", "us", "µs", "ms", "s"]),
     help="Unit of the times.  [default: us]",
 )
-@click.option("-o", "--output", metavar="FILE", help="CSV file (default: stdout).")
-@click.option("--json", "as_json", is_flag=True, help="Print the matrix as JSON.")
+@click.option("-o", "--output", metavar="FILE", help="File to write (default: stdout).")
+@click.option("--json", "as_json", is_flag=True, help="Print the matrix, or the switches, as JSON.")
+@click.pass_context
 def command(
+    context: click.Context,
+    /,
     *,
     cluster_file: str,
+    kind: str,
     quantity: str,
     percentile: float | None,
     unit: str | None,
     output: str | None,
     as_json: bool,
 ) -> None:
-    """Write a measured matrix as CSV (`-`: standard input).
+    """Write a measured matrix as CSV, or the groups as a topology (`-`: standard input).
 
-    The first cell is the unit, the first row and the first column name the hosts, row is source,
-    and an empty cell was not measured.
+    CSV: the first cell is the unit, the first row and the first column name the hosts, row is
+    source, and an empty cell was not measured. A topology is for schedulers, and needs a file with
+    groups (plink group).
     """
     from plink.files import cluster, document, matrix_csv  # noqa: PLC0415  numpy slows `--help`
     from plink.files.rtt import readings_at  # noqa: PLC0415
 
+    if kind != "csv":
+        for name, written in given_options(context).items():
+            if name in {"quantity", "percentile", "unit"}:
+                raise click.UsageError(f"{written} is for --format csv, not {kind}.")
+        _export_topology(cluster_file, kind, output, as_json=as_json)
+        return
     if quantity == "bandwidth" and (percentile is not None or unit is not None):
         raise click.UsageError("--percentile and --unit are for round-trip times.")
     if output is None:
@@ -72,4 +95,28 @@ def command(
         document.write_bytes(output, content)
     if as_json:
         data = {**about, "hosts": found.names, "values": values}
+        document.write_bytes(document.STANDARD_STREAM, document.dump(data))
+
+
+def _export_topology(cluster_file: str, kind: str, output: str | None, *, as_json: bool) -> None:
+    """Write groups as a topology, or print its switches as JSON."""
+    from plink.deploy import topologies  # noqa: PLC0415
+    from plink.files import cluster, document  # noqa: PLC0415
+
+    if output is None:
+        output = None if as_json else document.STANDARD_STREAM
+    if output is not None:
+        refuse_json_beside(output, "the topology", as_json=as_json)
+        document.check_writable(output)
+        document.refuse_same_file(cluster_file, output)
+    found = cluster.read(cluster_file)
+    content = topologies.FORMATS[kind](found)
+    if output is not None:
+        document.write_bytes(output, content.encode())
+    if as_json:
+        tiers = [
+            [{"name": name, "hosts": list(hosts)} for name, hosts in tier.hosts_of.items()]
+            for tier in topologies.switches_of(found)
+        ]
+        data = {"format": kind, "tiers": tiers}
         document.write_bytes(document.STANDARD_STREAM, document.dump(data))

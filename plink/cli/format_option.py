@@ -38,6 +38,11 @@ class CommandWithFormats(click.Command):
         with formatter.section("To use the file"):
             # Not wrapped: it is to be copied.
             formatter.write(f"  {launchers.usage_of(name, 'FILE', None)}\n")
+        caveat = launchers.caveat_of(name)
+        if caveat is not None:
+            formatter.write_paragraph()
+            with formatter.indentation():
+                formatter.write_text(f"{caveat}.")
 
 
 def with_format_option(function: Function) -> Function:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ import click
 from plink.base.errors import EXIT_PARTIAL, WrongUseError
 from plink.base.next_command import next_command
 from plink.base.text import counted, json_text
-from plink.cli.options import FiniteRange, with_seed_option
+from plink.cli.options import FiniteRange, given_options, with_seed_option
 from plink.cli.stderr import console, note, warn
 from plink.files import document
 
@@ -47,11 +47,28 @@ if TYPE_CHECKING:
 @click.option(
     "--truth",
     metavar="FILE",
-    help="Where hosts really stand, a line row1/rack3: HOSTS each; say how well that was found.",
+    help="Where hosts really stand, a line row1/rack3: HOSTS each, or a topology of Slurm's or of "
+    "topograph's (also topograph:URL); say how well that was found.",
+)
+@click.option(
+    "--given",
+    metavar="FILE",
+    help="Groups to take over, instead of finding any: as --truth, or a line NAME: HOSTS each.",
 )
 @with_seed_option()
 @click.option("--json", "as_json", is_flag=True, help="Print groups and capacities as JSON.")
-def command(file: str, output: str | None, truth: str | None, as_json: bool, **wanted: Any) -> int:
+@click.pass_context
+def command(
+    context: click.Context,
+    /,
+    file: str,
+    *,
+    output: str | None,
+    truth: str | None,
+    given: str | None,
+    as_json: bool,
+    **wanted: Any,
+) -> int:
     """Find the groups of hosts that are near each other, and write them into the cluster file.
 
     Where the distances show no groups it says so, and the file remembers that. `-` is standard
@@ -67,11 +84,16 @@ def command(file: str, output: str | None, truth: str | None, as_json: bool, **w
     )
     from plink.optimize.groups.truth import judge  # noqa: PLC0415
 
+    if given is not None:
+        _refuse_finding(given_options(context))
+        return _take_over(file, given, output, as_json=as_json)
     request = GroupRequest(**wanted)
     target = file if output is None else output
     _check(target, output, truth, as_json=as_json)
     cluster = cluster_file.read(file)
-    known = [] if truth is None else read_groups(truth, cluster.names, cluster.source)
+    known = []
+    if truth is not None:
+        known = read_groups(truth, cluster.names, cluster.source, are_positions=True)
     stderr = console()
     with stderr.status("") as status:
         tell = status.update if stderr.is_terminal else None
@@ -107,6 +129,38 @@ def command(file: str, output: str | None, truth: str | None, as_json: bool, **w
             f"{next_command('probe', '--resume', file, way=cluster.way)} measures what is missing",
         )
     return EXIT_PARTIAL if found.grouping.unmeasured or found.is_too_sparse else 0
+
+
+def _refuse_finding(options: Mapping[str, str]) -> None:
+    """Refuse what is for finding groups beside groups that are given."""
+    for name, written in options.items():
+        if name not in {"file", "output", "given", "as_json"}:
+            raise click.UsageError(
+                f"{written} is for finding groups, in whose place --given stands."
+            )
+
+
+def _take_over(file: str, given: str, output: str | None, *, as_json: bool) -> int:
+    """Write groups that are known into the cluster file."""
+    from plink.files import cluster as cluster_file  # noqa: PLC0415
+    from plink.measure.probing.group_list import read_groups  # noqa: PLC0415
+    from plink.optimize.groups.finding import with_given_groups  # noqa: PLC0415
+
+    target = file if output is None else output
+    _check(target, output, given, as_json=as_json)
+    cluster = cluster_file.read(file)
+    groups = read_groups(given, cluster.names, cluster.source)
+    grouped = with_given_groups(cluster, groups)
+    cluster_file.write(target, grouped)
+    assumptions = _print(grouped, None, as_json=as_json, to_stderr=_is_stdout(target))
+    for text in () if as_json else assumptions:
+        note(text)
+    placed = {host for group in groups for host in group.hosts}
+    absent = [name for name in cluster.names if name not in placed]
+    if absent:
+        named = ", ".join(absent[:5]) + (", ..." if len(absent) > 5 else "")
+        warn(f"{counted(len(absent), 'host')} in no group of {document.label(given)}: {named}")
+    return EXIT_PARTIAL if absent else 0
 
 
 def _check(target: str, output: str | None, truth: str | None, *, as_json: bool) -> None:

@@ -50,7 +50,7 @@ def run(file: str | None, options: LabelOptions) -> int:
     request = Request([check_key(key) for key in options.keys], options.overwrite, options.dry_run)
     cluster = None if file is None else cluster_file.read(file)
     if cluster is not None and not cluster.groups:
-        return _without_groups(cluster, as_json=options.as_json)
+        return _without_groups(cluster, options)
     with reach(options.api, options.token_file, options.ca_file) as access:
         server = ApiServer(access, options.limit_s)
         if cluster is None:
@@ -64,7 +64,7 @@ def run(file: str | None, options: LabelOptions) -> int:
     return _warn(outcome)
 
 
-def _without_groups(cluster: Cluster, *, as_json: bool) -> int:
+def _without_groups(cluster: Cluster, options: LabelOptions) -> int:
     """Say why nothing is done: nodes keep what they have."""
     file = document.argument(cluster.source)
     if cluster.grouping is None:
@@ -75,18 +75,22 @@ def _without_groups(cluster: Cluster, *, as_json: bool) -> int:
         f"{cluster.source}: no groups were found, so nodes keep the labels that they have; "
         f"{next_command('kube', 'labels', '--remove')} takes them away"
     )
-    if as_json:
-        click.echo(json_text(_data(Outcome(), dry_run=True)))
+    if options.as_json:
+        click.echo(json_text(_data(Outcome(), dry_run=options.dry_run)))
     return 0
 
 
 def _print(outcome: Outcome, *, dry_run: bool) -> None:
-    """A line for each node that is labelled, and how many changed."""
-    width = max((len(node) for node in outcome.labels), default=0)
-    for node, labels in outcome.labels.items():
-        values = "  ".join(labels.get(key, "-").ljust(12) for key in outcome.keys)
-        mark = "changed" if node in outcome.changed else ""
-        click.echo(f"{node.ljust(width)}  {values}  {mark}".rstrip())
+    """A table of the nodes that are labelled, and how many changed."""
+    header = ["node", *(key.rpartition("/")[2] for key in outcome.keys), ""]
+    rows = [
+        [node, *(labels.get(key, "-") for key in outcome.keys), _mark(node, outcome)]
+        for node, labels in outcome.labels.items()
+    ]
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    for row in (header, *rows) if rows else ():
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        click.echo("  ".join(cells).rstrip())
     would = "would be " if dry_run else ""
     parts = [
         f"{counted(len(outcome.labels), 'node')} with labels",
@@ -97,6 +101,10 @@ def _print(outcome: Outcome, *, dry_run: bool) -> None:
     if outcome.kept:
         parts.append(f"{len(outcome.kept)} not measured and as before: {_some(outcome.kept)}")
     click.echo(", ".join(parts), err=True)
+
+
+def _mark(node: str, outcome: Outcome) -> str:
+    return "changed" if node in outcome.changed else ""
 
 
 def _warn(outcome: Outcome) -> int:

@@ -301,6 +301,9 @@ def _explain(format_name: str, output: str, order: Order) -> None:
     name = "FILE" if output == document.STANDARD_STREAM else shlex.quote(output)
     usage = launchers.usage_of(format_name, name, order.ranks)
     click.echo(printable(f"{name}: {usage}"), err=True)
+    caveat = launchers.caveat_of(format_name)
+    if caveat is not None:
+        note(caveat)
     if any(host.user or host.port or host.ssh_address for host in order.hosts):
         note("the file holds names only: users and ports belong in the SSH configuration")
 

@@ -32,8 +32,8 @@ def command(context: click.Context, /, **options: Any) -> int:
     nodes -o json and the clouds' own tools list as JSON. Or it names hosts that another program
     knows: slurm:JOB, the nodes of a Slurm job (slurm: for this one), and k8s:NAMESPACE/SELECTOR,
     pods, which srun and kubectl exec lead into; ansible:FILE[:GROUP], terraform:FOLDER[:OUTPUT],
-    pcluster:NAME[:QUEUE], sky:CLUSTER. With --resume it may be left out, and with --listen, where
-    hosts call by themselves (plink agent).
+    pcluster:NAME[:QUEUE], sky:CLUSTER, topograph:URL. With --resume it may be left out, and with
+    --listen, where hosts call by themselves (plink agent).
 
     With --all, groups are found among the hosts, as plink group does, and what their uplinks carry
     is measured, as --tool uplinks does; without groups, uplinks are left out.

@@ -52,7 +52,8 @@ def _to_json(found: NcclOrder) -> dict[str, Any]:
 
 
 def _print(found: NcclOrder) -> None:
-    version = f"NCCL {found.job.version}" if found.job.version else "NCCL"
+    library = found.job.library
+    version = f"{library} {found.job.version}" if found.job.version else library
     hosts = len({rank.found for rank in found.ranks})
     verdict = "follows" if found.is_kept else "does not follow"
     where = f"{counted(len(found.ranks), 'rank')} on {counted(hosts, 'host')}"
@@ -68,6 +69,11 @@ def _print(found: NcclOrder) -> None:
     if other:
         rings = f"{len(other)} of {counted(len(found.rings), 'ring')}"
         lines.append(f"another way than the order: {rings}; ring {_path(other[0])}")
+        if found.ways > 1:
+            lines.append(
+                f"rings go through the hosts in {found.ways} ways: no order decides those that the "
+                "library makes itself, as RCCL does on gfx1151"
+            )
     else:
         lines.append(f"ring {_path(found.rings[0])}")
     if found.trees:

@@ -1,7 +1,8 @@
 """What NCCL logs of a job with NCCL_DEBUG=INFO: where its ranks are, its rings and its trees.
 
 The lines are those of NCCL's sources (`src/init.cc`, `src/graph/rings.cc`), which differ a little
-from version to version; those since 2.4 are read. Everything else in a log is passed over.
+from version to version; those since 2.4 are read, and AMD's RCCL, which is made from NCCL and logs
+as it does. Everything else in a log is passed over.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 _LINE = re.compile(r"([A-Za-z0-9_][\w.-]*):(\d+):(\d+) \[\d+\] NCCL INFO (.*)")
-_VERSION = re.compile(r"NCCL version (\d[\w.+-]*)")
+_VERSION = re.compile(r"\b([NR]CCL) version (?:: )?(\d[\w.+-]*)")
 _RANK = re.compile(r"\brank (\d{1,7}) nranks (\d{1,7})\b", re.IGNORECASE)
 _RING = re.compile(r"Channel (\d{1,4})(?:/\d+)? :((?:\s+\d{1,7})+)\s*")
-_NEIGHBOURS = re.compile(r"Ring (\d{1,4}) : \d{1,7} -> (\d{1,7}) -> (\d{1,7})\s*")
+# RCCL's lines go on.
+_NEIGHBOURS = re.compile(r"Ring (\d{1,4}) : \d{1,7} -> (\d{1,7}) -> (\d{1,7})(?: comm .*)?\s*")
 _TREE = re.compile(r"\[(\d{1,4})\] (-?[\d/-]+)->(\d{1,7})->(-?[\d/-]+)")
 _NETWORK = re.compile(r"\bvia (NET/[A-Za-z][\w ]*)")
 # A longer line is no line of NCCL's that matters here.
@@ -29,7 +31,8 @@ class NcclJob:
 
     Args:
         ranks: how many there are.
-        version: of NCCL, or None.
+        version: of the library, or None.
+        library: NCCL or RCCL, as it calls itself beside its version.
         host_of_rank: the machine's own name, up to the first dot, by rank.
         rings: by channel, the ranks from rank 0 on; the first 20 to 28 alone where NCCL cuts the
             line off and no rank logged its neighbours.
@@ -39,6 +42,7 @@ class NcclJob:
 
     ranks: int
     version: str | None = None
+    library: str = "NCCL"
     host_of_rank: dict[int, str] = field(default_factory=dict)
     rings: dict[int, list[int]] = field(default_factory=dict)
     parents: dict[int, dict[int, int]] = field(default_factory=dict)
@@ -97,7 +101,7 @@ def _setups(text: str, job: NcclJob) -> Iterator[tuple[str, _Setup]]:
         if len(line) > _MOST_CHARACTERS:
             continue
         if job.version is None and (version := _VERSION.search(line)):
-            job.version = version[1]
+            job.library, job.version = version.groups()
         if (found := _LINE.search(line)) is None:
             continue
         host, process, thread, said = found.groups()

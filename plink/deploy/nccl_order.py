@@ -57,6 +57,11 @@ class NcclOrder:
         """Whether every rank is on its host and every ring follows the order."""
         return all(rank.is_kept for rank in self.ranks) and all(ring.is_kept for ring in self.rings)
 
+    @property
+    def ways(self) -> int:
+        """How many ways its whole rings go through the hosts, whatever their beginning and side."""
+        return len({_way(ring.hosts) for ring in self.rings if ring.is_whole})
+
 
 def nccl_order(hosts: Sequence[Host], text: str, source: str) -> NcclOrder:
     """Compare an order with the logs of a job.
@@ -109,6 +114,17 @@ def _ring(channel: int, ring: Sequence[int], found: Sequence[str], expected: Seq
     hosts = _visits([found[rank] for rank in ring if rank < len(found)], is_whole=is_whole)
     wanted = _visits(expected, is_whole=True)
     return Ring(channel, hosts, is_whole, _follows(hosts, wanted, is_whole=is_whole))
+
+
+def _way(hosts: Sequence[str]) -> tuple[str, ...]:
+    """The same for a cycle wherever it begins, and for both of its directions."""
+    turned = [
+        tuple(each[place:]) + tuple(each[:place])
+        for each in (list(hosts), list(reversed(hosts)))
+        for place, name in enumerate(each)
+        if name == min(hosts)
+    ]
+    return min(turned)
 
 
 def _follows(hosts: Sequence[str], wanted: Sequence[str], *, is_whole: bool) -> bool:

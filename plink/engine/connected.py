@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING
 
 import plink.engine._native as core
+
+if TYPE_CHECKING:
+    # Of typing since Python 3.11; checkers know it everywhere.
+    from typing_extensions import Self
 
 
 class Closing(ABC):

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from plink.base.errors import NotMeasuredError, WrongUseError
 from plink.base.next_command import GivenWay
 from plink.files import bandwidth as bandwidth_part
+from plink.files import conditions as conditions_part
 from plink.files import document, way_record
 from plink.files import grouping as grouping_part
 from plink.files import groups as groups_part
@@ -16,6 +17,7 @@ from plink.files import routes as routes_part
 from plink.files import rtt as rtt_part
 from plink.files.bandwidth import BandwidthMeasurement
 from plink.files.binary_form import Content, is_binary
+from plink.files.conditions import ConditionMeasurement
 from plink.files.document import Document
 from plink.files.fields import Fields
 from plink.files.grouping import Grouping
@@ -77,6 +79,7 @@ class Cluster:
         uplinks: what the groups' uplinks carry.
         grouping: how plink found the groups; None where they were given.
         way: how the hosts were reached, where more was said than SSH knows by itself.
+        conditions: what the hosts say of their networks.
     """
 
     hosts: Sequence[Host]
@@ -89,6 +92,7 @@ class Cluster:
     uplinks: UplinkMeasurement | None = None
     grouping: Grouping | None = None
     way: GivenWay | None = None
+    conditions: ConditionMeasurement | None = None
     file_hash: str | None = field(default=None, compare=False)
     source: str = field(default=document.NOT_A_FILE, compare=False)
 
@@ -208,8 +212,9 @@ def from_json(data: Mapping[str, Any], source: str) -> Cluster:
     hosts = parse_hosts(fields)
     size = len(hosts)
     names = [host.name for host in hosts]
-    rtt, bandwidth, routes, uplinks, grouping = map(
-        fields.optional_object, ("rtt", "bandwidth", "routes", "uplinks", "grouping")
+    rtt, bandwidth, routes, uplinks, grouping, conditions = map(
+        fields.optional_object,
+        ("rtt", "bandwidth", "routes", "uplinks", "grouping", "conditions"),
     )
     return Cluster(
         hosts=hosts,
@@ -224,6 +229,7 @@ def from_json(data: Mapping[str, Any], source: str) -> Cluster:
         uplinks=None if uplinks is None else groups_part.parse_uplinks(uplinks, names),
         grouping=None if grouping is None else grouping_part.parse(grouping, names),
         way=way_record.parse(fields),
+        conditions=None if conditions is None else conditions_part.parse(conditions, names),
         source=source,
     )
 
@@ -242,6 +248,8 @@ def to_data(cluster: Cluster) -> dict[str, Any]:
         data["grouping"] = grouping_part.to_json(cluster.grouping)
     if cluster.uplinks is not None:
         data["uplinks"] = groups_part.uplinks_to_json(cluster.uplinks)
+    if cluster.conditions is not None:
+        data["conditions"] = conditions_part.to_json(cluster.conditions)
     if cluster.routes is not None:
         data["routes"] = routes_part.to_data(cluster.routes)
     if cluster.bandwidth is not None:

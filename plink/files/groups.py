@@ -30,6 +30,7 @@ class Uplink:
         send_gbit_s, receive_gbit_s: what was measured, None where it was not.
         hosts_gbit_s: the sum of what the group's hosts can do by themselves, None where unknown.
         send_is_lower_bound, receive_is_lower_bound: something else may have been the limit.
+        both_gbit_s: what they sent and received together, both at once; None where not measured.
     """
 
     group: str
@@ -38,6 +39,7 @@ class Uplink:
     hosts_gbit_s: float | None = None
     send_is_lower_bound: bool = False
     receive_is_lower_bound: bool = False
+    both_gbit_s: float | None = None
 
     @property
     def is_whole(self) -> bool:
@@ -144,4 +146,5 @@ def _parse_uplink(fields: Fields) -> Uplink:
         hosts_gbit_s=fields.optional_number("hosts_gbit_s", low=0.0, high=MAX_GBIT_S),
         send_is_lower_bound=fields.flag("send_is_lower_bound"),
         receive_is_lower_bound=fields.flag("receive_is_lower_bound"),
+        both_gbit_s=fields.optional_number("both_gbit_s", low=0.0, high=MAX_GBIT_S),
     )

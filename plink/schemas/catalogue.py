@@ -73,6 +73,7 @@ OUTPUTS: Mapping[str, Make] = {
     "bench": comparison.bench_output,
     "import": measuring.import_output,
     "export": measuring.export_output,
+    "slurm-order": jobs.slurm_order_output,
     "kube manifests": kubernetes.manifests_output,
     "kube labels": kubernetes.labels_output,
     "kube metrics": kubernetes.metrics_output,

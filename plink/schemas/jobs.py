@@ -93,3 +93,34 @@ def agent_output() -> Schema:
         "message": parts.text("the same for a person"),
     }
     return parts.document("plink agent --json", what, closed(what, required))
+
+
+def slurm_order_output() -> Schema:
+    """What `plink slurm-order --json` prints."""
+    what = "The order of a Slurm job's nodes: what `plink slurm-order --json` prints"
+    host = closed("a node", {"name": parts.text("its name"), "tasks": parts.whole("on it", low=1)})
+    sources = ["kept", "switches", "measured"]
+    done = closed(
+        "there is an order",
+        {
+            "ordered": {"description": "whether there is an order", "const": True},
+            "hostfile": parts.text("path of the file that srun reads"),
+            "hosts": parts.listed("nodes in the order of their tasks", host),
+            "algorithm": parts.text("that the order is for"),
+            "cost_us": parts.number("of the order, in µs"),
+            "cost_given_us": parts.number("of Slurm's own order, in µs"),
+            "source": parts.one_of("where the round-trip times are from", sources),
+            "pairs_measured": parts.whole("directed pairs that were measured now and are kept"),
+            "unknown": parts.texts("names of nodes of which nothing is known, which come last"),
+            "seconds": parts.number("that it took, in s"),
+        },
+    )
+    failed = closed(
+        "the job runs in the given order",
+        {
+            "ordered": {"description": "whether there is an order", "const": False},
+            "reason": parts.text("why, in words"),
+        },
+    )
+    by_case = parts.by_case([(parts.has("hostfile"), done)], failed)
+    return parts.document("plink slurm-order --json", what, by_case)

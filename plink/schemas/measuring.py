@@ -131,7 +131,7 @@ def import_output() -> Schema:
 
 def export_output() -> Schema:
     """What `plink export --json` prints."""
-    what = "A matrix: what `plink export --json` prints"
+    what = "A matrix, or switches: what `plink export --json` prints"
     value: Schema = {"type": ["number", "null"], "minimum": 0}
     rows = listed("of a source", value)
     required = {
@@ -141,4 +141,13 @@ def export_output() -> Schema:
         "values": listed("in `unit`, [source][destination]; null if not measured", rows),
     }
     optional = {"percentile": parts.number("of round-trip times", 0.0, 100.0)}
-    return parts.document("plink export --json", what, closed(what, required, optional))
+    matrix = closed("a matrix", required, optional)
+    tier = listed("its switches, and the hosts below each", parts.group())
+    topology = closed(
+        "a topology (`--format`)",
+        {
+            "format": parts.one_of("of the file", ["slurm-topology", "topograph"]),
+            "tiers": listed("the nearest to the hosts first", tier),
+        },
+    )
+    return parts.document("plink export --json", what, parts.any_of(what, [matrix, topology]))

@@ -195,6 +195,15 @@ def _judgement() -> Schema:
             "of_levels": or_null(
                 parts.number("adjusted mutual information of the best level", -1.0, 1.0)
             ),
+            "rand": parts.number("adjusted Rand index of the groups", -1.0, 1.0),
+        },
+    )
+    elsewhere = closed(
+        "a host that the truth has elsewhere",
+        {
+            "host": parts.text("its name"),
+            "stands": parts.text("the true group that it is in"),
+            "found_with": or_null(parts.text("the true group whose hosts it was found with")),
         },
     )
     return closed(
@@ -205,6 +214,8 @@ def _judgement() -> Schema:
             "raw": or_null(parts.number(f"of the readings, {share}", 0.0, 1.0)),
             "embedded": or_null(parts.number(f"of the embedding, {share}", 0.0, 1.0)),
             "levels": listed("the widest first", level),
+            "compared": or_null(parts.text("the level with which the groups agree most")),
+            "elsewhere": listed("at that level", elsewhere),
         },
     )
 

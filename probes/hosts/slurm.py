@@ -111,6 +111,22 @@ def parse_topology_groups(text: str, source: str) -> dict[str, tuple[str, list[s
     return groups
 
 
+def parse_topology_parents(text: str, source: str) -> dict[str, str]:
+    """The switch above every switch that has one, by name; the first, where there are several.
+
+    Raises:
+        HostListError: a line is not understood.
+    """
+    parents: dict[str, str] = {}
+    for number, line in _logical_lines(text):
+        place = f"{source}:{number}"
+        values = _values(line, place)
+        if "switchname" in values and "switches" in values:
+            for child in expanded(values["switches"], place):
+                parents.setdefault(child, values["switchname"])
+    return parents
+
+
 def _logical_lines(text: str) -> list[tuple[int, str]]:
     """Number and content of every line that is not blank, continuations joined."""
     lines: list[tuple[int, str]] = []
@@ -140,11 +156,20 @@ def _values(line: str, place: str) -> Mapping[str, str]:
     return values
 
 
-def _members(nodes: str, place: str) -> list[str]:
+def expanded(names: str, place: str) -> list[str]:
+    """The names in a list as Slurm writes it: `gpu[01-04,07],a`.
+
+    Raises:
+        HostListError: a bracket is wrong; `place` says where.
+    """
     try:
-        names = [name for part in split_outside_brackets(nodes) for name in expand(part)]
+        return [name for part in split_outside_brackets(names) for name in expand(part)]
     except RangeError as error:
         raise HostListError(f"{place}: {error}") from None
+
+
+def _members(nodes: str, place: str) -> list[str]:
+    names = expanded(nodes, place)
     for name in names:
         check_name(name, place)
     return names

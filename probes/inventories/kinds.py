@@ -6,7 +6,14 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from plink.probes.inventories import parallelcluster, pods, skypilot, slurm_jobs, terraform
+from plink.probes.inventories import (
+    parallelcluster,
+    pods,
+    skypilot,
+    slurm_jobs,
+    terraform,
+    topograph,
+)
 from plink.probes.inventories.ansible import reading as ansible
 from plink.probes.inventories.found import FoundHosts, ReadFile
 
@@ -35,6 +42,7 @@ KINDS: dict[str, Kind] = {
         Kind(terraform.FORM, "the hosts that an output of Terraform lists", terraform.read),
         Kind(parallelcluster.FORM, "the nodes of AWS ParallelCluster", parallelcluster.read),
         Kind(skypilot.FORM, "the nodes of a SkyPilot cluster", skypilot.read),
+        Kind(topograph.FORM, "the hosts of a topology, which topograph knows", topograph.read),
     )
 }
 

@@ -38,6 +38,7 @@ CATALOGUE = (
     Benchmark("large", "every verb with 1,024 to 8,192 hosts", "", "30 min"),
     Benchmark("scale", "time and memory of a probe of many hosts", _LAB, "6 min"),
     Benchmark("uplinks", "how right the measured uplinks are", f"{_LAB}, iperf3", "5 min"),
+    Benchmark("doctor", "faults of drawn labs named first", f"{_LAB}, iperf3, iptables", "40 min"),
     Benchmark("rounds", "ring orders from a sample of rounds, simulated", "", "2 min"),
     Benchmark("sampling", "samples that follow the question, simulated", "scikit-learn", "20 min"),
     Benchmark("discovery", "racks of labs drawn at random", f"{_LAB}, scikit-learn", "10 min"),

@@ -48,7 +48,8 @@ def path_of(program: str) -> str:
     """
     found = shutil.which(program, path=SYSTEM_PATH)
     if found is None:
-        raise LabError(f"the lab needs {program}", f"apt-get install {PACKAGES[program]}")
+        package = PACKAGES.get(program, program)
+        raise LabError(f"the lab needs {program}", f"apt-get install {package}")
     return found
 
 

@@ -23,7 +23,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PIP_ROOT_USER_ACTION=ignor
 . "$ROOT/scripts/lib/packages.sh"
 
 # What is installed with plink; a script that does with less says so before `set_up`.
-EXTRAS=dask,dev,exact,metrics,ray,redis,torch,torchft,trace
+EXTRAS=dask,dev,docs,exact,metrics,ray,redis,torch,torchft,trace
 
 set_up() {
     local python packages
@@ -94,16 +94,27 @@ install_plink() {
     rm -f "$VENV/plink-sources"
     # Without build isolation the build tools are the pinned ones, and are fetched once. What is
     # never imported need not be compiled, which would take longer than all the rest.
-    pip_install "installing the build tools into .venv" scikit-build-core nanobind ||
+    pip_install "installing the build tools into .venv" scikit-build-core nanobind click ||
         die "pip could not install the build tools"
     if [[ ,$extras, == *,torch,* ]]; then
         pip_install_torch
     fi
-    # Its native parts take two minutes of a processor.
-    pip_install "building plink and installing it with ${extras//,/, } into .venv" \
-        --no-build-isolation "${ROOT}[$extras]" || die "pip could not install plink"
+    build_wheel || die "pip could not build plink"
+    # By force, because its version is that of what may be there.
+    pip_install "installing plink into .venv" --no-index --no-deps --force-reinstall \
+        "$ROOT"/build/wheel/*.whl || die "pip could not install plink"
+    pip_install "installing what plink needs with ${extras//,/, } into .venv" \
+        "$(echo "$ROOT"/build/wheel/*.whl)[$extras]" || die "pip could not install what plink needs"
     printf '%s\n' "$extras" >"$VENV/plink-extras"
     printf '%s\n' "$sources" >"$VENV/plink-sources"
+}
+
+# The wheel stays in build/wheel, where it is tried on a bare machine (tests/setup/test_wheel.py).
+# Its native parts take two minutes of a processor.
+build_wheel() {
+    rm -rf "$ROOT/build/wheel"
+    run_quietly "building plink" "$VENV/bin/python" -m pip wheel --no-deps --no-build-isolation \
+        --wheel-dir "$ROOT/build/wheel" "$ROOT"
 }
 
 # pip_install WHAT ARGUMENT...: into .venv, in the pinned versions.

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
+Matrix = NDArray[np.float64]
+
 
 def adjusted_mutual_information(first: Sequence[Hashable], second: Sequence[Hashable]) -> float:
     """1 for groupings that are the same but for names, about 0 for unrelated ones.
@@ -28,6 +33,69 @@ def adjusted_mutual_information(first: Sequence[Hashable], second: Sequence[Hash
     from sklearn.metrics import adjusted_mutual_info_score  # noqa: PLC0415
 
     return float(adjusted_mutual_info_score(one, other))
+
+
+def adjusted_rand(first: Sequence[Hashable], second: Sequence[Hashable]) -> float:
+    """1 for groupings that are the same but for names, about 0 for unrelated ones.
+
+    The share of pairs of hosts that both groupings put together, or both apart, less what chance
+    gives (Hubert and Arabie, "Comparing partitions", Journal of Classification 2, 1985).
+
+    Args:
+        first, second: each host's group.
+
+    Raises:
+        ValueError: of different lengths, or empty.
+    """
+    table = _shared(first, second)
+    together = _pairs(table).sum()
+    in_first, in_second = _pairs(table.sum(axis=1)).sum(), _pairs(table.sum(axis=0)).sum()
+    by_chance = in_first * in_second / max(_pairs(np.array(float(len(first)))), 1.0)
+    most = (in_first + in_second) / 2
+    return 1.0 if most == by_chance else float((together - by_chance) / (most - by_chance))
+
+
+def out_of_place(found: Sequence[Hashable], true: Sequence[Hashable]) -> dict[int, Hashable | None]:
+    """The hosts whose found group stands for another true one than theirs.
+
+    Found groups and true ones are paired so that most hosts agree (Kuhn, "The Hungarian method for
+    the assignment problem", Naval Research Logistics 2, 1955).
+
+    Args:
+        found, true: each host's group.
+
+    Returns:
+        By the host's place, the true group that its found one stands for; None where it stands for
+        none.
+
+    Raises:
+        ValueError: of different lengths, or empty.
+    """
+    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415  as below
+
+    rows, columns = linear_sum_assignment(-_shared(found, true))
+    one, other = _numbered(found), _numbered(true)
+    name_of = dict(zip(other, true, strict=True))
+    stands_for = dict(zip(rows.tolist(), columns.tolist(), strict=True))
+    return {
+        place: name_of.get(stands_for.get(group, -1))
+        for place, (group, actual) in enumerate(zip(one, other, strict=True))
+        if stands_for.get(group) != actual
+    }
+
+
+def _shared(first: Sequence[Hashable], second: Sequence[Hashable]) -> Matrix:
+    """How many hosts each group of the first shares with each of the second."""
+    if len(first) != len(second) or not first:
+        raise ValueError(f"expected two groupings, found {len(first)} and {len(second)} hosts")
+    one, other = _numbered(first), _numbered(second)
+    table = np.zeros((max(one) + 1, max(other) + 1))
+    np.add.at(table, (one, other), 1)
+    return table
+
+
+def _pairs(counts: Matrix) -> Matrix:
+    return counts * (counts - 1) / 2
 
 
 def _numbered(groups: Sequence[Hashable]) -> list[int]:

@@ -25,6 +25,7 @@ OF_OTHERS = (
     "plink/deploy/kubernetes/access.py",
     "plink/deploy/launchers/",
     "plink/deploy/remote/launcher.py",
+    "plink/deploy/slurm/",
     "plink/deploy/verify.py",
     "plink/probes/fping/pings.py",
     "plink/probes/inventories/",

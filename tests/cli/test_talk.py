@@ -27,6 +27,7 @@ UNREACHABLE = ["127.0.0.1:1", "127.0.0.2:1"]
 # Every verb, and more than one of each kind of result; those that need hosts fail as always.
 LINES = [
     ["import", "m.csv", "-o", "OUT/imported.json"],
+    ["doctor", "c.json"],
     ["show", "c.json"],
     ["show", "tuned.log", "--json"],
     ["group", "c.json", "--k", "2", "--method", "linkage", "-o", "OUT/grouped.json"],
@@ -43,6 +44,7 @@ LINES = [
     ["verify", "o.json", "--launcher", "none"],
     ["run", "unreached.json", "--", "true"],
     ["bench", "c.json", "--client", "none"],
+    ["slurm-order"],
     ["kube", "metrics", "c.json", "-o", "OUT/plink.prom"],
     ["completion", "bash"],
     ["agent", "--join", "nowhere", "--secret-file", "absent"],

@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Sequence
 
 from control.network import Machine, Network
+from control.twins import Twins
 from plink.training.control.bitvector import BitVector
 from plink.training.control.full import Full
 from plink.training.control.requests import Request, Tensor
@@ -40,7 +41,7 @@ def flat(ranks: int) -> list[int]:
 
 
 def network(
-    parents: Sequence[int], settings: Settings | None = None, mode: str | Maker = "tree"
+    parents: Sequence[int], settings: Settings | None = None, mode: str | Maker = Twins
 ) -> Network:
     make = MODES[mode] if isinstance(mode, str) else mode
     return Network([make(place, settings or Settings()) for place in places(parents)])

@@ -183,3 +183,60 @@ def test_bytes_that_nobody_sends_fail_all_or_do_nothing(data: bytes, link: tuple
     net.settle()
     net.links[link].append(data)
     net.settle()
+
+
+def test_a_group_that_overlaps_more_tensors_than_there_are_ranks_fails_alone() -> None:
+    net = network([-1, 0, 1])
+    names = ["a", "b", "c", "d", "e"]
+    for rank in (1, 0):
+        for name in names:
+            net.announce(rank, request(name))
+    net.announce(2, group("g", *names))
+    net.settle()
+    assert net.failed == [""] * 3
+    assert "ranks differ in where 'a' is" in net.refused[0][0][1]
+    assert [len(refused) for refused in net.refused] == [5, 5, 1]
+
+
+def test_what_differs_on_many_ranks_is_told_in_one_sentence() -> None:
+    net = network(flat(100))
+    for rank in range(100):
+        net.announce(rank, request("a", *[10**12 + rank] * 62, 0))
+    net.settle()
+    assert net.failed == [""] * 100
+    assert "on rank 7, and 92 more" in net.refused[99][0][1]
+
+
+def test_a_tensor_of_a_group_that_fails_is_announced_again() -> None:
+    net = network([-1, 0, 1])
+    net.announce(1, request("a"))
+    net.announce(2, group("g", "a", "b"))
+    net.deliver((2, 1))
+    net.announce(1, request("b"))
+    net.deliver((1, 0))
+    for name in ("a", "b"):
+        net.announce(0, request(name))
+    net.settle()
+    assert [name for name, _ in net.refused[1]] == ["a"]
+    net.announce(2, request("b"))
+    net.settle()
+    assert net.names == [["b"]] * 3
+
+
+def test_what_overlaps_two_others_that_overlap_is_told_once() -> None:
+    net = network(flat(3))
+    net.announce(0, request("a"))
+    net.announce(1, group("g", "a", "b"))
+    net.settle()
+    net.announce(2, group("h", "a", "b"))
+    net.settle()
+    texts = {text for refused in net.refused for _, text in refused}
+    assert texts == {
+        "ranks differ in where 'a' is: in 'a' on rank 0, and in 'g' on rank 1, and in 'h' on rank 2"
+    }
+
+
+def test_a_name_that_no_message_holds_is_refused() -> None:
+    net = network(flat(2))
+    net.announce(0, request("x" * 4097))
+    assert "more than 4096 bytes" in net.refused_here[0][0]

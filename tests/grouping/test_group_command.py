@@ -66,6 +66,30 @@ def test_racks_are_found_and_written_into_the_file(sizes, capsys):
     assert "groups: sure (> 99.9 %); the best explanation without groups: " in said.out
 
 
+def test_a_topology_is_compared_with_what_was_measured(capsys):
+    matrix, rack = racks([4, 4])
+    write(matrix)
+    names = cluster.read("c.json").names
+    # The last host stands in the other rack, as the scheduler has it.
+    stands = dict(zip(names, rack.tolist(), strict=True))
+    stands[names[-1]] = int(1 - rack[-1])
+    leaves = {k: ",".join(name for name in names if stands[name] == k) for k in (0, 1)}
+    text = "".join(f"SwitchName=leaf{k} Nodes={hosts}\n" for k, hosts in leaves.items())
+    Path("topology.conf").write_text(f"{text}SwitchName=top Switches=leaf[0-1]\n")
+    assert run(["group", "c.json", "-o", "g.json", "--truth", "topology.conf"]) == 0
+    out = capsys.readouterr().out
+    assert "level 2 of 2: 7 of 8 hosts agree" in out
+    line = f"{names[-1]} stands in top/leaf{1 - rack[-1]}, and was found with the hosts of "
+    line += f"top/leaf{rack[-1]}"
+    assert line in out
+    assert run(["group", "c.json", "-o", "g.json", "--truth", "topology.conf", "--json"]) == 0
+    truth = json.loads(capsys.readouterr().out)["truth"]
+    assert [each["host"] for each in truth["elsewhere"]] == [names[-1]]
+    # Of the 28 pairs of hosts, 12 are together as measured, 13 as the scheduler has it, 9 in both.
+    by_chance = 12 * 13 / 28
+    assert truth["levels"][-1]["rand"] == pytest.approx((9 - by_chance) / (12.5 - by_chance))
+
+
 def test_json_tells_groups_capacities_and_truth(capsys):
     write(CENTRE.distance)
     Path("racks.txt").write_text(truth_of(CENTRE.rack_of, CENTRE.row_of))

@@ -32,6 +32,7 @@ from plink.probes.inventories.pods import parse_pods
 from plink.probes.inventories.skypilot import parse_nodes
 from plink.probes.inventories.slurm_jobs import parse_job
 from plink.probes.inventories.terraform import parse_outputs
+from plink.probes.inventories.topologies import parse_topology
 from plink.probes.iperf3 import parse as iperf3
 from plink.probes.ssh.known_hosts import KnownHosts
 from plink.probes.trace import protocol as trace
@@ -215,6 +216,14 @@ READERS: Mapping[str, Reader] = {
     ),
     "SkyPilot's configuration": Reader(
         _text(lambda text: parse_nodes(text, "c")), (b"Host c\nHost c-worker1\n",), (ProbesError,)
+    ),
+    "topologies": Reader(
+        lambda content: parse_topology(content, "t"),
+        (b"SwitchName=s1 Nodes=n[1-2]\nSwitchName=s2 Switches=s1\n",
+         b"- topology: t\n  tree:\n    switches:\n      - {switch: s1, nodes: 'n[1-2]'}\n",
+         b'{"instances": [{"id": "n1", "network_layers": ["s1", "s2"]}]}',
+         b'{"items":[{"metadata":{"name":"n1","labels":{"fabric.topograph.run/tier-0":"s"}}}]}'),
+        (ProbesError,),
     ),
     "kubectl's pods": Reader(
         lambda content: parse_pods(content, "k8s:x"),

@@ -21,6 +21,13 @@ VERBS: Mapping[str, Sequence[str]] = {
         "{hosts} -i {identity} -F {ssh_config} -o {out}",
     ),
     "check": ("{cluster} -F {ssh_config}",),
+    "doctor": (
+        "{cluster}",
+        "{cluster} --before {cluster} --json",
+        "{log}",
+        "{comparison} --before {comparison}",
+        "{cluster} --live -F {ssh_config} -o {out}",
+    ),
     "show": (
         "{cluster}",
         "{order}",
@@ -31,7 +38,11 @@ VERBS: Mapping[str, Sequence[str]] = {
         "{comparison} --json",
         "{log} --json",
     ),
-    "group": ("{cluster} -o {out}", "{cluster} --truth {truth}"),
+    "group": (
+        "{cluster} -o {out}",
+        "{cluster} --truth {truth}",
+        "{cluster} --given {truth} -o {out}",
+    ),
     "order": (
         "{cluster} --algo ring --time-limit 0.05 -o {out}",
         "{order} --format openmpi",
@@ -51,7 +62,8 @@ VERBS: Mapping[str, Sequence[str]] = {
     "run": ("{order} -F {ssh_config} --env TOKEN=hushhushhushhush-3f9a -- true",),
     "bench": ("{cluster} -F {ssh_config} --plan {plan} --client engine -o {out}",),
     "import": ("{csv} -o {out}", "{pairs}", "{mpigraph}", "{osu}"),
-    "export": ("{cluster} -o {out}",),
+    "export": ("{cluster} -o {out}", "{cluster} --format slurm-topology -o {out}"),
+    "slurm-order": ("--keep {out}",),
     "kube manifests": ("-o {out} --image plink", "-o {out} --image plink --secret-file {secret}"),
     "kube labels": (
         "{cluster} --api http://127.0.0.1:1 --timeout 0",

@@ -84,7 +84,11 @@ def test_tiers_become_labels_and_stay(labelled: Labelled) -> None:
     server = labelled.server
     done = labelled(grouped(LEAVES, SPINES))
     assert done.code == 0, done.stderr
-    assert "n3  leaf-2        spine-1       changed\n" in done.stdout
+    assert done.stdout.splitlines()[::3] == [
+        "node  leaf    spine",
+        "n3    leaf-2  spine-1  changed",
+        "n6    leaf-3  spine-2  changed",
+    ]
     assert done.stderr == "6 nodes with labels, 6 changed\n"
     expected = {
         "n1": {"leaf": "leaf-1", "spine": "spine-1"},

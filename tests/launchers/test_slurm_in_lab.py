@@ -1,10 +1,16 @@
-"""The real Slurm in the lab: it keeps the order, loses it, and takes the topology files."""
+"""The real Slurm in the lab: it keeps the order, loses it, and takes the topology files.
+
+Jobs order their nodes by themselves (`plink slurm-order`), and unmodified srun follows.
+"""
 
 from __future__ import annotations
 
 import json
 import random
+import re
+import shlex
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,8 +21,9 @@ from plink.cli import run
 from plink.deploy.launchers import TOPOLOGIES
 from plink.files import cluster as cluster_file
 from plink.files.cluster import Cluster, Host
+from plink.files.grouping import Grouping
 from plink.files.groups import Group
-from plink.probes.hosts.ranges import expand, split_outside_brackets
+from plink.probes.hosts.slurm import expanded
 from support.lab import Lab, lab_cluster
 from support.slurm import Slurm, require_slurm, slurm_version, start_controller, start_slurm
 from verify.orders import write_order
@@ -32,10 +39,33 @@ SINCE = {
 }
 
 
+# The task prolog of docs/slurm.md, for jobs that ask for it.
+TASK_PROLOG = f"""\
+#!/bin/sh
+PATH=$PATH:/usr/sbin:/usr/bin:/sbin:/bin
+[ -z "$SLURM_STEP_ID" ] || exit 0
+[ -n "$ORDERED" ] || exit 0
+exec {shlex.quote(sys.executable)} -m plink slurm-order --keep "$ORDERED"
+"""
+# A user's job script, but for the names of folders.
+JOB = """\
+#!/bin/bash
+#SBATCH --nodes=6
+set -e
+PATH={bin}:$PATH
+{line}
+cat "${{SLURM_HOSTFILE:-/dev/null}}" | sed 's/^/line /'
+srun sh -c 'echo task $SLURM_PROCID $(hostname)'
+"""
+LINE = 'eval "$(plink slurm-order --keep {keep})"'
+_LIMIT_S = 60
+_PAUSE_S = 0.1
+
+
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
     require_slurm()
-    with lab_cluster(racks=2, hosts=2, hops=0) as standing:
+    with lab_cluster(racks=2, hosts=3) as standing:
         yield standing
 
 
@@ -47,13 +77,17 @@ def groups(lab: Lab) -> list[Group]:
 def slurm(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Slurm:
     """A Slurm that knows the racks, which must not move ranks."""
     files = {"topology.conf": TOPOLOGIES["slurm-tree"].render(groups(lab))}
-    return start_slurm(lab, tmp_path_factory.mktemp("slurm"), "tree", files)
+    folder = tmp_path_factory.mktemp("slurm")
+    prolog = folder / "task_prolog.sh"
+    prolog.write_text(TASK_PROLOG)
+    prolog.chmod(0o755)
+    return start_slurm(lab, folder / "run", "tree", files, more=f"TaskProlog={prolog}")
 
 
 @pytest.fixture
 def hosts(lab: Lab) -> list[Host]:
-    """In an order that is neither sorted nor the lab's; one has two slots."""
-    names = sorted(lab.names)
+    """Four in an order that is neither sorted nor the lab's; one has two slots."""
+    names = sorted(lab.names)[:4]
     random.Random(5).shuffle(names)
     assert names != sorted(names)
     addresses = lab.truth["addresses"]
@@ -99,10 +133,31 @@ def test_slurmctld_takes_the_topology(name: str, lab: Lab, tmp_path: Path) -> No
     fields = [dict(word.split("=", 1) for word in line.split()) for line in shown.splitlines()]
     found = {}
     for line in fields:
-        nodes = [name for part in split_outside_brackets(line["Nodes"]) for name in expand(part)]
+        nodes = expanded(line["Nodes"], "scontrol")
         found[line.get("SwitchName") or line["BlockName"]] = sorted(nodes)
     assert {group.name: found.pop(group.name) for group in groups(lab)} == lab.racks
     assert list(found) == (["plink-root"] if kind == "tree" else [])
+
+
+def test_slurmctld_takes_nested_tiers(lab: Lab, tmp_path: Path) -> None:
+    hosts = [Host(name, lab.truth["addresses"][name]) for name in lab.names]
+    racks = [list(names) for names in lab.racks.values()]
+    alone = [[name] for name in lab.names]
+    grouping = Grouping("levels", "raw", levels=[racks, alone])
+    groups = [Group(f"g{number}", names) for number, names in enumerate(alone)]
+    measured = tmp_path / "cluster.json"
+    cluster_file.write(str(measured), Cluster(hosts, groups=groups, grouping=grouping))
+    written = tmp_path / "topology.conf"
+    words = ["export", str(measured), "--format", "slurm-topology", "-o", str(written)]
+    assert run(words) == 0
+    files = {"topology.conf": written.read_text()}
+    slurm = start_controller(lab, tmp_path / "s", lab.names[1], "tree", files, port=7010)
+    shown = slurm.run("scontrol", "show", "topology").stdout
+    fields = [dict(word.split("=", 1) for word in line.split()) for line in shown.splitlines()]
+    # Slurm counts levels from the leaves, as it read them.
+    assert sorted(int(line["Level"]) for line in fields) == [0, 0, 0, 0, 1, 1, 2]
+    found = {line["SwitchName"]: sorted(expanded(line["Nodes"], "scontrol")) for line in fields}
+    assert [found["spine-1"], found["spine-2"]] == [sorted(names) for names in racks]
 
 
 def test_hosts_of_an_allocation(
@@ -169,3 +224,91 @@ def check_probed(slurm: Slurm, out: Path) -> Cluster:
     assert {host.name: host.address for host in cluster.hosts}.items() <= addresses.items()
     assert len(cluster.hosts) == 3
     return cluster
+
+
+def ended(slurm: Slurm, folder: Path, script: str, *options: str) -> tuple[list[str], list[str]]:
+    """Submit a job; the lines of its host file and, by rank, the nodes of its tasks, at its end.
+
+    What it said is in `folder / "out"`.
+    """
+    (folder / "bin").mkdir(exist_ok=True)
+    plink = folder / "bin" / "plink"
+    plink.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m plink "$@"\n')
+    plink.chmod(0o755)
+    job, out = folder / "job.sh", folder / "out"
+    job.write_text(f"{script}echo ended\n")
+    out.unlink(missing_ok=True)
+    slurm.run("sbatch", f"--output={out}", f"--chdir={folder}", *options, str(job))
+    deadline = time.monotonic() + _LIMIT_S
+    while not (out.exists() and out.read_text().endswith("ended\n")):
+        assert time.monotonic() < deadline, out.read_text() if out.exists() else "not begun"
+        time.sleep(_PAUSE_S)
+    said = out.read_text()
+    tasks = {int(rank): name for rank, name in re.findall(r"task (\d+) (\S+)", said)}
+    assert sorted(tasks) == list(range(len(tasks))), said
+    return re.findall(r"line (\S+)", said), [tasks[rank] for rank in sorted(tasks)]
+
+
+def script(folder: Path, line: str = LINE) -> str:
+    line = line.format(keep=folder / "kept", bin=folder / "bin")
+    return JOB.format(bin=folder / "bin", line=line)
+
+
+def boundaries(lab: Lab, names: list[str]) -> int:
+    """How often a ring of these hosts leaves a rack."""
+    rack_of = lab.truth["hosts"]
+    return sum(rack_of[a] != rack_of[b] for a, b in zip(names, [*names[1:], names[0]], strict=True))
+
+
+def test_an_unmodified_srun_follows_the_order_that_a_job_finds(
+    slurm: Slurm, tmp_path: Path
+) -> None:
+    lines, nodes = ended(slurm, tmp_path, script(tmp_path))
+    assert nodes == lines
+    assert sorted(nodes) == sorted(slurm.lab.names)
+    assert boundaries(slurm.lab, nodes) == 2
+    assert "30 directed pairs measured" in (tmp_path / "out").read_text()
+    # The next job, with two tasks on each node, measures nothing.
+    lines, again = ended(slurm, tmp_path, script(tmp_path), "--ntasks-per-node=2")
+    assert again == lines == [name for name in nodes for _ in range(2)]
+    said = (tmp_path / "out").read_text()
+    assert "nothing measured" in said
+    # Nor does one of fewer nodes; the task prolog of a site does the same without a line.
+    export = f"--export=ALL,ORDERED={tmp_path / 'kept'}"
+    lines, fewer = ended(slurm, tmp_path, script(tmp_path, ""), "--nodes=5", export)
+    assert fewer == lines
+    assert len(fewer) == 5
+
+
+def test_hosts_under_a_switch_stand_for_one_another(slurm: Slurm, tmp_path: Path) -> None:
+    one, two = slurm.lab.racks.values()
+    known, new = [*one[:2], *two[:2]], [one[0], one[2], two[0], two[2]]
+    options = ["--nodes=4", f"--nodelist={','.join(known)}"]
+    lines, nodes = ended(slurm, tmp_path, script(tmp_path), *options)
+    assert nodes == lines
+    options = ["--nodes=4", f"--nodelist={','.join(new)}"]
+    lines, nodes = ended(slurm, tmp_path, script(tmp_path), *options)
+    assert nodes == lines
+    assert sorted(nodes) == sorted(new)
+    assert "a few pairs measured" in (tmp_path / "out").read_text()
+
+
+def test_a_job_runs_in_the_given_order_where_measuring_fails(slurm: Slurm, tmp_path: Path) -> None:
+    (tmp_path / "broken").mkdir()
+    broken = tmp_path / "broken" / "srun"
+    broken.write_text("#!/bin/sh\necho no step today >&2\nexit 1\n")
+    broken.chmod(0o755)
+    line = f'eval "$(PATH={tmp_path / "broken"}:$PATH plink slurm-order --keep {{keep}})"'
+    lines, nodes = ended(slurm, tmp_path, script(tmp_path, line))
+    assert (lines, nodes) == ([], sorted(slurm.lab.names))
+    said = (tmp_path / "out").read_text()
+    assert "the job runs in the given order: fewer than two hosts can be reached" in said
+    assert "no step today" in said
+
+
+def test_agents_that_one_step_starts_measure_as_well(slurm: Slurm, tmp_path: Path) -> None:
+    line = "plink slurm-order --keep {keep} --reach agents --json > found.json"
+    lines, _ = ended(slurm, tmp_path, script(tmp_path, line), "--nodes=3")
+    assert lines == []
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert (found["ordered"], found["pairs_measured"], found["source"]) == (True, 6, "measured")

@@ -132,6 +132,19 @@ def test_every_format_has_help_with_the_command_to_use_it(capsys, name):
     assert f"  {launchers.usage_of(name, 'FILE', None)}\n" in shown
 
 
+def test_where_no_order_decides_the_ring_the_writer_says_so(folder, capsys):
+    said = "RCCL on Strix Halo (gfx1151) makes rings of its own between hosts"
+    assert run(["order", "c.json", "--format", "nccl", "-o", "ranks"]) == 0
+    shown = capsys.readouterr()
+    assert f"note: {said}" in shown.err
+    # A loop of shell reads the file.
+    assert said not in Path("ranks").read_text()
+    assert run(["order", "--format", "nccl", "--help"]) == 0
+    assert said in " ".join(capsys.readouterr().out.split())
+    assert run(["order", "c.json", "--format", "openmpi", "-o", "hostfile"]) == 0
+    assert "RCCL" not in capsys.readouterr().err
+
+
 def test_the_help_of_no_format(capsys):
     assert run(["order", "--format", "fortran", "--help"]) == 2
     assert "there is no format 'fortran'" in capsys.readouterr().err

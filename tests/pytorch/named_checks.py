@@ -36,6 +36,20 @@ def permuted(say: Any, rank: int, tensors: int, iterations: int) -> Any:
     return checks
 
 
+def permuted_without_names(say: Any, rank: int) -> Any:
+    """The same in a group in which ranks do not agree."""
+    order = list(range(4))
+    random.Random(rank).shuffle(order)
+    try:
+        works = [dist.all_reduce(torch.ones(100 * (i + 1)), async_op=True) for i in order]
+        for work in works:
+            work.wait()
+    except dist.DistBackendError as error:
+        dist.destroy_process_group()
+        return str(error)
+    return "no error"
+
+
 def mixed(say: Any, rank: int) -> Any:
     """Named and unnamed collectives beside each other, groups, factors, means."""
     ranks = dist.get_world_size()
@@ -101,12 +115,12 @@ def stalling(say: Any, rank: int) -> Any:
         def emit(self, record: logging.LogRecord) -> None:
             heard.append((time.monotonic(), record.getMessage()))
 
-    logging.getLogger("plink.control").addHandler(Ear())
+    logging.getLogger("plink.torch.named").addHandler(Ear())
     plink.torch.all_reduce(torch.ones(1), name="first").wait()
     began = time.monotonic()
     value = torch.ones(1)
     work = None if rank == 2 else plink.torch.all_reduce(value, name="late")
-    while not heard and time.monotonic() < began + 20:
+    while not heard and time.monotonic() < began + 40:
         time.sleep(0.01)
     if work is None:
         work = plink.torch.all_reduce(value, name="late")
@@ -187,8 +201,13 @@ class Branchy(torch.nn.Module):
         return out
 
 
-def training(say: Any, rank: int, groups: Any, passes: int) -> Any:
-    """Parameters after some steps, beside those of one process that has all data."""
+def trainings(say: Any, rank: int, of_groups: list[tuple[Any, int]]) -> list[float]:
+    """How far trainings are from those of one process, by groups of gradients and passes a step."""
+    return [training(rank, groups, passes) for groups, passes in of_groups]
+
+
+def training(rank: int, groups: Any, passes: int) -> float:
+    """The distance of parameters after some steps from those of one process that has all data."""
     ranks = dist.get_world_size()
     model, alone = Branchy(), Branchy()
     optimizer = plink.torch.DistributedOptimizer(

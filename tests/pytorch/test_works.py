@@ -79,7 +79,7 @@ def test_a_rank_that_never_comes_is_named(tmp_path: Path) -> None:
 
 def test_pg_options_are_checked(tmp_path: Path) -> None:
     heard = results(checks.reduced, 1, tmp_path, pg_options="fast")[0]
-    assert heard == "DistBackendError: plink: pg_options are str, expected plink.engine.Options"
+    assert heard == "DistBackendError: plink: pg_options are str, expected plink.torch.Options"
 
 
 def test_an_interface_must_exist(tmp_path: Path) -> None:

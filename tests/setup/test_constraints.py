@@ -13,7 +13,7 @@ from packaging.utils import canonicalize_name
 
 FILE = Path(__file__).resolve().parents[2] / "constraints.txt"
 INSTALLED = Requirement(
-    "plink-collectives[dask,dev,exact,metrics,ray,redis,report,torch,torchft,trace]"
+    "plink-collectives[dask,dev,docs,exact,metrics,ray,redis,report,torch,torchft,trace]"
 )
 BUILD_TOOLS = [Requirement("scikit-build-core"), Requirement("nanobind")]
 PYTHONS = ["3.10", "3.11", "3.12", "3.13"]
@@ -100,7 +100,7 @@ def test_all_is_every_extra_but_what_hosts_and_developers_need() -> None:
     table = project.partition("[project.optional-dependencies]\n")[2].partition("\n[")[0]
     extras = set(re.findall(r"^(\w+) = ", table, re.MULTILINE))
     (everything,) = re.findall(r'^all = \["plink-collectives\[(.*)\]"\]$', table, re.MULTILINE)
-    assert set(everything.split(",")) == extras - {"all", "dev", "torchft", "trace"}
+    assert set(everything.split(",")) == extras - {"all", "dev", "docs", "torchft", "trace"}
 
 
 def test_pins_are_exact() -> None:

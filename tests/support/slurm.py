@@ -49,6 +49,7 @@ SelectTypeParameters=CR_Core
 MpiDefault=none
 TopologyPlugin=topology/{topology}
 PartitionName=all Nodes=ALL Default=YES
+{more}
 """
 
 
@@ -87,9 +88,11 @@ def slurm_version() -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
-def start_slurm(lab: Lab, folder: Path, topology: str, files: Mapping[str, str]) -> Slurm:
+def start_slurm(
+    lab: Lab, folder: Path, topology: str, files: Mapping[str, str], *, more: str = ""
+) -> Slurm:
     """A Slurm of all hosts, each with two CPUs and ready for jobs."""
-    slurm = start_controller(lab, folder, lab.names[0], topology, files)
+    slurm = start_controller(lab, folder, lab.names[0], topology, files, more=more)
     with ThreadPoolExecutor(len(lab.names)) as executor:
         # Listed, so that what fails is raised.
         list(executor.map(lambda name: replace(slurm, host=name).run("slurmd"), lab.names))
@@ -107,6 +110,7 @@ def start_controller(
     files: Mapping[str, str],
     *,
     port: int = _PORT,
+    more: str = "",
 ) -> Slurm:
     """A slurmctld that knows the hosts, of which none runs a slurmd yet.
 
@@ -117,6 +121,7 @@ def start_controller(
         topology: the name of the plugin: tree, block.
         files: beside slurm.conf: their names and texts.
         port: of the host's, which no other slurmctld has.
+        more: lines of slurm.conf.
     """
     folder.mkdir(exist_ok=True)
     addresses: dict[str, str] = lab.truth["addresses"]
@@ -126,6 +131,7 @@ def start_controller(
         port=port,
         folder=folder,
         topology=topology,
+        more=more,
     )
     for name in lab.names:
         text += f"NodeName={name} NodeAddr={addresses[name]} CPUs=2\n"

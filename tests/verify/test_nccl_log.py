@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +140,34 @@ def verified(tmp_path: Path, text: str, *more: str) -> Done:
     write_order(order, [Host(name, "10.0.0.1") for name in NAMES[:4]])
     log.write_text(text)
     return plink_here("verify", order, "--launcher", "nccl", "--log", log, *more)
+
+
+def as_rccl(log: str) -> str:
+    """As RCCL logs the same, by its sources and published logs."""
+    found = re.sub(r"NCCL version (\S+)", r"RCCL version : 2.27.7-HEAD:96a25b5", log, count=1)
+    return re.sub(r"(Ring \d+ : .*)", r"\1 comm 0x7f00 nRanks 04 busId c3000", found)
+
+
+def test_rccls_own_rings_are_told(tmp_path: Path) -> None:
+    # What RCCL makes of four hosts on gfx1151: genRingsN_4 in src/graph/rccl_graph_gen.cc.
+    own = [[0, 1, 2, 3], [0, 2, 1, 3], [0, 1, 3, 2], [0, 3, 2, 1], [0, 3, 1, 2], [0, 2, 3, 1]]
+    done = verified(tmp_path, as_rccl(job(NAMES[:4], "2.18.5", rings=own)))
+    assert done.code == 4
+    assert done.stdout.splitlines()[:3] == [
+        "RCCL 2.27.7-HEAD does not follow the order: 4 ranks on 4 hosts, 6 rings",
+        "another way than the order: 4 of 6 rings; ring 01 goes n03 n04 n01 n02",
+        (
+            "rings go through the hosts in 3 ways: no order decides those that the library makes "
+            "itself, as RCCL does on gfx1151"
+        ),
+    ]
+    done = verified(tmp_path, as_rccl(job(NAMES[:4], "2.18.5")))
+    assert (done.code, "ways" in done.stdout) == (0, False)
+
+
+def test_a_long_ring_of_rccl_is_known_from_its_ranks() -> None:
+    log = as_rccl(job([f"h{number}" for number in range(40)], "2.18.5"))
+    assert len(parse_nccl_log(log, 40).rings[0]) == 40
 
 
 def test_the_command_says_what_nccl_did(tmp_path: Path) -> None:

@@ -18,7 +18,14 @@ _IMAGE = re.compile(
 _FILES = Path(__file__).with_name("manifests")
 _KUSTOMIZATION = "kustomization.yaml"
 _NAMED = "    newName: plink\n    newTag: latest\n"
-_OPTIONAL = "# components: [host-network]"
+# By file: what stands there, and what stands there for the network of nodes.
+_HOST_NETWORK = {
+    "agents.yaml": (
+        "# hostNetwork: true\n      # dnsPolicy: Cluster",
+        "hostNetwork: true\n      dnsPolicy: Cluster",
+    ),
+    "namespace.yaml": ("enforce: restricted", "enforce: privileged"),
+}
 
 
 def files(image: str, *, host_network: bool) -> dict[str, str]:
@@ -41,12 +48,13 @@ def files(image: str, *, host_network: bool) -> dict[str, str]:
         named += f"    digest: {found['digest']}\n"
     else:
         named += f"    newTag: {_quoted(found['tag'] or 'latest')}\n"
-    content = {
-        file.relative_to(_FILES).as_posix(): file.read_text(encoding="utf-8")
-        for file in sorted(_FILES.rglob("*.yaml"))
-    }
-    text = content[_KUSTOMIZATION].replace(_NAMED, named)
-    content[_KUSTOMIZATION] = text.replace(_OPTIONAL, _OPTIONAL[2:]) if host_network else text
+    content = {file.name: file.read_text(encoding="utf-8") for file in _FILES.glob("*.yaml")}
+    content[_KUSTOMIZATION] = content[_KUSTOMIZATION].replace(_NAMED, named)
+    if host_network:
+        content |= {
+            name: content[name].replace(before, after)
+            for name, (before, after) in _HOST_NETWORK.items()
+        }
     return content
 
 
@@ -62,7 +70,6 @@ def write(folder: Path, content: dict[str, str]) -> None:
         if any(folder.iterdir()):
             raise WrongUseError(f"{folder}: is not empty", "name a new folder")
         for name, text in content.items():
-            (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_text(text, encoding="utf-8")
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error

@@ -69,6 +69,11 @@ def render(
     return FORMATS[name].render(ranked)
 
 
+def caveat_of(name: str) -> str | None:
+    """Where the order decides less than one would think with the format `name`, or None."""
+    return FORMATS[name].caveat if name in FORMATS else None
+
+
 def usage_of(name: str, file: str, ranks: int | None) -> str:
     """The command that uses `file`, of the format `name`; no `ranks` leaves RANKS to the reader."""
     if name in TOPOLOGIES:

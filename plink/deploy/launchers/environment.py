@@ -115,6 +115,8 @@ NCCL = Format(
     usage=_USAGE,
     render=render_nccl,
     adjacent_because="NCCL takes hosts as they come, with all their ranks together",
+    caveat="RCCL on Strix Halo (gfx1151) makes rings of its own between hosts, each another one: "
+    "no order of ranks decides them (plink verify --launcher nccl --log shows it)",
 )
 JAX = Format(
     name="jax",

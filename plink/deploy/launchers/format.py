@@ -28,6 +28,7 @@ class Format:
             A host comes more than once where its ranks are apart. Raises `WrongUseError` where the
             launcher cannot take a host.
         adjacent_because: why the ranks of a host must be adjacent; None where they need not be.
+        caveat: where the order decides less than one would think, in a sentence; None for nowhere.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Format:
     usage: str
     render: Callable[[Sequence[Host]], str]
     adjacent_because: str | None = None
+    caveat: str | None = None
 
     def usage_of(self, file: str, ranks: int | None) -> str:
         """The command that uses `file`, for `ranks` ranks; None leaves RANKS to the reader."""

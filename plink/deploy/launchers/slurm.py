@@ -14,8 +14,8 @@ import re
 from collections.abc import Sequence
 
 from plink.base.errors import WrongUseError
+from plink.deploy.launchers import names
 from plink.deploy.launchers.format import Format, TopologyFormat, places
-from plink.deploy.launchers.names import check_names
 from plink.files.cluster import Host
 from plink.files.document import brief
 from plink.files.groups import Group
@@ -28,13 +28,13 @@ _YAML_USAGE = "cp FILE /etc/slurm/topology.yaml && scontrol reconfigure"
 
 def render_hostfile(hosts: Sequence[Host]) -> str:
     """A node's name once for each of its tasks."""
-    check_names(hosts, "Slurm", ipv6=False)
+    names.check_names(hosts, "Slurm", ipv6=False)
     return "".join(f"{place.host.name}\n" for place in places(hosts))
 
 
 def render_tree(groups: Sequence[Group]) -> str:
     """A switch per group, and one above them."""
-    _check(groups)
+    check_names(groups)
     lines = [f"SwitchName={group.name} Nodes={','.join(group.hosts)}\n" for group in groups]
     if len(groups) > 1:
         lines.append(f"SwitchName={ROOT} Switches={_names(groups)}\n")
@@ -43,14 +43,14 @@ def render_tree(groups: Sequence[Group]) -> str:
 
 def render_block(groups: Sequence[Group]) -> str:
     """A block per group."""
-    _check(groups)
+    check_names(groups)
     lines = [f"BlockName={group.name} Nodes={','.join(group.hosts)}\n" for group in groups]
     return "".join(lines) + f"BlockSizes={_base_size(groups)}\n"
 
 
 def render_tree_yaml(groups: Sequence[Group]) -> str:
     """As `render_tree`, for topology.yaml (Slurm 25.05)."""
-    _check(groups)
+    check_names(groups)
     lines = ["- topology: plink", "  cluster_default: true", "  tree:", "    switches:"]
     if len(groups) > 1:
         lines += [f'      - switch: "{ROOT}"', f'        children: "{_names(groups)}"']
@@ -61,7 +61,7 @@ def render_tree_yaml(groups: Sequence[Group]) -> str:
 
 def render_block_yaml(groups: Sequence[Group]) -> str:
     """As `render_block`, for topology.yaml (Slurm 25.05)."""
-    _check(groups)
+    check_names(groups)
     lines = ["- topology: plink", "  cluster_default: true", "  block:", "    block_sizes:"]
     lines += [f"      - {_base_size(groups)}", "    blocks:"]
     for group in groups:
@@ -69,7 +69,12 @@ def render_block_yaml(groups: Sequence[Group]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _check(groups: Sequence[Group]) -> None:
+def check_names(groups: Sequence[Group]) -> None:
+    """Refuse names of groups and hosts that Slurm cannot take as switches, blocks and nodes.
+
+    Raises:
+        WrongUseError: naming the first.
+    """
     for group in groups:
         if not _NAME.fullmatch(group.name) or group.name == ROOT:
             raise WrongUseError(

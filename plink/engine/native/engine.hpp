@@ -139,6 +139,7 @@ class Engine final : private Supervised, private Mailbox {
     void begin_sending(const std::shared_ptr<Message>& message, const Rendezvous::Leave& leave);
     void begin_receiving_locked(const std::shared_ptr<Message>& message, int peer);
     void post_to_workers(const std::shared_ptr<Message>& message);
+    void leave_without_workers(const std::shared_ptr<Message>& message);
     void end_messages();
     void check_locked() const;
     void check_ahead_locked(std::uint64_t collective) const;
@@ -162,6 +163,7 @@ class Engine final : private Supervised, private Mailbox {
     std::mutex messages_mutex_;
     Inbox inbox_;  ///< as the following, under `messages_mutex_`
     std::deque<std::shared_ptr<Message>> without_workers_;  ///< fail when the engine does
+    bool have_messages_ended_ = false;
     std::deque<std::shared_ptr<Message>> unfinished_messages_;
     std::optional<EngineFailed> failure_;
     bool is_closed_ = false;

@@ -135,10 +135,9 @@ void Engine::finish(const std::shared_ptr<Eager>& eager) {
 void Engine::take_in(const Eager& eager) {
     Message& message = *eager.receiver;
     if (eager.bytes != message.bytes) {
+        leave_without_workers(eager.receiver);
         supervisor_->complain(Cause::kMismatch, eager.peer,
                               "this rank" + lengths_text(eager.tag, message.bytes, eager.bytes));
-        const std::lock_guard<std::mutex> messages(messages_mutex_);
-        without_workers_.push_back(eager.receiver);
         return;
     }
     // An empty one may have no memory.
@@ -152,10 +151,9 @@ void Engine::take_in(const Eager& eager) {
 void Engine::begin_sending(const std::shared_ptr<Message>& message,
                            const Rendezvous::Leave& leave) {
     if (leave.bytes != message->bytes) {
+        leave_without_workers(message);
         supervisor_->complain(Cause::kMismatch, message->peer(),
                               "it" + lengths_text(message->tag, leave.bytes, message->bytes));
-        const std::lock_guard<std::mutex> messages(messages_mutex_);
-        without_workers_.push_back(message);
         return;
     }
     message->settle(message->peer(), leave.id);
@@ -182,6 +180,16 @@ void Engine::post_to_workers(const std::shared_ptr<Message>& message) {
     }
 }
 
+/// It ends with the engine, which may be ending meanwhile.
+void Engine::leave_without_workers(const std::shared_ptr<Message>& message) {
+    const std::lock_guard<std::mutex> messages(messages_mutex_);
+    if (have_messages_ended_) {
+        message->fail();
+    } else {
+        without_workers_.push_back(message);
+    }
+}
+
 /// Nothing arrives any more.
 void Engine::end_arrivals() {
     const std::lock_guard<std::mutex> messages(messages_mutex_);
@@ -192,6 +200,7 @@ void Engine::end_arrivals() {
 void Engine::end_messages() {
     for (const auto& message : rendezvous_.taken_out()) message->fail();
     const std::lock_guard<std::mutex> messages(messages_mutex_);
+    have_messages_ended_ = true;
     for (const auto& message : without_workers_) message->fail();
     without_workers_.clear();
 }

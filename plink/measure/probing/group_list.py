@@ -1,7 +1,8 @@
 """Groups of hosts as a user gives them: a line `NAME: HOSTS` each, or a cluster file with groups.
 
 HOSTS is as in a host list: several with commas, ranges such as gpu[01-16]; `#` begins a comment.
-A topology.conf of Slurm is understood, too: its leaf switches, or its blocks.
+A topology is understood, too (`plink.probes.inventories.topologies`): its lowest switches, or its
+blocks.
 """
 
 from __future__ import annotations
@@ -17,33 +18,45 @@ from plink.files.groups import Group
 from plink.probes.errors import HostListError
 from plink.probes.hosts.hostlist import parse_line
 from plink.probes.hosts.ranges import RangeError
-from plink.probes.hosts.slurm import is_topology_conf, parse_topology_groups
+from plink.probes.inventories import topograph
+from plink.probes.inventories.topologies import Topology, parse_topology
 
 _HINT = "a line is NAME: HOSTS, as in rack1: gpu[01-16]; # begins a comment"
 
 
-def read_groups(path: str, hosts: Collection[str], listed_in: str) -> list[Group]:
+def read_groups(
+    path: str, hosts: Collection[str], listed_in: str, *, are_positions: bool = False
+) -> list[Group]:
     """The groups in a file.
 
     Args:
-        path: the file, or `-`.
+        path: the file, or `-`; `topograph:URL` for what a server answers.
         hosts: the names that groups may hold.
         listed_in: where those are listed, for errors.
+        are_positions: a group of a topology is named after all switches above it, the widest first
+            (`row1/rack3`), not after its own alone.
 
     Raises:
         WrongUseError: a line is not valid, a group or a host stands there twice, or a host is not
             listed.
     """
     source = document.label(path)
-    content = document.read_bytes(path, document.MOST_LIST_BYTES)
+    try:
+        if path.startswith(topograph.PREFIX):
+            topology, content = topograph.read_topology(path.removeprefix(topograph.PREFIX), _read)
+            return _of_topology(topology, hosts, listed_in, are_positions=are_positions)
+        content = _read(path)
+        found = parse_topology(content, source)
+    except HostListError as error:
+        raise WrongUseError(str(error), error.hint) from None
+    if found is not None:
+        return _of_topology(found, hosts, listed_in, are_positions=are_positions)
     if content.lstrip().startswith(b"{"):
         return _of_cluster(content, source, hosts, listed_in)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise WrongUseError(f"{source}: is not text in UTF-8", _HINT) from None
-    if is_topology_conf(text):
-        return _of_topology(text, source, hosts, listed_in)
     return parse_groups(text, source, hosts, listed_in)
 
 
@@ -102,25 +115,29 @@ def _of_cluster(content: bytes, source: str, hosts: Collection[str], listed_in: 
     return groups
 
 
-def _of_topology(text: str, source: str, hosts: Collection[str], listed_in: str) -> list[Group]:
-    """As `read_groups`; the file is the whole cluster's, so other nodes are left out."""
-    try:
-        found = parse_topology_groups(text, source)
-    except HostListError as error:
-        raise WrongUseError(str(error), error.hint) from None
-    grouped: dict[str, str] = {}
-    groups: list[Group] = []
-    for name, (place, nodes) in found.items():
-        members = [node for node in nodes if node in hosts]
-        for node in members:
-            if node in grouped:
-                raise WrongUseError(f"{place}: {node} is already in a group at {grouped[node]}")
-            grouped[node] = place
-        if members:
-            groups.append(Group(name, members))
-    if not groups:
-        raise WrongUseError(f"{source}: names none of the hosts of {listed_in}")
-    return groups
+def _of_topology(
+    topology: Topology, hosts: Collection[str], listed_in: str, *, are_positions: bool
+) -> list[Group]:
+    """As `read_groups`; a topology is of the whole cluster, so other hosts are left out."""
+    members: dict[tuple[str, ...], list[str]] = {}
+    for host, path in topology.paths.items():
+        if host in hosts:
+            members.setdefault(path, []).append(host)
+    if not members:
+        raise WrongUseError(f"{topology.source}: names none of the hosts of {listed_in}")
+    groups: dict[str, Group] = {}
+    for path, names in members.items():
+        # A slash parts the levels of a position.
+        name = "/".join(part.replace("/", "_") for part in path) if are_positions else path[-1]
+        if name in groups or not is_word(name):
+            fault = "is the name of two switches" if name in groups else f"is no name: {WORD}"
+            raise WrongUseError(f"{topology.source}: {brief(name)} {fault}")
+        groups[name] = Group(name, names)
+    return list(groups.values())
+
+
+def _read(path: str) -> bytes:
+    return document.read_bytes(path, document.MOST_LIST_BYTES)
 
 
 def _check_host(host: str, place: str, hosts: Collection[str], listed_in: str) -> None:

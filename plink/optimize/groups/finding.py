@@ -157,13 +157,22 @@ def find_groups(
 
 def with_groups(cluster: Cluster, found: FoundGroups) -> Cluster:
     """The cluster with the groups; uplinks stay with groups that have the hosts they had."""
+    return _with(cluster, found.groups, found.grouping)
+
+
+def with_given_groups(cluster: Cluster, groups: Sequence[Group]) -> Cluster:
+    """The cluster with groups that are known, of which nothing says how sure they are."""
+    return _with(cluster, groups, None)
+
+
+def _with(cluster: Cluster, groups: Sequence[Group], grouping: Grouping | None) -> Cluster:
     uplinks = cluster.uplinks
     if uplinks is not None:
         before = {group.name: set(group.hosts) for group in cluster.groups}
-        same = {group.name for group in found.groups if before.get(group.name) == set(group.hosts)}
+        same = {group.name for group in groups if before.get(group.name) == set(group.hosts)}
         kept = [uplink for uplink in uplinks.uplinks if uplink.group in same]
         uplinks = replace(uplinks, uplinks=kept) if kept else None
-    return replace(cluster, groups=found.groups, uplinks=uplinks, grouping=found.grouping)
+    return replace(cluster, groups=list(groups), uplinks=uplinks, grouping=grouping)
 
 
 def _discovered(denoised: Denoised, seed: int) -> Discovery:

@@ -12,7 +12,11 @@ from plink.files.groups import Group
 from plink.model.denoising import readings_between
 from plink.optimize.groups.finding import FoundGroups
 from plink.solvers.affinity import affinity
-from plink.solvers.groups.agreement import adjusted_mutual_information
+from plink.solvers.groups.agreement import (
+    adjusted_mutual_information,
+    adjusted_rand,
+    out_of_place,
+)
 
 SEPARATOR = "/"
 
@@ -26,12 +30,29 @@ class TruthLevel:
         groups: how many true ones there are.
         of_groups: adjusted mutual information of the cluster file's groups with it.
         of_levels: that of the best level that the distances show; None where they show none.
+        rand: adjusted Rand index of the cluster file's groups with it.
     """
 
     name: str
     groups: int
     of_groups: float
     of_levels: float | None
+    rand: float
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """A host that the truth has elsewhere than the groups of the cluster file.
+
+    Args:
+        host: its name.
+        stands: the true group that it is in.
+        found_with: the true group whose hosts it was found with; None where those are of none.
+    """
+
+    host: str
+    stands: str
+    found_with: str | None
 
 
 @dataclass(frozen=True)
@@ -44,6 +65,8 @@ class Judgement:
         raw: PAIA of the readings; None without triplets.
         embedded: PAIA of the embedding; None without one.
         levels: of the truth, the widest first; those in which all hosts are together say nothing.
+        compared: the level with which the groups agree most; None where there is none.
+        elsewhere: hosts that are in another group there than the cluster file's.
     """
 
     hosts: int
@@ -51,6 +74,8 @@ class Judgement:
     raw: float | None
     embedded: float | None
     levels: Sequence[TruthLevel]
+    compared: str | None = None
+    elsewhere: Sequence[Elsewhere] = ()
 
 
 def judge(cluster: Cluster, found: FoundGroups, truth: Sequence[Group]) -> Judgement:
@@ -67,13 +92,31 @@ def judge(cluster: Cluster, found: FoundGroups, truth: Sequence[Group]) -> Judge
     if embedding is not None and raw.triplets:
         embedded = affinity(embedding.distance[np.ix_(known, known)], positions).accuracy
     grouped = [list(group.hosts) for group in found.groups]
+    levels = _levels(names, positions, grouped, found.grouping.levels)
+    best = max(levels, key=lambda level: level.of_groups, default=None)
     return Judgement(
         hosts=len(known),
         triplets=raw.triplets,
         raw=raw.accuracy if raw.triplets else None,
         embedded=embedded,
-        levels=_levels(names, positions, grouped, found.grouping.levels),
+        levels=levels,
+        compared=None if best is None else best.name,
+        elsewhere=[] if best is None else _elsewhere(names, positions, grouped, best),
     )
+
+
+def _elsewhere(
+    names: Sequence[str],
+    positions: Sequence[tuple[str, ...]],
+    groups: Sequence[Sequence[str]],
+    level: TruthLevel,
+) -> list[Elsewhere]:
+    length = int(level.name.partition(" ")[0])
+    true = [SEPARATOR.join(position[:length]) for position in positions]
+    return [
+        Elsewhere(names[place], true[place], None if other is None else str(other))
+        for place, other in out_of_place(_labels(names, groups), true).items()
+    ]
 
 
 def _levels(
@@ -95,6 +138,7 @@ def _levels(
                 groups=len(set(true)),
                 of_groups=_agreement(names, groups, true),
                 of_levels=max(of_levels, default=None),
+                rand=adjusted_rand(_labels(names, groups), true),
             )
         )
     return found
@@ -103,10 +147,13 @@ def _levels(
 def _agreement(
     names: Sequence[str], groups: Sequence[Sequence[str]], true: Sequence[tuple[str, ...]]
 ) -> float:
-    """A host that is in no group stands for itself."""
+    return adjusted_mutual_information(_labels(names, groups), true)
+
+
+def _labels(names: Sequence[str], groups: Sequence[Sequence[str]]) -> list[str]:
+    """Each host's group; one that is in none stands for itself."""
     group_of = {host: str(number) for number, hosts in enumerate(groups) for host in hosts}
-    labels = [group_of.get(name, f"alone {name}") for name in names]
-    return adjusted_mutual_information(labels, true)
+    return [group_of.get(name, f"alone {name}") for name in names]
 
 
 def _position(group: Group) -> tuple[str, ...]:

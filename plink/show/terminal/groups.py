@@ -165,8 +165,26 @@ def judgement_lines(judgement: Judgement) -> list[str]:
         best = "" if level.of_levels is None else f", best level {level.of_levels:.3f}"
         lines.append(
             f"level {level.name} ({counted(level.groups, 'group')}): adjusted mutual information "
-            f"{level.of_groups:.3f}{best}"
+            f"{level.of_groups:.3f}{best}, adjusted Rand index {level.rand:.3f}"
         )
+    if judgement.compared is not None:
+        lines += _elsewhere_lines(judgement)
+    return lines
+
+
+def _elsewhere_lines(judgement: Judgement) -> list[str]:
+    """Which hosts the truth has elsewhere, at the level with which the groups agree most."""
+    found = judgement.elsewhere
+    agree = judgement.hosts - len(found)
+    lines = [f"level {judgement.compared}: {agree} of {counted(judgement.hosts, 'host')} agree"]
+    for each in found[:SHOWN]:
+        other = "none of its groups" if each.found_with is None else printable(each.found_with)
+        lines.append(
+            f"    {printable(each.host)} stands in {printable(each.stands)}, "
+            f"and was found with the hosts of {other}"
+        )
+    if len(found) > SHOWN:
+        lines.append(f"    and {len(found) - SHOWN} more (--json names all)")
     return lines
 
 
@@ -190,7 +208,8 @@ def groups_to_json(
     }
     if judgement is not None:
         levels = [vars(level) for level in judgement.levels]
-        data["truth"] = {**vars(judgement), "levels": levels}
+        elsewhere = [vars(each) for each in judgement.elsewhere]
+        data["truth"] = {**vars(judgement), "levels": levels, "elsewhere": elsewhere}
     return data
 
 

@@ -13,7 +13,7 @@ from plink.base.errors import PlinkError
 from plink.training.control.actions import Action, FailAll, Send, SleepUntil, Warn
 from plink.training.control.events import Event, Heard, Left, Lost, Ticked
 
-_LOG = logging.getLogger("plink.control")
+_LOG = logging.getLogger("plink.torch.named")
 # Nothing has to be looked at so seldom.
 _LONGEST_SLEEP_S = 3600.0
 

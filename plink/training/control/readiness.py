@@ -122,14 +122,26 @@ class Readiness:
         names = dict.fromkeys(version.request.name for version in versions)
         for version in versions:
             for tensor in version.request.names:
-                names[self._owners.setdefault(tensor, version.request.name)] = None
-        first, *others = [self._named(name, now_s) for name in names]
-        for other in others:
-            if other is not first:
-                first.absorb(other)
-                for name in other.names:
-                    self._pending[name] = first
-        return first
+                owner = self._owners.get(tensor)
+                if owner is None or self._is_passed_on(owner):
+                    # Who shares a tensor with what the root decides already waits for the next.
+                    self._owners[tensor] = version.request.name
+                else:
+                    names[owner] = None
+        first, *others = names
+        pending = self._named(first, now_s)
+        for name in others:
+            other = self._named(name, now_s)
+            if other is not pending:
+                pending.absorb(other)
+                for absorbed in other.names:
+                    if absorbed in self._pending:
+                        self._pending[absorbed] = pending
+        return pending
+
+    def _is_passed_on(self, name: str) -> bool:
+        pending = self._pending.get(name)
+        return pending is not None and pending.is_passed_on
 
     def _named(self, name: str, now_s: float) -> Pending:
         if name not in self._pending:

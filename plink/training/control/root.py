@@ -30,6 +30,7 @@ class Root:
         self._member = member
         self._settings = settings
         self._ready: list[Request] = []
+        self._ready_bytes = 0
         self._ready_since_s = math.inf
         self._under_way = 0
         self._stalled: dict[str, tuple[float, Waiting]] = {}
@@ -59,6 +60,7 @@ class Root:
         if not self._ready:
             self._ready_since_s = now_s
         self._ready.append(request)
+        self._ready_bytes += request.size_bytes
         return True
 
     def refuse(self, name: str, text: str) -> None:
@@ -103,10 +105,9 @@ class Root:
     def _is_time(self, now_s: float) -> bool:
         if not self._ready:
             return False
-        size_bytes = sum(request.size_bytes for request in self._ready)
         return (
             not self._under_way
-            or size_bytes >= self._settings.fusion_bytes
+            or self._ready_bytes >= self._settings.fusion_bytes
             or now_s >= self._ready_since_s + self._settings.cycle_s
         )
 
@@ -117,6 +118,7 @@ class Root:
         self._next.joined = bool(self._joined)
         self._under_way += len(batches)
         self._ready = []
+        self._ready_bytes = 0
         self._ready_since_s = math.inf
 
     def _tell_stalls(self, now_s: float) -> None:

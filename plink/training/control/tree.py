@@ -153,7 +153,7 @@ class Tree:
                 self._count(event.rank, parse_upward(event.message, self._place.ranks), now_s)
             else:
                 raise WireError("it is neither parent nor child")
-        except (WireError, IndexError) as error:
+        except WireError as error:
             self._break(f"rank {event.rank} broke the protocol of control: {error}")
 
     def _count(self, child: int, message: Upward, now_s: float) -> None:

@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import yaml
-
 from plink.probes.errors import HostListError, clean
 from plink.probes.inventories.ansible.inventory import ALL, Inventory
 from plink.probes.inventories.ansible.patterns import expand_pattern
+from plink.probes.inventories.yaml_text import parse_yaml
 
 _HINT = (
     "an inventory is as all: {hosts: {n1: {ansible_host: 10.0.0.1}}}; what else it holds, "
@@ -23,33 +22,13 @@ _HINT = (
 _MOST_DEEP = 100
 
 
-class _Loader(yaml.SafeLoader):  # type: ignore[misc]
-    """Without aliases: few of them, nested, stand for more than any memory holds."""
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):
-            raise yaml.YAMLError("aliases are not read here")
-        return super().compose_node(parent, index)
-
-
-def _unknown(*_: object) -> None:
-    """What is of a tag that only Ansible knows, such as !vault: nothing here asks for it."""
-
-
-_Loader.add_multi_constructor("!", _unknown)
-
-
 def parse_structured(text: str, source: str) -> Inventory:
     """The inventory in a text.
 
     Raises:
         HostListError: it is not YAML, or not an inventory.
     """
-    try:
-        data = yaml.load(text, _Loader)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        said = clean(" ".join(str(error).split()))
-        raise HostListError(f"{source}: not valid YAML ({said})", _HINT) from None
+    data = parse_yaml(text, source, _HINT)
     inventory = Inventory(source)
     if not isinstance(data, dict):
         raise HostListError(f"{source}: is no inventory of groups", _HINT)

@@ -1,0 +1,217 @@
+"""`plink doctor` behind its options: read what is known, ask the hosts, print the findings."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from plink.api.examining import examine
+from plink.autotune.log import records
+from plink.autotune.log.history import History, history_of
+from plink.base.errors import EXIT_CHANGED, EXIT_PARTIAL, WrongUseError
+from plink.base.text import counted, printable
+from plink.cli.json_output import refuse_json_beside
+from plink.cli.listen_options import take_any_way
+from plink.cli.progress import StageProgress
+from plink.cli.stderr import naming_unreached, note, warn
+from plink.doctor.diagnosis import diagnose
+from plink.doctor.evidence import Evidence
+from plink.doctor.finding import Finding
+from plink.doctor.looked_at import looked_at
+from plink.files import cluster as cluster_file
+from plink.files import comparison as comparison_file
+from plink.files import document
+from plink.files.cluster import Cluster
+from plink.files.comparison import Comparison
+from plink.measure.importing.nccl_tests import import_nccl_tests, is_nccl_tests
+from plink.show.terminal.paper import paper
+
+_OF_LIVE = ("output", "transfers_s", "timeout_s", "listen")
+_PERCENTILE = 10.0
+_INDENT = "   "
+_MOST_COLUMNS = 100
+
+
+@dataclass
+class _Files:
+    """What files hold: at most one of each kind."""
+
+    cluster: Cluster | None = None
+    tuned: History | None = None
+    comparison: Comparison | None = None
+    source: str = ""
+
+    def take(self, path: str) -> None:
+        """Read a file, whatever it is.
+
+        Raises:
+            WrongUseError: it is nothing that a doctor reads, or the second of its kind.
+        """
+        source, content = document.label(path), document.read_content(path)
+        if isinstance(content, bytes) and records.is_log(content):
+            self._put("tuned", _history(content, source), source)
+        elif isinstance(content, bytes) and is_nccl_tests(content):
+            self._put("cluster", import_nccl_tests(content, source, _PERCENTILE), source)
+        else:
+            data = document.loaded(content, source).data
+            found = data.get("format")
+            if found == comparison_file.FORMAT:
+                self._put("comparison", comparison_file.from_json(data, source), source)
+            elif found == cluster_file.FORMAT:
+                self._put("cluster", cluster_file.from_json(data, source), source)
+                self.source = source
+            else:
+                raise WrongUseError(
+                    f"{source}: is nothing that shows what is slow",
+                    "give a cluster file, a log of autotune's or of nccl-tests, or a comparison",
+                )
+
+    def _put(self, kind: str, value: object, source: str) -> None:
+        if getattr(self, kind) is not None:
+            raise WrongUseError(
+                f"{source}: is the second file of its kind", "look at one at a time"
+            )
+        setattr(self, kind, value)
+
+
+def run_command(
+    options: Mapping[str, Any], given: Mapping[str, str], progress: StageProgress
+) -> int:
+    """Carry out `plink doctor` with these options; return the exit code.
+
+    Args:
+        options: all, by the names of their parameters.
+        given: those that the command line gives, and how a user writes them.
+        progress: told how far it is.
+    """
+    if not options["live"]:
+        for name in _OF_LIVE:
+            if name in given:
+                raise click.UsageError(f"{given[name]} is for --live.")
+    if options["output"] is not None:
+        refuse_json_beside(options["output"], "-o -", as_json=options["as_json"])
+    now, then = _Files(), _Files()
+    for path in options["files"]:
+        now.take(path)
+    if options["before"] is not None:
+        then.take(options["before"])
+        _refuse_unlike(now, then, options["before"])
+    missed: list[str] = []
+    if options["live"]:
+        now.cluster, missed = _ask(now, options, progress)
+    evidence = Evidence(
+        now.cluster or Cluster(()),
+        before=then.cluster,
+        tuned=now.tuned,
+        comparison=now.comparison,
+        comparison_before=then.comparison,
+    )
+    findings = diagnose(evidence)
+    for text in missed:
+        warn(text)
+    if options["as_json"]:
+        document.write_bytes(
+            document.STANDARD_STREAM, document.dump(_to_json(evidence, findings, missed))
+        )
+    elif options["output"] != document.STANDARD_STREAM:
+        _print(evidence, findings, has_asked=options["live"])
+    if findings:
+        return EXIT_CHANGED
+    return EXIT_PARTIAL if missed else 0
+
+
+def _history(content: bytes, source: str) -> History:
+    try:
+        return history_of([records.parse(content, source)], with_replay=False)
+    except ValueError as error:
+        raise WrongUseError(f"{source}: {error}") from None
+
+
+def _refuse_unlike(now: _Files, then: _Files, path: str) -> None:
+    kinds = ("cluster", "tuned", "comparison")
+    if not any(
+        getattr(now, kind) is not None and getattr(then, kind) is not None for kind in kinds
+    ):
+        raise WrongUseError(
+            f"{document.label(path)}: is of another kind than what it is compared with",
+            "an earlier cluster file goes with a cluster file, a comparison with a comparison",
+        )
+    if then.tuned is not None:
+        raise WrongUseError(
+            f"{document.label(path)}: a log of autotune's is compared with its own beginning",
+            "give it alone",
+        )
+
+
+def _ask(
+    now: _Files, options: Mapping[str, Any], progress: StageProgress
+) -> tuple[Cluster, list[str]]:
+    if now.cluster is None or not now.source:
+        raise WrongUseError("there is no cluster file whose hosts can be asked", "give one, too")
+    with naming_unreached():
+        found, missed = examine(
+            now.cluster,
+            take_any_way(dict(options)),
+            progress,
+            source=now.source,
+            transfers_s=options["transfers_s"],
+            timeout_s=options["timeout_s"],
+        )
+    if options["output"] is not None:
+        cluster_file.write(options["output"], found)
+    return found, missed
+
+
+def _print(evidence: Evidence, findings: Sequence[Finding], *, has_asked: bool) -> None:
+    console = paper(None).console
+    seen = looked_at(evidence)
+    headline = f"{counted(len(findings), 'finding')}" if findings else "nothing found"
+    console.print(Text(headline, style="bold"))
+    for number, finding in enumerate(findings, start=1):
+        _print_finding(console, number, finding)
+    _print_list(console, "looked at", seen.present)
+    _print_list(console, "not looked at", seen.missing)
+    if seen.missing and not has_asked and evidence.cluster.hosts:
+        note("--live asks the hosts, and measures what is missing")
+
+
+def _print_finding(console: Console, number: int, finding: Finding) -> None:
+    console.print()
+    said = f"{finding.says} ({finding.certainty})"
+    _print_wrapped(console, said, f"{number}. ")
+    for name, texts in (("also", finding.evidence), ("try", finding.advice)):
+        for text in texts:
+            _print_wrapped(console, text, f"{_INDENT}{name}: ")
+
+
+def _print_list(console: Console, name: str, texts: Sequence[str]) -> None:
+    if texts:
+        console.print()
+        _print_wrapped(console, "; ".join(texts), f"{name}: ")
+
+
+def _print_wrapped(console: Console, text: str, begin: str) -> None:
+    """A text with what it begins with; its further lines are indented as far."""
+    width, indent = min(_MOST_COLUMNS, console.width), " " * len(begin)
+    for line in textwrap.wrap(
+        printable(text), max(len(begin) + 20, width), initial_indent=begin, subsequent_indent=indent
+    ):
+        console.print(Text(line), soft_wrap=True)
+
+
+def _to_json(
+    evidence: Evidence, findings: Sequence[Finding], missed: Sequence[str]
+) -> dict[str, Any]:
+    seen = looked_at(evidence)
+    return {
+        "findings": [finding.to_json() for finding in findings],
+        "looked_at": list(seen.present),
+        "not_looked_at": list(seen.missing),
+        "not_asked": list(missed),
+    }

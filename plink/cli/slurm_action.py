@@ -1,0 +1,125 @@
+"""`plink slurm-order` behind its options: order, say how good it is, and never harm the job."""
+
+from __future__ import annotations
+
+import _thread
+import os
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from plink.base.errors import EXIT_FAILED, PlinkError
+from plink.base.text import counted, json_text, rtt_text, share_text
+from plink.cli.progress import StageProgress
+from plink.cli.stderr import naming_unreached, note, warn
+from plink.deploy.slurm.allocation import Allocation, allocation_of, has_one_node
+from plink.deploy.slurm.hostfile import shell_lines, write_hostfile
+from plink.deploy.slurm.kept import Kept, default_folder
+from plink.deploy.slurm.ordering import Ordered, Reach, Reaching, order_allocation
+from plink.files import document
+from plink.files.mesh import Mesh
+from plink.optimize.orders.request import OrderRequest
+from plink.probes.errors import ProbesError
+
+# Above, a step for each node costs more than agents that one step starts (docs/slurm.md).
+_MOST_STEPS = 64
+_AGENTS_WAIT_S = 30.0
+_HOSTFILES = "hostfiles"
+_HOW = {
+    "kept": "nothing measured: all pairs are kept from earlier jobs",
+    "switches": "a few pairs measured: the others are those of their switches",
+}
+
+
+def run_command(options: Mapping[str, Any], mesh: Mesh | None) -> int:
+    """Carry out `plink slurm-order` with these options; return the exit code."""
+    began_s = time.monotonic()
+    failed = EXIT_FAILED if options["strict"] else 0
+    if has_one_node(os.environ):
+        note("the job has one node: there is nothing to order")
+        _print_json({"ordered": False, "reason": "one node"}, as_json=options["as_json"])
+        return 0
+    try:
+        found, allocation = _found(options, mesh)
+        folder = _folder(options) / allocation.cluster / _HOSTFILES
+        hostfile = write_hostfile(found.hosts, options["output"], folder, allocation.job)
+    except (PlinkError, ProbesError, KeyboardInterrupt) as error:
+        reason = str(error) or f"nothing was known within {options['within_s']:g} s"
+        warn(f"the job runs in the given order: {reason}", getattr(error, "hint", None))
+        _print_json({"ordered": False, "reason": reason}, as_json=options["as_json"])
+        return failed
+    _say(found, time.monotonic() - began_s)
+    if options["as_json"]:
+        _print_json(_to_json(found, hostfile, time.monotonic() - began_s), as_json=True)
+    else:
+        document.write_bytes(document.STANDARD_STREAM, shell_lines(hostfile).encode())
+    return failed if found.lost else 0
+
+
+def _found(options: Mapping[str, Any], mesh: Mesh | None) -> tuple[Ordered, Allocation]:
+    allocation = allocation_of(os.environ, options["tasks_per_node"])
+    default: Reach = "agents" if len(allocation.hosts) > _MOST_STEPS else "steps"
+    request = OrderRequest(
+        algorithm=options["algorithm"],
+        mesh=mesh,
+        seed=options["seed"],
+        time_limit_s=options["time_limit_s"],
+    )
+    kept = Kept(_folder(options) / allocation.cluster, timedelta(days=options["max_age_days"]))
+    reaching = Reaching(options["reach"] or default, min(_AGENTS_WAIT_S, options["within_s"] / 2))
+    with interrupted_after(options["within_s"]), StageProgress() as progress, naming_unreached():
+        return order_allocation(allocation, kept, request, reaching, progress), allocation
+
+
+def _folder(options: Mapping[str, Any]) -> Path:
+    return Path(options["keep"]) if options["keep"] else default_folder()
+
+
+@contextmanager
+def interrupted_after(seconds: float) -> Iterator[None]:
+    """Interrupt the block, as Ctrl-C does, when it takes longer."""
+    timer = threading.Timer(seconds, _thread.interrupt_main)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _say(found: Ordered, seconds: float) -> None:
+    how = _HOW.get(found.source, f"{counted(found.pairs, 'directed pair')} measured")
+    order = found.order
+    gain = f", {share_text(order.gain)} below random orders" if order.gain > 0.0 else ""
+    note(
+        f"{counted(len(found.hosts), 'node')} ordered for {order.algorithm}: "
+        f"cost {rtt_text(order.cost_us)}, {rtt_text(order.cost_given_us)} as given{gain}; {how}; "
+        f"{seconds:.1f} s"
+    )
+    if found.lost:
+        names = " ".join(found.lost[:4]) + (" ..." if len(found.lost) > 4 else "")
+        warn(f"nothing is known of {counted(len(found.lost), 'node')}, which come last: {names}")
+
+
+def _to_json(found: Ordered, hostfile: str, seconds: float) -> dict[str, Any]:
+    return {
+        "ordered": True,
+        "hostfile": hostfile,
+        "hosts": [{"name": host.name, "tasks": host.slots} for host in found.hosts],
+        "algorithm": found.order.algorithm,
+        "cost_us": found.order.cost_us,
+        "cost_given_us": found.order.cost_given_us,
+        "source": found.source,
+        "pairs_measured": found.pairs,
+        "unknown": list(found.lost),
+        "seconds": round(seconds, 3),
+    }
+
+
+def _print_json(value: Mapping[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        document.write_bytes(document.STANDARD_STREAM, f"{json_text(value)}\n".encode())

@@ -1,0 +1,97 @@
+"""`plink slurm-order`: order the nodes of a Slurm job from its script."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from plink.cli.options import FiniteRange, SizeType, with_seed_option
+from plink.cli.order_options import mesh_of
+
+
+@click.command(
+    epilog="Example: plink slurm-order --algo ring prints lines for a job script, which has "
+    'before its srun: eval "$(plink slurm-order --algo ring)"',
+)
+@click.option(
+    "--algo",
+    "algorithm",
+    metavar="NAME",
+    default="ring",
+    show_default=True,
+    help="The collective's algorithm that the order is for (plink order --list-algorithms).",
+)
+@click.option("--mesh", "mesh_text", metavar="SIZES", help="In place of --algo, as in plink order.")
+@click.option("--traffic", metavar="BYTES", help="Of the mesh's dimensions, as in plink order.")
+@click.option(
+    "--size",
+    "size_bytes",
+    type=SizeType(),
+    default="100MB",
+    show_default=True,
+    help="Size of the buffer in each dimension of the mesh.",
+)
+@click.option(
+    "--tasks-per-node",
+    type=click.IntRange(1, 4096),
+    metavar="N",
+    help="Tasks of the srun that follows on every node.  [default: as the job asks for]",
+)
+@click.option(
+    "--keep",
+    metavar="DIR",
+    help="Where readings are kept for later jobs.  [default: ~/.cache/plink/slurm]",
+)
+@click.option(
+    "--max-age",
+    "max_age_days",
+    type=FiniteRange(0.0, 3650.0),
+    default=7.0,
+    show_default=True,
+    metavar="DAYS",
+    help="What is older is measured again; 0 for everything.",
+)
+@click.option(
+    "--reach",
+    type=click.Choice(["steps", "agents"]),
+    help="Reach nodes by a job step for each, or by agents that one step starts, which takes plink "
+    "on the nodes.  [default: agents for more than 64 nodes]",
+)
+@click.option(
+    "--within",
+    "within_s",
+    type=FiniteRange(1.0, 86_400.0),
+    default=120.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="When to go on with what is known by then.",
+)
+@click.option(
+    "--time-limit",
+    "time_limit_s",
+    type=FiniteRange(0, 86_400, min_open=True),
+    default=2.0,
+    show_default=True,
+    help="Seconds of the search for the order.",
+)
+@with_seed_option()
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="The host file, where srun is called on several nodes.  [default: beside what is kept]",
+)
+@click.option("--strict", is_flag=True, help="Exit with a status that tells of a failure.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON in place of the lines.")
+def command(mesh_text: str | None, traffic: str | None, **options: Any) -> int:
+    """Print the lines that let srun start the tasks of this Slurm job in a better order.
+
+    They set SLURM_HOSTFILE and SLURM_DISTRIBUTION=arbitrary, for a job script (eval) or a task
+    prolog. Only what no earlier job has measured is measured. Whatever fails, the job runs: then
+    nothing is printed, a warning says why, and the exit status is 0 (without --strict).
+    """
+    mesh = mesh_of(mesh_text, traffic, options.pop("size_bytes"))
+    from plink.cli.slurm_action import run_command  # noqa: PLC0415  imports numpy
+
+    return run_command(options, mesh)

@@ -1,0 +1,1 @@
+"""Ordering the nodes of a Slurm job from within it, and what is kept for the next one."""

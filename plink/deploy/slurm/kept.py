@@ -1,0 +1,196 @@
+"""Readings that jobs keep for later ones: a file of every job that measured something.
+
+No file is ever changed: jobs that run at the same time cannot take anything from each other. Who
+reads lays them over each other, the newest on top.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import numpy as np
+
+from plink.base.errors import PlinkError, WrongUseError
+from plink.files import cluster as cluster_file
+from plink.files.cluster import Cluster, Host
+from plink.files.rtt import RttMeasurement
+from plink.measure.probing.tools.round_trips import EchoOptions
+
+_SUFFIX = ".npz"
+_STAMP = "%Y%m%dT%H%M%S"
+# More are not read; the oldest go.
+_MOST_FILES = 256
+
+
+class Kept:
+    """The readings of one Slurm cluster.
+
+    Args:
+        folder: where they are kept; made when something is.
+        max_age: older readings count as none.
+        now: the time in UTC.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        max_age: timedelta,
+        now: Callable[[], datetime] = lambda: datetime.now(timezone.utc),
+    ) -> None:
+        self._folder = folder
+        self._max_age = max_age
+        self._now = now
+
+    def known(self, names: Sequence[str], others: Collection[str] = ()) -> Cluster | None:
+        """What is known of these hosts, in this order, and then of others; None for nothing.
+
+        Args:
+            names: hosts that are wanted, whether anything is known of them or not.
+            others: hosts that may stand for them.
+        """
+        found = list(self._read())
+        present = {host.name: host for cluster in found for host in cluster.hosts}
+        more = sorted((present.keys() & set(others)) - set(names))
+        hosts = [present.get(name, Host(name, name)) for name in [*names, *more]]
+        rtt: RttMeasurement | None = None
+        for cluster in found:
+            if cluster.rtt is None:
+                continue
+            index = {
+                host.name: place
+                for place, host in enumerate(cluster.hosts)
+                # At another address it was another machine.
+                if host.address == present[host.name].address
+            }
+            here = cluster.rtt.for_hosts([index.get(host.name) for host in hosts])
+            rtt = here if rtt is None else laid_over(rtt, here)
+        if rtt is None or np.isnan(rtt.readings_us).all():
+            return None
+        return Cluster(hosts, rtt=rtt)
+
+    def keep(self, cluster: Cluster, before: Cluster | None, job: str) -> None:
+        """Keep what was measured beside what was known before, and drop what is too old.
+
+        Raises:
+            PlinkError: the folder cannot be written.
+        """
+        fresh = fresh_readings(cluster, before)
+        if fresh is None:
+            return
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise PlinkError(f"{self._folder}: {error.strerror or error}") from None
+        stamp = self._now().strftime(_STAMP)
+        name = f"{stamp}-{job}-{secrets.token_hex(4)}{_SUFFIX}"
+        cluster_file.write(str(self._folder / name), fresh)
+        self._drop()
+
+    def _read(self) -> Iterator[Cluster]:
+        """Those that are young enough and compare with what is measured here, oldest first."""
+        percentiles = set(EchoOptions().percentiles)
+        for file in self._files()[-_MOST_FILES:]:
+            if self._is_old(file):
+                continue
+            try:
+                cluster = cluster_file.read(str(file))
+            except (PlinkError, WrongUseError):
+                # Another job has dropped it, or it is no file of ours.
+                continue
+            if cluster.rtt is not None and set(cluster.rtt.rtt_us) == percentiles:
+                yield cluster
+
+    def _files(self) -> list[Path]:
+        try:
+            return sorted(file for file in self._folder.iterdir() if file.suffix == _SUFFIX)
+        except OSError:
+            return []
+
+    def _is_old(self, file: Path) -> bool:
+        try:
+            made = datetime.strptime(file.name.split("-")[0], _STAMP).replace(tzinfo=timezone.utc)
+        except ValueError:
+            return True
+        return self._now() - made > self._max_age
+
+    def _drop(self) -> None:
+        files = self._files()
+        for number, file in enumerate(files):
+            if self._is_old(file) or number < len(files) - _MOST_FILES:
+                with suppress(OSError):
+                    file.unlink()
+
+
+def default_folder() -> Path:
+    """The user's own, which jobs on all nodes see where homes are shared."""
+    cache = os.environ.get("XDG_CACHE_HOME", "")
+    base = Path(cache) if cache.startswith("/") else Path.home() / ".cache"
+    return base / "plink" / "slurm"
+
+
+def fresh_readings(cluster: Cluster, before: Cluster | None) -> Cluster | None:
+    """The hosts with the readings alone that were not there before; None if there are none."""
+    rtt = cluster.rtt
+    if rtt is None:
+        return None
+    is_new = ~np.isnan(rtt.readings_us)
+    if before is not None and before.rtt is not None:
+        index = {host.name: place for place, host in enumerate(before.hosts)}
+        old = before.rtt.for_hosts([index.get(name) for name in cluster.names])
+        is_new &= rtt.samples > old.samples
+    if not is_new.any():
+        return None
+    times_us = {key: np.where(is_new, matrix, np.nan) for key, matrix in rtt.rtt_us.items()}
+    return Cluster(
+        cluster.hosts,
+        rtt=RttMeasurement(
+            rtt_us=times_us,
+            reading=rtt.reading,
+            samples=np.where(is_new, rtt.samples, 0),
+            losses=np.where(is_new, rtt.losses, 0),
+            passes=None if rtt.passes is None else np.where(is_new, rtt.passes, 0),
+            halves_us=None
+            if rtt.halves_us is None
+            else (
+                np.where(is_new, rtt.halves_us[0], np.nan),
+                np.where(is_new, rtt.halves_us[1], np.nan),
+            ),
+            tool=rtt.tool,
+            started=rtt.started,
+            seconds=rtt.seconds,
+        ),
+    )
+
+
+def laid_over(below: RttMeasurement, above: RttMeasurement) -> RttMeasurement:
+    """The readings of `above` where it has any, else those of `below`, of the same hosts."""
+    is_above = ~np.isnan(above.readings_us)
+    passes, halves_us = None, None
+    if (
+        below.passes is not None
+        and above.passes is not None
+        and below.halves_us is not None
+        and above.halves_us is not None
+    ):
+        odd_us, even_us = (
+            np.where(is_above, over, under)
+            for under, over in zip(below.halves_us, above.halves_us, strict=True)
+        )
+        passes = np.where(is_above, above.passes, below.passes)
+        halves_us = odd_us, even_us
+    return replace(
+        below,
+        rtt_us={
+            key: np.where(is_above, above.rtt_us[key], below.rtt_us[key]) for key in below.rtt_us
+        },
+        samples=np.where(is_above, above.samples, below.samples),
+        losses=np.where(is_above, above.losses, below.losses),
+        passes=passes,
+        halves_us=halves_us,
+    )

@@ -1,0 +1,229 @@
+"""Ordering the nodes of a job: from what is kept, after a check of a few pairs, or by measuring."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from plink.base.errors import PlinkError
+from plink.base.progress import Progress
+from plink.deploy.slurm.allocation import Allocation, step_template
+from plink.deploy.slurm.calling import called_by_nodes
+from plink.deploy.slurm.kept import Kept
+from plink.deploy.slurm.switches import filled, parse_switches, partners
+from plink.files.cluster import Cluster, Host
+from plink.files.order import Order
+from plink.measure.probing.check import check, check_request, comparable_rtt
+from plink.measure.probing.request import ProbeRequest
+from plink.measure.probing.run import ProbeResult, probe
+from plink.measure.probing.tools.round_trips import EchoOptions
+from plink.optimize.orders.ordering import find_order
+from plink.optimize.orders.request import OrderRequest
+from plink.probes.errors import ProbesError
+from plink.probes.reach import Way
+from plink.probes.via.options import ViaOptions
+
+Reach = Literal["steps", "agents"]
+Source = Literal["kept", "switches", "measured"]
+
+# More hosts are not measured each with each: so many partners tell groups (docs/sampling.md).
+_MOST_IN_FULL = 64
+_ROUNDS = 32
+# A job waits for this, so that pairs meet less often than plink probe lets them.
+_PASSES = 2
+_CHECK_PARTNERS = 3
+_TIMEOUT_S = 2.0
+_ASK_S = 10.0
+_MOST_TOPOLOGY = 4 << 20
+
+
+@dataclass(frozen=True)
+class Reaching:
+    """How the nodes are reached.
+
+    Args:
+        by: `steps`, one for each node, or `agents`, which one step starts.
+        wait_s: for agents.
+    """
+
+    by: Reach
+    wait_s: float
+
+
+@dataclass(frozen=True)
+class Ordered:
+    """What was found.
+
+    Args:
+        order: of the nodes that are known.
+        hosts: all nodes of the job in the order of their ranks.
+        source: `kept`: nothing was measured; `switches`: a check; `measured`.
+        pairs: directed pairs that were measured now and are kept.
+        lost: nodes of which nothing is known, which come last.
+    """
+
+    order: Order
+    hosts: Sequence[Host]
+    source: Source
+    pairs: int
+    lost: Sequence[str]
+
+
+def order_allocation(
+    allocation: Allocation,
+    kept: Kept,
+    request: OrderRequest,
+    reaching: Reaching,
+    progress: Progress,
+) -> Ordered:
+    """The nodes of a job in the order that makes an algorithm cheap.
+
+    Args:
+        allocation: the job.
+        kept: what earlier jobs have measured, and where this one keeps what it measures.
+        request: which order.
+        reaching: how nodes are reached, where something has to be measured.
+        progress: told how far it is.
+
+    Raises:
+        PlinkError: nothing is known of the nodes, and nothing could be measured.
+        KeyboardInterrupt: the user, or the time limit, stopped it before it knew anything.
+    """
+    switch_of = ask_switches()
+    under = {switch_of[name] for name in allocation.names if name in switch_of}
+    others = [name for name, switch in switch_of.items() if switch in under]
+    wider = kept.known(allocation.names, others)
+    known = None if wider is None else _of_job(wider, allocation)
+    if known is not None and _suffices(known):
+        return _ordered(known, allocation, request, "kept", 0)
+    if wider is not None and wider.rtt is not None and switch_of:
+        told = filled(wider.rtt, wider.names, switch_of)
+        guessed = _of_job(replace(wider, rtt=told), allocation)
+        if _suffices(guessed) and _still_holds(guessed, allocation, reaching, progress):
+            return _ordered(guessed, allocation, request, "switches", 0)
+    cluster, pairs = _measured(known, allocation, kept, reaching, progress)
+    return _ordered(cluster, allocation, request, "measured", pairs)
+
+
+def ask_switches() -> Mapping[str, str]:
+    """The leaf switch of every node that Slurm's controller knows; empty where it knows none."""
+    try:
+        done = subprocess.run(
+            ["scontrol", "show", "topology"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_ASK_S,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return {}
+    return parse_switches(done.stdout[:_MOST_TOPOLOGY].decode(errors="replace"))
+
+
+def _of_job(wider: Cluster, allocation: Allocation) -> Cluster:
+    """The same of the job's hosts alone, which come first, with the slots that they have here."""
+    size = len(allocation.hosts)
+    hosts = [
+        replace(host, slots=listed.slots)
+        for host, listed in zip(wider.hosts[:size], allocation.hosts, strict=True)
+    ]
+    rtt = None if wider.rtt is None else wider.rtt.for_hosts(list(range(size)))
+    return Cluster(hosts, rtt=rtt)
+
+
+def _rounds(hosts: int) -> int | None:
+    return None if hosts <= _MOST_IN_FULL else _ROUNDS
+
+
+def _suffices(cluster: Cluster) -> bool:
+    """Whether each host was measured with as many others as it would be now."""
+    hosts = len(cluster.hosts)
+    least = min(hosts - 1, _rounds(hosts) or hosts)
+    known = cluster.rtt
+    return known is not None and bool((partners(known.readings_us, hosts) >= least).all())
+
+
+def _still_holds(
+    cluster: Cluster, allocation: Allocation, reaching: Reaching, progress: Progress
+) -> bool:
+    """Whether a few pairs, measured, are as the others of their switches let expect."""
+    rtt = comparable_rtt(cluster, "what is kept")
+    with _way(allocation, reaching, progress) as way:
+        asked = check_request(
+            cluster, "what is kept", {"passes": _PASSES}, timeout_s=_TIMEOUT_S, way=way
+        )
+        try:
+            found = check(
+                cluster, rtt, asked, partners=_CHECK_PARTNERS, transfers_s=0.0, progress=progress
+            )
+        except PlinkError:
+            return False
+    return found.is_whole and not found.is_changed
+
+
+def _measured(
+    known: Cluster | None,
+    allocation: Allocation,
+    kept: Kept,
+    reaching: Reaching,
+    progress: Progress,
+) -> tuple[Cluster, int]:
+    """What is known once the pairs that lacked were measured, and how many directed ones."""
+    with _way(allocation, reaching, progress) as way:
+        request = ProbeRequest(
+            allocation.hosts,
+            options=EchoOptions(passes=_PASSES),
+            timeout_s=_TIMEOUT_S,
+            rounds=_rounds(len(allocation.hosts)),
+            way=way,
+            earlier=known,
+        )
+        result = probe(request, progress)
+    if not isinstance(result, ProbeResult):
+        raise TypeError("echo measures pairs")
+    if result.measured == 0:
+        failures = result.measurement.failures
+        raise PlinkError(
+            "no pair of nodes could be measured", str(failures[0]) if failures else None
+        )
+    for text in result.warnings:
+        progress.say(text)
+    try:
+        kept.keep(result.cluster, known, allocation.job)
+    except PlinkError as error:
+        progress.say(f"what was measured is not kept: {error}")
+    before = 0 if known is None or known.rtt is None else _readings(known)
+    return result.cluster, _readings(result.cluster) - before
+
+
+def _readings(cluster: Cluster) -> int:
+    return 0 if cluster.rtt is None else int((~np.isnan(cluster.rtt.readings_us)).sum())
+
+
+@contextmanager
+def _way(allocation: Allocation, reaching: Reaching, progress: Progress) -> Iterator[Way]:
+    """The way to the nodes; by steps, too, where agents do not call."""
+    with ExitStack() as stack:
+        way: Way = ViaOptions(step_template())
+        if reaching.by == "agents":
+            calling = called_by_nodes(allocation, reaching.wait_s, progress)
+            try:
+                way = stack.enter_context(calling)
+            except (PlinkError, ProbesError) as error:
+                progress.say(f"no agents: {error}; going on with a step for each node")
+        yield way
+
+
+def _ordered(
+    cluster: Cluster, allocation: Allocation, request: OrderRequest, source: Source, pairs: int
+) -> Ordered:
+    order = find_order(cluster, request)
+    ranked = {host.name for host in order.ranked}
+    lost = [host for host in allocation.hosts if host.name not in ranked]
+    hosts = [*order.ranked, *(Host(host.name, host.name, slots=host.slots) for host in lost)]
+    return Ordered(order, hosts, source, pairs, [host.name for host in lost])

@@ -1,0 +1,92 @@
+"""Topologies that schedulers and discoverers of networks read, from measured tiers. Pure.
+
+Slurm, topology.conf(5): leaf switches have nodes, the others have switches; one is above all.
+topograph, graph engine: `instances`, each with `id` and `network_layers`, the nearest switch first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from plink.base.errors import WrongUseError
+from plink.deploy.kubernetes.tiers import Tier, tiers_of
+from plink.deploy.launchers import slurm
+from plink.files.cluster import Cluster
+from plink.files.groups import Group
+
+# What people call the tiers of a network, the nearest first; those above have numbers.
+_STEMS = ("leaf", "spine", "core")
+
+
+@dataclass(frozen=True)
+class Switches:
+    """One tier: each switch's name, and the hosts below it."""
+
+    hosts_of: dict[str, Sequence[str]]
+
+
+def switches_of(cluster: Cluster) -> list[Switches]:
+    """The tiers that the groups of a cluster show as switches, the nearest first.
+
+    Raises:
+        WrongUseError: there are no groups, or domains that lie in two wider ones.
+    """
+    tiers = tiers_of(cluster)
+    if not tiers:
+        raise WrongUseError(
+            f"{cluster.source}: holds no groups, and so no topology",
+            "plink group finds them and writes them into a cluster file",
+        )
+    return [_named(tier, number) for number, tier in enumerate(tiers)]
+
+
+def render_slurm(cluster: Cluster) -> str:
+    """topology.conf, a switch for every domain of every tier.
+
+    Raises:
+        WrongUseError: as `switches_of`, or Slurm cannot take a name.
+    """
+    tiers = switches_of(cluster)
+    nearest = tiers[0].hosts_of
+    slurm.check_names([Group(name, hosts) for name, hosts in nearest.items()])
+    lines = [f"SwitchName={name} Nodes={','.join(hosts)}\n" for name, hosts in nearest.items()]
+    below = tiers[0]
+    for tier in tiers[1:]:
+        for name, hosts in tier.hosts_of.items():
+            inside = [each for each, few in below.hosts_of.items() if set(few) <= set(hosts)]
+            lines.append(f"SwitchName={name} Switches={','.join(inside)}\n")
+        below = tier
+    if len(below.hosts_of) > 1:
+        lines.append(f"SwitchName={slurm.ROOT} Switches={','.join(below.hosts_of)}\n")
+    return "".join(lines)
+
+
+def render_topograph(cluster: Cluster) -> str:
+    """What topograph's graph engine prints: every host with the switches above it.
+
+    Raises:
+        WrongUseError: as `switches_of`.
+    """
+    layers: dict[str, list[str]] = {}
+    for tier in switches_of(cluster):
+        for name, hosts in tier.hosts_of.items():
+            for host in hosts:
+                layers.setdefault(host, []).append(name)
+    instances = [
+        {"id": name, "network_layers": layers[name]} for name in cluster.names if name in layers
+    ]
+    return json.dumps({"instances": instances}, indent=2) + "\n"
+
+
+def _named(tier: Tier, number: int) -> Switches:
+    stem = _STEMS[number] if number < len(_STEMS) else f"tier{number}"
+    names = [tier.names.get(place, f"{stem}-{place + 1}") for place, _ in enumerate(tier.domains)]
+    return Switches(dict(zip(names, tier.domains, strict=True)))
+
+
+FORMATS = {
+    "slurm-topology": render_slurm,
+    "topograph": render_topograph,
+}

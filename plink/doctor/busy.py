@@ -1,0 +1,108 @@
+"""Hosts whose processors are taken by other work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from plink.doctor.certainty import probability, spread
+from plink.doctor.evidence import Evidence
+from plink.doctor.finding import Finding, Kind
+from plink.probes.condition import HostCondition
+
+_LEAST_HOSTS = 3
+# Of what a program gets elsewhere, and of the log of that: what differs from host to host at least.
+_LITTLE = 0.6
+_LEAST_SPREAD = 0.2
+# Of all processors' time, while nothing is measured.
+_BUSY, _IDLE = 0.8, 0.5
+_STOLEN = 0.1
+_READ = 0.98
+_MOST_SHARE = 0.3
+
+
+def find(evidence: Evidence) -> list[Finding]:
+    """A finding for each host that has less of its processors than the others have."""
+    said = evidence.conditions
+    if len(said) < _LEAST_HOSTS:
+        return []
+    found = {each.hosts[0]: each for each in _taken(evidence)}
+    for each in (*_stolen(evidence), *_starved(evidence)):
+        found[each.hosts[0]] = each
+    return list(found.values()) if len(found) <= max(1, int(_MOST_SHARE * len(said))) else []
+
+
+def _starved(evidence: Evidence) -> list[Finding]:
+    shares = _known(evidence, lambda each: each.processor_share)
+    if len(shares) < _LEAST_HOSTS:
+        return []
+    logs = np.log(np.maximum(1e-3, np.array(list(shares.values()))))
+    usual, noise = float(np.exp(np.median(logs))), spread(logs, _LEAST_SPREAD)
+    return [
+        Finding(
+            Kind.BUSY,
+            [host],
+            f"a program that wants all of a processor gets {100.0 * share:.0f} % of it on {host}, "
+            f"and {100.0 * usual:.0f} % on the other hosts (median)",
+            probability(float(np.log(usual) - log) / noise, len(shares)),
+            min(10.0, usual / share),
+            [
+                f"look what runs on {host}: top, systemd-cgtop; another job, a runaway process",
+                "look for a limit of the container or the job: cpu.max, nr_throttled in cpu.stat",
+            ],
+        )
+        for (host, share), log in zip(shares.items(), logs, strict=True)
+        if share < _LITTLE * usual
+    ]
+
+
+def _taken(evidence: Evidence) -> list[Finding]:
+    shares = _known(evidence, lambda each: each.busy_share)
+    usual = float(np.median(list(shares.values()))) if shares else 1.0
+    return [
+        _finding(
+            host,
+            f"the processors of {host} are {100.0 * share:.0f} % busy while nothing is measured, "
+            f"those of the other hosts {100.0 * usual:.0f} % (median)",
+            1.0 / max(0.1, 1.0 - share),
+        )
+        for host, share in shares.items()
+        if share > _BUSY and usual < _IDLE
+    ]
+
+
+def _stolen(evidence: Evidence) -> list[Finding]:
+    shares = _known(evidence, lambda each: each.steal_share)
+    usual = float(np.median(list(shares.values()))) if shares else 1.0
+    return [
+        _finding(
+            host,
+            f"the machine below {host} takes {100.0 * share:.0f} % of its processors' time "
+            f"(steal), of the other hosts' {100.0 * usual:.0f} % (median)",
+            1.0 / max(0.1, 1.0 - share),
+        )
+        for host, share in shares.items()
+        if share > _STOLEN and usual < _STOLEN / 2.0
+    ]
+
+
+def _finding(host: str, says: str, cost: float) -> Finding:
+    return Finding(
+        Kind.BUSY,
+        [host],
+        says,
+        _READ,
+        cost,
+        [
+            f"look what runs on {host}: top, systemd-cgtop",
+            "a virtual machine beside a busy one: ask for another, or for processors of its own",
+        ],
+    )
+
+
+def _known(
+    evidence: Evidence, value_of: Callable[[HostCondition], float | None]
+) -> dict[str, float]:
+    values = {host: value_of(each) for host, each in evidence.conditions.items()}
+    return {host: value for host, value in values.items() if value is not None}

@@ -1,0 +1,43 @@
+"""How sure a deviation is: the chance that noise alone makes any of many readings deviate so far.
+
+Deviations are counted in robust standard deviations, whose tails are taken to be those of Student's
+distribution with three degrees of freedom: readings of networks have outliers that a normal
+distribution rules out. The chance is multiplied by the number of readings that were looked at
+(Bonferroni), so that a cluster of many hosts is no more likely to be called ill.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+# The standard deviation of a normal distribution by its median absolute deviation.
+_PER_MAD = 1.4826
+
+
+def probability(deviations: float, looked_at: int) -> float:
+    """That so great a deviation, to one side, is no chance.
+
+    Args:
+        deviations: in standard deviations.
+        looked_at: readings, of which this is the one that deviates most.
+    """
+    return 1.0 - min(1.0, max(1, looked_at) * _tail(deviations))
+
+
+def spread(values: Floats, least: float) -> float:
+    """A robust standard deviation of the values that are known, at least `least`."""
+    known = values[np.isfinite(values)]
+    if known.size < 2:
+        return least
+    return max(least, _PER_MAD * float(np.median(np.abs(known - np.median(known)))))
+
+
+def _tail(t: float) -> float:
+    """The chance that Student's t with three degrees of freedom is greater (Student 1908)."""
+    root = t / math.sqrt(3.0)
+    return 0.5 - (math.atan(root) + root / (1.0 + root * root)) / math.pi

@@ -1,0 +1,117 @@
+"""All findings about a cluster, without those that another one explains, the weightiest first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from plink.doctor import (
+    busy,
+    changes,
+    clocks,
+    compared,
+    far_hosts,
+    losses,
+    queues,
+    settings,
+    slow_hosts,
+    slow_pairs,
+    traffic,
+    tuned,
+    uplinks,
+)
+from plink.doctor.evidence import Evidence
+from plink.doctor.finding import LEAST_PROBABILITY, Finding, Kind
+
+FINDERS: Sequence[Callable[[Evidence], list[Finding]]] = (
+    slow_hosts.find,
+    slow_pairs.find,
+    far_hosts.find,
+    losses.find,
+    queues.find,
+    uplinks.find,
+    settings.find,
+    busy.find,
+    traffic.find,
+    clocks.find,
+    changes.find,
+    tuned.find,
+    compared.find,
+)
+
+# What a cause makes its hosts, or its group, show as well.
+_OF_HOST = {
+    Kind.NIC_SPEED: {Kind.SLOW_HOST, Kind.SLOW_ONE_WAY, Kind.LOSS, Kind.SLOW_PAIR},
+    Kind.MTU: {Kind.SLOW_HOST, Kind.SLOW_ONE_WAY, Kind.SLOW_PAIR},
+    Kind.BUSY: {
+        *(Kind.SLOW_HOST, Kind.SLOW_ONE_WAY, Kind.LOSS, Kind.FAR_HOST, Kind.SLOW_PAIR),
+        Kind.FARTHER,
+    },
+    Kind.OTHER_TRAFFIC: {Kind.SLOW_HOST, Kind.SLOW_ONE_WAY, Kind.LOSS, Kind.SLOW_PAIR},
+    Kind.LOSS: {Kind.SLOW_HOST, Kind.SLOW_ONE_WAY, Kind.SLOW_PAIR},
+    Kind.SLOW_HOST: {Kind.SLOW_ONE_WAY, Kind.SLOW_PAIR, Kind.LOSS},
+    Kind.SLOW_ONE_WAY: {Kind.SLOW_PAIR, Kind.LOSS},
+    Kind.FAR_HOST: {Kind.FARTHER},
+}
+_OF_GROUP = {
+    Kind.CONGESTED: {
+        *(Kind.UPLINK_ONE_WAY, Kind.HALF_DUPLEX, Kind.SLOW_UPLINK, Kind.FARTHER, Kind.CONGESTED),
+        *(Kind.LOSS, Kind.SLOW_PAIR, Kind.FAR_HOST),
+    },
+    Kind.HALF_DUPLEX: {Kind.UPLINK_ONE_WAY, Kind.SLOW_UPLINK, Kind.CONGESTED, Kind.SLOW_PAIR},
+    Kind.UPLINK_ONE_WAY: {Kind.SLOW_UPLINK, Kind.SLOW_PAIR},
+    Kind.SLOW_UPLINK: {Kind.SLOW_PAIR},
+}
+# An ill link of one host is an ill part of its group's exchange.
+_SPREADS = {Kind.SLOW_HOST, Kind.SLOW_ONE_WAY, Kind.NIC_SPEED, Kind.LOSS, Kind.BUSY}
+_SPREADS_TO = {Kind.UPLINK_ONE_WAY, Kind.HALF_DUPLEX, Kind.SLOW_UPLINK}
+# A host's links are so large a part of its group's that this alone shows.
+_LARGE_PART = 1.0 / 3.0
+
+
+def diagnose(evidence: Evidence) -> list[Finding]:
+    """What is wrong, as far as the evidence shows it; empty where nothing is."""
+    found = [
+        each for find in FINDERS for each in find(evidence) if each.probability >= LEAST_PROBABILITY
+    ]
+    return sorted(_explained(found), key=lambda each: (-each.weight, each.says))
+
+
+def _explained(found: Sequence[Finding]) -> list[Finding]:
+    """Without the findings that others explain, which become evidence of those."""
+    kept: list[Finding] = []
+    left = list(found)
+    for index, each in enumerate(found):
+        cause = _cause_of(each, [other for place, other in enumerate(found) if place != index])
+        if cause is None:
+            kept.append(each)
+            left.remove(each)
+    for each in left:
+        cause = _cause_of(each, kept)
+        if cause is not None:
+            place = kept.index(cause)
+            kept[place] = replace(
+                cause,
+                cost=max(cause.cost, each.cost),
+                evidence=[*cause.evidence, each.says, *each.evidence],
+            )
+    return kept
+
+
+def _cause_of(finding: Finding, others: Sequence[Finding]) -> Finding | None:
+    return next((other for other in others if _explains(other, finding)), None)
+
+
+def _explains(cause: Finding, finding: Finding) -> bool:
+    hosts, ill = set(cause.hosts), set(finding.hosts)
+    if cause.group is None and cause.kind is not Kind.CONGESTED:
+        if finding.group is None:
+            return finding.kind in _OF_HOST.get(cause.kind, set()) and bool(hosts & ill)
+        is_part = bool(hosts & ill) and len(hosts & ill) >= _LARGE_PART * len(ill)
+        return cause.kind in _SPREADS and finding.kind in _SPREADS_TO and is_part
+    if finding.kind not in _OF_GROUP.get(cause.kind, set()):
+        return False
+    if finding.group is not None:
+        # The other end of what a full uplink carries is a group, too.
+        return finding.group != cause.group or finding.kind is not cause.kind
+    return bool(hosts & ill)

@@ -1,0 +1,109 @@
+"""What a diagnosis starts from: a cluster, an earlier one, and who belongs together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from plink.autotune.log.history import History
+from plink.files.cluster import Cluster
+from plink.files.comparison import Comparison
+from plink.files.groups import HostLink
+from plink.files.measurement import Matrix
+from plink.probes.condition import HostCondition
+
+Indices = npt.NDArray[np.intp]
+
+# So much of a host's bandwidths is taken as what its link carries: its best ones.
+_BEST_SHARE = 0.25
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is known.
+
+    Args:
+        cluster: as it is now.
+        before: the same hosts, or some of them, when all was well; None where that is not known.
+        tuned: a tuned job's run.
+        comparison, comparison_before: what a bench found, now and when all was well.
+    """
+
+    cluster: Cluster
+    before: Cluster | None = None
+    tuned: History | None = None
+    comparison: Comparison | None = None
+    comparison_before: Comparison | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """Of the hosts."""
+        return self._names
+
+    @cached_property
+    def _names(self) -> list[str]:
+        return self.cluster.names
+
+    @cached_property
+    def group_of(self) -> Indices:
+        """(N,) the index of each host's group; hosts in no group have one of their own."""
+        place = {
+            name: number for number, each in enumerate(self.cluster.groups) for name in each.hosts
+        }
+        count = len(self.cluster.groups)
+        if not count:
+            return np.zeros(len(self.names), dtype=np.intp)
+        return np.array(
+            [place.get(name, count + index) for index, name in enumerate(self.names)], dtype=np.intp
+        )
+
+    def members(self, group: int) -> Indices:
+        """The indices of its hosts."""
+        return np.flatnonzero(self.group_of == group)
+
+    @cached_property
+    def conditions(self) -> Mapping[str, HostCondition]:
+        """What hosts say, by name."""
+        said = self.cluster.conditions
+        return {} if said is None else {each.host: each.condition for each in said.hosts}
+
+    @cached_property
+    def links(self) -> Sequence[HostLink]:
+        """What each host sends and receives by itself, of those of which it is known."""
+        return links_of(self.cluster)
+
+
+def links_of(cluster: Cluster) -> list[HostLink]:
+    """What each host sends and receives by itself: from beside uplinks, or its best bandwidths."""
+    if cluster.uplinks is not None and cluster.uplinks.links:
+        known = set(cluster.names)
+        return [link for link in cluster.uplinks.links if link.host in known]
+    if cluster.bandwidth is None:
+        return []
+    sends, receives = _best(cluster.bandwidth.gbit_s), _best(cluster.bandwidth.gbit_s.T)
+    return [
+        HostLink(name, send, receive)
+        for name, send, receive in zip(cluster.names, sends, receives, strict=True)
+        if send is not None or receive is not None
+    ]
+
+
+def _best(gbit_s: Matrix) -> list[float | None]:
+    """The median of each row's best quarter."""
+    found: list[float | None] = []
+    for row in gbit_s:
+        known = np.sort(row[np.isfinite(row) & (row > 0.0)])
+        count = max(1, int(_BEST_SHARE * known.size))
+        found.append(float(np.median(known[-count:])) if known.size else None)
+    return found
+
+
+def symmetric(matrix: Matrix) -> Matrix:
+    """The lesser of both directions, NaN on the diagonal and where neither is known."""
+    least: Matrix = np.fmin(matrix, matrix.T)
+    np.fill_diagonal(least, np.nan)
+    return least

@@ -1,0 +1,115 @@
+"""Hosts that are farther from all others than their neighbours are.
+
+A host is compared with the others of its rack: what its round trips to everybody take beyond theirs
+to the same hosts. A rack that lies farther away is no fault, and neither is a host that is alone in
+its rack: it has no neighbour who is nearer.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from plink.base.text import rtt_text
+from plink.doctor.certainty import Floats, probability, spread
+from plink.doctor.evidence import Evidence, Indices, symmetric
+from plink.doctor.finding import Finding, Kind
+from plink.files.measurement import Matrix
+
+# A host is farther by at least this share of its neighbours' round trips.
+_LEAST_SHARE = 0.15
+# Of all that a host is compared with so many agree: they show from half to twice the median.
+_AGREE = 0.8
+_LOW, _HIGH = 0.5, 2.0
+# What its neighbours show differs by no more from what the others show: in shares of that, and of a
+# round trip. Of a host in a rack of its own it does: what is no neighbour is farther from it.
+_DIFFER, _NOISE = 0.25, 0.05
+_LEAST_COMPARED = 3
+# In shares of a round trip: what one differs from another on the same way at least.
+_LEAST_SPREAD = 0.03
+
+
+def find(evidence: Evidence) -> list[Finding]:
+    """A finding for each host that is farther away."""
+    if evidence.cluster.rtt is None:
+        return []
+    times = symmetric(evidence.cluster.rtt.readings_us)
+    excesses = {host: _excess(evidence, times, host) for host in range(len(times))}
+    shares = np.array([0.0 if each is None else each[0] for each in excesses.values()])
+    noise = spread(shares, _LEAST_SPREAD)
+    found = []
+    for host, each in excesses.items():
+        if each is None or each[0] < _LEAST_SHARE:
+            continue
+        share, extra_us, usual_us, compared = each
+        name = evidence.names[host]
+        found.append(
+            Finding(
+                Kind.FAR_HOST,
+                [name],
+                f"round trips of {name} take {rtt_text(extra_us)} more than those of its "
+                f"neighbours to the same {compared} hosts ({rtt_text(usual_us)}, median)",
+                probability(share / noise, len(times)),
+                1.0 + share,
+                [
+                    (
+                        "look for what lies on its way alone: another switch, a tunnel or overlay, "
+                        "a software bridge, power saving of its processor or NIC"
+                    ),
+                    "compare routes: plink probe with the tool trace",
+                ],
+            )
+        )
+    return found
+
+
+def _excess(evidence: Evidence, times: Matrix, host: int) -> tuple[float, float, float, int] | None:
+    """By which share a host is farther, and by how much in µs, than what in µs, to how many."""
+    own = int(evidence.group_of[host])
+    best: tuple[float, tuple[float, float, float, int] | None] | None = None
+    for group in np.unique(evidence.group_of):
+        mates = evidence.members(int(group))
+        mates = mates[mates != host]
+        if len(mates) < (1 if group == own else 2):
+            continue
+        fit = _fit(times, host, mates)
+        if fit is not None and (best is None or fit[0] < best[0]):
+            best = fit
+    return None if best is None else best[1]
+
+
+def _fit(
+    times: Matrix, host: int, mates: Indices
+) -> tuple[float, tuple[float, float, float, int] | None] | None:
+    """How badly a host fits beside these, and its excess if it does fit."""
+    usual = _usual(times, host, mates)
+    beyond: Floats = times[host] - usual
+    known = np.isfinite(beyond)
+    if known.sum() < _LEAST_COMPARED:
+        return None
+    excess_us = float(np.median(beyond[known]))
+    misfit = float(np.mean(np.abs(beyond[known] - excess_us)))
+    if excess_us <= 0.0:
+        return misfit, None
+    agree = (beyond >= _LOW * excess_us) & (beyond <= _HIGH * excess_us)
+    usual_us = float(np.median(usual[known]))
+    near = known & np.isin(np.arange(len(times)), mates)
+    far = known & ~near
+    if near.any() and far.any():
+        apart_us = abs(float(np.median(beyond[near]) - np.median(beyond[far])))
+        if apart_us > _DIFFER * excess_us + _NOISE * usual_us:
+            return misfit, None
+    if agree[known].mean() < _AGREE:
+        return misfit, None
+    share = float(np.median(beyond[known] / usual[known]))
+    return misfit, (share, excess_us, usual_us, int(known.sum()))
+
+
+def _usual(times: Matrix, host: int, mates: Indices) -> Floats:
+    """(N,) the median round trip from these hosts to each, in µs; NaN for the host itself."""
+    rows = np.sort(times[mates], axis=0)
+    known = np.isfinite(rows).sum(axis=0)
+    places = np.arange(len(times))
+    low, high = (rows[np.maximum(known - 1 + more, 0) // 2, places] for more in (0, 1))
+    usual: Floats = np.where(known > 0, (low + high) / 2.0, np.nan)
+    usual[host] = np.nan
+    return usual

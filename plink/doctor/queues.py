@@ -1,0 +1,149 @@
+"""Groups whose way to others is full of other traffic: their packets wait in queues.
+
+A longer way makes the round trips of all its pairs longer by as much; a queue fills and empties, so
+that some wait and others do not. So what counts is by how much the usual round trip of a pair
+exceeds the quickest one between the same two groups.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from plink.base.text import named, rtt_text
+from plink.doctor.certainty import Floats
+from plink.doctor.evidence import Evidence, symmetric
+from plink.doctor.finding import Finding, Kind
+from plink.files.measurement import Matrix
+
+_USUAL_PERCENTILE = 50.0
+# A pair waits if its usual round trip takes so many µs, and by this share, more than the quickest.
+_LEAST_US, _LEAST_SHARE = 60.0, 1.0
+# Of the pairs across a full uplink at least so many wait, and of the others at most so many.
+_MOST, _FEW = 0.25, 0.1
+_LEAST_WAITING = 3
+# A pair across that does not wait counts so much against it.
+_AGAINST = _MOST / (1.0 - _MOST)
+# In larger clusters only groups that are known are looked at.
+_MOST_HOSTS = 512
+_STARTS = 4
+# Pairs are measured one after the other while a queue stays full, so that some go together.
+_TOGETHER = 3.0
+_ADVICE = (
+    "find who else uses that uplink: counters of the switch's ports by the minute",
+    "move the other traffic, or give it a lower class of service; or leave the group out meanwhile",
+)
+_COST = 3.0
+
+
+Mask = npt.NDArray[np.bool_]
+
+
+def find(evidence: Evidence) -> list[Finding]:
+    """A finding for the hosts whose packets wait on the way to all others, if there are any."""
+    waits = _waits(evidence)
+    if waits is None:
+        return []
+    waits_us, quick_us = waits
+    known: Mask = np.isfinite(waits_us)
+    waiting = known & (waits_us > _LEAST_US) & (waits_us > _LEAST_SHARE * quick_us)
+    if np.triu(waiting).sum() < _LEAST_WAITING:
+        return []
+    is_in = max(_sides(evidence, waiting, known), key=lambda side: _score(waiting, known, side))
+    across = np.triu(known & (is_in[:, None] != is_in[None, :]))
+    others = np.triu(known) & ~across
+    if not across.any() or not others.any():
+        return []
+    if waiting[across].mean() < _MOST or waiting[others].mean() > _FEW:
+        return []
+    sure = _probability(waiting[across], waiting[others], len(evidence.names))
+    return [_finding(evidence, is_in, waits_us[across & waiting], int(across.sum()), sure)]
+
+
+def _sides(evidence: Evidence, waiting: Mask, known: Mask) -> Iterator[Mask]:
+    """Hosts, at most half of them, that may be behind one uplink."""
+    size = len(waiting)
+    for number in range(len(evidence.cluster.groups)):
+        yield _smaller(evidence.group_of == number)
+    if size <= _MOST_HOSTS:
+        # Where queues are full, groups that were found by round trips may be wrong.
+        for start in np.argsort(-waiting.sum(axis=1))[:_STARTS]:
+            yield _smaller(_grown(waiting, known, int(start)))
+    else:
+        yield np.zeros(size, dtype=np.bool_)
+
+
+def _smaller(is_in: Mask) -> Mask:
+    return is_in if 2 * is_in.sum() <= len(is_in) else ~is_in
+
+
+def _grown(waiting: Mask, known: Mask, start: int) -> Mask:
+    """The hosts around one that explain most of what waits: added and taken away one by one."""
+    # Across the way a waiting pair speaks for it twice, since elsewhere it would speak against it.
+    value = np.where(waiting, 2.0, 0.0) - np.where(known & ~waiting, _AGAINST, 0.0)
+    sign = np.full(len(waiting), -1.0)
+    sign[start] = 1.0
+    for _ in range(2 * len(sign)):
+        # By moving to the other side a host's pairs within its side come to be across it.
+        gain = sign * (value @ sign)
+        best = int(np.argmax(gain))
+        if gain[best] <= 0.0:
+            break
+        sign[best] = -sign[best]
+    side: Mask = sign > 0.0
+    return side
+
+
+def _score(waiting: Mask, known: Mask, is_in: Mask) -> float:
+    across = is_in[:, None] != is_in[None, :]
+    good, bad = (waiting & across).sum(), (known & ~waiting & across).sum()
+    return float(2.0 * good - _AGAINST * bad)
+
+
+def _waits(evidence: Evidence) -> tuple[Matrix, Matrix] | None:
+    """(N, N) in µs, symmetric: how long a pair's packets wait, and the quickest of its groups."""
+    rtt = evidence.cluster.rtt
+    if rtt is None or _USUAL_PERCENTILE not in rtt.rtt_us or rtt.reading >= _USUAL_PERCENTILE:
+        return None
+    readings, usual = symmetric(rtt.readings_us), symmetric(rtt.rtt_us[_USUAL_PERCENTILE])
+    _, group_of = np.unique(evidence.group_of, return_inverse=True)
+    ends = np.broadcast_arrays(group_of[:, None], group_of[None, :])
+    least = np.full((group_of.max() + 1,) * 2, np.inf)
+    np.minimum.at(least, tuple(ends), np.nan_to_num(readings, nan=np.inf))
+    quickest = least[tuple(ends)]
+    return np.maximum(usual - quickest, 0.0), quickest
+
+
+def _probability(across: Mask, elsewhere: Mask, looked_at: int) -> float:
+    """That more pairs wait across than elsewhere is no chance (likelihood ratio, Wilks 1938)."""
+    gain = _likelihood(across) + _likelihood(elsewhere)
+    gain -= _likelihood(np.concatenate((across, elsewhere)))
+    return 1.0 - min(1.0, looked_at * math.exp(-gain / _TOGETHER))
+
+
+def _likelihood(is_waiting: Mask) -> float:
+    """The log of the greatest likelihood that any share of waiting pairs gives these."""
+    waiting = float(is_waiting.sum())
+    parts = (waiting, is_waiting.size - waiting)
+    return sum(part * math.log(part / is_waiting.size) for part in parts if part)
+
+
+def _finding(evidence: Evidence, is_in: Mask, waits_us: Floats, pairs: int, sure: float) -> Finding:
+    hosts = [evidence.names[int(host)] for host in np.flatnonzero(is_in)]
+    group = next(
+        (each.name for each in evidence.cluster.groups if set(each.hosts) == set(hosts)), None
+    )
+    return Finding(
+        Kind.CONGESTED,
+        hosts,
+        f"packets between {group or named(hosts)} and the other hosts wait in queues: round trips "
+        f"of {waits_us.size} of {pairs} pairs take {rtt_text(float(np.median(waits_us)))} (median) "
+        "more than the quickest between the same groups",
+        sure,
+        _COST,
+        _ADVICE,
+        group,
+    )

@@ -1,0 +1,83 @@
+"""Pairs that transfer less than both of their hosts do with others of the same groups."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from plink.base.text import bandwidth_text
+from plink.doctor.certainty import probability, spread
+from plink.doctor.evidence import Evidence
+from plink.doctor.finding import Finding, Kind
+from plink.files.measurement import Matrix
+
+_SLOW = 0.6
+_LEAST_SPREAD = 0.08
+_LEAST_COMPARED = 3
+_MOST_FINDINGS = 8
+_MOST_SHARE = 0.1
+
+
+def find(evidence: Evidence) -> list[Finding]:
+    """A finding for each such pair, where the bandwidths of pairs are known; the slowest first."""
+    measured = evidence.cluster.bandwidth
+    if measured is None:
+        return []
+    with np.errstate(divide="ignore"):
+        logs: Matrix = np.where(measured.gbit_s > 0.0, np.log(measured.gbit_s), np.nan)
+    np.fill_diagonal(logs, np.nan)
+    usual = _usual(evidence, logs)
+    below = usual - logs
+    known = np.isfinite(below)
+    if not known.any():
+        return []
+    noise = spread(below[known], _LEAST_SPREAD)
+    slow = np.argwhere(known & (np.nan_to_num(below) > -math.log(_SLOW))).tolist()
+    if len(slow) > max(1, int(_MOST_SHARE * known.sum())):
+        return []
+    slow = sorted(slow, key=lambda pair: -below[pair[0], pair[1]])
+    return [
+        _finding(
+            (evidence.names[one], evidence.names[other]),
+            float(np.exp(logs[one, other])),
+            float(np.exp(usual[one, other])),
+            probability(float(below[one, other]) / noise, int(known.sum())),
+        )
+        for one, other in slow[:_MOST_FINDINGS]
+    ]
+
+
+def _usual(evidence: Evidence, logs: Matrix) -> Matrix:
+    """(N, N) the log of what a pair would do by its hosts' others, on the same side of uplinks."""
+    same = evidence.group_of[:, None] == evidence.group_of[None, :]
+    usual = np.full(logs.shape, np.nan)
+    for inside in (True, False):
+        side = np.where(same == inside, logs, np.nan)
+        for one, other in np.argwhere(np.isfinite(side)):
+            row, column = side[one], side[:, other]
+            sent = row[np.isfinite(row) & (np.arange(len(row)) != other)]
+            received = column[np.isfinite(column) & (np.arange(len(column)) != one)]
+            if len(sent) + len(received) >= _LEAST_COMPARED:
+                medians = [np.median(part) for part in (sent, received) if len(part)]
+                usual[one, other] = min(medians)
+    return usual
+
+
+def _finding(pair: tuple[str, str], here: float, there: float, sure: float) -> Finding:
+    source, destination = pair
+    return Finding(
+        Kind.SLOW_PAIR,
+        [source, destination],
+        f"{source} sends {bandwidth_text(here)} to {destination}, though both do "
+        f"{bandwidth_text(there)} with others of the same groups",
+        sure,
+        there / here,
+        [
+            (
+                "look for what lies on that way alone: one of several equal routes (ECMP) "
+                "that is ill, a policer or firewall between the two"
+            ),
+            "compare routes: plink probe with the tool trace",
+        ],
+    )

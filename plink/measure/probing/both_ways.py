@@ -1,0 +1,60 @@
+"""Measuring whether groups' uplinks carry both directions at once, beside their uplinks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from plink.base.progress import Progress
+from plink.files.cluster import Cluster
+from plink.measure.probing.request import ProbeRequest
+from plink.probes.iperf3.commands import TransferOptions
+from plink.probes.reach import Reached
+from plink.probes.uplinks.at_once import at_once
+from plink.probes.uplinks.both_ways import both_ways_gbit_s
+
+_DURATION_S = 1
+
+
+def with_both_ways(
+    request: ProbeRequest, cluster: Cluster, reached: Reached, progress: Progress
+) -> Cluster:
+    """The cluster with what groups exchange both ways at once, of those whose uplinks are known.
+
+    A group whose transfers fail stays as it is.
+    """
+    if cluster.uplinks is None:
+        return cluster
+    places = {host.name: place for place, host in enumerate(reached.hosts)}
+    members = {
+        group.name: [places[name] for name in group.hosts if name in places]
+        for group in cluster.groups
+    }
+    present = {name: hosts for name, hosts in members.items() if hosts}
+    wanted = [
+        each.group
+        for each in cluster.uplinks.uplinks
+        if each.is_whole and each.both_gbit_s is None and each.group in present
+    ]
+    if len(present) < 2 or not wanted:
+        return cluster
+    transfer = TransferOptions(_DURATION_S, 1, request.timeout_s, left_s=request.left_s)
+    found: dict[str, float] = {}
+    names = list(present)
+    progress.stage("measuring both ways at once", len(wanted))
+    with at_once(
+        reached.hosts, transfer, lambda _: None, ssh_concurrency=request.way.concurrency
+    ) as between:
+        for name in wanted:
+            if request.left_s() <= _DURATION_S:
+                break
+            groups = [list(filter(between.can_take_part, hosts)) for hosts in present.values()]
+            if all(groups):
+                both = both_ways_gbit_s(between, groups, names.index(name), _DURATION_S)
+                if both is not None:
+                    found[name] = both
+            progress.step()
+    uplinks = [
+        replace(each, both_gbit_s=found.get(each.group, each.both_gbit_s))
+        for each in cluster.uplinks.uplinks
+    ]
+    return replace(cluster, uplinks=replace(cluster.uplinks, uplinks=uplinks))

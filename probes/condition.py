@@ -1,0 +1,265 @@
+"""The condition of a host's network, as its own counters and settings have it.
+
+A shell reads `/sys/class/net`, `/proc/net/snmp` and `/proc/stat` twice, a second apart, so that
+what a host does while nobody measures is known beside what its counters add up to.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from plink.probes.errors import HostError
+from plink.probes.remote.session import Session, posix_command
+
+_QUIET_S = 1
+_SCRIPT = """
+PATH=$PATH:/usr/sbin:/sbin
+n=/sys/class/net/$1
+tell() { [ -r "$2" ] && echo "$1 $(head -n 1 "$2" 2>/dev/null)"; }
+counters() {
+  for c in rx_bytes tx_bytes rx_packets tx_packets rx_errors tx_errors rx_dropped tx_dropped \
+rx_crc_errors; do tell "$1 $c" "$n/statistics/$c"; done
+  sed -n "s/^Tcp: [0-9]/$1 tcp &/p" /proc/net/snmp
+  sed -n "s/^cpu  */$1 cpu /p" /proc/stat
+  for f in /sys/fs/cgroup/cpu.stat /sys/fs/cgroup/cpu/cpu.stat; do
+    [ -r $f ] && sed -n "s/^nr_throttled/$1 throttled/p" $f
+  done
+}
+tell mtu $n/mtu; tell speed $n/speed; tell duplex $n/duplex; tell carrier_changes $n/carrier_changes
+tell pcie_now $n/device/current_link_speed; tell pcie_most $n/device/max_link_speed
+tell pcie_now_width $n/device/current_link_width; tell pcie_most_width $n/device/max_link_width
+tell congestion /proc/sys/net/ipv4/tcp_congestion_control
+tell kernel /proc/sys/kernel/osrelease
+tell load /proc/loadavg
+echo "cores $(nproc 2>/dev/null || echo 1)"
+for p in /sys/class/infiniband/*/ports/*; do
+  [ -r "$p/rate" ] && tell "ib ${p#/sys/class/}" "$p/rate"
+done
+counters before
+sleep QUIET_S
+counters after
+echo done
+""".replace("QUIET_S", str(_QUIET_S))
+
+_CLOCK = "date +%s.%N"
+
+# How much of a processor a program gets: what it ran (proc(5), schedstat) of the time that passed.
+_SPIN = """
+[ -r /proc/$$/schedstat ] || exit 0
+for turn in 1 2 3 4 5; do
+  began=$(date +%s%N); read -r ran rest < /proc/$$/schedstat
+  i=0; while [ $i -lt 15000 ]; do i=$((i+1)); done
+  read -r after rest < /proc/$$/schedstat; ended=$(date +%s%N)
+  echo "$((after-ran)) $((ended-began))"
+done
+"""
+
+# A turn that ran for less says nothing.
+_LEAST_TURN_NS = 2_000_000
+
+# Names and numbers of these lines are a host's own words: whatever else it says is passed over.
+_WHOLE = re.compile(r"-?[0-9]{1,18}")
+_WORD = re.compile(r"[A-Za-z0-9_.+-]{1,64}")
+_SPEED = re.compile(r"([0-9]{1,4}(?:\.[0-9]{1,3})?) ?(?:GT/s|Gb/sec)")
+_CLOCK_ANSWER = re.compile(r"[0-9]{9,12}\.[0-9]{1,9}")
+_COUNTERS = (
+    *("rx_bytes", "tx_bytes", "rx_packets", "tx_packets", "rx_errors", "tx_errors"),
+    *("rx_dropped", "tx_dropped", "rx_crc_errors", "throttled"),
+)
+# Places in the line `Tcp:` of /proc/net/snmp (RFC 4022) and in `cpu` of /proc/stat.
+_TCP_SENT, _TCP_AGAIN = 11, 12
+_CPU_IDLE, _CPU_IOWAIT, _CPU_STEAL = 3, 4, 7
+_MOST_MBIT = 10_000_000
+
+
+@dataclass(frozen=True)
+class HostCondition:
+    """What a host says of its network; None where it does not say.
+
+    Args:
+        interface: that carries its traffic; empty where that is not known.
+        mtu_bytes: of the interface.
+        speed_mbit: of the link, as the driver has it.
+        duplex: `full` or `half`.
+        pcie_share: what the NIC's slot carries of what the NIC could use, 0 to 1.
+        congestion_control: that TCP sockets use.
+        kernel: its release.
+        load: runnable processes, on average over a minute.
+        cores: processors.
+        busy_share, steal_share: of its processors' time in a quiet second, used by anything, and
+            taken by the machine below a virtual one.
+        processor_share: of a processor, what a program that wants all of it gets, 0 to 1: the best
+            of a few short turns.
+        rx_bytes_s, tx_bytes_s: what the interface received and sent in that second.
+        counters: since the host started, by name; `tcp_sent` and `tcp_again` are segments.
+        infiniband_gbit_s: the rate of each port, by its name.
+        clock_offset_s: how far its clock is ahead of this machine's.
+        clock_error_s: to either side.
+    """
+
+    interface: str = ""
+    mtu_bytes: int | None = None
+    speed_mbit: int | None = None
+    duplex: str | None = None
+    pcie_share: float | None = None
+    congestion_control: str | None = None
+    kernel: str | None = None
+    load: float | None = None
+    cores: int = 1
+    busy_share: float | None = None
+    steal_share: float | None = None
+    processor_share: float | None = None
+    rx_bytes_s: float | None = None
+    tx_bytes_s: float | None = None
+    counters: Mapping[str, int] = field(default_factory=dict)
+    infiniband_gbit_s: Mapping[str, float] = field(default_factory=dict)
+    clock_offset_s: float | None = None
+    clock_error_s: float | None = None
+
+
+def ask(session: Session, interface: str) -> HostCondition:
+    """Ask one host; it takes a second and some round trips.
+
+    Args:
+        session: leads there.
+        interface: that carries its traffic.
+
+    Raises:
+        HostError: it runs no POSIX shell, or the connection is gone.
+    """
+    asked_at_s = time.time()
+    clock = session.run(_CLOCK).stdout.decode(errors="replace").strip()
+    answered_at_s = time.time()
+    done = session.run(posix_command(_SCRIPT, interface))
+    text = done.stdout.decode(errors="replace")
+    if not text.rstrip().endswith("done"):
+        raise HostError(session.host, "does not tell the condition of its network")
+    offset_s = error_s = None
+    if _CLOCK_ANSWER.fullmatch(clock):
+        offset_s = float(clock) - (asked_at_s + answered_at_s) / 2.0
+        error_s = (answered_at_s - asked_at_s) / 2.0
+    return parse(text, interface, offset_s, error_s)
+
+
+def processor_share(session: Session) -> float | None:
+    """What a program that wants all of a processor gets of it; None where a host cannot tell.
+
+    Raises:
+        HostError: the connection is gone.
+    """
+    done = session.run(posix_command(_SPIN))
+    return best_share(done.stdout.decode(errors="replace"))
+
+
+def best_share(text: str) -> float | None:
+    """The greatest share of its time that a turn ran: a line each, both in ns."""
+    shares = []
+    for line in text.splitlines():
+        ran, _, passed = line.partition(" ")
+        if not (_WHOLE.fullmatch(ran) and _WHOLE.fullmatch(passed)):
+            continue
+        if int(passed) >= int(ran) >= _LEAST_TURN_NS:
+            shares.append(int(ran) / int(passed))
+    return max(shares, default=None)
+
+
+def parse(
+    text: str, interface: str, offset_s: float | None = None, error_s: float | None = None
+) -> HostCondition:
+    """What a host said; lines that are not understood are passed over."""
+    said: dict[str, str] = {}
+    for line in text.splitlines():
+        name, _, value = line.strip().partition(" ")
+        if name in ("before", "after", "ib"):
+            second, _, value = value.partition(" ")
+            name = f"{name} {second}"
+        said.setdefault(name, value.strip())
+    before, after = (_counters(said, when) for when in ("before", "after"))
+    cpu = _cpu_shares(said.get("before cpu", ""), said.get("after cpu", ""))
+    load = said.get("load", "").split(" ")[0]
+    return HostCondition(
+        interface=interface,
+        mtu_bytes=_whole(said.get("mtu"), 1, 1 << 20),
+        speed_mbit=_whole(said.get("speed"), 1, _MOST_MBIT),
+        duplex=said["duplex"] if said.get("duplex") in ("full", "half") else None,
+        pcie_share=_pcie_share(said),
+        congestion_control=_word(said.get("congestion")),
+        kernel=_word(said.get("kernel")),
+        load=float(load) if re.fullmatch(r"[0-9]{1,6}\.[0-9]{1,3}", load) else None,
+        cores=_whole(said.get("cores"), 1, 1 << 20) or 1,
+        busy_share=None if cpu is None else cpu[0],
+        steal_share=None if cpu is None else cpu[1],
+        rx_bytes_s=_rate(before, after, "rx_bytes"),
+        tx_bytes_s=_rate(before, after, "tx_bytes"),
+        counters=after,
+        infiniband_gbit_s=_infiniband(said),
+        clock_offset_s=offset_s,
+        clock_error_s=error_s,
+    )
+
+
+def _counters(said: Mapping[str, str], when: str) -> dict[str, int]:
+    found = {name: _whole(said.get(f"{when} {name}"), 0, 1 << 62) for name in _COUNTERS}
+    # The line begins with its own name.
+    words = said.get(f"{when} tcp", "").split()
+    if len(words) > _TCP_AGAIN:
+        found["tcp_sent"] = _whole(words[_TCP_SENT], 0, 1 << 62)
+        found["tcp_again"] = _whole(words[_TCP_AGAIN], 0, 1 << 62)
+    return {name: number for name, number in found.items() if number is not None}
+
+
+def _rate(before: Mapping[str, int], after: Mapping[str, int], name: str) -> float | None:
+    if name not in before or name not in after:
+        return None
+    return max(0, after[name] - before[name]) / _QUIET_S
+
+
+def _cpu_shares(before: str, after: str) -> tuple[float, float] | None:
+    """What was used of the processors' time between two readings, and what was stolen of it."""
+    ticks = [
+        [int(word) for word in text.split() if _WHOLE.fullmatch(word)] for text in (before, after)
+    ]
+    if min(map(len, ticks)) <= _CPU_STEAL:
+        return None
+    spent = [max(0, late - early) for early, late in zip(*ticks, strict=False)][: _CPU_STEAL + 1]
+    total = sum(spent)
+    if not total:
+        return None
+    idle = spent[_CPU_IDLE] + spent[_CPU_IOWAIT]
+    return (total - idle) / total, spent[_CPU_STEAL] / total
+
+
+def _pcie_share(said: Mapping[str, str]) -> float | None:
+    speeds = [_SPEED.match(said.get(name, "")) for name in ("pcie_now", "pcie_most")]
+    widths = [_whole(said.get(f"{name}_width"), 1, 64) for name in ("pcie_now", "pcie_most")]
+    if not all(speeds) or not all(widths):
+        return None
+    now, most = (
+        float(speed[1]) * width
+        for speed, width in zip(speeds, widths, strict=True)
+        if speed and width
+    )
+    return min(1.0, now / most) if most else None
+
+
+def _infiniband(said: Mapping[str, str]) -> dict[str, float]:
+    found = {}
+    for name, value in said.items():
+        rate = _SPEED.match(value)
+        port = name.removeprefix("ib infiniband/")
+        if name.startswith("ib infiniband/") and rate and re.fullmatch(r"[\w./-]{1,64}", port):
+            found[port.replace("/ports/", ":")] = float(rate[1])
+    return dict(sorted(found.items())[:64])
+
+
+def _word(text: str | None) -> str | None:
+    return text if text is not None and _WORD.fullmatch(text) else None
+
+
+def _whole(text: str | None, low: int, high: int) -> int | None:
+    if text is None or not _WHOLE.fullmatch(text):
+        return None
+    return int(text) if low <= int(text) <= high else None

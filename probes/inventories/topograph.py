@@ -1,0 +1,83 @@
+"""What a topograph server knows: `topograph:URL`, or `topograph:FILE` with what it wrote.
+
+topograph's API: `GET /v1/topology?uid=ID` answers 200 with the topology, and 202 while it is being
+discovered; ID is what `POST /v1/generate` answered.
+"""
+
+from __future__ import annotations
+
+import time
+import urllib.error
+import urllib.request
+from http import HTTPStatus
+from http.client import HTTPException
+
+from plink.probes.errors import HostListError, clean
+from plink.probes.hosts.host import ListedHost
+from plink.probes.hosts.hostlist import checked
+from plink.probes.inventories.found import FoundHosts, ReadFile
+from plink.probes.inventories.running import TIMEOUT_S
+from plink.probes.inventories.topologies import Topology, parse_topology
+
+FORM = "topograph:URL_OR_FILE"
+PREFIX = "topograph:"
+_HINT = "as in topograph:http://localhost:49021/v1/topology?uid=ID, or topograph:FILE"
+_MOST_BYTES = 64 << 20
+_PAUSE_S = 1.0
+
+
+def read(where: str, read_file: ReadFile) -> FoundHosts:
+    """All hosts of a topology, those of a switch together.
+
+    Raises:
+        HostListError: as `read_topology`.
+    """
+    topology, content = read_topology(where, read_file)
+    hosts = [ListedHost(name, place=topology.source) for name in topology.paths]
+    return FoundHosts(checked(hosts, topology.source), content=content)
+
+
+def read_topology(where: str, read_file: ReadFile) -> tuple[Topology, bytes]:
+    """A topology, and what it was read from.
+
+    Args:
+        where: a URL, or a file.
+        read_file: gives the content of the file.
+
+    Raises:
+        HostListError: the server does not answer, or with something else.
+    """
+    place = clean(f"{PREFIX}{where}")
+    is_url = where.startswith(("http://", "https://"))
+    content = _fetched(where, place) if is_url else read_file(where)
+    found = parse_topology(content, place)
+    if found is None:
+        raise HostListError(f"{place}: is no topology that plink knows", _HINT)
+    return found, content
+
+
+def _fetched(url: str, place: str) -> bytes:
+    """What a server answers once it has it."""
+    deadline = time.monotonic() + TIMEOUT_S
+    while True:
+        status, content = _answer(url, place)
+        if len(content) > _MOST_BYTES:
+            raise HostListError(f"{place}: answers with more than {_MOST_BYTES >> 20} MiB")
+        if status != HTTPStatus.ACCEPTED:
+            return content
+        if time.monotonic() > deadline:
+            message = f"{place}: the server has no topology after {TIMEOUT_S:g} s"
+            raise HostListError(message, "try again later")
+        time.sleep(_PAUSE_S)
+
+
+def _answer(url: str, place: str) -> tuple[int, bytes]:
+    try:
+        with urllib.request.urlopen(url, timeout=TIMEOUT_S) as answer:
+            return answer.status, answer.read(_MOST_BYTES + 1)
+    except urllib.error.HTTPError as error:
+        said = clean(error.read(1000).decode(errors="replace").strip() or str(error.reason))
+        reason = f"the server answers {error.code}: {said}"
+    except (OSError, ValueError, HTTPException) as error:
+        reason = f"the server cannot be asked ({clean(str(getattr(error, 'reason', error)))})"
+    raise HostListError(f"{place}: {reason}", _HINT)

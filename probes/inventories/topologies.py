@@ -1,0 +1,182 @@
+"""Which switches are above which hosts, as schedulers and discoverers of networks write it. Pure.
+
+- Slurm's topology.conf and topology.yaml (25.05), trees of switches and blocks, which topograph
+  writes for Slurm, too.
+- topograph's graph engine: `instances`, each with `id` and `network_layers`, the nearest first.
+- `kubectl get nodes -o json`, where nodes have the labels that topograph or their cloud gives them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from plink.probes.errors import HostListError, clean
+from plink.probes.hosts.hostlist import check_name
+from plink.probes.hosts.nested import at, entries, objects
+from plink.probes.hosts.ranges import MAX_NAMES
+from plink.probes.hosts.slurm import (
+    expanded,
+    is_topology_conf,
+    parse_topology_groups,
+    parse_topology_parents,
+)
+from plink.probes.inventories.yaml_text import parse_yaml
+
+_HINT = "a topology.conf or topology.yaml of Slurm, or what topograph writes"
+_YAML = re.compile(r"^\s*(?:-\s+topology|topology)\s*:|^\s*(?:tree|block)\s*:\s*$", re.MULTILINE)
+_MOST_DEEP = 32
+
+# Labels of a node, of the widest switch first (topograph's reference of node labels; the clouds').
+_TIER = re.compile(r"fabric\.topograph\.run/tier-([0-9]{1,3})")
+_NVIDIA = "network.topology.nvidia.com"
+_FAMILIES: Sequence[Sequence[str]] = (
+    [f"{_NVIDIA}/{name}" for name in ("datacenter", "core", "spine", "block", "leaf")],
+    [f"topology.k8s.aws/network-node-layer-{number}" for number in (1, 2, 3)],
+    [f"cloud.google.com/gce-topology-{name}" for name in ("block", "subblock", "host")],
+    ["accelerator.topograph.run/domain", "accelerator.topograph.run/sub-domain"],
+    [f"{_NVIDIA}/accelerator"],
+)
+
+
+@dataclass(frozen=True)
+class Topology:
+    """What is above every host.
+
+    Args:
+        source: names it in messages.
+        paths: of every host, the names of switches or blocks, the widest first.
+    """
+
+    source: str
+    paths: Mapping[str, tuple[str, ...]]
+
+
+def parse_topology(content: bytes, source: str) -> Topology | None:
+    """The topology that a file describes; None where it describes something else.
+
+    Raises:
+        HostListError: it is one, but something in it is wrong; `source` names it.
+    """
+    found = _reader(content)
+    if found is None:
+        return None
+    read, data = found
+    paths: dict[str, tuple[str, ...]] = {}
+    for host, path in read(data, source):
+        check_name(host, source)
+        if paths.setdefault(host, path) != path:
+            raise HostListError(f"{source}: {host} is below two switches")
+        if len(paths) > MAX_NAMES:
+            raise HostListError(f"{source}: names more than {MAX_NAMES:,} hosts")
+    if not paths:
+        raise HostListError(f"{source}: no switch and no block has hosts", _HINT)
+    return Topology(source, paths)
+
+
+Paths = Iterator[tuple[str, tuple[str, ...]]]
+
+
+def _reader(content: bytes) -> tuple[Callable[[Any, str], Paths], Any] | None:
+    """What reads such a content, and what it is to be given."""
+    text = content.decode("utf-8-sig", errors="replace")
+    if text.lstrip().startswith(("{", "[")):
+        try:
+            data = json.loads(text)
+        except (ValueError, RecursionError):
+            return None
+        if any(at(each, "network_layers") is not None for each in entries(at(data, "instances"))):
+            return _of_graph, data
+        nodes = objects(at(data, "items"))
+        if any(_labelled(at(node, "metadata", "labels")) for node in nodes):
+            return _of_nodes, nodes
+        return None
+    if is_topology_conf(text):
+        return _of_conf, text
+    return (_of_yaml, text) if _YAML.search(text) else None
+
+
+def _of_conf(text: str, source: str) -> Paths:
+    parents = parse_topology_parents(text, source)
+    places: dict[str, str] = {}
+    for name, (place, hosts) in parse_topology_groups(text, source).items():
+        for host, path in _below(name, hosts, parents, source):
+            if host in places:
+                raise HostListError(f"{place}: {host} is already in a group at {places[host]}")
+            places[host] = place
+            yield host, path
+
+
+def _of_yaml(text: str, source: str) -> Paths:
+    """Topologies of several partitions may have the same hosts: the default one comes first."""
+    data = parse_yaml(text, source, _HINT)
+    topologies = objects(data) or objects([data])
+    seen: set[str] = set()
+    for topology in sorted(topologies, key=lambda each: not _is_default(each)):
+        for host, path in _of_one(topology, source):
+            if host not in seen:
+                seen.add(host)
+                yield host, path
+
+
+def _of_one(topology: dict[str, Any], source: str) -> Paths:
+    switches = objects(at(topology, "tree", "switches"))
+    parents: dict[str, str] = {}
+    for switch in switches:
+        for child in expanded(str(switch.get("children") or ""), source):
+            parents.setdefault(child, str(switch.get("switch")))
+    named = [(switch.get("switch"), switch.get("nodes")) for switch in switches]
+    blocks = objects(at(topology, "block", "blocks")) if not switches else []
+    for name, nodes in [*named, *((block.get("block"), block.get("nodes")) for block in blocks)]:
+        if isinstance(nodes, str) and nodes:
+            yield from _below(str(name), expanded(nodes, source), parents, source)
+
+
+def _is_default(topology: Mapping[str, Any]) -> bool:
+    return any(topology.get(key) is True for key in ("cluster_default", "clusterDefault"))
+
+
+def _below(name: str, hosts: Sequence[str], parents: Mapping[str, str], source: str) -> Paths:
+    path = [name]
+    while path[0] in parents:
+        path.insert(0, parents[path[0]])
+        if len(path) > _MOST_DEEP:
+            raise HostListError(f"{source}: the switch {clean(name)!r} is below itself")
+    for host in hosts:
+        yield host, tuple(path)
+
+
+def _of_graph(data: Any, source: str) -> Paths:
+    for place, instance in enumerate(entries(at(data, "instances"))):
+        name, layers = at(instance, "id"), at(instance, "network_layers")
+        is_known = isinstance(name, str) and isinstance(layers, list)
+        if not is_known or not all(isinstance(layer, str) for layer in layers):
+            message = f"{source}: instances[{place}] has no id, or no network_layers"
+            raise HostListError(message, _HINT)
+        if layers:
+            yield name, tuple(reversed(layers))
+
+
+def _of_nodes(nodes: Sequence[Any], source: str) -> Paths:
+    for node in nodes:
+        name, path = at(node, "metadata", "name"), _labelled(at(node, "metadata", "labels"))
+        if not isinstance(name, str):
+            raise HostListError(f"{source}: a node has no name", _HINT)
+        if path:
+            yield name, path
+
+
+def _labelled(labels: Any) -> tuple[str, ...]:
+    """What the first family of labels that a node has says of it; empty for none."""
+    if not isinstance(labels, dict):
+        return ()
+    numbered = {int(found[1]): key for key in labels if (found := _TIER.fullmatch(key))}
+    tiers = [numbered[number] for number in sorted(numbered, reverse=True)]
+    for family in (tiers, *_FAMILIES):
+        path = tuple(labels[key] for key in family if isinstance(labels.get(key), str))
+        if path:
+            return path
+    return ()

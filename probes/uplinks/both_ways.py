@@ -1,0 +1,46 @@
+"""Measuring what a group sends and receives at the same time, as a link that is full duplex can."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from plink.probes.iperf3.parse import received_between_gbit_s
+from plink.probes.iperf3.tool import WARM_UP_SHARE
+from plink.probes.uplinks.at_once import AtOnce
+from plink.probes.uplinks.plan import plan_flows
+from plink.probes.uplinks.window import Timed, common_windows_s
+
+
+def both_ways_gbit_s(
+    between: AtOnce, groups: Sequence[Sequence[int]], group: int, duration_s: int
+) -> float | None:
+    """What a group exchanges with the others, both directions together, in Gbit/s.
+
+    Args:
+        between: the hosts.
+        groups: indices of the hosts of each group; at least two groups, none empty.
+        group: index of the one in question.
+        duration_s: of the transfers.
+
+    Returns:
+        None where a transfer failed, or they did not run together.
+    """
+    (flows,) = plan_flows(groups, [group])
+    pairs = [
+        pair
+        for flow in flows
+        for pair in ((flow.member, flow.partner), (flow.partner, flow.member))
+    ]
+    outcomes = between.run(pairs, duration_s)
+    timed = [outcome for outcome in outcomes if isinstance(outcome, Timed)]
+    if not timed or len(timed) < len(pairs):
+        return None
+    windows_s = common_windows_s(timed, duration_s, WARM_UP_SHARE * duration_s)
+    if windows_s is None:
+        return None
+    rates = [
+        received_between_gbit_s(each.report, *window_s)
+        for each, window_s in zip(timed, windows_s, strict=True)
+    ]
+    known = [rate for rate in rates if rate is not None]
+    return sum(known) if len(known) == len(rates) else None
