@@ -51,15 +51,17 @@ def test_a_common_sleep_every_few_cycles_ends_it_after_as_many() -> None:
 
 
 def test_sleeping_alike_halves_the_spread_of_arrivals() -> None:
-    for ranks, seed in ((4, 1), (8, 2)):
+    for ranks, seed in ((2, 1), (8, 2)):
         local, alike = (
-            running(settings, ranks, often(random.Random(seed), 0.05, 0.02), 10.0).spreads_s()
+            running(settings, ranks, often(random.Random(seed), 0.05, 0.02), 5.0).spreads_s()
             for settings in (LOCAL, GLOBAL)
         )
         assert statistics.median(local) > 0.9 * CYCLE_S
         assert statistics.median(alike) < 0.5 * statistics.median(local)
-        # Of the mean a part remains: who oversleeps is late for one cycle either way.
-        assert statistics.mean(alike) < 0.7 * statistics.mean(local)
+        # Who oversleeps is late for one cycle either way: with more ranks, of which all sleep now,
+        # there is one in most cycles.
+        if ranks == 2:
+            assert statistics.mean(alike) < 0.5 * statistics.mean(local)
 
 
 def test_ranks_that_do_not_block_wait_for_nobody() -> None:
