@@ -7,7 +7,7 @@ from typing import Any
 
 import plink.engine._native as core
 from plink.base.errors import WrongUseError
-from plink.engine._native import Work
+from plink.engine._native import Letters, Work
 from plink.engine.balancing import Balancing
 from plink.engine.calls import DTYPES, OPS, native_op, shape_of, whole
 from plink.engine.choice import Choice, Given
@@ -204,6 +204,11 @@ class Engine(Collectives, Messages):
     def wake_letters(self) -> None:
         """Let `letters` return at once, now or when it is next called."""
         self._native.wake_letters()
+
+    @property
+    def letter_box(self) -> Letters:
+        """For native code that posts and reads letters itself, in place of this."""
+        return self._native.letter_box
 
     def statistics(self) -> Statistics:
         """Bytes per peer, and the kernel's figures per connection; empty after `close`."""

@@ -8,69 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from control.network import Network
-from plink.training.control.requests import Request, Tensor
+from control.programs import Program, a_tree, flat, group, network, request, run
+from plink.training.control.requests import Request
 from plink.training.control.settings import Settings
-from plink.training.control.shape import places
-from plink.training.control.tree import Tree
-
-
-def request(name: str, *shape: int, **more: object) -> Request:
-    return Request(name, (Tensor("float32", shape or (4,)),), **more)  # type: ignore[arg-type]
-
-
-def group(name: str, *members: str) -> Request:
-    return Request(name, tuple(Tensor("float32", (4,)) for _ in members), members)
-
-
-def a_tree(rng: random.Random, ranks: int) -> list[int]:
-    order = list(range(ranks))
-    rng.shuffle(order)
-    parents = [-1] * ranks
-    for i, rank in enumerate(order[1:], start=1):
-        parents[rank] = order[rng.randrange(max(0, i - 4), i)]
-    return parents
-
-
-def network(parents: list[int], settings: Settings | None = None) -> Network:
-    return Network([Tree(place, settings or Settings()) for place in places(parents)])
-
-
-def flat(ranks: int) -> list[int]:
-    return [-1] + [0] * (ranks - 1)
-
-
-class Program:
-    """What one rank announces: in each iteration all tensors in an order of its own."""
-
-    def __init__(self, rank: int, plan: list[list[Request]], rng: random.Random, last: int) -> None:
-        self.rank = rank
-        self.plan = plan
-        self.rng = rng
-        self.iteration = -1
-        self.iterations = last
-        self.left: list[Request] = []
-        self.has_joined = False
-        self.awaited = 0
-
-    def go_on(self, net: Network) -> bool:
-        """Whether it could do something."""
-        if self.left:
-            count = self.rng.randint(1, len(self.left))
-            now, self.left = self.left[:count], self.left[count:]
-            net.announce(self.rank, *now)
-            return True
-        if len(net.names[self.rank]) < self.awaited or self.has_joined:
-            return False
-        self.iteration += 1
-        if self.iteration == self.iterations:
-            net.join(self.rank)
-            self.has_joined = True
-            return True
-        self.left = list(self.plan[self.iteration])
-        self.rng.shuffle(self.left)
-        self.awaited += len(self.left)
-        return True
 
 
 @pytest.mark.parametrize("some", range(4))
@@ -96,18 +36,8 @@ def test_all_release_the_same_once_whatever_comes_when(some: int) -> None:
         ]
         net = network(a_tree(rng, ranks), settings)
         programs = [Program(rank, plan, rng, lasts[rank]) for rank in range(ranks)]
-        while True:
-            moves = list(range(ranks))
-            rng.shuffle(moves)
-            if rng.random() < 0.5 and (busy := net.busy_links()):
-                net.deliver(rng.choice(busy), rng.randint(1, 4))
-                continue
-            if any(programs[rank].go_on(net) for rank in moves):
-                continue
-            if busy := net.busy_links():
-                net.deliver(rng.choice(busy), rng.randint(1, 4))
-                continue
-            break
+        run(net, programs, rng)
+        net.settle()
         net.check()
         assert not any(net.failed), net.failed
         assert len({len(released) for released in net.released}) == 1, seed
@@ -253,3 +183,60 @@ def test_bytes_that_nobody_sends_fail_all_or_do_nothing(data: bytes, link: tuple
     net.settle()
     net.links[link].append(data)
     net.settle()
+
+
+def test_a_group_that_overlaps_more_tensors_than_there_are_ranks_fails_alone() -> None:
+    net = network([-1, 0, 1])
+    names = ["a", "b", "c", "d", "e"]
+    for rank in (1, 0):
+        for name in names:
+            net.announce(rank, request(name))
+    net.announce(2, group("g", *names))
+    net.settle()
+    assert net.failed == [""] * 3
+    assert "ranks differ in where 'a' is" in net.refused[0][0][1]
+    assert [len(refused) for refused in net.refused] == [5, 5, 1]
+
+
+def test_what_differs_on_many_ranks_is_told_in_one_sentence() -> None:
+    net = network(flat(100))
+    for rank in range(100):
+        net.announce(rank, request("a", *[10**12 + rank] * 62, 0))
+    net.settle()
+    assert net.failed == [""] * 100
+    assert "on rank 7, and 92 more" in net.refused[99][0][1]
+
+
+def test_a_tensor_of_a_group_that_fails_is_announced_again() -> None:
+    net = network([-1, 0, 1])
+    net.announce(1, request("a"))
+    net.announce(2, group("g", "a", "b"))
+    net.deliver((2, 1))
+    net.announce(1, request("b"))
+    net.deliver((1, 0))
+    for name in ("a", "b"):
+        net.announce(0, request(name))
+    net.settle()
+    assert [name for name, _ in net.refused[1]] == ["a"]
+    net.announce(2, request("b"))
+    net.settle()
+    assert net.names == [["b"]] * 3
+
+
+def test_what_overlaps_two_others_that_overlap_is_told_once() -> None:
+    net = network(flat(3))
+    net.announce(0, request("a"))
+    net.announce(1, group("g", "a", "b"))
+    net.settle()
+    net.announce(2, group("h", "a", "b"))
+    net.settle()
+    texts = {text for refused in net.refused for _, text in refused}
+    assert texts == {
+        "ranks differ in where 'a' is: in 'a' on rank 0, and in 'g' on rank 1, and in 'h' on rank 2"
+    }
+
+
+def test_a_name_that_no_message_holds_is_refused() -> None:
+    net = network(flat(2))
+    net.announce(0, request("x" * 4097))
+    assert "more than 4096 bytes" in net.refused_here[0][0]

@@ -164,6 +164,7 @@ LentEngine& lent(nb::handle_t<LentEngine> engine) { return *nb::inst_ptr<LentEng
 
 void register_engine(nb::module_& module) {
     const nb::call_guard<nb::gil_scoped_release> unlocked;
+    nb::class_<Letters>(module, "Letters");
     nb::class_<LentEngine>(module, "Engine")
         .def(
             "__init__",
@@ -264,7 +265,8 @@ void register_engine(nb::module_& module) {
         .def(
             "post_letter",
             [](LentEngine& self, int rank, const nb::bytes& letter) {
-                self.engine.supervisor().post(rank, std::string(letter.c_str(), letter.size()));
+                self.engine.supervisor().letters()->post(
+                    rank, std::string(letter.c_str(), letter.size()));
             },
             "rank"_a, "letter"_a)
         .def(
@@ -274,7 +276,7 @@ void register_engine(nb::module_& module) {
                 std::optional<std::vector<Letters::Letter>> come;
                 {
                     const nb::gil_scoped_release unlocked_here;
-                    come = self.engine.supervisor().letters().next(seconds);
+                    come = self.engine.supervisor().letters()->next(seconds);
                 }
                 if (!come) return std::nullopt;
                 std::vector<std::pair<int, std::optional<nb::bytes>>> letters;
@@ -285,7 +287,9 @@ void register_engine(nb::module_& module) {
                 return letters;
             },
             "seconds"_a)
-        .def("wake_letters", [](LentEngine& self) { self.engine.supervisor().letters().wake(); })
+        .def("wake_letters", [](LentEngine& self) { self.engine.supervisor().letters()->wake(); })
+        .def_prop_ro("letter_box",
+                     [](LentEngine& self) { return self.engine.supervisor().letters(); })
         .def("close", &LentEngine::close)
         .def("figures", [](const LentEngine& self) { return self.engine.figures(); })
         .def("worker_figures", [](const LentEngine& self) { return self.engine.worker_figures(); });

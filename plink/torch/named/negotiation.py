@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 
 import torch
@@ -12,7 +13,8 @@ from torch.distributed import DistBackendError
 from plink.engine import Engine
 from plink.torch.executors import Notifier, SerialExecutor
 from plink.torch.kinds import ALL_REDUCE
-from plink.torch.named.driver import Driver, Machine
+from plink.torch.named.driver import Machine
+from plink.torch.named.running import driver_of
 from plink.torch.named.scaling import ScaledStage
 from plink.torch.named.works import Begun, NamedWork
 from plink.torch.pieces import PieceWork
@@ -33,6 +35,7 @@ from plink.training.control.requests import UNNAMED, Request
 
 # Names come again, so that ranks know them from before; no program has so many pending.
 _MOST_UNNAMED = 4096
+_ENDED = "this rank's process group has ended"
 
 
 class Negotiation:
@@ -66,7 +69,10 @@ class Negotiation:
         self._pending: dict[str, NamedWork | Begun] = {}
         self._unnamed = 0
         self._joining: _Joining | None = None
-        self._driver = Driver(machine, engine, self._do)
+        # The thread that waits for what is wanted keeps neither this nor the group from ending.
+        do = weakref.WeakMethod(self._do)
+        self._driver = driver_of(machine, engine, lambda action: _act(do(), action))
+        weakref.finalize(self, self._driver.close, _ENDED)
 
     def announce(self, requests: Sequence[Request], works: Sequence[NamedWork]) -> None:
         """These begin when all ranks have announced them.
@@ -110,7 +116,7 @@ class Negotiation:
 
     def close(self) -> None:
         """End the thread; what is pending fails."""
-        self._driver.close("this rank's process group has ended")
+        self._driver.close(_ENDED)
 
     def _do(self, action: Action) -> None:
         """What the machine wants, in the driver's thread."""
@@ -196,6 +202,11 @@ class _Joining:
         if self._last is None:
             raise DistBackendError(f"plink: {self._text}")
         return self._last
+
+
+def _act(do: Callable[[Action], None] | None, action: Action) -> None:
+    if do is not None:
+        do(action)
 
 
 def _zeros(request: Request) -> list[Tensor]:

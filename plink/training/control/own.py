@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plink.training.control.requests import Request
+from plink.training.control.requests import MOST_NAME_BYTES, MOST_TENSORS, Request
 
 
 class Own:
@@ -15,10 +15,15 @@ class Own:
 
     def problem(self, requests: tuple[Request, ...]) -> str:
         """Why these cannot be announced, for people; empty where they can."""
-        if self._has_joined:
+        if self._has_joined and requests:
             return f"'{requests[0].name}' is announced after this rank has joined"
         taken: set[str] = set()
         for request in requests:
+            if len(request.tensors) > MOST_TENSORS:
+                return f"the group '{request.name[:80]}' has more than {MOST_TENSORS} tensors"
+            for name in (request.name, *request.members):
+                if len(name.encode()) > MOST_NAME_BYTES:
+                    return f"the name '{name[:80]}...' has more than {MOST_NAME_BYTES} bytes"
             if len(request.names) != len(set(request.names)):
                 return f"the group '{request.name}' has a tensor twice"
             names = {request.name, *request.names}

@@ -9,6 +9,9 @@ from plink.training.control.ranks import Ranks
 from plink.training.control.requests import Request
 from plink.training.control.tree_messages import Version
 
+# Of what ranks say that differ, in one sentence.
+_MOST_SHOWN = 8
+
 
 @dataclass(slots=True)
 class Pending:
@@ -63,12 +66,15 @@ def disagreement(versions: Sequence[Version]) -> str:
     """What ranks say that differ in a request, or in requests that share a tensor, for people."""
     versions = sorted(versions, key=lambda version: version.ranks.spans)
     name = versions[0].request.name
+    shown = versions[:_MOST_SHOWN]
+    hidden = len(versions) - len(shown)
+    more = [f"{hidden} more"] if hidden else []
     if all(version.request.name == name for version in versions):
-        said = [f"{version.request.described()} on {version.ranks}" for version in versions]
-        return f"ranks differ in '{name}': it is {', and '.join(said)}"
+        said = [f"{version.request.described()} on {version.ranks}" for version in shown]
+        return f"ranks differ in '{name}': it is {', and '.join(said + more)}"
     tensor = shared_tensor([version.request for version in versions])
-    said = [f"in '{version.request.name}' on {version.ranks}" for version in versions]
-    return f"ranks differ in where '{tensor}' is: {', and '.join(said)}"
+    said = [f"in '{version.request.name}' on {version.ranks}" for version in shown]
+    return f"ranks differ in where '{tensor}' is: {', and '.join(said + more)}"
 
 
 def shared_tensor(requests: Iterable[Request]) -> str | None:

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 ALL_REDUCE = "all-reduce"
 
+MOST_NAME_BYTES = 4096
+MOST_TENSORS = 65_536
+
 # Begins the names of collectives that the program did not name.
 UNNAMED = "#"
 
@@ -87,7 +90,7 @@ class Request:
 
     def described(self) -> str:
         """All but the name, for people: what ranks may differ in."""
-        words = [f"{self.op} {self.kind}".strip()]
+        words = [f"{self.op} {self.kind}" if self.op else self.kind]
         words.append(f"of a group of {len(self.tensors)}:" if self.members else "of")
         words.append(", ".join(map(str, self.tensors[:4])))
         if len(self.tensors) > 4:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from plink.training.control.digest import digest
 from plink.training.control.requests import Request
-from plink.training.control.wire import Writer
+from plink.training.control.wire import WireError, Writer
 
 
 class Table:
@@ -40,24 +40,26 @@ class Table:
         """What stood there when `seen` messages of the root had been taken.
 
         Raises:
-            IndexError: nothing did.
+            WireError: nothing did.
         """
         for until, request in self._before.get(position, ()):
             if seen < until:
                 return request
+        if position >= len(self._requests):
+            raise WireError(f"nothing is at position {position}")
         return self._requests[position]
 
     def put(self, position: int, request: Request, message: int) -> None:
         """Let a request stand there from the root's message number `message` on.
 
         Raises:
-            IndexError: this position is beyond the next one.
+            WireError: this position is beyond the next one, or the name has another.
         """
         if position > len(self._requests):
-            raise IndexError(position)
+            raise WireError(f"position {position} comes after {len(self._requests)}")
         named = self._positions.get(request.name)
         if named is not None and named != position:
-            raise IndexError(named)
+            raise WireError(f"'{request.name}' has position {named}, not {position}")
         if position == len(self._requests):
             self._requests.append(request)
         else:

@@ -140,7 +140,8 @@ def parse_upward(data: bytes, ranks: int) -> Upward:
         message.ready.extend(range(first, first + count))
     for _ in range(reader.number(_MOST_ITEMS)):
         versions = tuple(
-            Version(reader.request(), reader.ranks(ranks)) for _ in range(reader.number(ranks))
+            Version(reader.request(), reader.ranks(ranks))
+            for _ in range(reader.number(_MOST_ITEMS))
         )
         if not versions:
             raise WireError("a request has no version")

@@ -5,12 +5,17 @@ from __future__ import annotations
 import struct
 
 from plink.training.control.ranks import Ranks
-from plink.training.control.requests import ITEM_BYTES, Request, Tensor
+from plink.training.control.requests import (
+    ITEM_BYTES,
+    MOST_NAME_BYTES,
+    MOST_TENSORS,
+    Request,
+    Tensor,
+)
 
 MOST_MESSAGE_BYTES = 64 << 20
 _MOST_NUMBER = 2**63 - 1
 _MOST_TEXT_BYTES = 65_536
-_MOST_TENSORS = 65_536
 _MOST_DIMENSIONS = 64
 _MOST_SPANS = 65_536
 _DTYPES = tuple(ITEM_BYTES)
@@ -89,6 +94,10 @@ class Reader:
         """Whether all is read."""
         return self._at == len(self._bytes)
 
+    def rest(self) -> bytes:
+        """All that is not read yet."""
+        return self._take(len(self._bytes) - self._at)
+
     def number(self, most: int = _MOST_NUMBER) -> int:
         """At most `most`."""
         value = shift = 0
@@ -106,10 +115,10 @@ class Reader:
             raise WireError("a number is longer than it has to be")
         return value
 
-    def text(self) -> str:
+    def text(self, most_bytes: int = _MOST_TEXT_BYTES) -> str:
         """UTF-8."""
         try:
-            return self._take(self.number(_MOST_TEXT_BYTES)).decode()
+            return self._take(self.number(most_bytes)).decode()
         except UnicodeDecodeError:
             raise WireError("a text is not UTF-8") from None
 
@@ -138,9 +147,9 @@ class Reader:
 
     def request(self) -> Request:
         """All of it."""
-        name = self.text()
-        tensors = tuple(self._tensor() for _ in range(self.number(_MOST_TENSORS)))
-        members = tuple(self.text() for _ in range(self.number(_MOST_TENSORS)))
+        name = self.text(MOST_NAME_BYTES)
+        tensors = tuple(self._tensor() for _ in range(self.number(MOST_TENSORS)))
+        members = tuple(self.text(MOST_NAME_BYTES) for _ in range(self.number(MOST_TENSORS)))
         if not tensors or (members and len(members) != len(tensors)):
             raise WireError("a request's tensors and names differ in number")
         kind, op, device = self.text(), self.text(), self.text()

@@ -14,7 +14,10 @@ constexpr std::size_t kMostUnreadBytes = std::size_t{256} << 20;
 
 void Letters::post(int rank, std::string bytes) {
     const std::lock_guard<std::mutex> lock(mutex_);
+    if (is_over_) return;
     unsent_.emplace_back(rank, std::move(bytes));
+    // While the lock is held, so that nothing is called that `end` lets go.
+    on_post_();
 }
 
 std::vector<std::pair<int, std::string>> Letters::unsent() {

@@ -2,6 +2,7 @@
 
 #include <condition_variable>
 #include <cstddef>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -11,16 +12,20 @@
 namespace plink::transport {
 
 /// Bytes for one rank, between the supervisor, which carries them, and whoever sends and reads them
-/// on this rank. Those to one rank arrive in their order.
+/// on this rank. Those to one rank arrive in their order. Whoever shares it may do so longer than
+/// the supervisor lives.
 class Letters {
   public:
+    /// `on_post`: called, by whoever posts, after there is something to be sent, until `end`.
+    explicit Letters(std::function<void()> on_post) : on_post_(std::move(on_post)) {}
+
     struct Letter {
         int rank;
         std::string bytes;
         bool has_left = false;  ///< no letter: this rank has closed, and sends no more
     };
 
-    /// To be sent.
+    /// To be sent; nothing is after `end`.
     void post(int rank, std::string bytes);
     /// What is to be sent since this was last asked.
     std::vector<std::pair<int, std::string>> unsent();
@@ -37,6 +42,7 @@ class Letters {
     void end();
 
   private:
+    const std::function<void()> on_post_;
     std::mutex mutex_;
     std::condition_variable changed_;
     std::vector<std::pair<int, std::string>> unsent_;

@@ -168,7 +168,7 @@ void Supervisor::obey(int rank, const Message& message) {
             peer.left_at = Clock::now();
             peer.lost_at.reset();
             least_left_ = std::min(least_left_.load(), message.value);
-            letters_.leave(rank);
+            letters_->leave(rank);
             break;
         case Message::Kind::kAbort:
             if (message.value >= peers_.size()) {
@@ -181,7 +181,7 @@ void Supervisor::obey(int rank, const Message& message) {
             words_.add(rank, message.text);
             break;
         case Message::Kind::kLetter:
-            letters_.add(rank, message.text, message.value == 1);
+            letters_->add(rank, message.text, message.value == 1);
             break;
     }
 }
@@ -219,7 +219,7 @@ void Supervisor::pass_on_words() {
 
 void Supervisor::pass_on_letters() {
     const std::size_t most = most_text_bytes(Message::Kind::kLetter);
-    for (const auto& [rank, bytes] : letters_.unsent()) {
+    for (const auto& [rank, bytes] : letters_->unsent()) {
         std::size_t sent = 0;
         do {
             const std::size_t left = bytes.size() - sent;
@@ -389,14 +389,14 @@ void Supervisor::settle(Clock::time_point now) {
     has_settled_ = true;
     supervised_.fail(decisive(reports_));
     words_.end();
-    letters_.end();
+    letters_->end();
 }
 
 /// The last words must have reached the peers' hosts before the connections are closed: the kernel
 /// throws away what it has not sent when it closes a connection with something unread.
 void Supervisor::say_farewell() {
     words_.end();
-    letters_.end();
+    letters_->end();
     pass_on_letters();
     say_to_all({Message::Kind::kLeave, *leaves_after_, Cause::kLost, ""});
     const auto until = Clock::now() + kFarewell;

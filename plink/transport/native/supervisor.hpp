@@ -70,12 +70,8 @@ class Supervisor final : public Complaints {
     }
     /// What any rank told next; none where nothing comes within `seconds`, or this has ended.
     std::optional<Words::Heard> hear(double seconds) { return words_.next(seconds); }
-    /// Sends bytes to one peer, whose `letters` hand them out.
-    void post(int rank, std::string bytes) {
-        letters_.post(rank, std::move(bytes));
-        alarm_.ring();
-    }
-    Letters& letters() { return letters_; }
+    /// Bytes for single peers, and of them.
+    const std::shared_ptr<Letters>& letters() const { return letters_; }
     /// Tells all peers that this rank takes part in collectives below `completed` only; ends the
     /// thread.
     void leave(std::uint64_t completed);
@@ -136,7 +132,7 @@ class Supervisor final : public Complaints {
     Supervised& supervised_;
     Alarm alarm_;
     Words words_;
-    Letters letters_;
+    const std::shared_ptr<Letters> letters_ = std::make_shared<Letters>([this] { alarm_.ring(); });
     std::atomic<std::uint64_t> least_left_{UINT64_MAX};
     std::vector<Report> reports_;
     Clock::time_point settled_by_{};

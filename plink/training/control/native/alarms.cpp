@@ -1,0 +1,54 @@
+#include "alarms.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace plink::control {
+
+double Alarms::next_s() {
+    while (!due_.empty()) {
+        const auto& [at_s, since_s, name] = due_.top();
+        const auto found = since_s_.find(name);
+        if (found != since_s_.end() && found->second == since_s) return at_s;
+        due_.pop();
+    }
+    return std::numeric_limits<double>::infinity();
+}
+
+void Alarms::add(const std::string& name, double now_s) {
+    since_s_[name] = now_s;
+    plan(name, now_s, now_s);
+}
+
+void Alarms::remove(const std::string& name) {
+    since_s_.erase(name);
+    if (since_s_.empty()) due_ = {};
+}
+
+void Alarms::clear() {
+    since_s_.clear();
+    due_ = {};
+}
+
+std::vector<std::string> Alarms::due(double now_s) {
+    std::vector<std::string> names;
+    while (next_s() <= now_s) {
+        const auto [at_s, since_s, name] = due_.top();
+        due_.pop();
+        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+        plan(name, since_s, at_s);
+    }
+    return names;
+}
+
+void Alarms::plan(const std::string& name, double since_s, double after_s) {
+    const double times = std::floor((after_s - since_s) / warning_s_ + 0.5) + 1.0;
+    double next = since_s + times * warning_s_;
+    if (error_s_ && after_s < since_s + *error_s_ && since_s + *error_s_ < next) {
+        next = since_s + *error_s_;
+    }
+    due_.emplace(next, since_s, name);
+}
+
+}  // namespace plink::control

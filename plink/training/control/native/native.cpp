@@ -1,0 +1,87 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+
+#include <memory>
+
+#include "driver.hpp"
+#include "python_types.hpp"
+#include "tree.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace plink::control {
+
+namespace {
+
+/// A machine as Python steps it.
+struct PythonTree {
+    Tree tree;
+    PythonActions actions;
+};
+
+/// A driver as Python uses it.
+struct PythonDriver {
+    Driver driver;
+    PythonActions actions;
+};
+
+nb::list step(PythonTree& self, nb::handle given, double now_s) {
+    std::vector<Event> events;
+    for (const nb::handle event : given) events.push_back(event_of(event));
+    nb::list actions;
+    for (const Action& action : self.tree.step(events, now_s)) {
+        actions.append(self.actions.of(action));
+    }
+    return actions;
+}
+
+nb::object next(PythonDriver& self, double seconds) {
+    Driver::Wanted wanted;
+    {
+        const nb::gil_scoped_release unlocked;
+        wanted = self.driver.next(seconds);
+    }
+    nb::list actions;
+    for (const Action& action : wanted.actions) actions.append(self.actions.of(action));
+    return nb::make_tuple(actions, wanted.is_cut_off, wanted.has_ended);
+}
+
+}  // namespace
+
+}  // namespace plink::control
+
+NB_MODULE(_native, module) {
+    using namespace plink::control;
+    module.doc() = "The native machines of control; `tree.py` says how they agree.";
+    // Programs end with groups alive, which PyTorch keeps to the end of the process.
+    nb::set_leak_warnings(false);
+    nb::class_<PythonTree>(module, "Tree")
+        .def(
+            "__init__",
+            [](PythonTree* self, nb::handle place, nb::handle settings) {
+                new (self) PythonTree{{place_of(place), settings_of(settings)}, {}};
+            },
+            "place"_a, "settings"_a)
+        .def_prop_ro("digest", [](const PythonTree& self) { return self.tree.digest(); })
+        .def_prop_ro("messages_taken",
+                     [](const PythonTree& self) { return self.tree.messages_taken(); })
+        .def("step", &step, "events"_a, "now_s"_a);
+    nb::class_<PythonDriver>(module, "Driver")
+        .def(
+            "__init__",
+            [](PythonDriver* self, PythonTree& machine,
+               std::shared_ptr<plink::transport::Letters> letters) {
+                new (self) PythonDriver{{machine.tree, std::move(letters)}, {}};
+            },
+            "machine"_a, "letters"_a, nb::keep_alive<1, 2>())
+        .def(
+            "tell", [](PythonDriver& self, nb::handle event) { self.driver.tell(event_of(event)); },
+            "event"_a)
+        .def("next", &next, "seconds"_a)
+        .def(
+            "close", [](PythonDriver& self, const std::string& text) { self.driver.close(text); },
+            "text"_a, nb::call_guard<nb::gil_scoped_release>())
+        .def_prop_ro("busy_s", [](PythonDriver& self) { return self.driver.busy_s(); });
+}

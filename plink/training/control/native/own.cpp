@@ -1,0 +1,82 @@
+#include "own.hpp"
+
+#include <set>
+
+namespace plink::control {
+
+namespace {
+
+constexpr std::size_t kMostShown = 80;
+
+/// The first characters of UTF-8.
+std::string beginning(const std::string& text) {
+    std::size_t characters = 0;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const bool begins = (static_cast<unsigned char>(text[i]) & 0xC0) != 0x80;
+        if (begins && characters++ == kMostShown) return text.substr(0, i);
+    }
+    return text;
+}
+
+std::string size_problem(const Request& request) {
+    if (request.tensors.size() > kMostTensors) {
+        return "the group '" + beginning(request.name) + "' has more than " +
+               std::to_string(kMostTensors) + " tensors";
+    }
+    const auto is_long = [](const std::string& name) { return name.size() > kMostNameBytes; };
+    const std::string* longest = is_long(request.name) ? &request.name : nullptr;
+    for (const std::string& name : request.members) {
+        if (longest == nullptr && is_long(name)) longest = &name;
+    }
+    if (longest == nullptr) return "";
+    return "the name '" + beginning(*longest) + "...' has more than " +
+           std::to_string(kMostNameBytes) + " bytes";
+}
+
+}  // namespace
+
+std::string Own::problem(const std::vector<RequestRef>& requests) const {
+    if (has_joined_ && !requests.empty()) {
+        return "'" + requests.front()->name + "' is announced after this rank has joined";
+    }
+    std::unordered_set<std::string> taken;
+    for (const RequestRef& request : requests) {
+        if (std::string problem = size_problem(*request); !problem.empty()) return problem;
+        const auto own = request->names();
+        std::set<std::string> names(own.begin(), own.end());
+        if (names.size() != own.count) {
+            return "the group '" + request->name + "' has a tensor twice";
+        }
+        names.insert(request->name);
+        for (const std::string& name : names) {
+            if (requests_.count(name) + tensors_.count(name) + taken.count(name) > 0) {
+                return "'" + name + "' is pending already";
+            }
+        }
+        taken.insert(names.begin(), names.end());
+    }
+    return "";
+}
+
+void Own::add(const std::vector<RequestRef>& requests) {
+    for (const RequestRef& request : requests) {
+        requests_[request->name] = request;
+        for (const std::string& tensor : request->names()) tensors_.insert(tensor);
+    }
+}
+
+bool Own::forget(const std::string& name) {
+    const auto found = requests_.find(name);
+    if (found == requests_.end()) return false;
+    for (const std::string& tensor : found->second->names()) tensors_.erase(tensor);
+    requests_.erase(found);
+    return true;
+}
+
+std::string Own::join() {
+    if (has_joined_) return "this rank has joined already";
+    has_joined_ = true;
+    return "";
+}
+
+}  // namespace plink::control

@@ -1,0 +1,148 @@
+#include "readiness.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "wire.hpp"
+
+namespace plink::control {
+
+namespace {
+
+void add_once(std::vector<std::string>& names, const std::string& name) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+}
+
+}  // namespace
+
+Readiness::Readiness(const Place& place, double warning_s, std::optional<double> error_s)
+    : place_(place), alarms_(warning_s, error_s) {
+    begin_anew();
+}
+
+void Readiness::begin_anew() {
+    joined_.clear();
+    sources_.clear();
+    joined_[place_.rank];
+    for (const auto& [child, below] : place_.children) joined_[child];
+    for (const auto& [source, ranks] : joined_) sources_.insert(source);
+}
+
+void Readiness::add(std::int64_t source, const Versions& versions, double now_s) {
+    const PendingRef pending = pending_of(versions, now_s);
+    for (const Version& version : versions) {
+        if (pending->heard.count({version.request->name, source}) > 0) {
+            throw WireError("it announced '" + version.request->name + "' twice");
+        }
+    }
+    pending->add(source, versions);
+    look_at(pending);
+}
+
+void Readiness::join(std::int64_t source, const Ranks& ranks) {
+    if (ranks.empty()) return;
+    Ranks& joined = joined_[source];
+    joined |= ranks;
+    for (const auto& [child, below] : place_.children) {
+        if (child == source && joined.size() != below.size()) return;
+    }
+    sources_.erase(source);
+    std::vector<const Entry*> entries;
+    for (const auto& [name, entry] : pending_) entries.push_back(&entry);
+    std::sort(entries.begin(), entries.end(),
+              [](const Entry* one, const Entry* other) { return one->number < other->number; });
+    for (const Entry* entry : entries) look_at(entry->pending);
+}
+
+std::vector<Versions> Readiness::complete() {
+    std::vector<Versions> complete;
+    for (const PendingRef& pending : complete_) complete.push_back(pending->versions);
+    complete_.clear();
+    return complete;
+}
+
+Ranks Readiness::announced(const std::string& name) const {
+    const auto found = pending_.find(name);
+    return found == pending_.end() ? Ranks() : found->second.pending->announced();
+}
+
+std::vector<Waiting> Readiness::stalled(double now_s) {
+    std::vector<Waiting> stalled;
+    for (const std::string& name : alarms_.due(now_s)) {
+        const PendingRef& pending = pending_.at(name).pending;
+        if (pending->is_passed_on) continue;
+        const double waited_ms = std::nearbyint(1000.0 * (now_s - pending->first_s));
+        stalled.push_back({name, static_cast<std::uint64_t>(waited_ms), pending->announced()});
+    }
+    return stalled;
+}
+
+void Readiness::forget(const std::string& name) {
+    const auto found = pending_.find(name);
+    if (found == pending_.end()) return;
+    alarms_.remove(name);
+    for (const Version& version : found->second.pending->versions) {
+        for (const std::string& tensor : version.request->names()) {
+            const auto owner = owners_.find(tensor);
+            if (owner != owners_.end() && owner->second == name) owners_.erase(owner);
+        }
+    }
+    pending_.erase(found);
+}
+
+void Readiness::clear() {
+    pending_.clear();
+    owners_.clear();
+    complete_.clear();
+    alarms_.clear();
+}
+
+/// Of these requests together, and of others that share a tensor with them.
+Readiness::PendingRef Readiness::pending_of(const Versions& versions, double now_s) {
+    std::vector<std::string> names;
+    for (const Version& version : versions) add_once(names, version.request->name);
+    for (const Version& version : versions) {
+        for (const std::string& tensor : version.request->names()) {
+            const auto owner = owners_.find(tensor);
+            if (owner == owners_.end() || is_passed_on(owner->second)) {
+                // Who shares a tensor with what the root decides already waits for the next.
+                owners_[tensor] = version.request->name;
+            } else {
+                add_once(names, owner->second);
+            }
+        }
+    }
+    PendingRef pending = named(names.front(), now_s);
+    for (const std::string& name : names) {
+        const PendingRef other = named(name, now_s);
+        if (other == pending) continue;
+        pending->absorb(*other);
+        for (const std::string& absorbed : other->names) {
+            const auto found = pending_.find(absorbed);
+            if (found != pending_.end()) found->second.pending = pending;
+        }
+    }
+    return pending;
+}
+
+bool Readiness::is_passed_on(const std::string& name) const {
+    const auto found = pending_.find(name);
+    return found != pending_.end() && found->second.pending->is_passed_on;
+}
+
+const Readiness::PendingRef& Readiness::named(const std::string& name, double now_s) {
+    const auto [found, is_new] = pending_.try_emplace(name);
+    if (is_new) {
+        found->second = {std::make_shared<Pending>(Pending{{name}, now_s, {}, {}}), named_++};
+        alarms_.add(name, now_s);
+    }
+    return found->second.pending;
+}
+
+void Readiness::look_at(const PendingRef& pending) {
+    if (pending->is_passed_on || !pending->is_complete(sources_)) return;
+    pending->is_passed_on = true;
+    complete_.push_back(pending);
+}
+
+}  // namespace plink::control

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "alarms.hpp"
+#include "messages.hpp"
+#include "pending.hpp"
+#include "settings.hpp"
+
+namespace plink::control {
+
+/// What one part of the tree has announced, and what all of it has.
+class Readiness {
+  public:
+    /// Of the ranks at and below `place`; what waits for `warning_s` is stalled, again after as
+    /// long, and after `error_s`.
+    Readiness(const Place& place, double warning_s, std::optional<double> error_s);
+
+    /// When something will have stalled; infinity for never.
+    double wakes_s() { return alarms_.next_s(); }
+    /// Nobody has joined.
+    void begin_anew();
+    /// A request is announced by this rank, or by all below a child. Throws WireError where it was
+    /// already.
+    void add(std::int64_t source, const Versions& versions, double now_s);
+    /// These ranks of a child, or this one, announce no more; nothing waits for them.
+    void join(std::int64_t source, const Ranks& ranks);
+    /// Since this was last asked: in how many versions a request was announced by all.
+    std::vector<Versions> complete();
+    /// By whom a request was.
+    Ranks announced(const std::string& name) const;
+    /// What has waited long for ranks of this part; the rest of it is seen higher up.
+    std::vector<Waiting> stalled(double now_s);
+    /// It is released or refused.
+    void forget(const std::string& name);
+    /// Nothing goes on.
+    void clear();
+
+  private:
+    using PendingRef = std::shared_ptr<Pending>;
+    /// In the order in which names came.
+    struct Entry {
+        PendingRef pending;
+        std::uint64_t number;
+    };
+
+    PendingRef pending_of(const Versions& versions, double now_s);
+    bool is_passed_on(const std::string& name) const;
+    const PendingRef& named(const std::string& name, double now_s);
+    void look_at(const PendingRef& pending);
+
+    const Place& place_;
+    std::unordered_map<std::string, Entry> pending_;
+    std::uint64_t named_ = 0;
+    /// Of each tensor, the request that it belongs to.
+    std::unordered_map<std::string, std::string> owners_;
+    Alarms alarms_;
+    std::vector<PendingRef> complete_;
+    std::map<std::int64_t, Ranks> joined_;
+    std::set<std::int64_t> sources_;
+};
+
+}  // namespace plink::control

@@ -1,0 +1,148 @@
+#include "root.hpp"
+
+#include <algorithm>
+
+#include "fusion.hpp"
+#include "pending.hpp"
+
+namespace plink::control {
+
+namespace {
+
+// So long the root waits for what other ranks know of a stall before it tells all.
+constexpr double kGathering_s = 0.1;
+
+}  // namespace
+
+double Root::wakes_s() const {
+    double wakes_s = ready_since_s_ + settings_.cycle_s;
+    for (const auto& [name, stall] : stalled_) wakes_s = std::min(wakes_s, stall.at_s);
+    return wakes_s;
+}
+
+void Root::settle(const Versions& versions, double now_s) {
+    const RequestRef& request = versions.front().request;
+    std::vector<std::string> names;
+    for (const Version& version : versions) {
+        const std::string& name = version.request->name;
+        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+    for (const std::string& name : names) {
+        stalled_.erase(name);
+        if (versions.size() > 1) refuse(name, disagreement(versions));
+    }
+    if (versions.size() > 1) return;
+    if (!joined_.empty() && request->kind != kAllReduce) {
+        return refuse(request->name, "'" + request->name + "' is of the kind " + request->kind +
+                                         ", which cannot be while " + joined_.described() +
+                                         " joined: only an all-reduce can");
+    }
+    if (ready_.empty()) ready_since_s_ = now_s;
+    ready_.push_back(request);
+    ready_bytes_ = added(ready_bytes_, request->size_bytes());
+}
+
+void Root::refuse(const std::string& name, const std::string& text) {
+    stalled_.erase(name);
+    next_.refused.emplace_back(name, text);
+}
+
+void Root::fail(const std::string& text) {
+    if (next_.failed.empty()) next_.failed = text;
+}
+
+void Root::join(const Ranks& ranks) {
+    joined_ |= ranks;
+    if (!ranks.empty()) last_ = ranks.spans().back().second;
+}
+
+void Root::hear_of(const Waiting& waiting, double now_s) {
+    const auto [found, is_new] = stalled_.try_emplace(waiting.name);
+    Stall& stall = found->second;
+    if (is_new) {
+        stall = {now_s + kGathering_s, waiting, stalls_++};
+        return;
+    }
+    stall.waiting.waited_ms = std::max(stall.waiting.waited_ms, waiting.waited_ms);
+    stall.waiting.announced |= waiting.announced;
+}
+
+void Root::done(std::int64_t batches) {
+    under_way_ = std::max<std::int64_t>(0, under_way_ - batches);
+}
+
+std::optional<Downward> Root::next_message(double now_s) {
+    tell_stalls(now_s);
+    if (is_time(now_s)) release();
+    if (last_ && ready_.empty() && (all_ - joined_).empty()) {
+        next_.last = last_;
+        joined_ = Ranks();
+        last_.reset();
+    }
+    if (next_.is_empty()) return std::nullopt;
+    return std::exchange(next_, {});
+}
+
+bool Root::is_time(double now_s) const {
+    if (ready_.empty()) return false;
+    return under_way_ == 0 || ready_bytes_ >= settings_.fusion_bytes ||
+           now_s >= ready_since_s_ + settings_.cycle_s;
+}
+
+void Root::release() {
+    const auto batches = fused(std::exchange(ready_, {}), settings_.fusion_bytes);
+    for (const std::vector<RequestRef>& batch : batches) {
+        std::vector<Member> members;
+        for (const RequestRef& request : batch) members.push_back(member(request));
+        next_.batches.push_back(std::move(members));
+    }
+    next_.joined = !joined_.empty();
+    under_way_ += static_cast<std::int64_t>(batches.size());
+    ready_bytes_ = 0;
+    ready_since_s_ = std::numeric_limits<double>::infinity();
+}
+
+Member Root::member(const RequestRef& request) {
+    const auto found = places_.find(request->name);
+    if (found != places_.end()) {
+        used_.splice(used_.end(), used_, found->second);
+        const std::uint64_t position = found->second->second;
+        return {position, table_.position(request) == position ? nullptr : request};
+    }
+    std::uint64_t position = used_.size();
+    if (position >= settings_.most_positions) {
+        position = used_.front().second;
+        places_.erase(used_.front().first);
+        used_.pop_front();
+    }
+    used_.emplace_back(request->name, position);
+    places_[request->name] = std::prev(used_.end());
+    return {position, request};
+}
+
+void Root::tell_stalls(double now_s) {
+    std::vector<Stall> due;
+    for (auto it = stalled_.begin(); it != stalled_.end();) {
+        if (now_s < it->second.at_s) {
+            ++it;
+        } else {
+            due.push_back(std::move(it->second));
+            it = stalled_.erase(it);
+        }
+    }
+    std::sort(due.begin(), due.end(),
+              [](const Stall& one, const Stall& other) { return one.number < other.number; });
+    for (const Stall& stall : due) {
+        const Waiting& waiting = stall.waiting;
+        const double waited_s = static_cast<double>(waiting.waited_ms) / 1000.0;
+        std::string text = missing_text(waiting.name, waited_s, waiting.announced,
+                                        all_ - waiting.announced - joined_);
+        if (settings_.stall_error_s && waited_s >= *settings_.stall_error_s) {
+            next_.refused.emplace_back(waiting.name, std::move(text));
+        } else {
+            next_.warnings.push_back(std::move(text));
+        }
+    }
+}
+
+}  // namespace plink::control

@@ -1,0 +1,362 @@
+// Ranks that agree, in one process, for sanitizers and for many seeds (scripts/check-native):
+// random programs whose messages come in any order, and drivers whose letters a thread carries.
+// Ends with 0 where all ranks released the same, each request once per iteration.
+//   native_programs [seeds] [first seed]
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+
+#include "driver.hpp"
+
+namespace {
+
+using namespace plink::control;
+
+#define CHECK(condition)                                                                  \
+    do {                                                                                  \
+        if (!(condition)) {                                                               \
+            std::fprintf(stderr, "%s:%d: seed %u: %s\n", __FILE__, __LINE__, seed_of_now, \
+                         #condition);                                                     \
+            std::abort();                                                                 \
+        }                                                                                 \
+    } while (false)
+
+unsigned seed_of_now = 0;
+
+using Random = std::mt19937;
+
+int between(Random& random, int least, int most) {
+    return least + static_cast<int>(random() % static_cast<unsigned>(most - least + 1));
+}
+
+RequestRef request(const std::string& name, std::int64_t items) {
+    auto made = std::make_shared<Request>();
+    made->name = name;
+    made->tensors = {{0, {items}}};
+    made->kind = kAllReduce;
+    made->op = "sum";
+    made->device = "cpu";
+    return made;
+}
+
+std::vector<Place> random_tree(Random& random, int ranks) {
+    std::vector<int> order(ranks);
+    for (int rank = 0; rank < ranks; ++rank) order[rank] = rank;
+    std::shuffle(order.begin(), order.end(), random);
+    const int width = between(random, 1, 8);
+    std::vector<Place> places(ranks);
+    std::vector<Ranks> below(ranks);
+    for (int rank = 0; rank < ranks; ++rank) {
+        places[rank].rank = rank;
+        places[rank].ranks = ranks;
+        below[rank] = Ranks::of(rank);
+    }
+    for (int i = 1; i < ranks; ++i) {
+        places[order[i]].parent = order[between(random, std::max(0, i - width), i - 1)];
+    }
+    for (int i = ranks - 1; i > 0; --i) {
+        Place& parent = places[*places[order[i]].parent];
+        parent.children.emplace_back(order[i], below[order[i]]);
+        below[parent.rank] |= below[order[i]];
+    }
+    return places;
+}
+
+/// What one rank announces: in each iteration all tensors, in an order of its own.
+struct Rank {
+    std::unique_ptr<Tree> machine;
+    int last = 0;  ///< iterations, before it joins
+    int iteration = -1;
+    std::vector<RequestRef> left;
+    std::size_t awaited = 0;
+    bool has_joined = false;
+    std::vector<std::string> released;
+    std::vector<std::size_t> batches;
+    std::vector<std::int64_t> all_joined;
+    std::int64_t undone = 0;
+    double wakes_s = INFINITY;
+};
+
+class Program {
+  public:
+    explicit Program(unsigned seed) : random_(seed) {
+        const int ranks = between(random_, 1, 64);
+        tensors_ = between(random_, 1, 12);
+        iterations_ = between(random_, 1, 4);
+        const std::uint64_t fusion_bytes[] = {1, 64, 1 << 20};
+        const std::uint64_t checks[] = {1, 3, 256};
+        const std::uint64_t positions[] = {1, 3, static_cast<std::uint64_t>(tensors_), 1 << 20};
+        const Settings settings{fusion_bytes[random_() % 3], 0.001, 60.0, {}, checks[random_() % 3],
+                                positions[random_() % 4]};
+        for (int tensor = 0; tensor < tensors_; ++tensor) {
+            sizes_.push_back(between(random_, 0, 30));
+        }
+        for (int iteration = 0; iteration < iterations_; ++iteration) {
+            if (random_() % 2 == 0) sizes_[random_() % sizes_.size()] = between(random_, 31, 60);
+            plan_.emplace_back();
+            for (int tensor = 0; tensor < tensors_; ++tensor) {
+                plan_.back().push_back(request("t" + std::to_string(tensor), sizes_[tensor]));
+            }
+        }
+        const std::vector<Place> places = random_tree(random_, ranks);
+        for (int rank = 0; rank < ranks; ++rank) {
+            ranks_.emplace_back();
+            ranks_.back().machine = std::make_unique<Tree>(places[rank], settings);
+            ranks_.back().last =
+                random_() % 10 < 3 ? between(random_, 0, iterations_) : iterations_;
+        }
+    }
+
+    void run() {
+        while (random_() % 2 == 0 ? deliver() || go_on() : go_on() || deliver()) {
+        }
+        int most = 0;
+        for (const Rank& rank : ranks_) most = std::max(most, rank.last);
+        for (const Rank& rank : ranks_) {
+            CHECK(rank.released == ranks_[0].released);
+            CHECK(rank.batches == ranks_[0].batches);
+            CHECK(rank.released.size() == static_cast<std::size_t>(most * tensors_));
+            CHECK(rank.all_joined.size() == 1 && rank.all_joined == ranks_[0].all_joined);
+            CHECK(ranks_[rank.all_joined[0]].last == most);
+        }
+        // Nothing is announced again before it was released, so one of each belongs to each.
+        std::map<std::string, int> times;
+        for (const std::string& name : ranks_[0].released) ++times[name];
+        for (const auto& [name, count] : times) CHECK(count == most);
+    }
+
+    std::uint64_t requests() const { return ranks_[0].released.size() * ranks_.size(); }
+
+  private:
+    void step(std::size_t rank, const std::vector<Event>& events) {
+        Rank& one = ranks_[rank];
+        for (Action& action : one.machine->step(events, now_s_)) {
+            if (auto* send = std::get_if<Send>(&action)) {
+                links_[{rank, send->rank}].push_back(std::move(send->message));
+                busy_.insert({rank, send->rank});
+            } else if (const auto* release = std::get_if<Release>(&action)) {
+                one.undone += static_cast<std::int64_t>(release->batches.size());
+                for (const Batch& batch : release->batches) {
+                    one.batches.push_back(batch.requests.size());
+                    for (const RequestRef& each : batch.requests)
+                        one.released.push_back(each->name);
+                }
+            } else if (const auto* joined = std::get_if<AllJoined>(&action)) {
+                one.all_joined.push_back(joined->last);
+            } else if (const auto* sleep = std::get_if<SleepUntil>(&action)) {
+                one.wakes_s = sleep->at_s;
+            } else {
+                CHECK(!"nothing is refused, and nobody waits long");
+            }
+        }
+        const auto known = digests_.emplace(one.machine->messages_taken(), one.machine->digest());
+        CHECK(known.first->second == one.machine->digest());
+    }
+
+    bool deliver() {
+        if (busy_.empty()) return false;
+        const auto link = *std::next(busy_.begin(), random_() % busy_.size());
+        std::deque<std::string>& queue = links_[link];
+        std::vector<Event> events;
+        for (int most = between(random_, 1, 4); most > 0 && !queue.empty(); --most) {
+            events.push_back(
+                Heard{static_cast<std::int64_t>(link.first), std::move(queue.front())});
+            queue.pop_front();
+        }
+        if (queue.empty()) busy_.erase(link);
+        step(static_cast<std::size_t>(link.second), events);
+        return true;
+    }
+
+    /// One rank does something, or where none can the time comes that one waits for.
+    bool go_on() {
+        const std::size_t first = random_() % ranks_.size();
+        for (std::size_t i = 0; i < ranks_.size(); ++i) {
+            if (go_on((first + i) % ranks_.size())) return true;
+        }
+        if (!busy_.empty()) return false;
+        const auto next = std::min_element(
+            ranks_.begin(), ranks_.end(),
+            [](const Rank& one, const Rank& other) { return one.wakes_s < other.wakes_s; });
+        if (next->wakes_s == INFINITY) return false;
+        now_s_ = std::max(now_s_, std::exchange(next->wakes_s, INFINITY));
+        step(static_cast<std::size_t>(next - ranks_.begin()), {Ticked{}});
+        return true;
+    }
+
+    bool go_on(std::size_t place) {
+        Rank& rank = ranks_[place];
+        if (rank.undone > 0) {
+            const int done = between(random_, 1, static_cast<int>(rank.undone));
+            rank.undone -= done;
+            step(place, {Done{done}});
+            return true;
+        }
+        if (!rank.left.empty()) {
+            const std::size_t count = 1 + random_() % rank.left.size();
+            Announced announced{
+                {rank.left.end() - static_cast<std::ptrdiff_t>(count), rank.left.end()}};
+            rank.left.resize(rank.left.size() - count);
+            step(place, {std::move(announced)});
+            return true;
+        }
+        if (rank.released.size() < rank.awaited || rank.has_joined) return false;
+        if (++rank.iteration == rank.last) {
+            rank.has_joined = true;
+            step(place, {Joined{}});
+            return true;
+        }
+        rank.left = plan_[rank.iteration];
+        std::shuffle(rank.left.begin(), rank.left.end(), random_);
+        rank.awaited += rank.left.size();
+        return true;
+    }
+
+    Random random_;
+    int tensors_;
+    int iterations_;
+    std::vector<std::int64_t> sizes_;
+    std::vector<std::vector<RequestRef>> plan_;
+    std::vector<Rank> ranks_;
+    std::map<std::pair<std::size_t, std::int64_t>, std::deque<std::string>> links_;
+    std::set<std::pair<std::size_t, std::int64_t>> busy_;
+    std::map<std::uint64_t, std::uint64_t> digests_;
+    double now_s_ = 0.0;
+};
+
+/// Carries letters between drivers, as supervisors do.
+class Carrier {
+  public:
+    explicit Carrier(int ranks) {
+        for (int rank = 0; rank < ranks; ++rank) {
+            boxes_.push_back(std::make_shared<plink::transport::Letters>([this] { ring(); }));
+        }
+        thread_ = std::thread([this] { run(); });
+    }
+    ~Carrier() {
+        is_over_ = true;
+        ring();
+        thread_.join();
+        for (const auto& box : boxes_) box->end();
+    }
+    const std::shared_ptr<plink::transport::Letters>& box(int rank) { return boxes_[rank]; }
+
+  private:
+    void ring() {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        is_rung_ = true;
+        rung_.notify_one();
+    }
+    void run() {
+        while (!is_over_) {
+            {
+                std::unique_lock<std::mutex> lock(mutex_);
+                rung_.wait(lock, [this] { return is_rung_; });
+                is_rung_ = false;
+            }
+            for (std::size_t rank = 0; rank < boxes_.size(); ++rank) {
+                for (auto& [to, bytes] : boxes_[rank]->unsent()) {
+                    boxes_[to]->add(static_cast<int>(rank), bytes, true);
+                }
+            }
+        }
+    }
+
+    std::vector<std::shared_ptr<plink::transport::Letters>> boxes_;
+    std::mutex mutex_;
+    std::condition_variable rung_;
+    bool is_rung_ = false;
+    std::atomic<bool> is_over_{false};
+    std::thread thread_;
+};
+
+/// Ranks in threads, each with a driver: all release the same, and whoever waits hears the end.
+void drive(unsigned seed) {
+    constexpr int kRanks = 5;
+    constexpr int kTensors = 20;
+    constexpr int kIterations = 10;
+    Random random(seed);
+    const Settings settings{1 << 20, 0.001, 60.0, {}, 3, 1 << 20};
+    const std::vector<Place> places = random_tree(random, kRanks);
+    auto carrier = std::make_unique<Carrier>(kRanks);
+    std::vector<std::unique_ptr<Tree>> machines;
+    std::vector<std::unique_ptr<Driver>> drivers;
+    for (int rank = 0; rank < kRanks; ++rank) {
+        machines.push_back(std::make_unique<Tree>(places[rank], settings));
+        drivers.push_back(std::make_unique<Driver>(*machines.back(), carrier->box(rank)));
+    }
+    std::vector<std::vector<std::string>> released(kRanks);
+    std::atomic<int> waiting{0};
+    std::atomic<int> failed{0};
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < kRanks; ++rank) {
+        threads.emplace_back([&, rank] {
+            Random own(seed * kRanks + static_cast<unsigned>(rank));
+            Driver& driver = *drivers[rank];
+            for (int iteration = 0; iteration < kIterations; ++iteration) {
+                std::vector<RequestRef> all;
+                for (int i = 0; i < kTensors; ++i)
+                    all.push_back(request("t" + std::to_string(i), i));
+                std::shuffle(all.begin(), all.end(), own);
+                for (const RequestRef& one : all) driver.tell(Announced{{one}});
+                while (released[rank].size() <
+                       static_cast<std::size_t>((iteration + 1) * kTensors)) {
+                    for (const Action& action : driver.next(60.0).actions) {
+                        const auto& release = std::get<Release>(action);
+                        for (const Batch& batch : release.batches) {
+                            for (const RequestRef& one : batch.requests) {
+                                released[rank].push_back(one->name);
+                            }
+                        }
+                        driver.tell(Done{static_cast<std::int64_t>(release.batches.size())});
+                    }
+                }
+            }
+            // Until the carrier ends, or this driver is closed.
+            driver.tell(Announced{{request("never", rank)}});
+            ++waiting;
+            for (Driver::Wanted wanted; !wanted.has_ended;) {
+                wanted = driver.next(60.0);
+                if (wanted.is_cut_off) driver.tell(Lost{"the carrier ended"});
+                for (const Action& action : wanted.actions) {
+                    failed += std::holds_alternative<FailAll>(action);
+                }
+            }
+        });
+    }
+    while (waiting < kRanks) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (random() % 2 == 0) {
+        for (auto& driver : drivers) driver->close("closed");
+        carrier.reset();
+    } else {
+        carrier.reset();
+        for (auto& driver : drivers) driver->close("closed");
+    }
+    for (std::thread& thread : threads) thread.join();
+    CHECK(failed == kRanks);
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+    const unsigned seeds = count > 1 ? static_cast<unsigned>(std::atoi(arguments[1])) : 300;
+    const unsigned first = count > 2 ? static_cast<unsigned>(std::atoi(arguments[2])) : 0;
+    std::uint64_t requests = 0;
+    for (seed_of_now = first; seed_of_now < first + seeds; ++seed_of_now) {
+        Program program(seed_of_now);
+        program.run();
+        requests += program.requests();
+    }
+    for (unsigned seed = 0; seed < 20; ++seed) drive(seed);
+    std::printf("%u programs, %llu requests released by ranks\n", seeds,
+                static_cast<unsigned long long>(requests));
+    return 0;
+}
