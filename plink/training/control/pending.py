@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 
@@ -89,5 +90,6 @@ def shared_tensor(requests: Iterable[Request]) -> str | None:
 
 def missing_text(name: str, waited_s: float, announced: Ranks, missing: Ranks) -> str:
     """Who keeps the others waiting, for people."""
+    tenths = math.floor(10.0 * waited_s + 0.5)
     told = f"{announced} announced it" if announced else "nobody announced it"
-    return f"'{name}' has waited {round(waited_s, 1):g} s for {missing}; {told}"
+    return f"'{name}' has waited {tenths / 10:g} s for {missing}; {told}"
