@@ -8,69 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from control.network import Network
-from control.twins import Twins
-from plink.training.control.requests import Request, Tensor
+from control.programs import Program, a_tree, flat, group, network, request, run
+from plink.training.control.requests import Request
 from plink.training.control.settings import Settings
-from plink.training.control.shape import places
-
-
-def request(name: str, *shape: int, **more: object) -> Request:
-    return Request(name, (Tensor("float32", shape or (4,)),), **more)  # type: ignore[arg-type]
-
-
-def group(name: str, *members: str) -> Request:
-    return Request(name, tuple(Tensor("float32", (4,)) for _ in members), members)
-
-
-def a_tree(rng: random.Random, ranks: int) -> list[int]:
-    order = list(range(ranks))
-    rng.shuffle(order)
-    parents = [-1] * ranks
-    for i, rank in enumerate(order[1:], start=1):
-        parents[rank] = order[rng.randrange(max(0, i - 4), i)]
-    return parents
-
-
-def network(parents: list[int], settings: Settings | None = None) -> Network:
-    return Network([Twins(place, settings or Settings()) for place in places(parents)])
-
-
-def flat(ranks: int) -> list[int]:
-    return [-1] + [0] * (ranks - 1)
-
-
-class Program:
-    """What one rank announces: in each iteration all tensors in an order of its own."""
-
-    def __init__(self, rank: int, plan: list[list[Request]], rng: random.Random, last: int) -> None:
-        self.rank = rank
-        self.plan = plan
-        self.rng = rng
-        self.iteration = -1
-        self.iterations = last
-        self.left: list[Request] = []
-        self.has_joined = False
-        self.awaited = 0
-
-    def go_on(self, net: Network) -> bool:
-        """Whether it could do something."""
-        if self.left:
-            count = self.rng.randint(1, len(self.left))
-            now, self.left = self.left[:count], self.left[count:]
-            net.announce(self.rank, *now)
-            return True
-        if len(net.names[self.rank]) < self.awaited or self.has_joined:
-            return False
-        self.iteration += 1
-        if self.iteration == self.iterations:
-            net.join(self.rank)
-            self.has_joined = True
-            return True
-        self.left = list(self.plan[self.iteration])
-        self.rng.shuffle(self.left)
-        self.awaited += len(self.left)
-        return True
 
 
 @pytest.mark.parametrize("some", range(4))
@@ -96,18 +36,8 @@ def test_all_release_the_same_once_whatever_comes_when(some: int) -> None:
         ]
         net = network(a_tree(rng, ranks), settings)
         programs = [Program(rank, plan, rng, lasts[rank]) for rank in range(ranks)]
-        while True:
-            moves = list(range(ranks))
-            rng.shuffle(moves)
-            if rng.random() < 0.5 and (busy := net.busy_links()):
-                net.deliver(rng.choice(busy), rng.randint(1, 4))
-                continue
-            if any(programs[rank].go_on(net) for rank in moves):
-                continue
-            if busy := net.busy_links():
-                net.deliver(rng.choice(busy), rng.randint(1, 4))
-                continue
-            break
+        run(net, programs, rng)
+        net.settle()
         net.check()
         assert not any(net.failed), net.failed
         assert len({len(released) for released in net.released}) == 1, seed

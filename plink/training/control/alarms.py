@@ -22,10 +22,11 @@ class Alarms:
             heapq.heappop(self._due)
         return self._due[0][0] if self._due else math.inf
 
-    def add(self, name: str, now_s: float) -> None:
-        """It begins to wait."""
-        self._since_s[name] = now_s
-        self._plan(name, now_s, now_s)
+    def add(self, name: str, since_s: float, now_s: float | None = None) -> None:
+        """It waits since then; a warning that was due before `now_s` is not given."""
+        self._since_s[name] = since_s
+        warned = 0 if now_s is None else math.floor((now_s - since_s) / self._warning_s + 1e-6)
+        self._plan(name, since_s, since_s + warned * self._warning_s)
 
     def remove(self, name: str) -> None:
         """It waits no more."""

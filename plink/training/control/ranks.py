@@ -68,6 +68,9 @@ class Ranks:
                 left.append((start, last))
         return Ranks(tuple(left))
 
+    def __and__(self, other: Ranks) -> Ranks:
+        return self - (self - other)
+
     def __str__(self) -> str:
         """Such as `rank 3` or `ranks 0-2, 5`; of many the first few, and how many more."""
         shown = [

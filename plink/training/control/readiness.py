@@ -33,6 +33,11 @@ class Readiness:
         """When something will have stalled; infinity for never."""
         return self._alarms.next_s
 
+    @property
+    def has_complete(self) -> bool:
+        """Whether `complete` has something to say."""
+        return bool(self._complete)
+
     def begin_anew(self) -> None:
         """Nobody has joined."""
         self._joined = {source: Ranks() for source in (self._place.rank, *self._place.children)}
@@ -72,6 +77,11 @@ class Readiness:
         pending = self._pending.get(name)
         return Ranks() if pending is None else pending.announced
 
+    def is_passed_on(self, name: str) -> bool:
+        """Whether all of this part have announced a request, or none has."""
+        pending = self._pending.get(name)
+        return pending is None or pending.is_passed_on
+
     def stalled(self, now_s: float) -> list[Waiting]:
         """What has waited long for ranks of this part; the rest of it is seen higher up."""
         stalled: list[Waiting] = []
@@ -81,6 +91,13 @@ class Readiness:
                 waited_ms = round(1000.0 * (now_s - pending.first_s))
                 stalled.append(Waiting(name, waited_ms, pending.announced))
         return stalled
+
+    def backdate(self, name: str, since_s: float, now_s: float) -> None:
+        """A request waits for longer than was known here."""
+        pending = self._pending.get(name)
+        if pending is not None and since_s < pending.first_s:
+            pending.first_s = since_s
+            self._alarms.add(name, since_s, now_s)
 
     def forget(self, name: str) -> None:
         """It is released or refused."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
+from collections.abc import Callable
 
 from plink.training.control.fusion import fused
 from plink.training.control.pending import disagreement, missing_text
 from plink.training.control.ranks import Ranks
 from plink.training.control.requests import ALL_REDUCE, Request
 from plink.training.control.settings import Settings
-from plink.training.control.table import Table
 from plink.training.control.tree_messages import Downward, Member, Version, Waiting
 
 # So long the root waits for what other ranks know of a stall before it tells all.
@@ -22,20 +21,18 @@ class Root:
 
     Args:
         ranks: how many there are.
-        table: of that machine.
+        member: how all ranks are told of a request that is being released.
         settings: of all.
     """
 
-    def __init__(self, ranks: int, table: Table, settings: Settings) -> None:
+    def __init__(self, ranks: int, member: Callable[[Request], Member], settings: Settings) -> None:
         self._all = Ranks.below(ranks)
-        self._table = table
+        self._member = member
         self._settings = settings
         self._ready: list[Request] = []
         self._ready_bytes = 0
         self._ready_since_s = math.inf
         self._under_way = 0
-        # Positions by name, oldest release first: it gives its own away where there are no more.
-        self._used: OrderedDict[str, int] = OrderedDict()
         self._stalled: dict[str, tuple[float, Waiting]] = {}
         self._joined = Ranks()
         self._last: int | None = None
@@ -57,12 +54,8 @@ class Root:
                 self.refuse(name, disagreement(versions))
         if len(versions) > 1:
             return False
-        if self._joined and request.kind != ALL_REDUCE:
-            self.refuse(
-                request.name,
-                f"'{request.name}' is of the kind {request.kind}, which cannot be while "
-                f"{self._joined} joined: only an all-reduce can",
-            )
+        if problem := join_problem(request, self._joined):
+            self.refuse(request.name, problem)
             return False
         if not self._ready:
             self._ready_since_s = now_s
@@ -128,16 +121,6 @@ class Root:
         self._ready_bytes = 0
         self._ready_since_s = math.inf
 
-    def _member(self, request: Request) -> Member:
-        position = self._used.pop(request.name, None)
-        is_known = position is not None and self._table.position(request) == position
-        if position is None:
-            position = len(self._used)
-            if position >= self._settings.most_positions:
-                _, position = self._used.popitem(last=False)
-        self._used[request.name] = position
-        return Member(position, None if is_known else request)
-
     def _tell_stalls(self, now_s: float) -> None:
         for name, (at_s, waiting) in list(self._stalled.items()):
             if now_s < at_s:
@@ -152,3 +135,13 @@ class Root:
                 self._next.refused.append((name, text))
             else:
                 self._next.warnings.append(text)
+
+
+def join_problem(request: Request, joined: Ranks) -> str:
+    """Why a request cannot be while these ranks have joined, for people; empty where it can."""
+    if not joined or request.kind == ALL_REDUCE:
+        return ""
+    return (
+        f"'{request.name}' is of the kind {request.kind}, which cannot be while "
+        f"{joined} joined: only an all-reduce can"
+    )

@@ -26,6 +26,7 @@ from plink.training.control.actions import (
 from plink.training.control.digest import digest, mixed
 from plink.training.control.events import Announced, Done, Event, Heard, Joined, Left, Lost
 from plink.training.control.own import Own
+from plink.training.control.positions import Positions
 from plink.training.control.ranks import Ranks
 from plink.training.control.readiness import Readiness
 from plink.training.control.requests import Request
@@ -58,7 +59,10 @@ class Tree:
         self._place = place
         self._settings = settings
         self._table = Table(remembers=bool(place.children))
-        self._root = None if place.parent is not None else Root(place.ranks, self._table, settings)
+        self._root = None
+        if place.parent is None:
+            positions = Positions(self._table, settings.most_positions)
+            self._root = Root(place.ranks, positions.member, settings)
         self._own = Own()
         self._readiness = Readiness(place, settings.stall_warning_s, settings.stall_error_s)
         self._taken = 0

@@ -95,6 +95,10 @@ class Reader:
         """Whether all is read."""
         return self._at == len(self._bytes)
 
+    def rest(self) -> bytes:
+        """All that is not read yet."""
+        return self._take(len(self._bytes) - self._at)
+
     def number(self, most: int = _MOST_NUMBER) -> int:
         """At most `most`."""
         value = shift = 0

@@ -1,0 +1,115 @@
+"""What all ranks have released before, by position: the response cache (Romero et al., 3.1.1)."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+from plink.training.control.digest import digest, mixed
+from plink.training.control.requests import Request
+from plink.training.control.wire import Writer
+
+
+class Cache:
+    """Equal on all ranks after the same responses; the least recently used gives its place away.
+
+    Args:
+        bound: positions that there are.
+    """
+
+    def __init__(self, bound: int) -> None:
+        self.bound = bound
+        self._requests: list[Request] = []
+        self._sums: list[int] = []
+        self._positions: dict[str, int] = {}
+        # Of each tensor, the request that it belongs to.
+        self._owners: dict[str, str] = {}
+        # Least recently used first.
+        self._ages: OrderedDict[str, None] = OrderedDict()
+        # Counts changes after which a position may mean something else.
+        self.changes = 0
+
+    def __len__(self) -> int:
+        return len(self._requests)
+
+    @property
+    def digest(self) -> int:
+        """Of what stands where, and of the order in which it gives its place away."""
+        value = self.bound
+        for name in self._ages:
+            position = self._positions[name]
+            value = mixed(value ^ self._sums[position] ^ position)
+        return value
+
+    def position(self, request: Request) -> int | None:
+        """Where just this request stands; None where it does not. It counts as no use."""
+        position = self._positions.get(request.name)
+        return position if position is not None and self._requests[position] == request else None
+
+    def contradicted(self, request: Request) -> list[int]:
+        """Positions of what cannot be while this request is: of its name, or with its tensors."""
+        if self.position(request) is not None:
+            return []
+        names = {self._owners[tensor] for tensor in request.names if tensor in self._owners}
+        if request.name in self._positions:
+            names.add(request.name)
+        return sorted(self._positions[name] for name in names)
+
+    def at(self, position: int) -> Request:
+        """What stands there. It counts as no use.
+
+        Raises:
+            IndexError: nothing does.
+        """
+        return self._requests[position]
+
+    def put(self, request: Request) -> str | None:
+        """It is released, which counts as a use. Returns the name that has given its place away."""
+        if self.position(request) is not None:
+            self._ages.move_to_end(request.name)
+            return None
+        evicted = None
+        self.changes += 1
+        if len(self._requests) < self.bound:
+            position = len(self._requests)
+            self._requests.append(request)
+            self._sums.append(_sum(request))
+        else:
+            evicted = next(iter(self._ages))
+            position = self._positions[evicted]
+            self._forget(self._requests[position])
+            self._requests[position] = request
+            self._sums[position] = _sum(request)
+        self._positions[request.name] = position
+        self._owners.update(dict.fromkeys(request.names, request.name))
+        self._ages[request.name] = None
+        return evicted
+
+    def erase(self, positions: list[int]) -> None:
+        """What stands there is no more, and what stood behind moves up.
+
+        Raises:
+            IndexError: nothing stands there.
+        """
+        if not positions:
+            return
+        self.changes += 1
+        for position in positions:
+            self._forget(self._requests[position])
+        gone = set(positions)
+        kept = [i for i in range(len(self._requests)) if i not in gone]
+        self._requests = [self._requests[i] for i in kept]
+        self._sums = [self._sums[i] for i in kept]
+        self._positions = {request.name: i for i, request in enumerate(self._requests)}
+
+    def _forget(self, request: Request) -> None:
+        del self._positions[request.name]
+        del self._ages[request.name]
+        for tensor in request.names:
+            if self._owners.get(tensor) == request.name:
+                del self._owners[tensor]
+
+
+def _sum(request: Request) -> int:
+    writer = Writer()
+    writer.request(request)
+    return digest(writer.done(), 0)
