@@ -24,7 +24,6 @@ from plink.torch.gloo import LateGloo
 from plink.torch.group import PlinkGroup
 from plink.torch.named.options import Options as GroupOptions
 from plink.torch.named.running import machine_of
-from plink.training.control.shape import control_parents, places
 from plink.transport.tls import Tls, tls_of
 
 NAME = "plink"
@@ -149,8 +148,7 @@ def _create(asked: Any, store: Store, options: Options) -> PlinkGroup:
         agreed = choice.agreed
         is_cut = agreed.is_cut
         if control is not None:
-            place = places(control_parents(agreed.forest))[rank]
-            machine = machine_of(place, control.settings)
+            machine = machine_of(control, agreed.forest, rank)
         if agreed.tuned is not None:
             tuned = _tuned(engine, rank, agreed, agreed.tuned, options.certificates(rank))
     gloo = LateGloo(

@@ -63,11 +63,12 @@ LARGE: dict[str, tuple[list[int], Plan, Settings]] = {
 }
 
 
+# The tree's states are all visited, of modes with cycles the first few hundred.
 @pytest.mark.parametrize("plan", PLANS)
 @pytest.mark.parametrize("mode", MODES)
 def test_in_every_order_all_is_released_alike_and_once(mode: str, plan: str) -> None:
     parents, steps, settings = PLANS[plan]
-    found = explore(MODES[mode], parents, steps, settings, is_eager=mode != "tree", most_states=600)
+    found = explore(MODES[mode], parents, steps, settings, is_eager=mode != "tree", most_states=350)
     assert found > 30
 
 

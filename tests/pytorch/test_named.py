@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import plink.torch
+from plink.base.errors import WrongUseError
 from pytorch import named_checks as checks
 from pytorch.processes import results, running
 
@@ -52,6 +53,37 @@ def test_a_program_ends_while_it_waits(tmp_path: Path, machine: str) -> None:
     said = [rank.communicate(timeout=60)[1] for rank in ranks]
     assert [rank.returncode for rank in ranks] == [0, 0], said
     assert "Traceback" not in said[0] + said[1]
+
+
+@pytest.mark.parametrize(
+    "control",
+    [
+        {"mode": "full"},
+        {"mode": "full-tree", "sleep": "global(2)"},
+        {"mode": "bitvector", "cache": 4},
+        {"mode": "bitvector", "sync": "nonblocking"},
+    ],
+)
+def test_ranks_that_agree_in_cycles_get_right_sums(control: dict[str, Any], tmp_path: Path) -> None:
+    found = results(checks.permuted, 3, tmp_path, 12, 6, **options(**control))
+    assert found == [[]] * 3
+
+
+@pytest.mark.parametrize(
+    ("control", "told"),
+    [
+        ({"mode": "ring"}, "there is no mode 'ring'"),
+        ({"cache": 0}, "cache is 0"),
+        ({"mode": "full", "sleep": "global(0)"}, "sleep is 'global\\(0\\)'"),
+        ({"sleep": "global"}, "mode 'tree' has none"),
+        ({"sync": "later"}, "sync is 'later'"),
+        ({"mode": "full", "sync": "nonblocking"}, "not for 'full'"),
+        ({"mode": "bitvector", "sync": "nonblocking", "sleep": "global"}, "nothing to agree"),
+    ],
+)
+def test_what_control_cannot_be_is_told(control: dict[str, Any], told: str) -> None:
+    with pytest.raises(WrongUseError, match=told):
+        plink.torch.Control(**control)
 
 
 def test_named_and_other_collectives_go_together(tmp_path: Path) -> None:

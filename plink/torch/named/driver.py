@@ -56,6 +56,9 @@ class Driver:
         self._is_closed = False
         self._has_failed = False
         self._wakes_s = math.inf
+        # While it sleeps, a machine with cycles hears nothing.
+        self._is_asleep = False
+        self._closing = threading.Event()
         # A daemon: a process that fails must not wait for the network at its end.
         self._thread = threading.Thread(target=self._run, name="plink-control", daemon=True)
         self._thread.start()
@@ -71,13 +74,14 @@ class Driver:
         with self._lock:
             self._events.append(Lost(text))
             self._is_closed = True
+        self._closing.set()
         self._channel.wake_letters()
         if self._thread is not threading.current_thread():
             self._thread.join()
 
     def _run(self) -> None:
+        events: list[Event] = []
         while True:
-            events = self._await()
             with self._lock:
                 events += self._events
                 self._events = []
@@ -85,17 +89,22 @@ class Driver:
             now_s = time.monotonic()
             if now_s >= self._wakes_s:
                 self._wakes_s = math.inf
+                self._is_asleep = False
                 events.append(Ticked())
             for action in self._machine.step(events, now_s):
                 self._act(action)
             if is_closed:
                 return
+            events = self._await()
 
     def _await(self) -> list[Event]:
         """What comes from others, or nothing when something else is to be looked at."""
-        left_s = self._wakes_s - time.monotonic()
         if self._has_failed:
             return self._await_own()
+        left_s = self._wakes_s - time.monotonic()
+        if self._is_asleep and left_s > 0.0:
+            self._closing.wait(left_s)
+            left_s = 0.0
         try:
             come = self._channel.letters(min(max(left_s, 0.0), _LONGEST_SLEEP_S))
         except PlinkError as error:
@@ -119,9 +128,11 @@ class Driver:
             self._channel.post_letter(action.rank, action.message)
         elif isinstance(action, SleepUntil):
             self._wakes_s = action.at_s
+            self._is_asleep = not action.wakes_on_message
         elif isinstance(action, Warn):
             _LOG.warning("%s", action.text)
         else:
             if isinstance(action, FailAll):
                 self._wakes_s = math.inf
+                self._is_asleep = False
             self._do(action)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 
 from plink.base.errors import WrongUseError
 from plink.engine.options import Options as EngineOptions
 from plink.training.control.settings import Settings
 
-MODES = ("tree",)
+MODES = ("tree", "bitvector", "full", "full-tree")
+SYNCS = ("blocking", "nonblocking")
+
+_SLEEP = re.compile(r"local|global(?:\(([1-9]\d{0,5})\))?")
+_MOST_CACHED = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -17,13 +22,20 @@ class Control:
     """The same on all ranks, which is verified.
 
     Args:
-        mode: `tree`: readiness goes up the plan's tree, and what is released comes down.
-        cycle_ms: while collectives are under way, those that are ready wait for others to share a
-            buffer with, at most so long.
+        mode: `tree`: readiness goes up the plan's tree, and what is released comes down. To compare
+            with, in cycles: `full`: rank 0 hears all names from all ranks; `full-tree`: along the
+            plan's tree; `bitvector`: positions of a cache, as bits.
+        cycle_ms: in mode `tree`, while collectives are under way, those that are ready wait for
+            others to share a buffer with, at most so long. In modes with cycles, of a cycle.
         fusion_bytes: of such a buffer at most.
         stall_warning_s: after so long every rank is told who keeps a collective waiting, and again
             after as long.
         stall_error_s: after so long it fails; None for never.
+        cache: of mode `bitvector`, collectives that it holds; it grows where that is too few.
+        sleep: in modes with cycles: `local`, for what is left of a cycle; `global(N)`, every N
+            cycles for the least that any rank would, `global` every cycle.
+        sync: of mode `bitvector`: whether ranks await each other within a cycle, `blocking`, or
+            sleep on and look when they wake, `nonblocking`.
     """
 
     mode: str = "tree"
@@ -31,10 +43,16 @@ class Control:
     fusion_bytes: int = 64 << 20
     stall_warning_s: float = 60.0
     stall_error_s: float | None = None
+    cache: int = 1024
+    sleep: str = "local"
+    sync: str = "blocking"
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
             raise WrongUseError(f"there is no mode '{self.mode}'", f"there are {', '.join(MODES)}")
+        if not 1 <= self.cache <= _MOST_CACHED:
+            raise WrongUseError(f"cache is {self.cache}, not between 1 and {_MOST_CACHED}")
+        self._check_cycles()
         if not 0.0 <= self.cycle_ms <= 1000.0:
             raise WrongUseError(f"cycle_ms is {self.cycle_ms:g}, not between 0 and 1000")
         if self.fusion_bytes < 1:
@@ -44,6 +62,32 @@ class Control:
             if seconds is not None and not (seconds > 0.0 and math.isfinite(seconds)):
                 raise WrongUseError(f"{name} is {seconds}, not a positive time")
 
+    def _check_cycles(self) -> None:
+        if _SLEEP.fullmatch(self.sleep) is None:
+            raise WrongUseError(
+                f"sleep is '{self.sleep}'", "there are local, global and such as global(4)"
+            )
+        if self.sync not in SYNCS:
+            raise WrongUseError(f"sync is '{self.sync}'", f"there are {', '.join(SYNCS)}")
+        if self.sleep != "local" and self.mode == "tree":
+            raise WrongUseError("sleep is for modes with cycles, mode 'tree' has none")
+        if self.sync == "nonblocking":
+            if self.mode != "bitvector":
+                raise WrongUseError(f"sync 'nonblocking' is for bitvector, not for '{self.mode}'")
+            if self.sleep != "local":
+                raise WrongUseError(
+                    "ranks that do not block sleep for a whole cycle: there is nothing to agree",
+                    "give sync='nonblocking', or sleep='global'",
+                )
+
+    @property
+    def common_sleep_every(self) -> int:
+        """After so many cycles all ranks sleep alike; 0 for never."""
+        found = _SLEEP.fullmatch(self.sleep)
+        if found is None or self.sleep == "local":
+            return 0
+        return int(found[1] or 1)
+
     @property
     def settings(self) -> Settings:
         """Of the machines."""
@@ -52,6 +96,9 @@ class Control:
             cycle_s=self.cycle_ms / 1000.0,
             stall_warning_s=self.stall_warning_s,
             stall_error_s=self.stall_error_s,
+            cache=self.cache,
+            common_sleep_every=self.common_sleep_every,
+            is_blocking=self.sync == "blocking",
         )
 
 

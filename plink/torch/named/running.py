@@ -7,27 +7,46 @@ from collections.abc import Callable
 
 from plink.base.errors import WrongUseError
 from plink.engine import Engine
+from plink.plans.forest import Forest
 from plink.torch.named.driver import Driver, Machine
 from plink.torch.named.native_driver import NativeDriver
+from plink.torch.named.options import Control
 from plink.training.control import _native
 from plink.training.control.actions import Action
-from plink.training.control.settings import Settings
-from plink.training.control.shape import Place
+from plink.training.control.bitvector import BitVector
+from plink.training.control.full import Full
+from plink.training.control.shape import control_parents, places
 from plink.training.control.tree import Tree
 
 CONTROL_VARIABLE = "PLINK_CONTROL"
 
 
-def machine_of(place: Place, settings: Settings) -> Machine:
-    """The machine of a rank, as `PLINK_CONTROL` says: `native`, or `python`. Ranks may differ.
+def machine_of(control: Control, forest: Forest, rank: int) -> Machine:
+    """The machine of a rank, that of mode `tree` as `PLINK_CONTROL` says: `native`, or `python`.
+
+    Ranks may differ in that variable. Machines with cycles, to compare with, are in Python alone.
+
+    Args:
+        control: of the group.
+        forest: of the plan.
+        rank: whose.
 
     Raises:
-        WrongUseError: it says something else.
+        WrongUseError: the variable says something else.
     """
     asked = os.environ.get(CONTROL_VARIABLE, "native")
     if asked not in ("native", "python"):
         raise WrongUseError(f"{CONTROL_VARIABLE} is '{asked}'", "it is native or python")
-    return _native.Tree(place, settings) if asked == "native" else Tree(place, settings)
+    is_flat = control.mode == "full"
+    parents = [-1, *[0] * (forest.ranks - 1)] if is_flat else control_parents(forest)
+    place = places(parents)[rank]
+    if control.mode == "bitvector":
+        return BitVector(place, control.settings)
+    if control.mode in ("full", "full-tree"):
+        return Full(place, control.settings)
+    if asked == "native":
+        return _native.Tree(place, control.settings)
+    return Tree(place, control.settings)
 
 
 def driver_of(
