@@ -13,6 +13,7 @@
 #include <memory>
 #include <random>
 #include <set>
+#include <thread>
 
 #include "driver.hpp"
 
@@ -245,7 +246,6 @@ class Carrier {
         is_over_ = true;
         ring();
         thread_.join();
-        for (const auto& box : boxes_) box->end();
     }
     const std::shared_ptr<plink::transport::Letters>& box(int rank) { return boxes_[rank]; }
 
@@ -257,17 +257,24 @@ class Carrier {
     }
     void run() {
         while (!is_over_) {
-            {
-                std::unique_lock<std::mutex> lock(mutex_);
-                rung_.wait(lock, [this] { return is_rung_; });
-                is_rung_ = false;
-            }
+            auto until = plink::transport::Letters::Clock::time_point::max();
+            for (const auto& box : boxes_) until = std::min(until, box->attend());
             for (std::size_t rank = 0; rank < boxes_.size(); ++rank) {
                 for (auto& [to, bytes] : boxes_[rank]->unsent()) {
                     boxes_[to]->add(static_cast<int>(rank), bytes, true);
+                    ring();
                 }
             }
+            std::unique_lock<std::mutex> lock(mutex_);
+            const auto is_rung = [this] { return is_rung_; };
+            if (until == plink::transport::Letters::Clock::time_point::max()) {
+                rung_.wait(lock, is_rung);
+            } else {
+                rung_.wait_until(lock, until, is_rung);
+            }
+            is_rung_ = false;
         }
+        for (const auto& box : boxes_) box->end();
     }
 
     std::vector<std::shared_ptr<plink::transport::Letters>> boxes_;

@@ -239,4 +239,10 @@ def test_what_overlaps_two_others_that_overlap_is_told_once() -> None:
 def test_a_name_that_no_message_holds_is_refused() -> None:
     net = network(flat(2))
     net.announce(0, request("x" * 4097))
+    net.announce(0, request("y", *[1] * 65))
+    net.announce(0, request("z", 2**40, 2**40))
+    net.announce(0, group("g", *(f"{i}" for i in range(65537))))
     assert "more than 4096 bytes" in net.refused_here[0][0]
+    assert "'y' has a tensor of more than 64 dimensions" in net.refused_here[0][1]
+    assert "'z' has a tensor of more bytes than can be" in net.refused_here[0][2]
+    assert "the group 'g' has more than 65536 tensors" in net.refused_here[0][3]

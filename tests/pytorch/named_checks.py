@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import random
 import time
 from typing import Any
@@ -48,6 +49,26 @@ def permuted_without_names(say: Any, rank: int) -> Any:
         dist.destroy_process_group()
         return str(error)
     return "no error"
+
+
+def unlike(say: Any, rank: int) -> Any:
+    """Some ranks run the machine in Python."""
+    os.environ["PLINK_CONTROL"] = "python" if rank % 2 else "native"
+    group = dist.new_group(pg_options=plink.torch.Options(control=plink.torch.Control()))
+    sums = []
+    for _ in range(3):
+        values = [torch.full((5,), float(rank + i)) for i in range(4)]
+        order = sorted(range(4), key=lambda i: (i + rank) % 4)
+        works = [plink.torch.all_reduce(values[i], f"t{i}", group=group) for i in order]
+        for work in works:
+            work.wait()
+        sums.append([float(value[0]) for value in values])
+    dist.destroy_process_group(group)
+    try:
+        plink.torch.all_reduce(torch.ones(1), "late", group=group)
+    except Exception as error:
+        return sums, str(error)
+    return sums, ""
 
 
 def mixed(say: Any, rank: int) -> Any:

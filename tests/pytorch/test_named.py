@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +31,29 @@ def test_ranks_announce_in_any_order_and_get_right_sums(tmp_path: Path) -> None:
 def test_without_agreement_the_same_program_fails(tmp_path: Path) -> None:
     for said in results(checks.permuted_without_names, 3, tmp_path):
         assert "called another collective" in said
+
+
+def test_machines_in_python_and_native_ones_agree(tmp_path: Path) -> None:
+    for sums, late in results(checks.unlike, 3, tmp_path, **options()):
+        assert sums == [[3.0, 6.0, 9.0, 12.0]] * 3
+        assert "group" in late
+
+
+@pytest.mark.parametrize("machine", ["native", "python"])
+def test_a_program_ends_while_it_waits(tmp_path: Path, machine: str) -> None:
+    program = Path(__file__).with_name("leaving_program.py")
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, str(program), str(rank), str(tmp_path / "store")],
+            env={**os.environ, "PLINK_CONTROL": machine, "PLINK_SOCKET_IFNAME": "lo"},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    said = [rank.communicate(timeout=60)[1] for rank in ranks]
+    assert [rank.returncode for rank in ranks] == [0, 0], said
+    assert "Traceback" not in said[0] + said[1]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The native machine of a rank, which a native thread runs beside the engine, without Python."""
+"""The native machine of a rank, which the engine's own thread runs, without Python."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class NativeDriver:
 
     Args:
         machine: of this rank; used by nobody else.
-        engine: whose letters the native thread takes and posts.
+        engine: whose letters the machine takes and posts.
         do: what the machine wants beyond messages, sleep and warnings; called in Python's thread.
     """
 
@@ -39,14 +39,14 @@ class NativeDriver:
         self._native.tell(event)
 
     def close(self, text: str) -> None:
-        """End the threads; what is pending fails with `text`."""
+        """End the thread; what is pending fails with `text`."""
         self._native.close(text)
         if self._thread is not threading.current_thread():
             self._thread.join()
 
     @property
     def busy_s(self) -> float:
-        """Processor time of the native thread; 0 once it has ended."""
+        """Processor time that the machine took."""
         return self._native.busy_s
 
     def _run(self) -> None:

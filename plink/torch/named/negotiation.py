@@ -68,6 +68,7 @@ class Negotiation:
         self._own = Own()
         self._pending: dict[str, NamedWork | Begun] = {}
         self._unnamed = 0
+        self._is_closed = False
         self._joining: _Joining | None = None
         # The thread that waits for what is wanted keeps neither this nor the group from ending.
         do = weakref.WeakMethod(self._do)
@@ -81,7 +82,7 @@ class Negotiation:
             DistBackendError: a name is pending already, or this rank has joined; none is announced.
         """
         with self._lock:
-            if problem := self._own.problem(tuple(requests)):
+            if problem := self._problem(tuple(requests)):
                 raise DistBackendError(f"plink: {problem}")
             self._own.add(tuple(requests))
             for request, work in zip(requests, works, strict=True):
@@ -93,7 +94,7 @@ class Negotiation:
         """This begins when all ranks have announced as many without a name."""
         with self._lock:
             request = request_of(f"{UNNAMED}{self._unnamed % _MOST_UNNAMED}")
-            if problem := self._own.problem((request,)):
+            if problem := self._problem((request,)):
                 begun.refuse(problem)
                 return
             self._unnamed += 1
@@ -108,7 +109,7 @@ class Negotiation:
             DistBackendError: a rank is lost, or has joined already.
         """
         with self._lock:
-            if problem := self._own.join():
+            if problem := (_ENDED if self._is_closed else self._own.join()):
                 raise DistBackendError(f"plink: {problem}")
             joining = self._joining = _Joining()
             self._driver.tell(Joined())
@@ -116,7 +117,12 @@ class Negotiation:
 
     def close(self) -> None:
         """End the thread; what is pending fails."""
+        with self._lock:
+            self._is_closed = True
         self._driver.close(_ENDED)
+
+    def _problem(self, requests: tuple[Request, ...]) -> str:
+        return _ENDED if self._is_closed else self._own.problem(requests)
 
     def _do(self, action: Action) -> None:
         """What the machine wants, in the driver's thread."""

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from plink.training.control.requests import MOST_NAME_BYTES, MOST_TENSORS, Request
+from plink.training.control.requests import (
+    MOST_DIMENSIONS,
+    MOST_NAME_BYTES,
+    MOST_TENSOR_BYTES,
+    MOST_TENSORS,
+    Request,
+)
 
 
 class Own:
@@ -19,11 +25,8 @@ class Own:
             return f"'{requests[0].name}' is announced after this rank has joined"
         taken: set[str] = set()
         for request in requests:
-            if len(request.tensors) > MOST_TENSORS:
-                return f"the group '{request.name[:80]}' has more than {MOST_TENSORS} tensors"
-            for name in (request.name, *request.members):
-                if len(name.encode()) > MOST_NAME_BYTES:
-                    return f"the name '{name[:80]}...' has more than {MOST_NAME_BYTES} bytes"
+            if problem := _size_problem(request):
+                return problem
             if len(request.names) != len(set(request.names)):
                 return f"the group '{request.name}' has a tensor twice"
             names = {request.name, *request.names}
@@ -57,3 +60,18 @@ class Own:
     def begin_anew(self) -> None:
         """All have joined."""
         self._has_joined = False
+
+
+def _size_problem(request: Request) -> str:
+    """What no message holds, for people; empty where one does."""
+    for name in (request.name, *request.members):
+        if len(name.encode()) > MOST_NAME_BYTES:
+            return f"the name '{name[:80]}...' has more than {MOST_NAME_BYTES} bytes"
+    if len(request.tensors) > MOST_TENSORS:
+        return f"the group '{request.name}' has more than {MOST_TENSORS} tensors"
+    for tensor in request.tensors:
+        if len(tensor.shape) > MOST_DIMENSIONS:
+            return f"'{request.name}' has a tensor of more than {MOST_DIMENSIONS} dimensions"
+        if tensor.size_bytes > MOST_TENSOR_BYTES:
+            return f"'{request.name}' has a tensor of more bytes than can be"
+    return ""

@@ -9,6 +9,8 @@ ALL_REDUCE = "all-reduce"
 
 MOST_NAME_BYTES = 4096
 MOST_TENSORS = 65_536
+MOST_DIMENSIONS = 64
+MOST_TENSOR_BYTES = 2**63 - 1
 
 # Begins the names of collectives that the program did not name.
 UNNAMED = "#"

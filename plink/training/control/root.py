@@ -128,7 +128,8 @@ class Root:
             del self._stalled[name]
             waited_s = waiting.waited_ms / 1000.0
             missing = self._all - waiting.announced - self._joined
-            text = missing_text(name, waited_s, waiting.announced, missing)
+            shown_s = (waiting.waited_ms + 50) // 100 / 10.0
+            text = missing_text(name, shown_s, waiting.announced, missing)
             error_s = self._settings.stall_error_s
             if error_s is not None and waited_s >= error_s:
                 self._next.refused.append((name, text))

@@ -141,14 +141,15 @@ class Tree:
     def _leave(self, event: Left) -> None:
         """What a parent or a child carried to others is carried no more."""
         if event.rank == self._place.parent:
-            self._obey(pack_downward(Downward(failed=event.text)))
+            message = Downward(failed=event.text)
+            self._obey(message, pack_downward(message))
         elif event.rank in self._place.children:
             self._break(event.text)
 
     def _hear(self, event: Heard, now_s: float) -> None:
         try:
             if event.rank == self._place.parent:
-                self._obey(event.message)
+                self._obey(parse_downward(event.message, self._place.ranks), event.message)
             elif event.rank in self._place.children:
                 self._count(event.rank, parse_upward(event.message, self._place.ranks), now_s)
             else:
@@ -199,7 +200,7 @@ class Tree:
             self._root.join(self._up.joined)
             self._up = Upward()
             while (message := self._root.next_message(now_s)) is not None:
-                self._obey(pack_downward(message))
+                self._obey(message, pack_downward(message))
         elif self._place.parent is not None and not self._up.is_empty:
             self._up.seen = self._taken
             self._actions.append(Send(self._place.parent, pack_upward(self._up)))
@@ -220,9 +221,8 @@ class Tree:
         else:
             self._up.waiting.append(more)
 
-    def _obey(self, data: bytes) -> None:
+    def _obey(self, message: Downward, data: bytes) -> None:
         """Take what the root says, and pass it on."""
-        message = parse_downward(data, self._place.ranks)
         self._actions.extend(Send(child, data) for child in self._place.children)
         self._taken += 1
         self._history = mixed(self._history ^ digest(data, self._taken))

@@ -7,7 +7,9 @@ import struct
 from plink.training.control.ranks import Ranks
 from plink.training.control.requests import (
     ITEM_BYTES,
+    MOST_DIMENSIONS,
     MOST_NAME_BYTES,
+    MOST_TENSOR_BYTES,
     MOST_TENSORS,
     Request,
     Tensor,
@@ -16,7 +18,6 @@ from plink.training.control.requests import (
 MOST_MESSAGE_BYTES = 64 << 20
 _MOST_NUMBER = 2**63 - 1
 _MOST_TEXT_BYTES = 65_536
-_MOST_DIMENSIONS = 64
 _MOST_SPANS = 65_536
 _DTYPES = tuple(ITEM_BYTES)
 
@@ -159,9 +160,9 @@ class Reader:
 
     def _tensor(self) -> Tensor:
         dtype = _DTYPES[self.number(len(_DTYPES) - 1)]
-        shape = tuple(self.number() for _ in range(self.number(_MOST_DIMENSIONS)))
+        shape = tuple(self.number() for _ in range(self.number(MOST_DIMENSIONS)))
         tensor = Tensor(dtype, shape)
-        if tensor.size_bytes > _MOST_NUMBER:
+        if tensor.size_bytes > MOST_TENSOR_BYTES:
             raise WireError("a tensor has more bytes than can be")
         return tensor
 

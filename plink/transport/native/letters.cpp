@@ -17,7 +17,7 @@ void Letters::post(int rank, std::string bytes) {
     if (is_over_) return;
     unsent_.emplace_back(rank, std::move(bytes));
     // While the lock is held, so that nothing is called that `end` lets go.
-    on_post_();
+    ring_();
 }
 
 std::vector<std::pair<int, std::string>> Letters::unsent() {
@@ -49,21 +49,64 @@ std::optional<std::vector<Letters::Letter>> Letters::next(double seconds) {
                       [this] { return is_over_ || is_woken_ || !come_.empty(); });
     is_woken_ = false;
     if (is_over_ && come_.empty()) return std::nullopt;
-    std::vector<Letter> come = std::exchange(come_, {});
-    for (const Letter& letter : come) unread_bytes_ -= letter.bytes.size();
-    return come;
+    return taken();
 }
 
-void Letters::wake() {
+bool Letters::wake() {
     const std::lock_guard<std::mutex> lock(mutex_);
+    const bool is_read = reader_ != nullptr && !is_over_;
+    if (is_read && !is_woken_) ring_();
     is_woken_ = true;
     changed_.notify_all();
+    return is_read;
 }
 
 void Letters::end() {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    is_over_ = true;
-    changed_.notify_all();
+    const std::lock_guard<std::mutex> reading(reading_);
+    std::vector<Letter> come;
+    {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        if (is_over_) return;
+        is_over_ = true;
+        changed_.notify_all();
+        if (reader_ == nullptr) return;
+        come = taken();
+    }
+    reader_->read(std::move(come), true);
+}
+
+void Letters::read_by(Reader* reader) {
+    const std::lock_guard<std::mutex> reading(reading_);
+    bool is_over = false;
+    {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        reader_ = reader;
+        is_woken_ = reader != nullptr;
+        attend_at_ = Clock::time_point::max();
+        is_over = is_over_;
+        if (is_woken_ && !is_over) ring_();
+    }
+    if (reader != nullptr && is_over) reader->read({}, true);
+}
+
+Letters::Clock::time_point Letters::attend() {
+    const std::lock_guard<std::mutex> reading(reading_);
+    std::vector<Letter> come;
+    {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        if (reader_ == nullptr || is_over_) return Clock::time_point::max();
+        if (come_.empty() && !is_woken_ && Clock::now() < attend_at_) return attend_at_;
+        is_woken_ = false;
+        come = taken();
+    }
+    attend_at_ = reader_->read(std::move(come), false);
+    return attend_at_;
+}
+
+/// With the lock held.
+std::vector<Letters::Letter> Letters::taken() {
+    for (const Letter& letter : come_) unread_bytes_ -= letter.bytes.size();
+    return std::exchange(come_, {});
 }
 
 }  // namespace plink::transport

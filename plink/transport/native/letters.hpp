@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <functional>
@@ -16,14 +17,26 @@ namespace plink::transport {
 /// the supervisor lives.
 class Letters {
   public:
-    /// `on_post`: called, by whoever posts, after there is something to be sent, until `end`.
-    explicit Letters(std::function<void()> on_post) : on_post_(std::move(on_post)) {}
+    using Clock = std::chrono::steady_clock;
 
     struct Letter {
         int rank;
         std::string bytes;
         bool has_left = false;  ///< no letter: this rank has closed, and sends no more
     };
+    /// Reads in the supervisor's thread, without a change of threads in between.
+    class Reader {
+      public:
+        /// What has come, if anything. `is_over`: no more will, and this is not called again.
+        /// Returns when it is to be called although nothing has come.
+        virtual Clock::time_point read(std::vector<Letter> come, bool is_over) = 0;
+
+      protected:
+        ~Reader() = default;
+    };
+
+    /// `ring`: lets the supervisor `attend`; called until `end`.
+    explicit Letters(std::function<void()> ring) : ring_(std::move(ring)) {}
 
     /// To be sent; nothing is after `end`.
     void post(int rank, std::string bytes);
@@ -36,13 +49,21 @@ class Letters {
     /// What has come: empty where nothing did within `seconds`, or `wake` was called; none where no
     /// more will.
     std::optional<std::vector<Letter>> next(double seconds);
-    /// Lets `next` return.
-    void wake();
+    /// Lets `next` return, or the reader be called. Returns whether there is one that will be.
+    bool wake();
     /// No more will come.
     void end();
 
+    /// Letters are read by this one alone, at first at once; by none again with nullptr, and then
+    /// the one before is in no call.
+    void read_by(Reader* reader);
+    /// Calls the reader, where there is one and something for it. Returns when to do so next.
+    Clock::time_point attend();
+
   private:
-    const std::function<void()> on_post_;
+    const std::function<void()> ring_;
+    /// Held while the reader is called, and taken before the other.
+    std::mutex reading_;
     std::mutex mutex_;
     std::condition_variable changed_;
     std::vector<std::pair<int, std::string>> unsent_;
@@ -51,6 +72,10 @@ class Letters {
     std::size_t unread_bytes_ = 0;
     bool is_woken_ = false;
     bool is_over_ = false;
+    Reader* reader_ = nullptr;
+    Clock::time_point attend_at_ = Clock::time_point::max();
+
+    std::vector<Letter> taken();
 };
 
 }  // namespace plink::transport

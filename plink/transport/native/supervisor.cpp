@@ -88,13 +88,15 @@ void Supervisor::run() {
         // What came with the last of the hand-shake wakes nobody.
         if (peers_[rank].is_open && peers_[rank].socket.tls()) receive(static_cast<int>(rank));
     }
+    auto attend_at = Clock::time_point::min();
     for (;;) {
         Clock::time_point until = next_beat_;
         if (!reports_.empty() && !has_settled_) until = std::min(until, settled_by_);
         for (const Peer& peer : peers_) {
             if (peer.lost_at) until = std::min(until, *peer.lost_at + kExplaining);
         }
-        wait(until);
+        wait(std::min(until, attend_at));
+        attend_at = letters_->attend();
         pass_on_words();
         pass_on_letters();
         take_complaints();
@@ -121,8 +123,10 @@ void Supervisor::wait(Clock::time_point until) {
         polled.push_back({peers_[rank].socket.get(), events, 0});
         ranks.push_back(static_cast<int>(rank));
     }
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
-    ::poll(polled.data(), polled.size(), static_cast<int>(std::max<long>(0, left)));
+    const auto left = std::max(until, Clock::now()) - Clock::now();
+    const auto whole = std::chrono::floor<std::chrono::seconds>(left);
+    const timespec patience{whole.count(), (left - whole).count()};
+    ::ppoll(polled.data(), polled.size(), &patience, nullptr);
     if (polled[0].revents != 0) alarm_.silence();
     for (std::size_t i = 1; i < polled.size(); ++i) {
         if (polled[i].revents & POLLOUT) flush(peers_[ranks[i]]);

@@ -1,18 +1,18 @@
 #include "driver.hpp"
 
-#include <pthread.h>
-#include <signal.h>
 #include <time.h>
 
 #include <algorithm>
 #include <chrono>
 #include <iterator>
+#include <limits>
 
 namespace plink::control {
 
 namespace {
 
-// Nothing has to be looked at so seldom.
+constexpr double kNever = std::numeric_limits<double>::infinity();
+// Nothing has to be looked at so seldom, and clocks count so far.
 constexpr double kLongestSleep_s = 3600.0;
 
 double now_s() {
@@ -20,10 +20,18 @@ double now_s() {
         .count();
 }
 
+double thread_s() {
+    timespec busy{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &busy);
+    return static_cast<double>(busy.tv_sec) + 1e-9 * static_cast<double>(busy.tv_nsec);
+}
+
 }  // namespace
 
 Driver::Driver(Tree& machine, std::shared_ptr<transport::Letters> letters)
-    : machine_(machine), letters_(std::move(letters)), thread_([this] { run(); }) {}
+    : letters_(std::move(letters)), machine_(machine), wakes_s_(kNever) {
+    letters_->read_by(this);
+}
 
 Driver::~Driver() { close("the driver has ended"); }
 
@@ -32,8 +40,8 @@ void Driver::tell(Event event) {
         const std::lock_guard<std::mutex> lock(mutex_);
         events_.push_back(std::move(event));
     }
-    told_.notify_one();
-    letters_->wake();
+    // Where no supervisor attends any more, what is told is answered here.
+    if (!letters_->wake()) step({});
 }
 
 Driver::Wanted Driver::next(double seconds) {
@@ -47,70 +55,25 @@ Driver::Wanted Driver::next(double seconds) {
 }
 
 void Driver::close(const std::string& text) {
-    const std::lock_guard<std::mutex> closing(closing_);
-    if (!thread_.joinable()) return;
+    letters_->read_by(nullptr);
     {
-        const std::lock_guard<std::mutex> lock(mutex_);
-        events_.push_back(Lost{text});
-        is_closed_ = true;
+        const std::lock_guard<std::mutex> stepping(stepping_);
+        if (std::exchange(is_closed_, true)) return;
     }
-    told_.notify_one();
-    letters_->wake();
-    thread_.join();
-}
-
-double Driver::busy_s() {
-    const std::lock_guard<std::mutex> closing(closing_);
-    clockid_t clock;
-    timespec busy{};
-    if (!thread_.joinable() || pthread_getcpuclockid(thread_.native_handle(), &clock) != 0)
-        return 0;
-    clock_gettime(clock, &busy);
-    return static_cast<double>(busy.tv_sec) + 1e-9 * static_cast<double>(busy.tv_nsec);
-}
-
-void Driver::run() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, nullptr);
-    pthread_setname_np(pthread_self(), "plink-control");
-    for (bool is_closed = false; !is_closed;) {
-        std::vector<Event> events = await();
-        {
-            const std::lock_guard<std::mutex> lock(mutex_);
-            std::move(events_.begin(), events_.end(), std::back_inserter(events));
-            events_.clear();
-            is_closed = is_closed_;
-        }
-        const double now = now_s();
-        if (now >= wakes_s_) {
-            wakes_s_ = std::numeric_limits<double>::infinity();
-            events.push_back(Ticked{});
-        }
-        act(machine_.step(events, now));
-    }
+    step({Lost{text}});
     const std::lock_guard<std::mutex> lock(mutex_);
     out_.has_ended = true;
     wanted_.notify_all();
 }
 
-std::vector<Event> Driver::await() {
-    if (is_cut_off_) {
-        std::unique_lock<std::mutex> lock(mutex_);
-        told_.wait(lock, [this] { return !events_.empty(); });
-        return {};
-    }
-    const double left_s = std::clamp(wakes_s_ - now_s(), 0.0, kLongestSleep_s);
-    auto come = letters_->next(left_s);
-    if (!come) {
-        is_cut_off_ = true;
-        const std::lock_guard<std::mutex> lock(mutex_);
-        out_.is_cut_off = true;
-        wanted_.notify_all();
-        return {};
-    }
+double Driver::busy_s() {
+    const std::lock_guard<std::mutex> stepping(stepping_);
+    return busy_s_;
+}
+
+Driver::Clock::time_point Driver::read(std::vector<Letter> come, bool is_over) {
     std::vector<Event> events;
-    for (transport::Letters::Letter& letter : *come) {
+    for (Letter& letter : come) {
         if (letter.has_left) {
             events.push_back(
                 Left{letter.rank, "rank " + std::to_string(letter.rank) + " closed its engine"});
@@ -118,7 +81,33 @@ std::vector<Event> Driver::await() {
             events.push_back(Heard{letter.rank, std::move(letter.bytes)});
         }
     }
-    return events;
+    step(std::move(events));
+    if (is_over) {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        out_.is_cut_off = true;
+        wanted_.notify_all();
+    }
+    const std::lock_guard<std::mutex> stepping(stepping_);
+    const double left_s = std::clamp(wakes_s_ - now_s(), 0.0, kLongestSleep_s);
+    return Clock::now() + std::chrono::ceil<Clock::duration>(std::chrono::duration<double>(left_s));
+}
+
+/// These, and what was told meanwhile.
+void Driver::step(std::vector<Event> events) {
+    const std::lock_guard<std::mutex> stepping(stepping_);
+    const double began_s = thread_s();
+    {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        std::move(events_.begin(), events_.end(), std::back_inserter(events));
+        events_.clear();
+    }
+    const double now = now_s();
+    if (now >= wakes_s_) {
+        wakes_s_ = kNever;
+        events.push_back(Ticked{});
+    }
+    act(machine_.step(events, now));
+    busy_s_ += thread_s() - began_s;
 }
 
 void Driver::act(std::vector<Action> actions) {

@@ -1,12 +1,10 @@
 #pragma once
 
 #include <condition_variable>
-#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "letters.hpp"
@@ -14,9 +12,9 @@
 
 namespace plink::control {
 
-/// A thread that runs a machine beside a rank's engine: it carries messages and keeps time, and
-/// hands out what else the machine wants.
-class Driver {
+/// Runs a machine in the thread of a rank's supervisor, so that no thread wakes another between a
+/// letter and its answer, and hands out what else the machine wants.
+class Driver final : private transport::Letters::Reader {
   public:
     /// What is handed out, one after the other.
     struct Wanted {
@@ -35,30 +33,32 @@ class Driver {
     void tell(Event event);
     /// Waits for what the machine wants next, for `seconds` at most.
     Wanted next(double seconds);
-    /// Ends the thread; what is pending fails with `text`. Later calls do nothing.
+    /// What is pending fails with `text`, and `next` ends. Later calls do nothing.
     void close(const std::string& text);
 
-    /// Processor time of the thread, in seconds.
+    /// Processor time that the machine took, in seconds.
     double busy_s();
 
   private:
-    void run();
-    /// What comes from others, or nothing where something else is to be looked at.
-    std::vector<Event> await();
+    using Letter = transport::Letters::Letter;
+    using Clock = transport::Letters::Clock;
+
+    Clock::time_point read(std::vector<Letter> come, bool is_over) override;
+    void step(std::vector<Event> events);
     void act(std::vector<Action> actions);
 
-    Tree& machine_;
     const std::shared_ptr<transport::Letters> letters_;
+    /// Held while the machine is used, and taken before the other.
+    std::mutex stepping_;
+    Tree& machine_;
+    double wakes_s_;
+    double busy_s_ = 0.0;
+    bool is_closed_ = false;
+
     std::mutex mutex_;
-    std::condition_variable told_;
     std::condition_variable wanted_;
     std::vector<Event> events_;
     Wanted out_;
-    bool is_closed_ = false;
-    bool is_cut_off_ = false;  ///< of the thread
-    double wakes_s_ = std::numeric_limits<double>::infinity();
-    std::mutex closing_;
-    std::thread thread_;
 };
 
 }  // namespace plink::control

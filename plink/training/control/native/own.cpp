@@ -18,19 +18,30 @@ std::string beginning(const std::string& text) {
     return text;
 }
 
+/// What no message holds, for people; empty where one does.
 std::string size_problem(const Request& request) {
+    std::vector<const std::string*> names{&request.name};
+    for (const std::string& name : request.members) names.push_back(&name);
+    for (const std::string* name : names) {
+        if (name->size() > kMostNameBytes) {
+            return "the name '" + beginning(*name) + "...' has more than " +
+                   std::to_string(kMostNameBytes) + " bytes";
+        }
+    }
     if (request.tensors.size() > kMostTensors) {
-        return "the group '" + beginning(request.name) + "' has more than " +
-               std::to_string(kMostTensors) + " tensors";
+        return "the group '" + request.name + "' has more than " + std::to_string(kMostTensors) +
+               " tensors";
     }
-    const auto is_long = [](const std::string& name) { return name.size() > kMostNameBytes; };
-    const std::string* longest = is_long(request.name) ? &request.name : nullptr;
-    for (const std::string& name : request.members) {
-        if (longest == nullptr && is_long(name)) longest = &name;
+    for (const Tensor& tensor : request.tensors) {
+        if (tensor.shape.size() > kMostDimensions) {
+            return "'" + request.name + "' has a tensor of more than " +
+                   std::to_string(kMostDimensions) + " dimensions";
+        }
+        if (tensor.size_bytes() > kMostTensorBytes) {
+            return "'" + request.name + "' has a tensor of more bytes than can be";
+        }
     }
-    if (longest == nullptr) return "";
-    return "the name '" + beginning(*longest) + "...' has more than " +
-           std::to_string(kMostNameBytes) + " bytes";
+    return "";
 }
 
 }  // namespace

@@ -83,8 +83,8 @@ std::string disagreement(Versions versions) {
 std::string missing_text(const std::string& name, double waited_s, const Ranks& announced,
                          const Ranks& missing) {
     const std::string who = announced.empty() ? "nobody" : announced.described();
-    return "'" + name + "' has waited " + general(std::floor(10.0 * waited_s + 0.5) / 10.0) + " s for " + missing.described() +
-           "; " + who + " announced it";
+    return "'" + name + "' has waited " + general(std::floor(10.0 * waited_s + 0.5) / 10.0) +
+           " s for " + missing.described() + "; " + who + " announced it";
 }
 
 }  // namespace plink::control

@@ -13,6 +13,8 @@ namespace plink::control {
 constexpr std::string_view kAllReduce = "all-reduce";
 constexpr std::size_t kMostNameBytes = 4096;
 constexpr std::size_t kMostTensors = 65'536;
+constexpr std::size_t kMostDimensions = 64;
+constexpr std::uint64_t kMostTensorBytes = INT64_MAX;
 
 /// Types of items by their number on the wire, and the bytes of each.
 constexpr std::array<std::pair<std::string_view, std::uint64_t>, 7> kDTypes = {{

@@ -135,7 +135,8 @@ void Root::tell_stalls(double now_s) {
     for (const Stall& stall : due) {
         const Waiting& waiting = stall.waiting;
         const double waited_s = static_cast<double>(waiting.waited_ms) / 1000.0;
-        std::string text = missing_text(waiting.name, waited_s, waiting.announced,
+        const double shown_s = static_cast<double>((waiting.waited_ms + 50) / 100) / 10.0;
+        std::string text = missing_text(waiting.name, shown_s, waiting.announced,
                                         all_ - waiting.announced - joined_);
         if (settings_.stall_error_s && waited_s >= *settings_.stall_error_s) {
             next_.refused.emplace_back(waiting.name, std::move(text));

@@ -10,7 +10,6 @@ namespace plink::control {
 namespace {
 
 constexpr std::size_t kMostMessageBytes = std::size_t{64} << 20;
-constexpr std::uint64_t kMostDimensions = 64;
 constexpr std::uint64_t kMostSpans = 65'536;
 constexpr std::uint64_t kMostRoot = std::uint64_t{1} << 31;
 
@@ -150,7 +149,7 @@ Tensor Reader::tensor() {
     for (std::uint64_t left = number(kMostDimensions); left > 0; --left) {
         tensor.shape.push_back(static_cast<std::int64_t>(number()));
     }
-    if (tensor.size_bytes() > kMostNumber) {
+    if (tensor.size_bytes() > kMostTensorBytes) {
         throw WireError("a tensor has more bytes than can be");
     }
     return tensor;
