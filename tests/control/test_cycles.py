@@ -281,7 +281,8 @@ def test_a_rank_that_does_not_block_hears_nothing_while_it_sleeps() -> None:
 
 @given(
     st.binary(max_size=40),
-    st.sampled_from([(0, 1), (1, 0), (1, 2)]),
+    # Downward they could be what the root says, which nobody doubts.
+    st.sampled_from([(1, 0), (2, 1)]),
     st.sampled_from(["full", "bitvector", "nonblocking"]),
 )
 def test_bytes_that_nobody_sends_fail_all_or_do_nothing(
@@ -293,6 +294,5 @@ def test_bytes_that_nobody_sends_fail_all_or_do_nothing(
     net.settle()
     net.links[link].append(data)
     net.settle()
-    # What comes from above may be a failure that the root told one part of the ranks alone.
-    if any(net.failed) and link == (1, 0):
+    if any(net.failed):
         assert all(net.failed)
