@@ -181,4 +181,5 @@ def test_a_large_graph_takes_as_much_longer_as_it_is_larger() -> None:
             taken_s.append(time.process_time() - start_s)
         times_s.append(min(taken_s))
     assert times_s[1] < 0.3
-    assert times_s[1] < 8 * times_s[0]
+    # A square would be 42 times; docs/control.md has the figure.
+    assert times_s[1] < 20 * times_s[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from typing import Any
 
 import torch
@@ -14,6 +15,7 @@ def asked_for_by_one(say: Any, rank: int) -> list[Any]:
     world: Any = dist.group.WORLD
     dist.broadcast(torch.ones(3), 0)
     made = [world._gloo.is_made, world.group_name, world.group_desc]
+    dist.barrier()
     got = torch.zeros(1)
     if rank == 0:
         world._get_backend(torch.device("cpu"))
@@ -30,6 +32,11 @@ def gone_before_gloo_is_needed(say: Any, rank: int) -> None:
     dist.barrier()
     if rank == dist.get_world_size() - 1:
         os._exit(0)
+    # Asked sooner, it might still take part.
+    world: Any = dist.group.WORLD
+    until = time.monotonic() + 30.0
+    while world.failure() is None and time.monotonic() < until:
+        time.sleep(0.01)
     try:
         dist.all_reduce(torch.ones(2), dist.ReduceOp.PRODUCT)
     except RuntimeError as error:

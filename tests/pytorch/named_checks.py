@@ -182,6 +182,8 @@ def refusing(say: Any, rank: int) -> Any:
         except Exception as error:
             said.append(f"{type(error).__name__}: {error}")
     first = torch.ones(1)
+    if rank == 1:
+        dist.barrier()
     work = plink.torch.all_reduce(first, "twice")
     if rank == 0:
         try:
@@ -189,8 +191,7 @@ def refusing(say: Any, rank: int) -> Any:
         except dist.DistBackendError as error:
             said.append(str(error))
         say("announced")
-    else:
-        time.sleep(0.5)
+        dist.barrier()
     work.wait()
     return said
 
