@@ -7,7 +7,12 @@ from typing import Any
 import click
 
 from plink.cli.collectives_option import CollectivesType
-from plink.cli.options import FiniteRange, SectionedCommand, with_seed_option
+from plink.cli.options import (
+    FiniteRange,
+    SectionedCommand,
+    with_seed_option,
+    with_time_limit_option,
+)
 from plink.cli.progress import StageProgress
 from plink.cli.way_options import with_way_options
 from plink.plans.names import ALL_REDUCE, COLLECTIVES
@@ -100,14 +105,7 @@ from plink.plans.names import ALL_REDUCE, COLLECTIVES
     help="Untimed repetitions before them.",
 )
 @with_seed_option("Seed of the random orders, plink's search and the sequence of launches.")
-@click.option(
-    "--time-limit",
-    "time_limit_s",
-    type=FiniteRange(0, 86_400, min_open=True),
-    default=2.0,
-    show_default=True,
-    help="Seconds to search for plink's order.",
-)
+@with_time_limit_option("Seconds to search for plink's order.")
 @click.option(
     "--timeout",
     "timeout_s",

@@ -181,3 +181,15 @@ def with_seed_option(about: str = "Seed of the random choices.") -> Callable[[Fu
         show_default=True,
         help=about,
     )
+
+
+def with_time_limit_option(about: str) -> Callable[[Function], Function]:
+    """Add `--time-limit`, which the command receives as `time_limit_s`."""
+    return click.option(
+        "--time-limit",
+        "time_limit_s",
+        type=FiniteRange(0, 86_400, min_open=True),
+        default=2.0,
+        show_default=True,
+        help=about,
+    )

@@ -13,7 +13,13 @@ import click
 from plink.base.errors import EXIT_PARTIAL, WrongUseError
 from plink.base.text import counted, json_text, printable, rtt_text, share_text
 from plink.cli.format_option import CommandWithFormats, with_format_option
-from plink.cli.options import FiniteRange, SizeType, given_options, with_seed_option
+from plink.cli.options import (
+    FiniteRange,
+    SizeType,
+    given_options,
+    with_seed_option,
+    with_time_limit_option,
+)
 from plink.cli.order_options import check_executor, mesh_of
 from plink.cli.stderr import console, note, warn
 from plink.files import document
@@ -109,14 +115,7 @@ def _list_algorithms(context: click.Context, _: click.Parameter, is_asked: bool)
     type=FiniteRange(0, 100),
     help="Which one stands for a pair (default: the file's reading).",
 )
-@click.option(
-    "--time-limit",
-    "time_limit_s",
-    type=FiniteRange(0, 86_400, min_open=True),
-    default=2.0,
-    show_default=True,
-    help="Seconds for everything but reading the file.",
-)
+@with_time_limit_option("Seconds for everything but reading the file.")
 @with_seed_option()
 @click.option(
     "--prove",

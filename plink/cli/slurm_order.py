@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from plink.cli.options import FiniteRange, SizeType, with_seed_option
+from plink.cli.options import FiniteRange, SizeType, with_seed_option, with_time_limit_option
 from plink.cli.order_options import mesh_of
 
 
@@ -67,14 +67,7 @@ from plink.cli.order_options import mesh_of
     metavar="SECONDS",
     help="When to go on with what is known by then.",
 )
-@click.option(
-    "--time-limit",
-    "time_limit_s",
-    type=FiniteRange(0, 86_400, min_open=True),
-    default=2.0,
-    show_default=True,
-    help="Seconds of the search for the order.",
-)
+@with_time_limit_option("Seconds of the search for the order.")
 @with_seed_option()
 @click.option(
     "-o",

@@ -163,7 +163,7 @@ class Negotiation:
             self._starter.submit(first.begin)
             self._await(first.work)
             return
-        if batch.requests[0].kind != "all-reduce":
+        if batch.requests[0].kind != ALL_REDUCE.collective:
             self._driver.tell(Done())
             return
         tensors: list[Tensor] = []
