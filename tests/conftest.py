@@ -111,6 +111,7 @@ LONG = (
     "probes/test_connect.py",
     "trace/test_turns.py",
     "probes/test_sampled_rounds.py",
+    "embedding/test_embedding.py",
 )
 
 # A whole file that needs more than the fast tier may take.

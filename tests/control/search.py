@@ -12,6 +12,7 @@ from typing import Any
 from control.network import Network
 from control.programs import Maker, network
 from plink.training.control.requests import Request
+from plink.training.control.rounds import Rounds
 from plink.training.control.settings import Settings
 from plink.training.control.shape import Place
 from plink.training.control.tree import Tree
@@ -79,9 +80,10 @@ def _key(machine: Any) -> bytes:
     pickler = pickle.Pickler(file)
     # Without memory of what was written: equal objects are not always the same.
     pickler.fast = True
-    kinds = {Request: _INTERNED.reduce, type(machine): _all_but_counters}
+    counting = dict.fromkeys((type(machine), Rounds), _all_but_counters)
     fixed = dict.fromkeys((Place, Settings, MethodType), _fixed)
-    pickler.dispatch_table = {**copyreg.dispatch_table, **kinds, **fixed}
+    interned = {Request: _INTERNED.reduce}
+    pickler.dispatch_table = {**copyreg.dispatch_table, **interned, **counting, **fixed}
     pickler.dump(machine)
     return file.getvalue()
 

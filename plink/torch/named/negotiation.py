@@ -68,7 +68,8 @@ class Negotiation:
         self._own = Own()
         self._pending: dict[str, NamedWork | Begun] = {}
         self._unnamed = 0
-        self._is_closed = False
+        # Why nothing more can be announced.
+        self._ended = ""
         self._joining: _Joining | None = None
         # The thread that waits for what is wanted keeps neither this nor the group from ending.
         do = weakref.WeakMethod(self._do)
@@ -82,9 +83,8 @@ class Negotiation:
             DistBackendError: a name is pending already, or this rank has joined; none is announced.
         """
         with self._lock:
-            if problem := self._problem(tuple(requests)):
-                raise DistBackendError(f"plink: {problem}")
-            self._own.add(tuple(requests))
+            if refusal := self._own.announce(tuple(requests), self._ended):
+                raise DistBackendError(f"plink: {refusal.text}")
             for request, work in zip(requests, works, strict=True):
                 self._pending[request.name] = work
             # While the lock is held, so that none comes between.
@@ -94,11 +94,10 @@ class Negotiation:
         """This begins when all ranks have announced as many without a name."""
         with self._lock:
             request = request_of(f"{UNNAMED}{self._unnamed % _MOST_UNNAMED}")
-            if problem := self._problem((request,)):
-                begun.refuse(problem)
+            if refusal := self._own.announce((request,), self._ended):
+                begun.refuse(refusal.text)
                 return
             self._unnamed += 1
-            self._own.add((request,))
             self._pending[request.name] = begun
             self._driver.tell(Announced((request,)))
 
@@ -109,8 +108,8 @@ class Negotiation:
             DistBackendError: a rank is lost, or has joined already.
         """
         with self._lock:
-            if problem := (_ENDED if self._is_closed else self._own.join()):
-                raise DistBackendError(f"plink: {problem}")
+            if refusal := self._own.join(self._ended):
+                raise DistBackendError(f"plink: {refusal.text}")
             joining = self._joining = _Joining()
             self._driver.tell(Joined())
         return joining.wait()
@@ -118,11 +117,8 @@ class Negotiation:
     def close(self) -> None:
         """End the thread; what is pending fails."""
         with self._lock:
-            self._is_closed = True
+            self._ended = _ENDED
         self._driver.close(_ENDED)
-
-    def _problem(self, requests: tuple[Request, ...]) -> str:
-        return _ENDED if self._is_closed else self._own.problem(requests)
 
     def _do(self, action: Action) -> None:
         """What the machine wants, in the driver's thread."""

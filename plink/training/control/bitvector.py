@@ -30,11 +30,12 @@ from plink.training.control.cycle_messages import (
     parse_bits,
     positions,
 )
-from plink.training.control.cycles import Cycles, Queued, Round
+from plink.training.control.cycles import Cycles, Queued
 from plink.training.control.fusion import fused
 from plink.training.control.growth import Growth
 from plink.training.control.requests import Request
 from plink.training.control.root import join_problem
+from plink.training.control.rounds import Round
 from plink.training.control.settings import Settings
 from plink.training.control.shape import Place
 from plink.training.control.tree_messages import Member
@@ -45,8 +46,8 @@ class BitVector(Cycles):
 
     def __init__(self, place: Place, settings: Settings) -> None:
         super().__init__(place, settings)
-        self._rounds[AND] = Round(self._intersect, bytes, self._take_bits)
-        self._rounds[OR] = Round(self._unite, bytes, self._erase)
+        self._rounds.kinds[AND] = Round(self._intersect, bytes, self._take_bits)
+        self._rounds.kinds[OR] = Round(self._unite, bytes, self._erase)
         self._cache = Cache(min(settings.cache, settings.most_positions))
         self._growth = Growth(settings.most_positions)
         self._alarms = Alarms(settings.stall_warning_s, settings.stall_error_s)
@@ -67,7 +68,7 @@ class BitVector(Cycles):
 
     @property
     def _awaits_by_waking(self) -> bool:
-        return self._sweeps.kind == AND and not self._settings.is_blocking
+        return self._rounds.kind == AND and not self._settings.is_blocking
 
     def _announce(self, requests: tuple[Request, ...]) -> None:
         super()._announce(requests)
@@ -103,7 +104,7 @@ class BitVector(Cycles):
         if self._misses or self._coordination.has_news(self._now_s):
             said |= UNCACHED
         self._own_bits = (ready & ~self._invalid) << STATUS_BITS | self._status(said)
-        self._enter(AND)
+        self._rounds.enter(AND)
 
     def _sort(self, announced: Sequence[Queued]) -> None:
         """Look up what is announced: all where positions mean something else now."""
@@ -132,9 +133,9 @@ class BitVector(Cycles):
     def _intersect(self, values: dict[int, bytes]) -> bytes:
         count = len(self._cache) + STATUS_BITS
         bits = self._own_bits
-        for value in self._parsed(values, lambda value: parse_bits(value, count)).values():
+        for value in self._rounds.parsed(values, lambda value: parse_bits(value, count)).values():
             bits &= value
-        if self._broken:
+        if self._rounds.broken:
             # Nobody knows what a rank is ready for that is not heard.
             bits = self._status(SHUTDOWN) & bits
         return pack_bits(bits)
@@ -145,7 +146,7 @@ class BitVector(Cycles):
         # Before anything is erased: then positions mean something else.
         self._common = [self._cache.at(position) for position in positions(bits >> STATUS_BITS)]
         if heard & INVALID:
-            self._enter(OR)
+            self._rounds.enter(OR)
         elif heard or self._is_check_due:
             self._ask()
         else:
@@ -187,7 +188,7 @@ class BitVector(Cycles):
     def _unite(self, values: dict[int, bytes]) -> bytes:
         count = len(self._cache)
         bits = self._invalid
-        for value in self._parsed(values, lambda value: parse_bits(value, count)).values():
+        for value in self._rounds.parsed(values, lambda value: parse_bits(value, count)).values():
             bits |= value
         return pack_bits(bits)
 
@@ -210,7 +211,7 @@ class BitVector(Cycles):
             self._coordination.announce(request, queued.since_s, self._now_s)
         for request in self._common:
             self._coordination.settle(request, self._now_s)
-        self._enter(REQUESTS)
+        self._rounds.enter(REQUESTS)
 
     def _member(self, request: Request) -> Member:
         position = self._cache.position(request)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 from plink.training.control.actions import (
     Action,
@@ -13,15 +12,12 @@ from plink.training.control.actions import (
     Batch,
     FailAll,
     Refuse,
-    RefuseHere,
     Release,
-    Send,
     SleepUntil,
     Warn,
 )
 from plink.training.control.coordination import Coordination
 from plink.training.control.cycle_messages import (
-    FAIL,
     REQUESTS,
     SLEEP,
     Response,
@@ -30,34 +26,15 @@ from plink.training.control.cycle_messages import (
     parse_response,
     parse_sleep,
 )
-from plink.training.control.digest import digest, mixed
 from plink.training.control.events import Announced, Event, Heard, Joined, Left, Lost, Ticked
 from plink.training.control.own import Own
 from plink.training.control.requests import Request
+from plink.training.control.rounds import Round, Rounds
 from plink.training.control.settings import Settings
 from plink.training.control.shape import Place
-from plink.training.control.sweeps import OutOfStepError, Sweeps
 from plink.training.control.tree_messages import Member, pack_upward, parse_upward
-from plink.training.control.wire import WireError
-
-Value = TypeVar("Value")
 
 _AWAKE = SleepUntil(math.inf)
-
-
-@dataclass(frozen=True)
-class Round:
-    """What one kind of round does with values, which are bytes.
-
-    Args:
-        combine: those of children, by rank, with this rank's own.
-        conclude: at the root, the result from the value of all.
-        apply: on every rank, the result.
-    """
-
-    combine: Callable[[dict[int, bytes]], bytes]
-    conclude: Callable[[bytes], bytes]
-    apply: Callable[[bytes], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,20 +68,15 @@ class Cycles:
         self._own = Own()
         self._queue: dict[str, Queued] = {}
         self._coordination = Coordination(place, settings, self._member)
-        self._sweeps = Sweeps(place.children)
-        self._rounds = {
-            REQUESTS: Round(self._pass_on, self._decide, self._obey),
-            SLEEP: Round(self._least, bytes, self._sleep_alike),
-        }
+        self._rounds = Rounds(place, self._act, self._fail)
+        self._rounds.kinds[REQUESTS] = Round(self._pass_on, self._decide, self._obey)
+        self._rounds.kinds[SLEEP] = Round(self._least, bytes, self._sleep_alike)
         self._cycles = 0
-        self._taken = 0
-        self._history = 0
         self._now_s = 0.0
         self._woke_s = 0.0
         self._begins_s: float | None = None
         self._sleep_us = 0
-        # Why nothing can go on, which all ranks are to hear; and why nothing does.
-        self._broken = ""
+        # Why nothing goes on.
         self._failed = ""
         self._actions: list[Action] = []
         self._sleeps = _AWAKE
@@ -112,12 +84,12 @@ class Cycles:
     @property
     def digest(self) -> int:
         """Of all results, equal on ranks that took as many."""
-        return self._history
+        return self._rounds.digest
 
     @property
     def messages_taken(self) -> int:
         """Results of rounds."""
-        return self._taken
+        return self._rounds.taken
 
     @property
     def cycles(self) -> int:
@@ -173,121 +145,44 @@ class Cycles:
 
     # Events.
 
+    def _act(self, action: Action) -> None:
+        self._actions.append(action)
+
     def _take(self, event: Event) -> None:
         if isinstance(event, Announced):
             self._announce(event.requests)
+        elif isinstance(event, Joined):
+            self._join()
         elif self._failed:
-            if isinstance(event, Joined):
-                self._actions.append(RefuseHere((), self._failed))
+            pass
         elif isinstance(event, Heard):
-            self._hear(event)
+            self._rounds.hear(event)
         elif isinstance(event, Ticked):
             self._wake()
-        elif isinstance(event, Joined):
-            if problem := self._own.join():
-                self._actions.append(RefuseHere((), problem))
-            else:
-                self._coordination.join()
         elif isinstance(event, Lost):
             self._fail(event.text)
         elif isinstance(event, Left):
-            self._leave(event)
+            self._rounds.leave(event)
 
     def _announce(self, requests: tuple[Request, ...]) -> None:
-        problem = self._failed or self._own.problem(requests)
-        if problem:
-            names = tuple(request.name for request in requests)
-            self._actions.append(RefuseHere(names, problem))
+        if refusal := self._own.announce(requests, self._failed):
+            self._actions.append(refusal)
             return
-        self._own.add(requests)
         for request in requests:
             self._queue[request.name] = Queued(request, self._now_s)
 
-    def _leave(self, event: Left) -> None:
-        """What a parent or a child carried to others is carried no more."""
-        if event.rank == self._place.parent:
-            self._fail_below(event.text)
-        elif event.rank in self._place.children:
-            self._lose(event.rank, event.text)
-
-    def _hear(self, event: Heard) -> None:
-        message = event.message or b"\xff"
-        try:
-            if event.rank == self._place.parent:
-                self._come_down(message)
-            elif event.rank in self._place.children:
-                if message[0] == FAIL:
-                    self._lose(event.rank, message[1:].decode(errors="replace"))
-                else:
-                    self._sweeps.hear(event.rank, message)
-                    self._gather()
-            else:
-                raise WireError("it is neither parent nor child")
-        except (WireError, IndexError) as error:
-            text = _protocol(event.rank, error)
-            if self._place.parent is not None:
-                self._actions.append(Send(self._place.parent, bytes([FAIL]) + text.encode()))
-            self._fail_below(text)
+    def _join(self) -> None:
+        if refusal := self._own.join(self._failed):
+            self._actions.append(refusal)
+            return
+        self._coordination.join()
 
     def _wake(self) -> None:
         self._woke_s = self._now_s
         self._sleeps = _AWAKE
-        if self._sweeps.kind is None:
+        if self._rounds.kind is None:
             self._cycles += 1
             self._begin()
-
-    # Rounds.
-
-    def _enter(self, kind: int) -> None:
-        self._sweeps.begin(kind)
-        self._gather()
-
-    def _gather(self) -> None:
-        """Pass on the values of all below, when they have come."""
-        try:
-            values = self._sweeps.take()
-        except OutOfStepError as error:
-            self._lose(error.child, _protocol(error.child, error))
-            return
-        kind = self._sweeps.kind
-        if values is None or kind is None:
-            return
-        value = self._rounds[kind].combine(values)
-        if self._place.parent is None:
-            self._come_down(bytes([kind]) + self._rounds[kind].conclude(value))
-        else:
-            self._actions.append(Send(self._place.parent, bytes([kind]) + value))
-
-    def _come_down(self, message: bytes) -> None:
-        """Take a round's result, and pass it on."""
-        if message[0] == FAIL:
-            self._fail_below(message[1:].decode(errors="replace"))
-            return
-        if not self._sweeps.expects(message[0]):
-            raise WireError("it takes part in another round")
-        self._actions.extend(Send(child, message) for child in self._place.children)
-        self._sweeps.end()
-        self._taken += 1
-        self._history = mixed(self._history ^ digest(message, self._taken))
-        self._rounds[message[0]].apply(message[1:])
-
-    def _parsed(
-        self, values: Mapping[int, bytes], parse: Callable[[bytes], Value]
-    ) -> dict[int, Value]:
-        """What children said; those that broke the protocol are left out."""
-        parsed: dict[int, Value] = {}
-        for child, value in values.items():
-            try:
-                parsed[child] = parse(value)
-            except WireError as error:
-                self._lose(child, _protocol(child, error))
-        return parsed
-
-    def _lose(self, child: int, text: str) -> None:
-        """Nothing can go on: said at the next chance, so that it ends alike everywhere."""
-        self._broken = self._broken or text
-        self._sweeps.lose(child)
-        self._gather()
 
     # The round of requests.
 
@@ -296,15 +191,15 @@ class Cycles:
         return self._cycles % self._settings.check_every == 0
 
     def _pass_on(self, values: dict[int, bytes]) -> bytes:
-        said = self._parsed(values, lambda value: parse_upward(value, self._place.ranks))
-        check = self._taken, self.digest if self._is_check_due else 0
+        said = self._rounds.parsed(values, lambda value: parse_upward(value, self._place.ranks))
+        check = self._rounds.taken, self.digest if self._is_check_due else 0
         up = self._coordination.pass_on(said, self._now_s)
         for child, below in said.items():
             if self._is_check_due and below.check != check:
                 us = self._place.rank
-                self._broken = f"rank {child} and rank {us} agreed on different collectives"
+                self._rounds.broken = f"rank {child} and rank {us} agreed on different collectives"
         up.check = check if self._is_check_due else None
-        up.failed = up.failed or self._broken
+        up.failed = up.failed or self._rounds.broken
         return pack_upward(up)
 
     def _decide(self, value: bytes) -> bytes:
@@ -355,12 +250,12 @@ class Cycles:
         self._sleep_us = max(0, round(1e6 * left_s))
         every = self._settings.common_sleep_every
         if every and self._cycles % every == 0:
-            self._enter(SLEEP)
+            self._rounds.enter(SLEEP)
         else:
             self._begins_s = self._now_s + self._sleep_us / 1e6
 
     def _least(self, values: dict[int, bytes]) -> bytes:
-        return pack_sleep(min([self._sleep_us, *self._parsed(values, parse_sleep).values()]))
+        return pack_sleep(min([self._sleep_us, *self._rounds.parsed(values, parse_sleep).values()]))
 
     def _sleep_alike(self, data: bytes) -> None:
         self._begins_s = self._now_s + parse_sleep(data) / 1e6
@@ -370,7 +265,7 @@ class Cycles:
         sleeps = _AWAKE
         if self._failed:
             pass
-        elif self._sweeps.kind is None:
+        elif self._rounds.kind is None:
             sleeps = SleepUntil(self._begins_s or 0.0, wakes_on_message=False)
         elif self._awaits_by_waking:
             at_s = self._woke_s + self._settings.cycle_s
@@ -379,20 +274,10 @@ class Cycles:
             self._sleeps = sleeps
             self._actions.append(sleeps)
 
-    def _fail_below(self, text: str) -> None:
-        """Here, and for all who hear of others through this rank."""
-        message = bytes([FAIL]) + text.encode()
-        self._actions.extend(Send(child, message) for child in self._place.children)
-        self._fail(text)
-
     def _fail(self, text: str) -> None:
         if not self._failed:
             self._failed = text
-            self._sweeps.end()
+            self._rounds.end()
             self._queue.clear()
             self._coordination.clear()
             self._actions.append(FailAll(text))
-
-
-def _protocol(rank: int, error: Exception) -> str:
-    return f"rank {rank} broke the protocol of control: {error}"

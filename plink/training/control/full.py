@@ -25,7 +25,7 @@ class Full(Cycles):
         for queued in self._queue.values():
             self._coordination.announce(queued.request, queued.since_s, self._now_s)
         self._queue.clear()
-        self._enter(REQUESTS)
+        self._rounds.enter(REQUESTS)
 
     def _member(self, request: Request) -> Member:
         return Member(0, request)

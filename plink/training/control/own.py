@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from plink.training.control.actions import RefuseHere
 from plink.training.control.requests import (
     MOST_DIMENSIONS,
     MOST_NAME_BYTES,
@@ -19,8 +20,44 @@ class Own:
         self._tensors: set[str] = set()
         self._has_joined = False
 
-    def problem(self, requests: tuple[Request, ...]) -> str:
-        """Why these cannot be announced, for people; empty where they can."""
+    def announce(self, requests: tuple[Request, ...], failed: str) -> RefuseHere | None:
+        """These are announced, all or none.
+
+        Args:
+            requests: all of one call.
+            failed: why nothing goes on; empty where it does.
+
+        Returns:
+            Why they cannot be; None where they are.
+        """
+        if problem := failed or self._problem(requests):
+            return RefuseHere(tuple(request.name for request in requests), problem)
+        for request in requests:
+            self._requests[request.name] = request
+            self._tensors.update(request.names)
+        return None
+
+    def join(self, failed: str) -> RefuseHere | None:
+        """This rank announces no more. Returns why it cannot join; None where it does."""
+        problem = "this rank has joined already" if self._has_joined else ""
+        if problem := failed or problem:
+            return RefuseHere((), problem)
+        self._has_joined = True
+        return None
+
+    def begin_anew(self) -> None:
+        """All have joined."""
+        self._has_joined = False
+
+    def forget(self, name: str) -> bool:
+        """It is released or refused. Returns whether this rank had announced it."""
+        request = self._requests.pop(name, None)
+        if request is None:
+            return False
+        self._tensors.difference_update(request.names)
+        return True
+
+    def _problem(self, requests: tuple[Request, ...]) -> str:
         if self._has_joined and requests:
             return f"'{requests[0].name}' is announced after this rank has joined"
         taken: set[str] = set()
@@ -35,31 +72,6 @@ class Own:
                     return f"'{name}' is pending already"
             taken |= names
         return ""
-
-    def add(self, requests: tuple[Request, ...]) -> None:
-        """They are announced."""
-        for request in requests:
-            self._requests[request.name] = request
-            self._tensors.update(request.names)
-
-    def forget(self, name: str) -> bool:
-        """It is released or refused. Returns whether this rank had announced it."""
-        request = self._requests.pop(name, None)
-        if request is None:
-            return False
-        self._tensors.difference_update(request.names)
-        return True
-
-    def join(self) -> str:
-        """This rank announces no more. Returns why it cannot join; empty where it does."""
-        if self._has_joined:
-            return "this rank has joined already"
-        self._has_joined = True
-        return ""
-
-    def begin_anew(self) -> None:
-        """All have joined."""
-        self._has_joined = False
 
 
 def _size_problem(request: Request) -> str:

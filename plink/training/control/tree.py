@@ -17,7 +17,6 @@ from plink.training.control.actions import (
     Batch,
     FailAll,
     Refuse,
-    RefuseHere,
     Release,
     Send,
     SleepUntil,
@@ -105,13 +104,12 @@ class Tree:
     def _take(self, event: Event, now_s: float) -> None:
         if isinstance(event, Announced):
             self._announce(event.requests, now_s)
-        elif self._failed:
-            if isinstance(event, Joined):
-                self._actions.append(RefuseHere((), self._failed))
-        elif isinstance(event, Heard):
-            self._hear(event, now_s)
         elif isinstance(event, Joined):
             self._join()
+        elif self._failed:
+            pass
+        elif isinstance(event, Heard):
+            self._hear(event, now_s)
         elif isinstance(event, Lost):
             self._fail(event.text)
         elif isinstance(event, Left):
@@ -120,20 +118,16 @@ class Tree:
             self._root.done(event.batches)
 
     def _announce(self, requests: tuple[Request, ...], now_s: float) -> None:
-        problem = self._failed or self._own.problem(requests)
-        if problem:
-            names = tuple(request.name for request in requests)
-            self._actions.append(RefuseHere(names, problem))
+        if refusal := self._own.announce(requests, self._failed):
+            self._actions.append(refusal)
             return
-        self._own.add(requests)
         us = Ranks.of([self._place.rank])
         for request in requests:
             self._readiness.add(self._place.rank, (Version(request, us),), now_s)
 
     def _join(self) -> None:
-        problem = self._own.join()
-        if problem:
-            self._actions.append(RefuseHere((), problem))
+        if refusal := self._own.join(self._failed):
+            self._actions.append(refusal)
             return
         self._readiness.join(self._place.rank, Ranks.of([self._place.rank]))
         self._up.joined |= Ranks.of([self._place.rank])
