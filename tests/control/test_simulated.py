@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from control.programs import MODES, a_tree, flat, request
 from plink.simulate.control.clocked import Clocked, Machine
-from plink.simulate.control.costs import Costs, often
+from plink.simulate.control.costs import Costs, Often
 from plink.simulate.control.data import DataPlane
+from plink.simulate.control.iterations import DisagreementError, Iteration
 from plink.simulate.control.processors import Processors
-from plink.simulate.control.training import DisagreementError, Iteration, Training
+from plink.simulate.control.training import Training
 from plink.simulate.control.workload import Workload, backward
 from plink.training.control import _native
 from plink.training.control.actions import Action, Batch, Release
@@ -70,7 +71,7 @@ def test_all_release_all_once_and_not_before_it_can_be(
 ) -> None:
     rng = random.Random(seed)
     parents = a_tree(rng, ranks)
-    oversleep = often(rng, 0.2 * sleeps_long, 0.005)
+    oversleep = Often(0.2 * sleeps_long, 0.005, seed)
     run = training(mode, parents, seed=seed, oversleep=oversleep).run(4)
     assert len(run) == 4
     for iteration in run:
@@ -211,7 +212,7 @@ def test_threads_that_spin_slow_the_computing_down() -> None:
             for one in training(
                 "bitvector",
                 flat(6),
-                oversleep=often(random.Random(1), 0.2, 0.01),
+                oversleep=Often(0.2, 0.01),
                 spinning=spinning,
             ).run(10)
         )

@@ -59,6 +59,7 @@ class Clocked:
         # that ends, None for a thread that has time again; or for nobody, a call.
         self._queue: list[tuple[float, int, int, object]] = []
         self._count = 0
+        self._is_started = False
         self._is_stopped = False
         self._inbox: list[list[Event]] = [[] for _ in range(ranks)]
         self._is_asleep = [False] * ranks
@@ -75,11 +76,16 @@ class Clocked:
         self.heard_bytes = [0] * ranks
         self.messages = 0
 
-    def run(self, until_s: float = math.inf) -> None:
-        """Let time pass, until nothing more happens at the latest."""
-        if not self._count:
+    def start(self) -> None:
+        """Step all machines for the first time, if that has not been."""
+        if not self._is_started:
+            self._is_started = True
             for rank in range(len(self.machines)):
                 self._start(rank)
+
+    def run(self, until_s: float = math.inf) -> None:
+        """Let time pass, until nothing more happens at the latest."""
+        self.start()
         queue = self._queue
         self._is_stopped = False
         while queue and queue[0][0] <= until_s and not self._is_stopped:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 from dataclasses import dataclass
+
+from plink.training.control.digest import mixed
 
 # Of a rank after one of its cycles, in seconds.
 Oversleep = Callable[[int, int], float]
@@ -40,6 +41,21 @@ def punctual(_rank: int, _cycle: int) -> float:
     return 0.0
 
 
-def often(rng: random.Random, share: float, by_s: float) -> Oversleep:
-    """This share of sleeps lasts longer by so much."""
-    return lambda _rank, _cycle: by_s if rng.random() < share else 0.0
+@dataclass(frozen=True)
+class Often:
+    """A share of sleeps lasts longer; which do, rank, cycle and seed decide.
+
+    Args:
+        share: of all sleeps.
+        by_s: that these last longer.
+        seed: of chance.
+    """
+
+    share: float
+    by_s: float
+    seed: int = 0
+
+    def __call__(self, rank: int, cycle: int) -> float:
+        """Of a rank after one of its cycles, in seconds."""
+        value = mixed(mixed(mixed(self.seed) ^ rank) ^ cycle)
+        return self.by_s if value < self.share * 2.0**64 else 0.0

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
-from plink.base.errors import PlinkError
 from plink.simulate.control.clocked import Clocked, Machine
 from plink.simulate.control.costs import Costs, Oversleep, punctual
 from plink.simulate.control.data import DataPlane
+from plink.simulate.control.iterations import DisagreementError, Iteration
 from plink.simulate.control.processors import Processors
 from plink.simulate.control.workload import Workload
 from plink.training.control.actions import Action, Batch, Release, Warn
@@ -19,28 +19,6 @@ from plink.training.control.events import Announced, Done
 
 # No iteration takes so long, unless ranks wait for each other for ever.
 _LONGEST_S = 3600.0
-
-
-class DisagreementError(PlinkError):
-    """Ranks released different things, refused some, or wait for ever: the machines are wrong."""
-
-
-@dataclass
-class Iteration:
-    """One iteration of all ranks.
-
-    Args:
-        took_s: from when all ranks begin until the last all-reduce has ended.
-        reduced_s: in which an all-reduce was under way.
-        released: names, by buffer, in the order of all ranks.
-        latencies_s: of each tensor in that order, from when the last rank announced it until the
-            last rank had released it.
-    """
-
-    took_s: float = 0.0
-    reduced_s: float = 0.0
-    released: list[tuple[str, ...]] = field(default_factory=list)
-    latencies_s: list[float] = field(default_factory=list)
 
 
 @dataclass
@@ -112,7 +90,8 @@ class Training:
             DisagreementError: ranks do not agree, so that their machines are wrong.
         """
         self._wanted += iterations
-        self.clock.at(self.clock.now_s, self._begin)
+        self.clock.start()
+        self._begin()
         self.clock.run()
         return self.iterations[-iterations:]
 
