@@ -32,6 +32,7 @@ from plink.training.control.actions import (
 from plink.training.control.events import Announced, Done, Joined
 from plink.training.control.own import Own
 from plink.training.control.requests import UNNAMED, Request
+from plink.training.timeline.recorder import Recorder
 
 # Names come again, so that ranks know them from before; no program has so many pending.
 _MOST_UNNAMED = 4096
@@ -48,6 +49,7 @@ class Negotiation:
         notifier: awaits them.
         stage: brings tensors to where the engine reads and writes them.
         begin: hands a buffer to the engine.
+        recorder: notes what becomes of each collective; None where nobody asked.
     """
 
     def __init__(
@@ -59,7 +61,9 @@ class Negotiation:
         notifier: Notifier,
         stage: Callable[[list[Tensor]], Stage],
         begin: Callable[[Tensor, str], PieceWork | None],
+        recorder: Recorder | None = None,
     ) -> None:
+        self._recorder = recorder
         self._starter = starter
         self._notifier = notifier
         self._stage = stage
@@ -87,6 +91,8 @@ class Negotiation:
                 raise DistBackendError(f"plink: {refusal.text}")
             for request, work in zip(requests, works, strict=True):
                 self._pending[request.name] = work
+            if self._recorder is not None:
+                self._recorder.announced(requests)
             # While the lock is held, so that none comes between.
             self._driver.tell(Announced(tuple(requests)))
 
@@ -99,6 +105,8 @@ class Negotiation:
                 return
             self._unnamed += 1
             self._pending[request.name] = begun
+            if self._recorder is not None:
+                self._recorder.announced((request,))
             self._driver.tell(Announced((request,)))
 
     def join(self) -> int:
@@ -111,6 +119,8 @@ class Negotiation:
             if refusal := self._own.join(self._ended):
                 raise DistBackendError(f"plink: {refusal.text}")
             joining = self._joining = _Joining()
+            if self._recorder is not None:
+                self._recorder.joined()
             self._driver.tell(Joined())
         return joining.wait()
 
@@ -134,6 +144,8 @@ class Negotiation:
         elif isinstance(action, AllJoined):
             with self._lock:
                 self._own.begin_anew()
+            if self._recorder is not None:
+                self._recorder.all_joined(action.last)
             self._end_joining(action.last, "")
         elif isinstance(action, FailAll):
             with self._lock:
@@ -148,18 +160,22 @@ class Negotiation:
             return [self._pending.pop(name, None) for name in names]
 
     def _refuse(self, names: Sequence[str], text: str) -> None:
+        if self._recorder is not None:
+            self._recorder.refused(names)
         for work in self._take(names):
             if work is not None:
                 work.refuse(text)
 
     def _release(self, batch: Batch) -> None:
+        number = -1 if self._recorder is None else self._recorder.agreed(batch.requests)
         works = self._take([request.name for request in batch.requests])
         if isinstance(first := works[0], Begun):
             # It is alone: what has no name shares no buffer.
-            self._starter.submit(first.begin)
-            self._await(first.work)
+            self._run(number, first.begin, first.work)
             return
         if batch.requests[0].kind != ALL_REDUCE.collective:
+            if self._recorder is not None:
+                self._recorder.ended(number)
             self._driver.tell(Done())
             return
         tensors: list[Tensor] = []
@@ -175,11 +191,15 @@ class Negotiation:
             if isinstance(work, NamedWork):
                 work.release(reduction)
         begin = self._begin
-        self._starter.submit(lambda: reduction.post(lambda host: begin(host, request.op)))
-        self._await(reduction)
+        self._run(number, lambda: reduction.post(lambda host: begin(host, request.op)), reduction)
 
-    def _await(self, work: Reduction) -> None:
-        self._notifier.submit(work.end, lambda: self._driver.tell(Done()))
+    def _run(self, number: int, begin: Callable[[], None], work: Reduction) -> None:
+        await_end = work.end
+        if (recorder := self._recorder) is not None:
+            begin = _after(lambda: recorder.begun(number), begin)
+            await_end = _after(work.end, lambda: recorder.ended(number))
+        self._starter.submit(begin)
+        self._notifier.submit(await_end, lambda: self._driver.tell(Done()))
 
     def _end_joining(self, last: int | None, text: str) -> None:
         joining, self._joining = self._joining, None
@@ -209,6 +229,14 @@ class _Joining:
 def _act(do: Callable[[Action], None] | None, action: Action) -> None:
     if do is not None:
         do(action)
+
+
+def _after(first: Callable[[], None], then: Callable[[], None]) -> Callable[[], None]:
+    def both() -> None:
+        first()
+        then()
+
+    return both
 
 
 def _zeros(request: Request) -> list[Tensor]:
