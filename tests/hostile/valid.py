@@ -106,7 +106,7 @@ def write_all(folder: Path) -> dict[str, bytes]:
     log = Path(made["log"])
     log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:14]))
     write_timelines(folder, 1)
-    Path(made["timeline"]).write_bytes((folder / "rank0.json").read_bytes())
+    (folder / "rank0.json").replace(made["timeline"])
     return {kind: Path(path).read_bytes() for kind, path in made.items()}
 
 
