@@ -109,7 +109,7 @@ def timeline_output() -> Schema:
         {
             "name": parts.text("of them"),
             "times": parts.whole("how often it was agreed on", 1),
-            "size_bytes": parts.number("of its tensors"),
+            "size_bytes": parts.number("of its tensors, in bytes"),
             "waited_us": or_null(
                 parts.number("from the first announcement to the last, the median, in µs")
             ),
