@@ -36,6 +36,8 @@ from plink.training.timeline.recorder import Recorder
 
 # Names come again, so that ranks know them from before; no program has so many pending.
 _MOST_UNNAMED = 4096
+# The engine runs so many at a time (its option `in_flight`); what begins later only waits there.
+_MOST_UNDER_WAY = 2
 _ENDED = "this rank's process group has ended"
 
 
@@ -72,6 +74,10 @@ class Negotiation:
         self._own = Own()
         self._pending: dict[str, NamedWork | Begun] = {}
         self._unnamed = 0
+        # Released, and not ended on this rank.
+        self._under_way = 0
+        # Of `_pending`, what the machine has not been told of.
+        self._held: list[Request] = []
         # Why nothing more can be announced.
         self._ended = ""
         self._joining: _Joining | None = None
@@ -80,8 +86,21 @@ class Negotiation:
         self._driver = driver_of(machine, engine, lambda action: _act(do(), action))
         weakref.finalize(self, self._driver.close, _ENDED)
 
-    def announce(self, requests: Sequence[Request], works: Sequence[NamedWork]) -> None:
+    def announce(
+        self,
+        requests: Sequence[Request],
+        works: Sequence[NamedWork],
+        *,
+        may_be_held: bool = False,
+    ) -> None:
         """These begin when all ranks have announced them.
+
+        Args:
+            requests: of one call.
+            works: of each.
+            may_be_held: while the engine has enough to do on this rank others hear nothing of them,
+                so that more share a buffer. That has begun on all ranks, or will, and needs nothing
+                that is held to end.
 
         Raises:
             DistBackendError: a name is pending already, or this rank has joined; none is announced.
@@ -93,8 +112,9 @@ class Negotiation:
                 self._pending[request.name] = work
             if self._recorder is not None:
                 self._recorder.announced(requests)
-            # While the lock is held, so that none comes between.
-            self._driver.tell(Announced(tuple(requests)))
+            self._held.extend(requests)
+            if not may_be_held or self._under_way < _MOST_UNDER_WAY:
+                self._announce_held()
 
     def announce_unnamed(self, request_of: Callable[[str], Request], begun: Begun) -> None:
         """This begins when all ranks have announced as many without a name."""
@@ -107,7 +127,8 @@ class Negotiation:
             self._pending[request.name] = begun
             if self._recorder is not None:
                 self._recorder.announced((request,))
-            self._driver.tell(Announced((request,)))
+            self._held.append(request)
+            self._announce_held()
 
     def join(self) -> int:
         """Contribute zeros until all ranks have joined. Returns the one that did so last.
@@ -121,6 +142,7 @@ class Negotiation:
             joining = self._joining = _Joining()
             if self._recorder is not None:
                 self._recorder.joined()
+            self._announce_held()
             self._driver.tell(Joined())
         return joining.wait()
 
@@ -149,6 +171,7 @@ class Negotiation:
             self._end_joining(action.last, "")
         elif isinstance(action, FailAll):
             with self._lock:
+                self._held.clear()
                 names = list(self._pending)
             self._refuse(names, action.text)
             self._end_joining(None, action.text)
@@ -198,8 +221,24 @@ class Negotiation:
         if (recorder := self._recorder) is not None:
             begin = _after(lambda: recorder.begun(number), begin)
             await_end = _after(work.end, lambda: recorder.ended(number))
+        with self._lock:
+            self._under_way += 1
         self._starter.submit(begin)
-        self._notifier.submit(await_end, lambda: self._driver.tell(Done()))
+        self._notifier.submit(await_end, self._end)
+
+    def _end(self) -> None:
+        """A batch has ended."""
+        with self._lock:
+            self._under_way -= 1
+            self._driver.tell(Done())
+            if self._under_way < _MOST_UNDER_WAY:
+                self._announce_held()
+
+    def _announce_held(self) -> None:
+        """Tell the machine; the lock is held, so that none comes between."""
+        if self._held:
+            held, self._held = tuple(self._held), []
+            self._driver.tell(Announced(held))
 
     def _end_joining(self, last: int | None, text: str) -> None:
         joining, self._joining = self._joining, None
