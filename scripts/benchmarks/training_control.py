@@ -34,7 +34,10 @@ from benchkit.report import Report
 from labkit.rates import parse_rate
 
 EXAMPLE = "--only any-order --iterations 100"
-QUICK = "--racks 2 --hosts 2 --iterations 5 --fewer-iterations 2"
+QUICK = (
+    "--racks 2 --hosts 2 --iterations 5 --fewer-iterations 2 --ranks 2,4,8 --load-iterations 1"
+    " --repetitions 20"
+)
 # What the plan is made for, which is also how far small buffers are fused.
 BUFFER_BYTES = 1_000_000
 POINTS = {
