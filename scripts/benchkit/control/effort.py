@@ -14,9 +14,15 @@ class Effort:
         scale: of every tensor's length, where tensors are those of a network.
         iterations: in mode `tree`.
         fewer_iterations: in other modes, which need more time.
+        rounds: of trainings, each way once in each.
+        steps: in a row, in every round.
+        late_iterations: of ranks whose control threads sleep too long.
     """
 
     seed: int
     scale: float
     iterations: int
     fewer_iterations: int
+    rounds: int
+    steps: int
+    late_iterations: int
