@@ -31,7 +31,7 @@ from benchkit.report import Report, spread
 NETWORK = "resnet50"
 SCALE = 0.1
 WIDTH = 8
-COMPUTE_S = 0.6
+COMPUTE_S = 0.8
 GROUPS = (0, 1, 2, 5, 10, 20, 50, 161)
 # 25 MB of the network as it is.
 BY_SIZE = "2.5MB"
