@@ -16,6 +16,8 @@ from plink.torch.named.negotiation import Negotiation
 from plink.torch.named.works import NamedWork
 from plink.torch.work import Reduction
 
+_LOOK_S = 0.001
+
 
 @dataclass(frozen=True)
 class Waits:
@@ -87,6 +89,9 @@ class Phases:
     def take(self) -> Waits:
         """Of the step since the last; all its gradients are reduced."""
         came, ended = self._came_s, self._ended_s
+        # The thread that notes it may come after the one that waited for it.
+        while not came.keys() <= ended.keys():
+            time.sleep(_LOOK_S)
         spans = sorted({(self._released_s[one], ended[one]) for one in came})
         waits = Waits(
             statistics.mean(self._announced_s[one] - came[one] for one in came),
