@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 from unittest import mock
 
-from plink.torch.named import negotiation
+from plink.torch.named import negotiation, running
 from plink.torch.named.driver import Driver, Machine
-from plink.torch.named.running import CONTROL_VARIABLE
+from plink.torch.named.native_driver import NativeDriver
 from plink.training.control.actions import Action
 from plink.training.control.events import Event
 
@@ -45,14 +45,23 @@ class Notes:
     Args:
         begins_s: of each cycle, from the first on.
         late: cycles that a late sleep came before, by their place in `begins_s`.
-        thread_s: of the processor, when it last woke.
-        slept: how often.
+        is_measured: from here on sleeps are late.
+        slept: how often, since then.
+        python_s: of the processor, when a thread in Python last woke.
+        native: what runs instead of it.
     """
 
     begins_s: list[float] = field(default_factory=list)
     late: list[int] = field(default_factory=list)
-    thread_s: float = 0.0
+    is_measured: bool = False
     slept: int = 0
+    python_s: float = 0.0
+    native: NativeDriver | None = None
+
+    @property
+    def thread_s(self) -> float:
+        """Of the processor, so far."""
+        return self.python_s if self.native is None else self.native.busy_s
 
 
 class _Noted:
@@ -68,7 +77,7 @@ class _Noted:
         # That of a tree has no cycles.
         if getattr(self._machine, "cycles", 0) > len(self._notes.begins_s):
             self._notes.begins_s.append(now_s)
-        self._notes.thread_s = time.thread_time()
+        self._notes.python_s = time.thread_time()
         return actions
 
 
@@ -142,22 +151,31 @@ class LateDriver(Driver):
 
     def _next_late_s(self) -> float:
         notes = self._notes
-        notes.slept += 1
-        if late_s := self._late(notes.slept):
+        notes.slept += notes.is_measured
+        if notes.is_measured and (late_s := self._late(notes.slept)):
             notes.late.append(len(notes.begins_s))
-        return late_s
+            return late_s
+        return 0.0
 
 
 @contextmanager
-def late_sleepers(late: Late, *, spins: bool = False) -> Iterator[Notes]:
-    """Groups that are made within have such threads, with machines in Python."""
+def late_sleepers(late: Late, *, spins: bool = False, is_native: bool = False) -> Iterator[Notes]:
+    """Groups that are made within have such threads, with machines in Python; or native ones, which
+    nothing is done to, as they are.
+    """
     notes = Notes()
+    machines = "native" if is_native else "python"
 
-    def driver_of(machine: Machine, engine: Any, do: Callable[[Action], None]) -> Driver:
+    def driver_of(
+        machine: Machine, engine: Any, do: Callable[[Action], None]
+    ) -> Driver | NativeDriver:
+        if is_native:
+            notes.native = NativeDriver(machine, engine, do)  # type: ignore[arg-type]
+            return notes.native
         return LateDriver(machine, engine, do, late=late, spins=spins, notes=notes)
 
     with (
-        mock.patch.dict(os.environ, {CONTROL_VARIABLE: "python"}),
+        mock.patch.dict(os.environ, {running.CONTROL_VARIABLE: machines}),
         mock.patch.object(negotiation, "driver_of", driver_of),
     ):
         yield notes
