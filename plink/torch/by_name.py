@@ -48,7 +48,7 @@ def all_reduce(
     """
     request = _request(name, [tensor], (), op, (prescale_factor, postscale_factor))
     work = NamedWork(name, [tensor], NO_TIMEOUT)
-    _negotiation(group).announce([request], [work])
+    negotiation_of(group).announce([request], [work])
     return work
 
 
@@ -77,7 +77,7 @@ def grouped_all_reduce(
     members = tuple(f"{name}/{i}" for i in range(len(tensors)))
     request = _request(name, tensors, members, op, (prescale_factor, postscale_factor))
     work = GroupedWork(name, tensors, NO_TIMEOUT)
-    _negotiation(group).announce([request], [work])
+    negotiation_of(group).announce([request], [work])
     return work.members
 
 
@@ -93,10 +93,15 @@ def join(group: ProcessGroup | None = None) -> int:
         WrongUseError: the group cannot do that.
         DistBackendError: a rank is lost.
     """
-    return _negotiation(group).join()
+    return negotiation_of(group).join()
 
 
-def _negotiation(group: ProcessGroup | None) -> Negotiation:
+def negotiation_of(group: ProcessGroup | None) -> Negotiation:
+    """How the ranks of a group agree.
+
+    Raises:
+        WrongUseError: they do not.
+    """
     group = dist.group.WORLD if group is None else group
     if not isinstance(group, PlinkGroup):
         raise WrongUseError("collectives by name need a group of plink's")

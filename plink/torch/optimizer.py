@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -15,7 +15,7 @@ from torch.nn import Parameter
 from torch.optim import Optimizer
 
 from plink.base.errors import WrongUseError
-from plink.torch.by_name import all_reduce, grouped_all_reduce
+from plink.torch.by_name import all_reduce, grouped_all_reduce, negotiation_of
 from plink.torch.gradient_groups import Groups, grouped
 from plink.torch.named.works import NamedWork
 
@@ -62,6 +62,10 @@ class DistributedOptimizer(Optimizer):
         self._passes = backward_passes_per_step
         self._parameters = _named(optimizer, named_parameters)
         self._members = grouped(self._parameters, groups)
+        self._sources = {
+            _announced_name(names): [self._parameters[name] for name in names]
+            for names in self._members
+        }
         self._group_of = {name: i for i, names in enumerate(self._members) for name in names}
         self._lock = threading.Lock()
         self._left = dict.fromkeys(self._parameters, self._passes)
@@ -116,6 +120,19 @@ class DistributedOptimizer(Optimizer):
             )
         self._optimizer.zero_grad(set_to_none)
 
+    def learn(self, loss: Tensor) -> None:
+        """Call it right before each `loss.backward()` in the mode `graph`: the order of all-reduces
+        follows from what autograd is going to compute. In other modes, and where ranks know the
+        order already, nothing happens.
+
+        Args:
+            loss: from which gradients are computed.
+
+        Raises:
+            WrongUseError: the group cannot agree on anything.
+        """
+        negotiation_of(self._group).learn(loss, self._sources)
+
     def synchronize(self) -> None:
         """Return when all gradients are reduced: to clip them, say, before
         `with optimizer.skip_synchronize(): optimizer.step()`.
@@ -135,6 +152,7 @@ class DistributedOptimizer(Optimizer):
         self._awaited = [len(names) for names in self._members]
         for work in (one for of_group in works.values() for one in of_group):
             work.wait()
+        negotiation_of(self._group).end_iteration()
 
     @contextlib.contextmanager
     def skip_synchronize(self) -> Iterator[None]:
@@ -177,11 +195,10 @@ class DistributedOptimizer(Optimizer):
     def _announce(self, i: int) -> None:
         names = self._members[i]
         gradients = [self._gradient(name) for name in names]
+        name = _announced_name(names)
         if len(names) == 1:
-            work = all_reduce(gradients[0], names[0], self._op, self._group)
-            self._works[i] = [work]
+            self._works[i] = [all_reduce(gradients[0], name, self._op, self._group)]
         else:
-            name = f"{names[0]} and {len(names) - 1} more"
             self._works[i] = grouped_all_reduce(gradients, name, self._op, self._group)
 
     def _gradient(self, name: str) -> Tensor:
@@ -189,6 +206,11 @@ class DistributedOptimizer(Optimizer):
         if gradient is None or gradient.is_sparse:
             raise WrongUseError(f"the gradient of '{name}' is sparse, which cannot be reduced")
         return gradient
+
+
+def _announced_name(names: Sequence[str]) -> str:
+    """By which gradients are announced together."""
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
 
 
 def _named(
