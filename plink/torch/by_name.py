@@ -46,7 +46,7 @@ def all_reduce(
         WrongUseError: the group or the tensor cannot do that.
         DistBackendError: the name is pending already, or this rank has joined.
     """
-    request = _request(name, [tensor], (), op, (prescale_factor, postscale_factor))
+    request = request_of(name, [tensor], (), op, (prescale_factor, postscale_factor))
     work = NamedWork(name, [tensor], NO_TIMEOUT)
     negotiation_of(group).announce([request], [work])
     return work
@@ -74,8 +74,9 @@ def grouped_all_reduce(
     Returns:
         A work for each tensor.
     """
-    members = tuple(f"{name}/{i}" for i in range(len(tensors)))
-    request = _request(name, tensors, members, op, (prescale_factor, postscale_factor))
+    request = request_of(
+        name, tensors, members_of(name, len(tensors)), op, (prescale_factor, postscale_factor)
+    )
     work = GroupedWork(name, tensors, NO_TIMEOUT)
     negotiation_of(group).announce([request], [work])
     return work.members
@@ -97,10 +98,13 @@ def join(group: ProcessGroup | None = None) -> int:
 
 
 def negotiation_of(group: ProcessGroup | None) -> Negotiation:
-    """How the ranks of a group agree.
+    """By which a group's ranks agree.
+
+    Args:
+        group: None for the default group.
 
     Raises:
-        WrongUseError: they do not.
+        WrongUseError: it has none.
     """
     group = dist.group.WORLD if group is None else group
     if not isinstance(group, PlinkGroup):
@@ -113,13 +117,30 @@ def negotiation_of(group: ProcessGroup | None) -> Negotiation:
     return group.negotiation
 
 
-def _request(
+def members_of(name: str, tensors: int) -> tuple[str, ...]:
+    """What each tensor of a group is called."""
+    return tuple(f"{name}/{i}" for i in range(tensors))
+
+
+def request_of(
     name: str,
     tensors: Sequence[Tensor],
     members: tuple[str, ...],
     op: Any,
-    scales: tuple[float, float],
+    scales: tuple[float, float] = (1.0, 1.0),
 ) -> Request:
+    """What ranks tell each other of an all-reduce.
+
+    Args:
+        name: of it.
+        tensors: of it; with more than one, what each is called is in `members`.
+        members: empty for one tensor alone.
+        op: PyTorch's.
+        scales: factors of what a rank contributes, and of the result.
+
+    Raises:
+        WrongUseError: the engine does not do that.
+    """
     if not name or name.startswith(UNNAMED):
         raise WrongUseError(f"'{name}' is no name of a collective")
     options = dist.AllreduceOptions()

@@ -118,16 +118,19 @@ class GroupedWork(NamedWork):
 
     def watch(self, watch: Watch) -> None:
         """Tell whether the program waits for one of them."""
+        super().watch(watch)
         for member in self.members:
             member.watch(watch)
 
     def release(self, batch: Reduction) -> None:
         """They are part of this, which begins."""
+        super().release(batch)
         for member in self.members:
             member.release(batch)
 
     def refuse(self, text: str) -> None:
         """None of them begins."""
+        super().refuse(text)
         for member in self.members:
             member.refuse(text)
 
