@@ -181,7 +181,8 @@ def test_a_name_that_is_pending_and_joining_are_refused_on_that_rank() -> None:
 
 
 def test_every_rank_is_told_who_keeps_the_others_waiting() -> None:
-    net = following(flat(4), chain("a", "b"), completes=False)
+    settings = Settings(is_deterministic=True)
+    net = following(flat(4), chain("a", "b"), settings, completes=False)
     for rank in (0, 1, 3):
         net.announce(rank, request("a"))
     net.settle(until_s=W_S + 0.5)
@@ -194,6 +195,8 @@ def test_every_rank_is_told_who_keeps_the_others_waiting() -> None:
         net.announce(rank, request("b"))
     net.settle()
     assert net.names == [["a", "b"]] * 4
+    # Who waits has no other graph.
+    assert all(machine.is_following for machine in net.machines)
 
 
 def test_what_nobody_has_begun_is_told_as_in_tree_since_it_was_announced() -> None:
@@ -237,7 +240,7 @@ def test_ranks_that_have_learnt_different_graphs_hear_it_and_go_on() -> None:
     assert "2 collectives in an order with the digest" in text
     assert "on ranks 0-1" in text
     # Then after two iterations more, then three, five, nine.
-    tries = []
+    tries: list[int] = []
     for iteration in range(2, 22):
         end_iteration(net, chain("a"), chain("b"))
         net.settle()

@@ -26,7 +26,7 @@ class Letters:
             self.sent += 1
             post(engine, rank, letter)
 
-        Engine.post_letter = counted  # type: ignore[method-assign]
+        Engine.post_letter = counted  # type: ignore[method-assign,assignment]
 
 
 def heard() -> list[tuple[float, str]]:

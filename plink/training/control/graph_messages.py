@@ -8,7 +8,7 @@ from plink.training.control.ranks import Ranks
 from plink.training.control.wire import Reader, WireError, Writer
 
 # Of what a rank lacks as many are told.
-MOST_MISSING = 4
+MOST_MISSING = 64
 _MOST_ITEMS = 1 << 20
 _TALK, _CALL, _STOP, _REPORT, _GO, _FAIL = range(6)
 
@@ -58,6 +58,7 @@ class Report:
         graph: its number.
         round: which is answered.
         waited_ms: by what waits longest.
+        is_pending: something is announced and not begun.
         reason: why the graph does not hold, of one rank that knows.
         progress: and which ranks are so far.
     """
@@ -65,18 +66,20 @@ class Report:
     graph: int
     round: int
     waited_ms: int = 0
+    is_pending: bool = False
     reason: str = ""
     progress: dict[Progress, Ranks] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Go:
-    """To all: go on in order up to here, and then agree as in `tree`.
+    """To all: go on in order; up to here, and then agree as in `tree`, if the graph is left.
 
     Args:
         graph: its number.
         round: which ends.
-        begun: buffers after which the order holds no more.
+        begun: buffers that some rank has begun, after which the order holds no more if it is left.
+        leaves: it is.
         reason: why, for people; empty where that was told.
         warnings: who waits for whom.
         failed: why nothing goes on; empty where it does.
@@ -85,6 +88,7 @@ class Go:
     graph: int
     round: int
     begun: int
+    leaves: bool
     reason: str = ""
     warnings: tuple[str, ...] = ()
     failed: str = ""
@@ -117,6 +121,7 @@ def pack(message: Message) -> bytes:
     writer.number(message.round)
     if isinstance(message, Report):
         writer.number(message.waited_ms)
+        writer.number(int(message.is_pending))
         writer.text(message.reason)
         writer.number(len(message.progress))
         for progress, ranks in message.progress.items():
@@ -125,6 +130,7 @@ def pack(message: Message) -> bytes:
             writer.ranks(ranks)
     elif isinstance(message, Go):
         writer.number(message.begun)
+        writer.number(int(message.leaves))
         writer.text(message.reason)
         _texts(writer, message.warnings)
         writer.text(message.failed)
@@ -151,16 +157,17 @@ def parse(data: bytes, ranks: int) -> Message:
         elif kind == _STOP:
             message = Stop(graph, round_number)
         elif kind == _REPORT:
-            message = Report(graph, round_number, reader.number(), reader.text())
+            waited_ms, is_pending = reader.number(), bool(reader.number(1))
+            message = Report(graph, round_number, waited_ms, is_pending, reader.text())
             for _ in range(reader.number(ranks)):
                 progress = Progress(reader.number(), _read_texts(reader, MOST_MISSING))
                 if progress in message.progress:
                     raise WireError("ranks are as far twice")
                 message.progress[progress] = reader.ranks(ranks)
         else:
-            begun, reason = reader.number(), reader.text()
+            begun, leaves, reason = reader.number(), bool(reader.number(1)), reader.text()
             warnings = _read_texts(reader, _MOST_ITEMS)
-            message = Go(graph, round_number, begun, reason, warnings, reader.text())
+            message = Go(graph, round_number, begun, leaves, reason, warnings, reader.text())
     if not reader.is_at_end:
         raise WireError("a message is longer than it has to be")
     return message

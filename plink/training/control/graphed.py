@@ -42,12 +42,10 @@ from plink.training.control.events import (
 from plink.training.control.graph import Order
 from plink.training.control.graph_messages import (
     MOST_MISSING,
-    Call,
     Fail,
     Go,
     Message,
     Report,
-    Stop,
     Talk,
     pack,
     parse,
@@ -98,7 +96,7 @@ class Graphed:
         self.fusion_bytes = settings.fusion_bytes
         self._talks = Talks(inner)
         self._offers = Offers()
-        self._halts = Halts(place, settings)
+        self._halts = Halts(place, settings, self._send)
         self._waits = Waits(settings)
         self._own = Own()
         self._phase = _Phase.TALKING
@@ -108,13 +106,9 @@ class Graphed:
         self._held: list[Request] = []
         # Of the graph that was followed last; of none before.
         self._array = Slots(Order((), ()))
-        # The number of the machine of `tree` that agreed on it.
-        self._graph = -1
         # What has no slot.
         self._unfit: dict[str, None] = {}
         self._leaves_at = 0
-        # All ranks are, and do not know what the root makes of it.
-        self._is_asked = False
         self._reason = ""
         self._failed = ""
         self._history = 0
@@ -276,9 +270,8 @@ class Graphed:
         """All ranks have learnt this. What they announced and did not get is for it."""
         self._note(order.digest)
         self._talks.end()
-        self._graph = self._talks.number
-        self._halts.forget()
         self._array = Slots(order)
+        self._halts.begin(self._talks.number, self._array.buffers)
         self._reason = ""
         self._phase = _Phase.FOLLOWING
         self._offers.taken(self._iterations)
@@ -316,69 +309,45 @@ class Graphed:
             return
         # What came before this may change what it means.
         self._talk(now_s)
-        is_down = rank == self._place.parent
         if isinstance(message, Fail):
             self._fail_all(message.text, but=rank)
-        elif isinstance(message, Stop | Go):
-            if not is_down or message.graph != self._graph:
-                raise WireError("it tells what only the root can")
-            if isinstance(message, Stop):
-                self._stop(message, now_s)
-            else:
-                self._go(message, now_s)
-        elif is_down or message.graph > self._graph:
-            raise WireError("it asks what only those below can")
-        elif message.graph < self._graph:
-            pass
-        elif isinstance(message, Report):
-            self._halts.hear(rank, message)
-            self._report(now_s)
         else:
-            self._ask(message, now_s)
+            self._go(self._halts.hear(rank, message), now_s)
+            self._report(now_s)
 
     def _call(self, reason: str, now_s: float) -> None:
         """The graph does not hold, or something waits for long: the root is to ask all."""
-        if reason and self._reason:
-            return
-        self._reason = self._reason or reason
-        self._ask(Call(self._graph, self._halts.round), now_s)
-
-    def _ask(self, call: Call, now_s: float) -> None:
-        if self._place.parent is not None:
-            self._send([self._place.parent], call)
-        elif call.round >= self._halts.round:
-            self._stop(Stop(self._graph, self._halts.round + 1), now_s)
-
-    def _stop(self, stop: Stop, now_s: float) -> None:
-        if self._halts.open(stop.round):
-            self._is_asked = True
-            self._send(self._place.children, stop)
-            if self.is_following:
-                self._phase = _Phase.HALTED
+        if not (reason and self._reason):
+            self._reason = self._reason or reason
+            self._halts.ask()
             self._report(now_s)
 
     def _report(self, now_s: float) -> None:
-        """Tell the parent how far all below are, once all have said it; at the root decide."""
-        missing = () if self._phase in _TALKS else self._array.missing(MOST_MISSING)
+        """If all are asked, say how far this rank and all below it are."""
+        if not self._halts.is_asked:
+            return
+        if self.is_following:
+            self._phase = _Phase.HALTED
+        is_there = self._phase in _TALKS
         waited_s = now_s - self._since_s
         own = Report(
-            self._graph,
-            self._halts.round,
-            max(0, round(1000.0 * waited_s)) if waited_s > 0.0 else 0,
+            self._halts.graph,
+            0,
+            round(1000.0 * waited_s) if waited_s > 0.0 else 0,
+            not is_there and bool(self._waits.pending),
             self._reason,
-            progress_of(self._array.begun, missing, self._place.rank),
+            progress_of(
+                self._array.begun,
+                () if is_there else self._array.missing(MOST_MISSING),
+                self._place.rank,
+            ),
         )
-        whole = self._halts.gathered(own)
-        if whole is None:
-            return
-        if self._place.parent is not None:
-            self._send([self._place.parent], whole)
-        else:
-            self._go(self._halts.decided(whole, self._array.buffers), now_s)
+        self._go(self._halts.settle(own), now_s)
 
-    def _go(self, go: Go, now_s: float) -> None:
-        self._send(self._place.children, go)
-        self._is_asked = False
+    def _go(self, go: Go | None, now_s: float) -> None:
+        """What the root has decided, if it has."""
+        if go is None:
+            return
         if go.warnings or now_s >= self._due_s:
             # It is told, or nobody keeps the others waiting.
             self._waits.asked(now_s)
@@ -388,14 +357,19 @@ class Graphed:
         elif self._phase is _Phase.HALTED:
             if go.begun < self._array.begun:
                 raise WireError("it takes back what has begun")
-            if go.reason:
-                self._actions.append(Warn(f"{go.reason}: {_UNTIL_THEN}"))
-            self._note(go.begun)
-            self._offers.left(go.begun // self._array.buffers)
-            self._leaves_at = go.begun
-            self._talks.begin()
-            self._phase = _Phase.LEAVING
+            self._phase = _Phase.FOLLOWING
+            if go.leaves:
+                self._prepare_to_leave(go)
             self._fit(now_s)
+
+    def _prepare_to_leave(self, go: Go) -> None:
+        if go.reason:
+            self._actions.append(Warn(f"{go.reason}: {_UNTIL_THEN}"))
+        self._note(go.begun)
+        self._offers.left(go.begun // self._array.buffers)
+        self._leaves_at = go.begun
+        self._talks.begin()
+        self._phase = _Phase.LEAVING
 
     def _leave(self, now_s: float) -> None:
         """All that is to begin in order has; the rest has waited since it was announced."""
@@ -416,7 +390,7 @@ class Graphed:
 
     @property
     def _due_s(self) -> float:
-        return math.inf if self._is_asked else self._waits.due_s(self._since_s)
+        return math.inf if self._halts.is_asked else self._waits.due_s(self._since_s)
 
     def _look_at_time(self, now_s: float) -> None:
         if self._phase is _Phase.LEAVING and self._array.begun == self._leaves_at:
