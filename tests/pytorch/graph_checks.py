@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import random
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -86,9 +87,9 @@ class Residual(nn.Module):
         self.unused = nn.Linear(2, 2)
         self.head = nn.Linear(width, 1)
 
-    def forward(self, inputs: Tensor, order: Sequence[int] = ()) -> Tensor:
-        for i in order or range(len(self.left)):
-            inputs = inputs + self.left[i](inputs) + self.right[i](inputs)
+    def forward(self, inputs: Tensor) -> Tensor:
+        for left, right in zip(self.left, self.right, strict=True):
+            inputs = inputs + left(inputs) + right(inputs)
         out: Tensor = self.head(inputs)
         return out
 
@@ -105,12 +106,10 @@ def batch(rank: int, step: int, width: int = 6) -> Tensor:
     return torch.randn(4, width, generator=torch.Generator().manual_seed(99 * step + rank))
 
 
-def train(
-    model: nn.Module, optimizer: Any, rank: int, steps: range, order: Sequence[int] = ()
-) -> None:
+def train(model: nn.Module, optimizer: Any, rank: int, steps: range) -> None:
     for step in steps:
         optimizer.zero_grad()
-        loss = model(batch(rank, step), order).pow(2).mean()
+        loss = model(batch(rank, step)).pow(2).mean()
         optimizer.learn(loss)
         loss.backward()
         optimizer.step()
@@ -121,7 +120,9 @@ def flat(model: nn.Module) -> list[float]:
 
 
 def normalizing(say: Any, rank: int) -> Any:
-    """A model whose statistics are reduced forward and backward, in two branches at a time."""
+    """A model whose statistics are reduced forward and backward, in two branches at a time; then
+    what else a program does.
+    """
     letters, said = Letters(), heard()
     model = Residual()
     optimizer = optimizer_of(model)
@@ -129,7 +130,71 @@ def normalizing(say: Any, rank: int) -> Any:
     for steps in (range(1), range(1, 2), range(2, 8)):
         train(model, optimizer, rank, steps)
         sent.append(letters.sent)
-    return flat(model), sent, [text for _, text in said], alone(dist.get_world_size(), 8)
+    trained = flat(model), sent, len(said), alone(dist.get_world_size(), 8)
+    parts = [
+        validating(model, optimizer, rank, letters),
+        stalling(model, optimizer, rank),
+        misusing(rank),
+        losing(rank),
+    ]
+    return trained, *parts, [text for _, text in said]
+
+
+def validating(model: nn.Module, optimizer: Any, rank: int, letters: Letters) -> Any:
+    """Between iterations something else is reduced, with and without a name."""
+    metric, count = torch.ones(3) * rank, torch.ones(2)
+    pending = plink.torch.all_reduce(metric, "metric")
+    dist.all_reduce(count)
+    dist.barrier()
+    pending.wait()
+    train(model, optimizer, rank, range(8, 11))
+    before = letters.sent
+    train(model, optimizer, rank, range(11, 13))
+    return metric.tolist(), count.tolist(), letters.sent - before
+
+
+def stalling(model: nn.Module, optimizer: Any, rank: int) -> Any:
+    """One rank is late."""
+    said = heard()
+    began = time.monotonic()
+    while rank == 2 and not said and time.monotonic() < began + 20:
+        time.sleep(0.02)
+    train(model, optimizer, rank, range(13, 14))
+    return [(at - began, text) for at, text in said]
+
+
+def misusing(rank: int) -> Any:
+    """What comes out of turn, is pending, or joins."""
+    refused = []
+    value = torch.ones(1) * rank
+    work = plink.torch.all_reduce(value, "head.bias", op=dist.ReduceOp.AVG)
+    for call in (lambda: plink.torch.all_reduce(torch.ones(1), "head.bias"), plink.torch.join):
+        try:
+            call()
+        except dist.DistBackendError as error:
+            refused.append(str(error))
+    work.wait()
+    other = plink.torch.all_reduce(torch.ones(4 + (rank == 1)), "other")
+    try:
+        other.wait()
+    except dist.DistBackendError as error:
+        refused.append(str(error))
+    return value.tolist(), refused
+
+
+def losing(rank: int) -> Any:
+    """One rank ends while the others wait for it."""
+    work = None if rank == 1 else plink.torch.all_reduce(torch.ones(1), "head.bias")
+    if rank == 1:
+        time.sleep(0.1)
+        dist.destroy_process_group()
+        return "left"
+    try:
+        work.wait()
+    except dist.DistBackendError as error:
+        dist.destroy_process_group()
+        return str(error)
+    return "no error"
 
 
 def alone(ranks: int, steps: int) -> list[float]:
@@ -144,3 +209,57 @@ def alone(ranks: int, steps: int) -> list[float]:
         model(torch.cat([batch(rank, step) for rank in range(ranks)])).pow(2).mean().backward()
         optimizer.step()
     return flat(model)
+
+
+def branching(say: Any, rank: int) -> Any:
+    """Ranks whose layers run in different orders, or whose gradients are all there is."""
+    said = heard()
+    model = Chain()
+    optimizer = optimizer_of(model, groups=3)
+    orders = [[0, 1, 2, 3], [3, 1, 0, 2]]
+    for step in range(3):
+        optimizer.zero_grad()
+        loss = model(batch(rank, step), orders[rank % 2]).pow(2).mean()
+        optimizer.learn(loss)
+        loss.backward()
+        optimizer.step()
+    return flat(model), [text for _, text in said], deterministic(rank)
+
+
+class Chain(nn.Module):
+    """Layers one after the other, in any order."""
+
+    def __init__(self, width: int = 6) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.layers = nn.ModuleList(nn.Linear(width, width) for _ in range(4))
+
+    def forward(self, inputs: Tensor, order: Sequence[int]) -> Tensor:
+        for i in order:
+            inputs = torch.tanh(self.layers[i](inputs))
+        return inputs
+
+
+def deterministic(rank: int) -> Any:
+    """Two trainings with different timing, and whether all numbers are the same."""
+    found = []
+    control = plink.torch.Control(mode="graph")
+    for again in range(2):
+        options = plink.torch.Options(deterministic=True, control=control)
+        group = dist.new_group(pg_options=options)
+        model = Chain(64)
+        slow = random.Random(10 * rank + again)
+        for parameter in model.parameters():
+            parameter.register_post_accumulate_grad_hook(  # type: ignore[no-untyped-call]
+                lambda _, slow=slow: time.sleep(slow.choice([0.0, 0.003]))
+            )
+        optimizer = optimizer_of(model, group=group)
+        for step in range(4):
+            optimizer.zero_grad()
+            loss = model(batch(rank, step, 64), [0, 1, 2, 3]).pow(2).mean()
+            optimizer.learn(loss)
+            loss.backward()
+            optimizer.step()
+        found.append(flat(model))
+        dist.destroy_process_group(group)
+    return found[0] == found[1]

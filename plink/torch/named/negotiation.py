@@ -192,6 +192,8 @@ class Negotiation:
         elif isinstance(action, RefuseHere):
             self._refuse(action.names, action.text)
             if not action.names:
+                with self._lock:
+                    self._own.begin_anew()
                 self._end_joining(None, action.text)
         elif isinstance(action, AllJoined):
             with self._lock:

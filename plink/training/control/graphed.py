@@ -151,7 +151,8 @@ class Graphed:
         if not self._failed:
             self._look_at_time(now_s)
         wakes_s = math.inf if self._failed else min(self._talks.wakes_s, self._due_s)
-        if wakes_s != self._wakes_s:
+        # What is due still is named again: it has been forgotten.
+        if wakes_s != self._wakes_s or wakes_s <= now_s:
             self._wakes_s = wakes_s
             self._actions.append(SleepUntil(wakes_s))
         actions, self._actions = self._actions, []
