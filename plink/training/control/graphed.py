@@ -12,7 +12,6 @@ go wrong, and learn again.
 
 from __future__ import annotations
 
-import enum
 import math
 from collections.abc import Callable, Iterable, Sequence
 
@@ -27,7 +26,7 @@ from plink.training.control.actions import (
     SleepUntil,
     Warn,
 )
-from plink.training.control.digest import mixed
+from plink.training.control.course import Course, Phase
 from plink.training.control.events import (
     Announced,
     Awaited,
@@ -41,45 +40,27 @@ from plink.training.control.events import (
 )
 from plink.training.control.graph import Order
 from plink.training.control.graph_messages import (
-    MOST_MISSING,
     Fail,
     Go,
     Message,
-    Report,
     Talk,
     pack,
     parse,
 )
-from plink.training.control.halts import Halts, progress_of
+from plink.training.control.halts import Halts
 from plink.training.control.offers import NOTHING_LEARNT, Offers, is_offer, offer, unlike
 from plink.training.control.own import Own
 from plink.training.control.requests import Request
 from plink.training.control.settings import Settings
 from plink.training.control.shape import Place
-from plink.training.control.slots import Slots
 from plink.training.control.talks import Inner, Talks
 from plink.training.control.waits import OF_GRAPH, Waits
 from plink.training.control.wire import WireError
-
-
-class _Phase(enum.Enum):
-    # A machine of `tree` decides.
-    TALKING = enum.auto()
-    # And this rank waits to hear whether all have learnt the same.
-    OFFERING = enum.auto()
-    # The graph decides.
-    FOLLOWING = enum.auto()
-    # All are asked how far they are.
-    HALTED = enum.auto()
-    # The graph decides up to where all leave it.
-    LEAVING = enum.auto()
-
 
 _NO_JOIN = "a rank cannot join where the graph decides what is reduced"
 _UNTIL_THEN = "ranks agree as in mode 'tree' until they have learnt a graph again"
 # So long ranks that leave a graph tell each other what they wait for.
 _GATHERING_S = 0.1
-_TALKS = (_Phase.TALKING, _Phase.OFFERING)
 
 
 class Graphed:
@@ -99,32 +80,24 @@ class Graphed:
         self._halts = Halts(place, settings, self._send)
         self._waits = Waits(settings)
         self._own = Own()
-        self._phase = _Phase.TALKING
+        self._course = Course(self._waits)
         self._iterations = 0
         self._offered: Order | None = None
         # Announced since the offer.
         self._held: list[Request] = []
-        # Of the graph that was followed last; of none before.
-        self._array = Slots(Order((), ()))
-        # What has no slot.
-        self._unfit: dict[str, None] = {}
-        self._leaves_at = 0
-        self._reason = ""
         self._failed = ""
-        self._history = 0
-        self._switches = 0
         self._actions: list[Action] = []
         self._wakes_s = math.inf
 
     @property
     def digest(self) -> int:
         """Of the orders that ranks have followed and where they left them."""
-        return self._history
+        return self._offers.history
 
     @property
     def messages_taken(self) -> int:
         """How often ranks began to follow an order, or were told to leave it."""
-        return self._switches
+        return self._offers.switches
 
     @property
     def offers_at(self) -> int:
@@ -134,7 +107,7 @@ class Graphed:
     @property
     def is_following(self) -> bool:
         """Whether the graph decides."""
-        return self._phase is _Phase.FOLLOWING
+        return self._course.phase is Phase.FOLLOWING
 
     def step(self, events: Sequence[Event], now_s: float) -> list[Action]:
         """What is to be done after these events, in this order.
@@ -175,7 +148,7 @@ class Graphed:
             for _ in range(event.batches):
                 if self._waits.end() == self._talks.number:
                     self._talks.tell(Done())
-        elif self._phase in _TALKS:
+        elif not self._course.has_graph:
             self._talks.tell(event)
         elif isinstance(event, Left):
             self._fail_all(event.text, but=event.rank)
@@ -189,26 +162,26 @@ class Graphed:
             self._actions.append(refusal)
             return
         self._waits.announce(requests, now_s)
-        if self._phase is _Phase.TALKING:
+        if self._course.phase is Phase.TALKING:
             self._talks.tell(Announced(requests))
-        elif self._phase is _Phase.OFFERING:
+        elif self._course.phase is Phase.OFFERING:
             self._held += requests
         else:
-            self._unfit.update(dict.fromkeys(request.name for request in requests))
-            self._fit(now_s)
+            self._course.add(request.name for request in requests)
+            self._go_on(now_s)
 
     def _end_iteration(self, order: Order | None, now_s: float) -> None:
         self._iterations += 1
-        if self._phase is _Phase.TALKING and self._offers.is_due(self._iterations):
-            self._phase = _Phase.OFFERING
+        if self._course.phase is Phase.TALKING and self._offers.is_due(self._iterations):
+            self._course.phase = Phase.OFFERING
             self._offered = order if order is not None and order.buffers else None
             self._talks.tell(Announced((offer(self._offered, self._iterations),)))
-        elif self.is_following and not self._array.is_between_iterations:
-            name = next(iter(self._array.missing(1)))
+        elif self.is_following and not self._course.slots.is_between_iterations:
+            name = next(iter(self._course.slots.missing(1)))
             self._call(f"'{name}' was not announced in an iteration", now_s)
 
     def _await(self, name: str, now_s: float) -> None:
-        if self.is_following and (lacking := self._array.lacks_before(name)):
+        if self.is_following and (lacking := self._course.slots.lacks_before(name)):
             text = f"'{name}' is waited for, and '{lacking}', which comes before it, is missing"
             self._call(text, now_s)
 
@@ -237,7 +210,7 @@ class Graphed:
                     self._follow(self._offered, now_s)
                     return
                 self._actions.append(Warn(NOTHING_LEARNT))
-                self._go_on()
+                self._talk_on()
                 self._release(batches[i + 1 :], now_s)
                 return
             self._begin(batch, self._talks.number)
@@ -248,12 +221,12 @@ class Graphed:
             self._actions.append(action)
         else:
             self._actions.append(Warn(unlike(action.text)))
-            self._go_on()
+            self._talk_on()
 
-    def _go_on(self) -> None:
+    def _talk_on(self) -> None:
         """No order is agreed on."""
         self._offers.refused(self._iterations)
-        self._phase = _Phase.TALKING
+        self._course.phase = Phase.TALKING
         for request in self._held:
             self._talks.tell(Announced((request,)))
         self._held = []
@@ -261,7 +234,6 @@ class Graphed:
     def _begin(self, batch: Batch, number: int) -> None:
         for request in batch.requests:
             self._own.forget(request.name)
-            self._unfit.pop(request.name, None)
         self._waits.release(batch, number)
         self._actions.append(Release((batch,)))
 
@@ -269,30 +241,20 @@ class Graphed:
 
     def _follow(self, order: Order, now_s: float) -> None:
         """All ranks have learnt this. What they announced and did not get is for it."""
-        self._note(order.digest)
         self._talks.end()
-        self._array = Slots(order)
-        self._halts.begin(self._talks.number, self._array.buffers)
-        self._reason = ""
-        self._phase = _Phase.FOLLOWING
-        self._offers.taken(self._iterations)
+        self._offers.taken(self._iterations, order)
         self._held = []
-        self._unfit = dict.fromkeys(request.name for request, _ in self._waits.pending)
-        self._fit(now_s)
+        self._course.follow(order)
+        self._halts.begin(self._talks.number, self._course.slots.buffers)
+        self._go_on(now_s)
 
-    def _fit(self, now_s: float) -> None:
-        """Put what is announced where it belongs, and begin what is complete."""
-        slots = self._array
-        if self._phase is _Phase.HALTED:
-            return
-        for name in list(self._unfit):
-            problem = slots.fill(self._waits.request(name))
-            if not problem:
-                del self._unfit[name]
-            elif self.is_following:
-                self._call(problem, now_s)
-        while slots.has_full and (self.is_following or slots.begun < self._leaves_at):
-            self._begin(Batch(slots.take()), OF_GRAPH)
+    def _go_on(self, now_s: float) -> None:
+        """Begin what is there."""
+        batches, problem = self._course.begun()
+        for batch in batches:
+            self._begin(batch, OF_GRAPH)
+        if problem:
+            self._call(problem, now_s)
 
     # Leaving it.
 
@@ -318,32 +280,16 @@ class Graphed:
 
     def _call(self, reason: str, now_s: float) -> None:
         """The graph does not hold, or something waits for long: the root is to ask all."""
-        if not (reason and self._reason):
-            self._reason = self._reason or reason
+        if not (reason and self._course.reason):
+            self._course.reason = self._course.reason or reason
             self._halts.ask()
             self._report(now_s)
 
     def _report(self, now_s: float) -> None:
         """If all are asked, say how far this rank and all below it are."""
-        if not self._halts.is_asked:
-            return
-        if self.is_following:
-            self._phase = _Phase.HALTED
-        is_there = self._phase in _TALKS
-        waited_s = now_s - self._since_s
-        own = Report(
-            self._halts.graph,
-            0,
-            round(1000.0 * waited_s) if waited_s > 0.0 else 0,
-            not is_there and bool(self._waits.pending),
-            self._reason,
-            progress_of(
-                self._array.begun,
-                () if is_there else self._array.missing(MOST_MISSING),
-                self._place.rank,
-            ),
-        )
-        self._go(self._halts.settle(own), now_s)
+        if self._halts.is_asked:
+            own = self._course.report(self._halts.graph, self._place.rank, now_s)
+            self._go(self._halts.settle(own), now_s)
 
     def _go(self, go: Go | None, now_s: float) -> None:
         """What the root has decided, if it has."""
@@ -353,29 +299,19 @@ class Graphed:
             # It is told, or nobody keeps the others waiting.
             self._waits.asked(now_s)
         self._actions.extend(Warn(text) for text in go.warnings)
-        if go.failed:
-            self._fail(go.failed)
-        elif self._phase is _Phase.HALTED:
-            if go.begun < self._array.begun:
-                raise WireError("it takes back what has begun")
-            self._phase = _Phase.FOLLOWING
-            if go.leaves:
-                self._prepare_to_leave(go)
-            self._fit(now_s)
-
-    def _prepare_to_leave(self, go: Go) -> None:
         if go.reason:
             self._actions.append(Warn(f"{go.reason}: {_UNTIL_THEN}"))
-        self._note(go.begun)
-        self._offers.left(go.begun // self._array.buffers)
-        self._leaves_at = go.begun
-        self._talks.begin()
-        self._phase = _Phase.LEAVING
+        if go.failed:
+            self._fail(go.failed)
+        elif self._course.go(go):
+            self._offers.left(go.begun, self._course.slots.buffers)
+            self._talks.begin()
+        if not self._failed:
+            self._go_on(now_s)
 
     def _leave(self, now_s: float) -> None:
         """All that is to begin in order has; the rest has waited since it was announced."""
-        self._phase = _Phase.TALKING
-        self._unfit.clear()
+        self._course.leave()
         for request, since_s in self._waits.pending:
             self._talks.tell(Announced((request,)))
             self._talk(since_s)
@@ -386,15 +322,11 @@ class Graphed:
     # Time, and what goes wrong.
 
     @property
-    def _since_s(self) -> float:
-        return self._waits.since_s(has_graph=self._phase not in _TALKS)
-
-    @property
     def _due_s(self) -> float:
-        return math.inf if self._halts.is_asked else self._waits.due_s(self._since_s)
+        return math.inf if self._halts.is_asked else self._waits.due_s(self._course.since_s)
 
     def _look_at_time(self, now_s: float) -> None:
-        if self._phase is _Phase.LEAVING and self._array.begun == self._leaves_at:
+        if self._course.is_over:
             self._leave(now_s)
         if now_s >= self._due_s:
             self._waits.asked(now_s)
@@ -417,7 +349,3 @@ class Graphed:
         if not self._failed:
             self._failed = text
             self._actions.append(FailAll(text))
-
-    def _note(self, value: int) -> None:
-        self._switches += 1
-        self._history = mixed(self._history ^ value)

@@ -151,7 +151,7 @@ class Halts:
                 f"{whole.reason or 'the graph does not hold'}; what shares a buffer would depend "
                 "on timing now, which deterministic=True excludes"
             )
-        reason = "" if whole.reason in self._told else whole.reason
+        reason = "" if failed or whole.reason in self._told else whole.reason
         self._told.add(whole.reason)
         return Go(whole.graph, whole.round, begun, leaves, reason, warnings, failed)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from plink.training.control.digest import mixed
 from plink.training.control.graph import Order
 from plink.training.control.requests import UNNAMED, Request, Tensor
 
@@ -28,24 +29,33 @@ class Offers:
         self._failures = 0
         self._held_from = 0
         self.next_at = 1
+        # How often an order was taken or left, and a digest of that.
+        self.switches = 0
+        self.history = 0
 
     def is_due(self, iterations: int) -> bool:
         """Whether ranks offer now, after so many iterations."""
         return iterations >= self.next_at
 
-    def taken(self, iterations: int) -> None:
+    def taken(self, iterations: int, order: Order) -> None:
         """All have offered the same, after so many iterations."""
         self._held_from = iterations
+        self._note(order.digest)
 
     def refused(self, iterations: int) -> None:
         """They have not, or there was nothing to offer."""
         self._fail(iterations)
 
-    def left(self, begun_iterations: int) -> None:
-        """The order held for so many whole iterations."""
-        if begun_iterations >= _WORTH_ITERATIONS:
+    def left(self, begun: int, buffers: int) -> None:
+        """The order held for so many buffers, of so many an iteration."""
+        self._note(begun)
+        if begun // buffers >= _WORTH_ITERATIONS:
             self._failures = 0
-        self._fail(self._held_from + begun_iterations)
+        self._fail(self._held_from + begun // buffers)
+
+    def _note(self, value: int) -> None:
+        self.switches += 1
+        self.history = mixed(self.history ^ value)
 
     def _fail(self, iterations: int) -> None:
         # The iteration that is under way has not been seen as a whole.
