@@ -339,10 +339,8 @@ class Graphed:
     def _fail_all(self, text: str, but: int | None = None) -> None:
         """Nothing goes on, which all but the one that told are to hear."""
         if not self._failed:
-            near = [*self._place.children]
-            if self._place.parent is not None:
-                near.append(self._place.parent)
-            self._send([rank for rank in near if rank != but], Fail(text))
+            near = (*self._place.children, self._place.parent)
+            self._send([one for one in near if one is not None and one != but], Fail(text))
             self._fail(text)
 
     def _fail(self, text: str) -> None:
