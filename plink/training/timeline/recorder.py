@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
@@ -104,6 +105,8 @@ class Recorder:
             self._thread.join(_LONGEST_END_S)
 
     def _note(self, draw: Callable[[int, Any], None], what: object) -> None:
+        if self._file is None:
+            return
         if len(self._events) >= _MOST_EVENTS:
             self._missed += 1
             return
@@ -136,7 +139,9 @@ class Recorder:
                 self._rows.go_on()
         except OSError as error:
             _LOG.warning("%s: the timeline ends here: %s", self._path, error.strerror or error)
-            self._file = None
+            file, self._file = self._file, None
+            with contextlib.suppress(OSError):
+                file.close()
 
     def _end(self) -> None:
         if self._file is None:
