@@ -51,6 +51,15 @@ def test_a_place_without_a_name_is_refused() -> None:
         file_of("  ", 0)
 
 
+def test_two_groups_do_not_write_the_same_file(tmp_path: Path) -> None:
+    path = tmp_path / "rank0.json"
+    recording = Recorder(path, HEAD)
+    with pytest.raises(OSError, match="another group"):
+        Recorder(path, HEAD)
+    recording.close()
+    Recorder(path, HEAD).close()
+
+
 def test_what_happened_can_be_read_while_it_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "new" / "rank0.json"
     recording = Recorder(path, HEAD)
