@@ -50,7 +50,7 @@ class Readiness:
             WireError: it was already.
         """
         pending = self._pending_of(versions, now_s)
-        for name in {version.request.name for version in versions}:
+        for name in dict.fromkeys(version.request.name for version in versions):
             if (name, source) in pending.heard:
                 raise WireError(f"it announced '{name}' twice")
         pending.add(source, versions)
@@ -120,6 +120,9 @@ class Readiness:
     def _pending_of(self, versions: tuple[Version, ...], now_s: float) -> Pending:
         """Of these requests together, and of others that share a tensor with them."""
         names = dict.fromkeys(version.request.name for version in versions)
+        if len(versions) == 1 and self._is_passed_on(versions[0].request.name):
+            # It ends with its name, about which the root decides already.
+            return self._pending[versions[0].request.name]
         for version in versions:
             for tensor in version.request.names:
                 owner = self._owners.get(tensor)
@@ -134,6 +137,8 @@ class Readiness:
             other = self._named(name, now_s)
             if other is not pending:
                 pending.absorb(other)
+                # What was to be said of it alone is said of both.
+                self._complete = [one for one in self._complete if one is not other]
                 for absorbed in other.names:
                     if absorbed in self._pending:
                         self._pending[absorbed] = pending

@@ -16,9 +16,10 @@ double Alarms::next_s() {
     return std::numeric_limits<double>::infinity();
 }
 
-void Alarms::add(const std::string& name, double now_s) {
-    since_s_[name] = now_s;
-    plan(name, now_s, now_s);
+void Alarms::add(const std::string& name, double since_s, std::optional<double> now_s) {
+    since_s_[name] = since_s;
+    const double warned = now_s ? std::floor((*now_s - since_s) / warning_s_ + 1e-6) : 0.0;
+    plan(name, since_s, since_s + warned * warning_s_);
 }
 
 void Alarms::remove(const std::string& name) {

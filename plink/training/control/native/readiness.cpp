@@ -77,6 +77,18 @@ std::vector<Waiting> Readiness::stalled(double now_s) {
     return stalled;
 }
 
+bool Readiness::is_passed_on(const std::string& name) const {
+    const auto found = pending_.find(name);
+    return found == pending_.end() || found->second.pending->is_passed_on;
+}
+
+void Readiness::backdate(const std::string& name, double since_s, double now_s) {
+    const auto found = pending_.find(name);
+    if (found == pending_.end() || since_s >= found->second.pending->first_s) return;
+    found->second.pending->first_s = since_s;
+    alarms_.add(name, since_s, now_s);
+}
+
 void Readiness::forget(const std::string& name) {
     const auto found = pending_.find(name);
     if (found == pending_.end()) return;
@@ -101,10 +113,14 @@ void Readiness::clear() {
 Readiness::PendingRef Readiness::pending_of(const Versions& versions, double now_s) {
     std::vector<std::string> names;
     for (const Version& version : versions) add_once(names, version.request->name);
+    if (versions.size() == 1 && is_owner_passed_on(names.front())) {
+        // It ends with its name, about which the root decides already.
+        return pending_.at(names.front()).pending;
+    }
     for (const Version& version : versions) {
         for (const std::string& tensor : version.request->names()) {
             const auto owner = owners_.find(tensor);
-            if (owner == owners_.end() || is_passed_on(owner->second)) {
+            if (owner == owners_.end() || is_owner_passed_on(owner->second)) {
                 // Who shares a tensor with what the root decides already waits for the next.
                 owners_[tensor] = version.request->name;
             } else {
@@ -117,6 +133,8 @@ Readiness::PendingRef Readiness::pending_of(const Versions& versions, double now
         const PendingRef other = named(name, now_s);
         if (other == pending) continue;
         pending->absorb(*other);
+        // What was to be said of it alone is said of both.
+        complete_.erase(std::remove(complete_.begin(), complete_.end(), other), complete_.end());
         for (const std::string& absorbed : other->names) {
             const auto found = pending_.find(absorbed);
             if (found != pending_.end()) found->second.pending = pending;
@@ -125,7 +143,7 @@ Readiness::PendingRef Readiness::pending_of(const Versions& versions, double now
     return pending;
 }
 
-bool Readiness::is_passed_on(const std::string& name) const {
+bool Readiness::is_owner_passed_on(const std::string& name) const {
     const auto found = pending_.find(name);
     return found != pending_.end() && found->second.pending->is_passed_on;
 }

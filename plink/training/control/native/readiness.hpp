@@ -25,6 +25,8 @@ class Readiness {
 
     /// When something will have stalled; infinity for never.
     double wakes_s() { return alarms_.next_s(); }
+    /// Whether `complete` has something to say.
+    bool has_complete() const { return !complete_.empty(); }
     /// Nobody has joined.
     void begin_anew();
     /// A request is announced by this rank, or by all below a child. Throws WireError where it was
@@ -36,8 +38,12 @@ class Readiness {
     std::vector<Versions> complete();
     /// By whom a request was.
     Ranks announced(const std::string& name) const;
+    /// Whether all of this part have announced a request, or none has.
+    bool is_passed_on(const std::string& name) const;
     /// What has waited long for ranks of this part; the rest of it is seen higher up.
     std::vector<Waiting> stalled(double now_s);
+    /// A request waits for longer than was known here.
+    void backdate(const std::string& name, double since_s, double now_s);
     /// It is released or refused.
     void forget(const std::string& name);
     /// Nothing goes on.
@@ -52,7 +58,7 @@ class Readiness {
     };
 
     PendingRef pending_of(const Versions& versions, double now_s);
-    bool is_passed_on(const std::string& name) const;
+    bool is_owner_passed_on(const std::string& name) const;
     const PendingRef& named(const std::string& name, double now_s);
     void look_at(const PendingRef& pending);
 
