@@ -85,47 +85,52 @@ def _limited(evidence: Evidence) -> list[Finding]:
 
 
 def _taken(evidence: Evidence) -> list[Finding]:
-    shares = _known(evidence, lambda each: each.busy_share)
-    usual = float(np.median(list(shares.values()))) if shares else 1.0
-    return [
-        _finding(
-            host,
-            f"the processors of {host} are {100.0 * share:.0f} % busy while nothing is measured, "
-            f"those of the other hosts {100.0 * usual:.0f} % (median)",
-            1.0 / max(0.1, 1.0 - share),
-        )
-        for host, share in shares.items()
-        if share > _BUSY and usual < _IDLE
-    ]
+    return _above(
+        evidence,
+        lambda each: each.busy_share,
+        (_BUSY, _IDLE),
+        "the processors of {host} are {share:.0f} % busy while nothing is measured, those of the "
+        "other hosts {usual:.0f} % (median)",
+    )
 
 
 def _stolen(evidence: Evidence) -> list[Finding]:
-    shares = _known(evidence, lambda each: each.steal_share)
+    return _above(
+        evidence,
+        lambda each: each.steal_share,
+        (_STOLEN, _STOLEN / 2.0),
+        "the machine below {host} takes {share:.0f} % of its processors' time (steal), of the "
+        "other hosts' {usual:.0f} % (median)",
+    )
+
+
+def _above(
+    evidence: Evidence,
+    share_of: Callable[[HostCondition], float | None],
+    limits: tuple[float, float],
+    says: str,
+) -> list[Finding]:
+    """Hosts above the first limit, where the others are below the second."""
+    shares = _known(evidence, share_of)
     usual = float(np.median(list(shares.values()))) if shares else 1.0
     return [
-        _finding(
-            host,
-            f"the machine below {host} takes {100.0 * share:.0f} % of its processors' time "
-            f"(steal), of the other hosts' {100.0 * usual:.0f} % (median)",
+        Finding(
+            Kind.BUSY,
+            [host],
+            says.format(host=host, share=100.0 * share, usual=100.0 * usual),
+            _READ,
             1.0 / max(0.1, 1.0 - share),
+            [
+                f"look what runs on {host}: top, systemd-cgtop",
+                (
+                    "a virtual machine beside a busy one: ask for another, "
+                    "or for processors of its own"
+                ),
+            ],
         )
         for host, share in shares.items()
-        if share > _STOLEN and usual < _STOLEN / 2.0
+        if share > limits[0] and usual < limits[1]
     ]
-
-
-def _finding(host: str, says: str, cost: float) -> Finding:
-    return Finding(
-        Kind.BUSY,
-        [host],
-        says,
-        _READ,
-        cost,
-        [
-            f"look what runs on {host}: top, systemd-cgtop",
-            "a virtual machine beside a busy one: ask for another, or for processors of its own",
-        ],
-    )
 
 
 def _known(

@@ -303,7 +303,7 @@ def test_bytes_that_nobody_sends_fail_all_or_do_nothing(
 
 
 @pytest.mark.parametrize("name", WAYS)
-def test_requests_that_share_tensors_one_after_the_other_are_refused_together(name: str) -> None:
+def test_what_differs_in_parts_of_the_tree_and_overlaps_fails_by_name(name: str) -> None:
     net = way(name, [-1, 0, 1, 1, 3])
     net.announce(1, group("h", "a"))
     net.announce(2, request("a"))
@@ -312,15 +312,12 @@ def test_requests_that_share_tensors_one_after_the_other_are_refused_together(na
     # Below rank 3 they differ as well, in one of the names that differ below rank 1.
     net.announce(3, group("d", "z"))
     net.announce(4, group("h", "z"))
-    net.settle()
-    assert not any(net.failed), net.failed
     net.announce(0, request("a"))
     net.settle(until_s=net.now_s + 0.05)
     assert not any(net.failed), net.failed
-    assert [sorted(name for name, _ in refused) for refused in net.refused] == [
-        ["a"],
-        ["h"],
-        ["a"],
-        ["a", "d"],
-        ["a", "h"],
-    ]
+    refused = [sorted(one for one, _ in told) for told in net.refused]
+    assert refused == [["a"], ["h"], ["a"], ["a"], ["a", "h"]]
+    for rank in (0, 1, 2, 4):
+        net.announce(rank, group("d", "z"))
+    net.settle(until_s=net.now_s + 0.05)
+    assert net.names == [["d"]] * 5

@@ -7,6 +7,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "loan.hpp"
+#include "mesh.hpp"
 #include "setup_bindings.hpp"
 #include "wire_bindings.hpp"
 #include "work_bindings.hpp"

@@ -60,7 +60,7 @@ void AttendedDriver::step_with_told(std::vector<Event> events) {
     const double now = now_s();
     if (now >= wakes_s_) {
         wakes_s_ = kNever;
-        events.push_back(Ticked{});
+        events.emplace_back(Ticked{});
     }
     step(events, now);
     busy_s_ += thread_s() - began_s;

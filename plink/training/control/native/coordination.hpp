@@ -43,7 +43,7 @@ class Coordination {
     /// At the root: what all ranks are told.
     Response decide(const Upward& up, double now_s);
     /// It is released or refused.
-    void forget(const std::string& name) { readiness_.forget(name); }
+    void forget(const std::string& name) { readiness_.forget({name}); }
     /// These count as joined from now on.
     void admit(const Ranks& joining);
     /// All have joined, and none has.

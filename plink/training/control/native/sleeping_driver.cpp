@@ -53,7 +53,7 @@ void SleepingDriver::run() {
         if (now >= wakes_s_) {
             wakes_s_ = kNever;
             is_asleep_ = false;
-            events.push_back(Ticked{});
+            events.emplace_back(Ticked{});
         }
         step(events, now);
         busy_s_ = thread_s();
