@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 
 from plink.base.errors import WrongUseError
 from plink.engine import Engine
@@ -15,14 +16,18 @@ from plink.training.control import _native
 from plink.training.control.actions import Action
 from plink.training.control.bitvector import BitVector
 from plink.training.control.full import Full
+from plink.training.control.graphed import Graphed
 from plink.training.control.shape import control_parents, places
 from plink.training.control.tree import Tree
 
 CONTROL_VARIABLE = "PLINK_CONTROL"
 
 
-def machine_of(control: Control, forest: Forest, rank: int) -> Machine:
-    """The machine of a rank, that of mode `tree` as `PLINK_CONTROL` says: `native`, or `python`.
+def machine_of(
+    control: Control, forest: Forest, rank: int, *, is_deterministic: bool = False
+) -> Machine:
+    """The machine of a rank, that of `tree` (which `graph` begins with) as `PLINK_CONTROL` says:
+    `native`, or `python`.
 
     Ranks may differ in that variable. Machines with cycles, to compare with, are in Python alone.
 
@@ -30,6 +35,7 @@ def machine_of(control: Control, forest: Forest, rank: int) -> Machine:
         control: of the group.
         forest: of the plan.
         rank: whose.
+        is_deterministic: what shares a buffer must not depend on timing.
 
     Raises:
         WrongUseError: the variable says something else.
@@ -44,9 +50,13 @@ def machine_of(control: Control, forest: Forest, rank: int) -> Machine:
         return BitVector(place, control.settings)
     if control.mode in ("full", "full-tree"):
         return Full(place, control.settings)
-    if asked == "native":
-        return _native.Tree(place, control.settings)
-    return Tree(place, control.settings)
+    tree: type[Tree | _native.Tree] = _native.Tree if asked == "native" else Tree
+    if control.mode != "graph":
+        return tree(place, control.settings)
+    settings = replace(control.settings, is_deterministic=is_deterministic)
+    # While the graph is learnt nothing may share a buffer by chance.
+    inner = replace(settings, fusion_bytes=0) if is_deterministic else settings
+    return Graphed(place, settings, lambda: tree(place, inner))
 
 
 def driver_of(
