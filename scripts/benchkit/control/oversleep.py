@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-import torch.distributed as dist
 from torch import Tensor
 
 from benchkit.control.crew import Crew
@@ -70,6 +69,7 @@ STRATEGIES = (
     GLOBAL,
     NONBLOCKING,
     TREE,
+    Strategy("graph (TOPO)", Control(mode="graph")),
     Strategy("tree, native", Control(mode="tree"), is_late=False, is_native=True),
 )
 HEADER = (
@@ -156,7 +156,8 @@ def _show_cascade(crew: Crew, report: Report) -> None:
         (late,) = found[LATE_RANK].late
         spread_s = spreads_s(found)
         before = statistics.median(spread_s[late - i] for i in range(1, AROUND))
-        after = statistics.median(spread_s[late + i] for i in range(1, AROUND))
+        follow = [spread_s[late + i] for i in range(1, AROUND) if late + i in spread_s]
+        after = statistics.median(follow)
         after_s[strategy.name] = after
         figures = (before, spread_s[late], after)
         rows.append((strategy.name, *(f"{1e3 * one:.2f}" for one in figures)))
@@ -180,7 +181,6 @@ def often_late(rank: Rank, strategy: Strategy, iterations: int, seed: int) -> tu
     late = often(f"{seed} {rank.rank}", SHARE, LATE_S) if strategy.is_late else never
     with _trained(rank, strategy.name, strategy, late) as (notes, training):
         rest = _phase(notes, [])
-        dist.barrier()
         steps = drawn(rank.rank, WIDTH, iterations, 1)
         return rest, _phase(notes, [(training, *one) for one in steps])
 
@@ -197,7 +197,6 @@ def _trained(
         training = Training(Branchy(BRANCHES, WIDTH, COMPUTE_S), WAY, None)
         for inputs, labels in drawn(rank.rank, WIDTH, WARM_UPS, 0):
             training.step(inputs, labels, range(BRANCHES))
-        dist.barrier()
         notes.is_measured = True
         yield notes, training
 
