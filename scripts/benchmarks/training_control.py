@@ -6,14 +6,26 @@ have (docs/control.md), in all modes in turn in the same processes.
 any-order: ResNet-50's tensors, scaled down, announced in another order on each rank and in each
 iteration: sums are right, bits equal on all ranks, and nothing hangs. A group without control fails
 on the same program.
+
+negotiations: what is said by name, type and shape: all of it in the first iteration, one tensor
+where its shape changes, and else nothing.
+
+load: processor time of rank 0's control, and bytes there, with more and more ranks, 1,024 tensors
+in each iteration, announced one by one without computing between. Ranks for which there are not
+enough hosts share them.
+
+idle: messages and processor time while nothing is announced.
+
+lone: a single tensor from its announcement to its release, beside an all-reduce of 4 KB in the same
+processes; then while buckets of 25 MB are under way.
 """
 
 from __future__ import annotations
 
 import argparse
 
-from benchkit.arguments import add_lab, add_seed, lab_options
-from benchkit.control import any_order
+from benchkit.arguments import add_lab, add_seed, lab_options, numbers
+from benchkit.control import any_order, idle, load, lone, negotiations
 from benchkit.control.crew import crew_on
 from benchkit.control.effort import Effort
 from benchkit.labs import bench_lab
@@ -25,7 +37,15 @@ EXAMPLE = "--only any-order --iterations 100"
 QUICK = "--racks 2 --hosts 2 --iterations 5 --fewer-iterations 2"
 # What the plan is made for, which is also how far small buffers are fused.
 BUFFER_BYTES = 1_000_000
-POINTS = {"any-order": any_order.show}
+POINTS = {
+    "any-order": any_order.show,
+    "negotiations": negotiations.show,
+    "load": load.show,
+    "idle": idle.show,
+    "lone": lone.show,
+}
+# Ranks for which the hosts do not suffice are on the same hosts as others.
+CROWDED = ("load",)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,6 +54,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--iterations", type=int, default=1000, help="in mode tree")
     parser.add_argument("--fewer-iterations", type=int, default=100, help="in other modes")
     parser.add_argument("--scale", type=float, default=0.001, help="of every tensor's length")
+    parser.add_argument("--ranks", type=numbers, default=numbers("4,8,16,32,64"), help="of load")
+    parser.add_argument("--load-iterations", type=int, default=5, help="of load, beside two first")
+    parser.add_argument("--repetitions", type=int, default=300, help="of a lone tensor")
     add_lab(parser)
     add_seed(parser)
 
@@ -45,10 +68,16 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
         scale=arguments.scale,
         iterations=arguments.iterations,
         fewer_iterations=arguments.fewer_iterations,
+        ranks=arguments.ranks,
+        load_iterations=arguments.load_iterations,
+        repetitions=arguments.repetitions,
     )
     rates = parse_rate(arguments.host_rate), parse_rate(arguments.uplink_rate)
     with bench_lab(*lab_options(arguments)) as lab:
         plan = write_plan(usual_plan(lab, *rates, BUFFER_BYTES), lab.dir / "plan.json")
         for name in arguments.only or POINTS:
-            with crew_on(lab, lab.in_rack_order(), plan) as crew:
+            hosts = lab.in_rack_order()
+            if name in CROWDED:
+                hosts = [hosts[i % len(hosts)] for i in range(max(arguments.ranks))]
+            with crew_on(lab, hosts, plan) as crew:
                 POINTS[name](crew, effort, report)

@@ -40,6 +40,10 @@ class Crew:
         """How many there are."""
         return len(self._pipes)
 
+    def first(self, ranks: int) -> Crew:
+        """So many of them."""
+        return Crew(self._pipes[:ranks])
+
     def ask(
         self,
         do: Callable[Concatenate[Rank, Arguments], Answer],
