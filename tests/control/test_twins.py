@@ -98,16 +98,28 @@ class Network:
             self.step(rank, [Done(done)])
 
     def deliver(self, rng: random.Random, spoils: float) -> None:
-        """Some messages of a link arrive together."""
+        """Some messages to one rank arrive together."""
         busy = [link for link, queue in self.links.items() if queue]
         if not busy:
             return
-        link = rng.choice(busy)
-        queue = self.links[link]
-        if rng.random() < spoils:
-            queue[0] = spoilt(queue[0], rng)
-        count = min(rng.randint(1, 3), len(queue))
-        self.step(link[1], [Heard(link[0], queue.popleft()) for _ in range(count)])
+        _, rank = rng.choice(busy)
+        events: list[Event] = []
+        for _ in range(rng.randint(1, 3)):
+            sources = [source for source, to in busy if to == rank and self.links[source, to]]
+            if sources:
+                source = rng.choice(sources)
+                queue = self.links[source, rank]
+                if rng.random() < spoils:
+                    queue[0] = spoilt(queue[0], rng)
+                events.append(Heard(source, queue.popleft()))
+        self.step(rank, events)
+
+    def settle(self, rng: random.Random, error_s: float) -> None:
+        """Until everything that waits has waited too long."""
+        for _ in range(8):
+            while any(self.links.values()):
+                self.deliver(rng, 0.0)
+            self.wait(error_s / 2 + 0.11)
 
     def wait(self, seconds: float) -> None:
         """Time passes."""
@@ -150,6 +162,9 @@ def test_twins_do_the_same_whatever_happens(spoils: float) -> None:
                 net.step(rank, [rng.choice([Lost("it is gone"), Left(other, "it left")])])
             else:
                 net.deliver(rng, spoils)
+        if settings.stall_error_s is not None and not spoils:
+            net.settle(rng, settings.stall_error_s)
+            assert [twin.pending for twin in twins] == [[]] * ranks, f"seed {seed}"
         told |= net.failed
     # Twins that never come so far would be alike too.
     assert len(told) > 20 if spoils else not told

@@ -36,6 +36,11 @@ class Twins:
         assert self._native.messages_taken == self._python.messages_taken
         return self._python.messages_taken
 
+    @property
+    def pending(self) -> list[str]:
+        """What this rank has announced and not got."""
+        return list(self._python._own._requests)
+
     def step(self, events: Sequence[Event], now_s: float) -> list[Action]:
         """What both want, messages included."""
         wanted = self._python.step(events, now_s)

@@ -35,6 +35,8 @@ from plink.training.control.requests import UNNAMED, Request
 
 # Names come again, so that ranks know them from before; no program has so many pending.
 _MOST_UNNAMED = 4096
+# The engine runs so many at a time (its option `in_flight`); what begins later only waits there.
+_MOST_UNDER_WAY = 2
 _ENDED = "this rank's process group has ended"
 
 
@@ -68,6 +70,10 @@ class Negotiation:
         self._own = Own()
         self._pending: dict[str, NamedWork | Begun] = {}
         self._unnamed = 0
+        # Released, and not ended on this rank.
+        self._under_way = 0
+        # Of `_pending`, what the machine has not been told of.
+        self._held: list[Request] = []
         # Why nothing more can be announced.
         self._ended = ""
         self._joining: _Joining | None = None
@@ -76,8 +82,21 @@ class Negotiation:
         self._driver = driver_of(machine, engine, lambda action: _act(do(), action))
         weakref.finalize(self, self._driver.close, _ENDED)
 
-    def announce(self, requests: Sequence[Request], works: Sequence[NamedWork]) -> None:
+    def announce(
+        self,
+        requests: Sequence[Request],
+        works: Sequence[NamedWork],
+        *,
+        may_be_held: bool = False,
+    ) -> None:
         """These begin when all ranks have announced them.
+
+        Args:
+            requests: of one call.
+            works: of each.
+            may_be_held: while the engine has enough to do on this rank others hear nothing of them,
+                so that more share a buffer. That has begun on all ranks, or will, and needs nothing
+                that is held to end.
 
         Raises:
             DistBackendError: a name is pending already, or this rank has joined; none is announced.
@@ -87,8 +106,9 @@ class Negotiation:
                 raise DistBackendError(f"plink: {refusal.text}")
             for request, work in zip(requests, works, strict=True):
                 self._pending[request.name] = work
-            # While the lock is held, so that none comes between.
-            self._driver.tell(Announced(tuple(requests)))
+            self._held.extend(requests)
+            if not may_be_held or self._under_way < _MOST_UNDER_WAY:
+                self._announce_held()
 
     def announce_unnamed(self, request_of: Callable[[str], Request], begun: Begun) -> None:
         """This begins when all ranks have announced as many without a name."""
@@ -99,7 +119,8 @@ class Negotiation:
                 return
             self._unnamed += 1
             self._pending[request.name] = begun
-            self._driver.tell(Announced((request,)))
+            self._held.append(request)
+            self._announce_held()
 
     def join(self) -> int:
         """Contribute zeros until all ranks have joined. Returns the one that did so last.
@@ -111,6 +132,7 @@ class Negotiation:
             if refusal := self._own.join(self._ended):
                 raise DistBackendError(f"plink: {refusal.text}")
             joining = self._joining = _Joining()
+            self._announce_held()
             self._driver.tell(Joined())
         return joining.wait()
 
@@ -137,6 +159,7 @@ class Negotiation:
             self._end_joining(action.last, "")
         elif isinstance(action, FailAll):
             with self._lock:
+                self._held.clear()
                 names = list(self._pending)
             self._refuse(names, action.text)
             self._end_joining(None, action.text)
@@ -179,7 +202,23 @@ class Negotiation:
         self._await(reduction)
 
     def _await(self, work: Reduction) -> None:
-        self._notifier.submit(work.end, lambda: self._driver.tell(Done()))
+        with self._lock:
+            self._under_way += 1
+        self._notifier.submit(work.end, self._end)
+
+    def _end(self) -> None:
+        """A batch has ended."""
+        with self._lock:
+            self._under_way -= 1
+            self._driver.tell(Done())
+            if self._under_way < _MOST_UNDER_WAY:
+                self._announce_held()
+
+    def _announce_held(self) -> None:
+        """Tell the machine; the lock is held, so that none comes between."""
+        if self._held:
+            held, self._held = tuple(self._held), []
+            self._driver.tell(Announced(held))
 
     def _end_joining(self, last: int | None, text: str) -> None:
         joining, self._joining = self._joining, None

@@ -56,15 +56,21 @@ void Root::join(const Ranks& ranks) {
     if (!ranks.empty()) last_ = ranks.spans().back().second;
 }
 
-void Root::hear_of(const Waiting& waiting, double now_s) {
+bool Root::hear_of(const Waiting& waiting, double now_s) {
+    if (waiting.waited_ms == 0 && stalled_.count(waiting.name) == 0) return false;
     const auto [found, is_new] = stalled_.try_emplace(waiting.name);
     Stall& stall = found->second;
     if (is_new) {
         stall = {now_s + kGathering_s, waiting, stalls_++};
-        return;
+        return true;
     }
     stall.waiting.waited_ms = std::max(stall.waiting.waited_ms, waiting.waited_ms);
     stall.waiting.announced |= waiting.announced;
+    return false;
+}
+
+void Root::ask(const Waiting& waiting) {
+    next_.stalled.emplace_back(waiting.name, waiting.waited_ms);
 }
 
 void Root::done(std::int64_t batches) {
@@ -134,10 +140,12 @@ void Root::tell_stalls(double now_s) {
               [](const Stall& one, const Stall& other) { return one.number < other.number; });
     for (const Stall& stall : due) {
         const Waiting& waiting = stall.waiting;
+        const Ranks missing = all_ - waiting.announced - joined_;
+        // The last of them is on its way.
+        if (missing.empty()) continue;
         const double waited_s = static_cast<double>(waiting.waited_ms) / 1000.0;
         const double shown_s = static_cast<double>((waiting.waited_ms + 50) / 100) / 10.0;
-        std::string text = missing_text(waiting.name, shown_s, waiting.announced,
-                                        all_ - waiting.announced - joined_);
+        std::string text = missing_text(waiting.name, shown_s, waiting.announced, missing);
         if (settings_.stall_error_s && waited_s >= *settings_.stall_error_s) {
             next_.refused.emplace_back(waiting.name, std::move(text));
         } else {

@@ -32,8 +32,10 @@ class Root {
     void fail(const std::string& text);
     /// These have joined; the highest of those that did so at once counts as the last.
     void join(const Ranks& ranks);
-    /// Some ranks have waited long.
-    void hear_of(const Waiting& waiting, double now_s);
+    /// Some ranks have waited long, or say only who announced it. Returns whether it is news.
+    bool hear_of(const Waiting& waiting, double now_s);
+    /// All ranks are to say who has announced it, of whom nobody has heard yet.
+    void ask(const Waiting& waiting);
     /// So many released batches have ended here.
     void done(std::int64_t batches);
     /// What all ranks are to be told now, if anything.

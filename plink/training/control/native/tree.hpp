@@ -40,7 +40,7 @@ class Tree {
     void take(const Event& event, double now_s);
     void announce(const Announced& event, double now_s);
     void join();
-    void leave(const Left& event);
+    void leave(const Left& event, double now_s);
     void hear(const Heard& event, double now_s);
     void count(std::int64_t child, const Ranks& below, const Upward& message, double now_s);
     bool is_void(const std::string& name, std::uint64_t seen) const;
@@ -48,7 +48,8 @@ class Tree {
     void pass_on(double now_s);
     void say_complete(const Versions& versions);
     void pass_on_stall(const Waiting& waiting, double now_s);
-    void obey(const Downward& message, std::string_view data);
+    void obey(const Downward& message, std::string_view data, double now_s);
+    void answer(const std::string& name, std::uint64_t waited_ms, double now_s);
     void release(const Downward& message);
     void refuse(const std::string& name, const std::string& text);
     void break_off(const std::string& text);
