@@ -32,6 +32,7 @@ from plink.training.control.actions import (
 from plink.training.control.events import Announced, Done, Joined
 from plink.training.control.own import Own
 from plink.training.control.requests import UNNAMED, Request
+from plink.training.timeline.recorder import Recorder
 
 # Names come again, so that ranks know them from before; no program has so many pending.
 _MOST_UNNAMED = 4096
@@ -50,6 +51,7 @@ class Negotiation:
         notifier: awaits them.
         stage: brings tensors to where the engine reads and writes them.
         begin: hands a buffer to the engine.
+        recorder: notes what becomes of each collective; None where nobody asked.
     """
 
     def __init__(
@@ -61,7 +63,9 @@ class Negotiation:
         notifier: Notifier,
         stage: Callable[[list[Tensor]], Stage],
         begin: Callable[[Tensor, str], PieceWork | None],
+        recorder: Recorder | None = None,
     ) -> None:
+        self._recorder = recorder
         self._starter = starter
         self._notifier = notifier
         self._stage = stage
@@ -106,6 +110,8 @@ class Negotiation:
                 raise DistBackendError(f"plink: {refusal.text}")
             for request, work in zip(requests, works, strict=True):
                 self._pending[request.name] = work
+            if self._recorder is not None:
+                self._recorder.announced(requests)
             self._held.extend(requests)
             if not may_be_held or self._under_way < _MOST_UNDER_WAY:
                 self._announce_held()
@@ -119,6 +125,8 @@ class Negotiation:
                 return
             self._unnamed += 1
             self._pending[request.name] = begun
+            if self._recorder is not None:
+                self._recorder.announced((request,))
             self._held.append(request)
             self._announce_held()
 
@@ -132,6 +140,8 @@ class Negotiation:
             if refusal := self._own.join(self._ended):
                 raise DistBackendError(f"plink: {refusal.text}")
             joining = self._joining = _Joining()
+            if self._recorder is not None:
+                self._recorder.joined()
             self._announce_held()
             self._driver.tell(Joined())
         return joining.wait()
@@ -156,6 +166,8 @@ class Negotiation:
         elif isinstance(action, AllJoined):
             with self._lock:
                 self._own.begin_anew()
+            if self._recorder is not None:
+                self._recorder.all_joined(action.last)
             self._end_joining(action.last, "")
         elif isinstance(action, FailAll):
             with self._lock:
@@ -171,18 +183,22 @@ class Negotiation:
             return [self._pending.pop(name, None) for name in names]
 
     def _refuse(self, names: Sequence[str], text: str) -> None:
+        if self._recorder is not None:
+            self._recorder.refused(names)
         for work in self._take(names):
             if work is not None:
                 work.refuse(text)
 
     def _release(self, batch: Batch) -> None:
+        number = -1 if self._recorder is None else self._recorder.agreed(batch.requests)
         works = self._take([request.name for request in batch.requests])
         if isinstance(first := works[0], Begun):
             # It is alone: what has no name shares no buffer.
-            self._starter.submit(first.begin)
-            self._await(first.work)
+            self._run(number, first.begin, first.work)
             return
         if batch.requests[0].kind != ALL_REDUCE.collective:
+            if self._recorder is not None:
+                self._recorder.ended(number)
             self._driver.tell(Done())
             return
         tensors: list[Tensor] = []
@@ -198,13 +214,17 @@ class Negotiation:
             if isinstance(work, NamedWork):
                 work.release(reduction)
         begin = self._begin
-        self._starter.submit(lambda: reduction.post(lambda host: begin(host, request.op)))
-        self._await(reduction)
+        self._run(number, lambda: reduction.post(lambda host: begin(host, request.op)), reduction)
 
-    def _await(self, work: Reduction) -> None:
+    def _run(self, number: int, begin: Callable[[], None], work: Reduction) -> None:
+        await_end = work.end
+        if (recorder := self._recorder) is not None:
+            begin = _after(lambda: recorder.begun(number), begin)
+            await_end = _after(work.end, lambda: recorder.ended(number))
         with self._lock:
             self._under_way += 1
-        self._notifier.submit(work.end, self._end)
+        self._starter.submit(begin)
+        self._notifier.submit(await_end, self._end)
 
     def _end(self) -> None:
         """A batch has ended."""
@@ -248,6 +268,14 @@ class _Joining:
 def _act(do: Callable[[Action], None] | None, action: Action) -> None:
     if do is not None:
         do(action)
+
+
+def _after(first: Callable[[], None], then: Callable[[], None]) -> Callable[[], None]:
+    def both() -> None:
+        first()
+        then()
+
+    return both
 
 
 def _zeros(request: Request) -> list[Tensor]:

@@ -7,7 +7,7 @@ import math
 import random
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
 
 import numpy as np
@@ -76,15 +76,19 @@ class Load:
 def show(crew: Crew, effort: Effort, report: Report) -> None:
     """Measure all machines with ever more ranks."""
     found: dict[tuple[int, str], Load] = {}
-    for ranks in effort.ranks:
-        for name, way in WAYS.items():
-            asked = (ranks, way, effort.load_iterations, effort.seed)
-            found[ranks, name] = _median(crew.first(ranks).ask(loaded, *asked)[0])
-    rows = ((str(ranks), name, *load.row()) for (ranks, name), load in found.items())
-    report.table(HEADER, rows, title="Load of rank 0")
+
+    def rows() -> Iterator[tuple[str, ...]]:
+        for ranks in effort.ranks:
+            for name, way in WAYS.items():
+                asked = (ranks, way, effort.load_iterations, effort.seed)
+                load = _median(crew.first(ranks).ask(loaded, *asked)[0])
+                found[ranks, name] = load
+                yield (str(ranks), name, *load.row())
+
+    report.table(HEADER, rows(), title="Load of rank 0")
     sizes = list(effort.ranks)
     full = [found[ranks, FULL].messages_bytes for ranks in sizes]
-    report.at_least("full: bytes at rank 0 are linear in ranks, R2", LEAST_R2, _r2(sizes, full))
+    report.at_least("full: bytes at rank 0 are linear in ranks, R2", LEAST_R2, r2(sizes, full))
     for ranks in sizes:
         busy_s = {name: found[ranks, name].busy_s for name in WAYS}
         bits = busy_s[BITS]
@@ -122,6 +126,6 @@ def _median(loads: Sequence[Load]) -> Load:
     return Load(*(statistics.median(each) for each in zip(*map(astuple, loads), strict=True)))
 
 
-def _r2(x: Sequence[float], y: Sequence[float]) -> float:
+def r2(x: Sequence[float], y: Sequence[float]) -> float:
     """Of the straight line through these."""
     return float(np.corrcoef(x, y)[0, 1] ** 2) if len(x) > 2 else math.nan
