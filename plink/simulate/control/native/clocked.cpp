@@ -17,8 +17,8 @@ using control::Send;
 using control::SleepUntil;
 using control::Ticked;
 
-double Often::operator()(std::uint64_t rank, std::uint64_t cycle) const {
-    const auto value = static_cast<double>(mixed(mixed(mixed(seed) ^ rank) ^ cycle));
+double Often::operator()(std::uint64_t rank, std::uint64_t sleep) const {
+    const auto value = static_cast<double>(mixed(mixed(mixed(seed) ^ rank) ^ sleep));
     return value < share * 0x1p64 ? by_s : 0.0;
 }
 
@@ -194,7 +194,10 @@ void Clocked::sleep(std::size_t rank, const SleepUntil& action, double at_s) {
     thread.asked = kNever;
     if (!std::isfinite(action.at_s)) return;
     double longer_s = 0.0;
-    if (action.at_s > at_s && oversleep_) longer_s = (*oversleep_)(rank, cycles_of(thread));
+    if (action.at_s > at_s) {
+        ++thread.sleeps;
+        if (oversleep_) longer_s = (*oversleep_)(rank, thread.sleeps);
+    }
     thread.asked = count_;
     push(std::max(at_s, action.at_s) + longer_s,
          {Kind::kWake, static_cast<std::uint32_t>(rank), count_, Ticked{}});

@@ -19,12 +19,12 @@ struct Costs {
     double latency_s, step_s, in_s, in_s_per_byte, out_s, out_s_per_byte;
 };
 
-/// A share of sleeps lasts longer; which do, rank, cycle and seed decide.
+/// A share of sleeps lasts longer; which do, rank, its number and seed decide.
 struct Often {
     double share, by_s;
     std::uint64_t seed;
 
-    double operator()(std::uint64_t rank, std::uint64_t cycle) const;
+    double operator()(std::uint64_t rank, std::uint64_t sleep) const;
 };
 
 /// Machines on a clock: `plink/simulate/control/clocked.py` says how, and does the same. Here each
@@ -73,6 +73,7 @@ class Clocked {
         std::vector<control::Event> inbox;
         bool is_asleep = false, will_look = false, is_held = false;
         std::uint64_t asked = kNever;  ///< the last sleep; what was asked for before is forgotten
+        std::uint64_t sleeps = 0;
         double busy_until_s = 0.0;
         std::optional<double> waits_since_s;
         double waited_s = 0.0, busy_s = 0.0;

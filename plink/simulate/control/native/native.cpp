@@ -57,9 +57,9 @@ std::vector<Training::Call> calls_of(nb::handle calls) {
 }
 
 Costs costs_of(nb::handle costs) {
-    return {attribute<double>(costs, "latency_s"),     attribute<double>(costs, "step_s"),
-            attribute<double>(costs, "in_s"),          attribute<double>(costs, "in_s_per_byte"),
-            attribute<double>(costs, "out_s"),         attribute<double>(costs, "out_s_per_byte")};
+    return {attribute<double>(costs, "latency_s"), attribute<double>(costs, "step_s"),
+            attribute<double>(costs, "in_s"),      attribute<double>(costs, "in_s_per_byte"),
+            attribute<double>(costs, "out_s"),     attribute<double>(costs, "out_s_per_byte")};
 }
 
 std::optional<Often> often_of(nb::handle often) {
@@ -99,9 +99,9 @@ NB_MODULE(_native, module) {
             [](Training* self, const std::string& mode, nb::handle places, nb::handle settings,
                nb::handle calls, nb::handle costs, nb::handle data, nb::handle oversleep,
                double spinning, std::vector<std::size_t> heeds_done) {
-                new (self) Training(machines_of(mode, places, settings), calls_of(calls),
-                                    costs_of(costs), data_of(data), often_of(oversleep), spinning,
-                                    std::move(heeds_done));
+                new (self)
+                    Training(machines_of(mode, places, settings), calls_of(calls), costs_of(costs),
+                             data_of(data), often_of(oversleep), spinning, std::move(heeds_done));
             },
             "mode"_a, "places"_a, "settings"_a, "calls"_a, "costs"_a, "data"_a,
             "oversleep"_a.none(), "spinning"_a, "heeds_done"_a)
