@@ -15,16 +15,24 @@ from plink.training.control import _native
 from plink.training.control.actions import Action
 from plink.training.control.bitvector import BitVector
 from plink.training.control.full import Full
-from plink.training.control.shape import control_parents, places
+from plink.training.control.settings import Settings
+from plink.training.control.shape import Place, control_parents, places
 from plink.training.control.tree import Tree
 
 CONTROL_VARIABLE = "PLINK_CONTROL"
 
+_MACHINES: dict[str, tuple[Callable[[Place, Settings], Machine], ...]] = {
+    "tree": (_native.Tree, Tree),
+    "full": (_native.Full, Full),
+    "full-tree": (_native.Full, Full),
+    "bitvector": (_native.BitVector, BitVector),
+}
+
 
 def machine_of(control: Control, forest: Forest, rank: int) -> Machine:
-    """The machine of a rank, that of mode `tree` as `PLINK_CONTROL` says: `native`, or `python`.
+    """The machine of a rank, as `PLINK_CONTROL` says: `native`, or its twin in `python`.
 
-    Ranks may differ in that variable. Machines with cycles, to compare with, are in Python alone.
+    Ranks may differ in that variable.
 
     Args:
         control: of the group.
@@ -39,20 +47,14 @@ def machine_of(control: Control, forest: Forest, rank: int) -> Machine:
         raise WrongUseError(f"{CONTROL_VARIABLE} is '{asked}'", "it is native or python")
     is_flat = control.mode == "full"
     parents = [-1, *[0] * (forest.ranks - 1)] if is_flat else control_parents(forest)
-    place = places(parents)[rank]
-    if control.mode == "bitvector":
-        return BitVector(place, control.settings)
-    if control.mode in ("full", "full-tree"):
-        return Full(place, control.settings)
-    if asked == "native":
-        return _native.Tree(place, control.settings)
-    return Tree(place, control.settings)
+    native, python = _MACHINES[control.mode]
+    return (native if asked == "native" else python)(places(parents)[rank], control.settings)
 
 
 def driver_of(
     machine: Machine, engine: Engine, do: Callable[[Action], None]
 ) -> Driver | NativeDriver:
     """What runs a machine beside an engine, in a thread of its own."""
-    if isinstance(machine, _native.Tree):
+    if isinstance(machine, _native.Machine):
         return NativeDriver(machine, engine, do)
     return Driver(machine, engine, do)
