@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", nargs="+", choices=POINTS, help="some of the points")
     real = numbers("4,8,16,32,64")
     parser.add_argument("--real-ranks", type=numbers, default=real, help="16 among them")
-    parser.add_argument("--repetitions", type=int, default=100, help="of latency")
+    parser.add_argument("--repetitions", type=int, default=15, help="of latency, six times")
     parser.add_argument("--ranks", type=int, default=1536, help="of balance")
     parser.add_argument("--iterations", type=int, default=5, help="of caching and balance")
     parser.add_argument("--scale-ranks", type=int, default=27600, help="of scale")

@@ -22,8 +22,6 @@ class Costs:
         in_s_per_byte: and for each of its bytes.
         out_s: of a processor, for each message that is sent.
         out_s_per_byte: and for each of its bytes.
-        announce_s: of a processor, in the program that announces, for each of its calls.
-        release_s: of a processor, until the program has what is released.
     """
 
     latency_s: float = 5e-5
@@ -32,8 +30,6 @@ class Costs:
     in_s_per_byte: float = 0.0
     out_s: float = 0.0
     out_s_per_byte: float = 0.0
-    announce_s: float = 0.0
-    release_s: float = 0.0
 
 
 def punctual(_rank: int, _sleep: int) -> float:

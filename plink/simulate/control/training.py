@@ -12,7 +12,6 @@ from plink.simulate.control.clocked import Clocked, Machine
 from plink.simulate.control.costs import Costs, Oversleep, punctual
 from plink.simulate.control.data import DataPlane
 from plink.simulate.control.iterations import DisagreementError, Iteration
-from plink.simulate.control.processors import Processors
 from plink.simulate.control.workload import Workload
 from plink.training.control.actions import Action, Batch, Release, Warn
 from plink.training.control.events import Announced, Done
@@ -38,7 +37,6 @@ class Training:
         costs: of control.
         data: what happens to what is released.
         oversleep: of control threads.
-        processors: that control threads share; None where each has its own.
         spinning: the share of the computing's speed that is lost while a control thread waits
             within a cycle; 0 where it does not spin, or has a processor of its own.
         heeds_done: ranks whose machines are told that an all-reduce has ended; None for all. Only
@@ -54,13 +52,12 @@ class Training:
         data: DataPlane,
         *,
         oversleep: Oversleep = punctual,
-        processors: Processors | None = None,
         spinning: float = 0.0,
         heeds_done: Sequence[int] | None = None,
         seed: int = 0,
     ) -> None:
         ranks = range(len(machines))
-        self.clock = Clocked(machines, costs, oversleep, processors=processors, do=self._do)
+        self.clock = Clocked(machines, costs, oversleep, do=self._do)
         self.iterations: list[Iteration] = []
         self._workload = workload
         self._calls = workload.events()

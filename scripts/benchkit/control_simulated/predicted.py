@@ -36,9 +36,9 @@ class Processing:
     """What ranks on one machine take of its processors, in seconds.
 
     Args:
-        step_s: the thread that steps the machine, each time it wakes.
+        step_s: a thread that wakes, to step the machine or to announce.
         out_s: for each message that it sends.
-        release_s: the program's thread, until it has what is released, and to announce.
+        release_s: the program's thread, until it has what is released.
         after_s: and from then until it waits again.
         latency_s: of a message, without a processor.
     """
@@ -104,8 +104,8 @@ class _Machine:
         self._released_s = []
         for rank in range(self._ranks):
             at_s = begins_s + APART_S * (rank == late)
-            cost_s = self._processing.step_s if rank == late else self._processing.release_s
-            self._clock.at(at_s, partial(self._clock.work, rank, cost_s, partial(self._tell, rank)))
+            tell = partial(self._tell, rank)
+            self._clock.at(at_s, partial(self._clock.work, rank, self._processing.step_s, tell))
         self._clock.run(begins_s + 2 * APART_S)
         return [at_s - begins_s - APART_S for at_s in self._released_s]
 
@@ -121,4 +121,8 @@ class _Machine:
     def _note(self, rank: int) -> None:
         self._released_s.append(self._clock.now_s)
         self._clock.tell(rank, Done())
-        self._clock.work(rank, self._processing.after_s, int)
+        self._clock.work(rank, self._processing.after_s, _end)
+
+
+def _end() -> None:
+    """The program's thread waits again."""
