@@ -6,6 +6,7 @@ import math
 import random
 import statistics
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -234,6 +235,21 @@ def test_machines_that_disagree_are_found() -> None:
     machines = [(Wrong if place.rank == 2 else Tree)(place, SETTINGS) for place in places(flat(4))]
     with pytest.raises(DisagreementError, match="rank 2 released another buffer"):
         Training(machines, workload(), COSTS, DataPlane(latency_s=0.05)).run(5)
+
+
+@pytest.mark.parametrize("mode", ["tree", "bitvector"])
+def test_ranks_that_wait_for_ever_are_found(mode: str) -> None:
+    class Deaf(MODES[mode]):  # type: ignore[misc, valid-type]
+        def step(self, events: Sequence[Event], now_s: float) -> list[Action]:
+            heard = [one for one in events if not isinstance(one, Announced)]
+            return super().step(heard, now_s)  # type: ignore[no-any-return]
+
+    settings = replace(SETTINGS, cycle_s=1.0)
+    machines = [
+        (Deaf if place.rank == 2 else MODES[mode])(place, settings) for place in places(flat(4))
+    ]
+    with pytest.raises(DisagreementError, match="takes more than"):
+        Training(machines, workload(), COSTS, DATA).run(1)
 
 
 def test_a_workload_is_one_iteration() -> None:

@@ -17,7 +17,7 @@ from plink.training.control.actions import Action, Batch, Release, Warn
 from plink.training.control.events import Announced, Done
 
 # No iteration takes so long, unless ranks wait for each other for ever.
-_LONGEST_S = 3600.0
+_LONGEST_S = 600.0
 
 
 @dataclass
@@ -90,6 +90,8 @@ class Training:
         self.clock.start()
         self._begin()
         self.clock.run()
+        if len(self.iterations) < self._wanted:
+            raise DisagreementError("ranks wait for each other for ever")
         return self.iterations[-iterations:]
 
     # Computing.
@@ -101,10 +103,16 @@ class Training:
         self._iteration = Iteration()
         self._announced_s = {}
         self._began_s = self.clock.now_s
+        expire = functools.partial(self._expire, len(self.iterations))
+        self.clock.at(self._began_s + _LONGEST_S, expire)
         for rank in range(ranks):
             self._made[rank] = 0
             self._waited_before_s[rank] = self.clock.waited_s(rank)
             self.clock.at(self._due_s(rank), self._announcers[rank])
+
+    def _expire(self, iteration: int) -> None:
+        if len(self.iterations) == iteration:
+            raise DisagreementError(f"an iteration takes more than {_LONGEST_S:g} s")
 
     def _due_s(self, rank: int) -> float:
         """When the next call of a rank is made, if its thread waits for nobody from now on."""
@@ -117,8 +125,6 @@ class Training:
     def _announce(self, rank: int) -> None:
         """All calls of a rank that are due; and then the next."""
         now_s, made = self.clock.now_s, self._made[rank]
-        if self.clock.now_s - self._began_s > _LONGEST_S:
-            raise DisagreementError(f"an iteration takes more than {_LONGEST_S:g} s")
         events: list[Announced] = []
         while made < len(self._calls) and self._due_s(rank) <= now_s:
             for event in self._calls[self._order[rank][made]]:

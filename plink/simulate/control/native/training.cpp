@@ -18,9 +18,11 @@ using control::Warn;
 namespace {
 
 // No iteration takes so long, unless ranks wait for each other for ever.
-constexpr double kLongest_s = 3600.0;
-// What is called: the end of an all-reduce, or by its rank who announces something.
+constexpr double kLongest_s = 600.0;
+// What is called: by its rank, who announces something; or the end of an all-reduce, or of the time
+// that an iteration has.
 constexpr std::uint32_t kEnd = UINT32_MAX;
+constexpr std::uint32_t kExpire = UINT32_MAX - 1;
 
 [[noreturn]] void disagree(const std::string& text) { throw std::runtime_error(text); }
 
@@ -43,7 +45,8 @@ Training::Training(Clocked::Machines machines, std::vector<Call> calls, const Co
           std::move(machines), costs, oversleep,
           [this](std::size_t rank, const Action& action, double at_s) { act(rank, action, at_s); },
           [this](std::uint32_t one, std::uint64_t other) {
-              one == kEnd ? end(other) : announce(one);
+              if (one == kEnd) return end(other);
+              one == kExpire ? expire(other) : announce(one);
           }),
       programs_(clock_.ranks()) {
     for (const Call& call : calls_) requests_ += call.size();
@@ -57,6 +60,7 @@ Iteration Training::iterate(const Drawn& drawn) {
     is_over_ = false;
     reduced_ = 0;
     began_s_ = clock_.now_s();
+    clock_.at(began_s_ + kLongest_s, kExpire, iterations_);
     for (std::size_t rank = 0; rank < programs_.size(); ++rank) {
         programs_[rank].made = 0;
         programs_[rank].waited_before_s = clock_.waited_s(rank);
@@ -65,6 +69,10 @@ Iteration Training::iterate(const Drawn& drawn) {
     clock_.run();
     if (!is_over_) disagree("ranks wait for each other for ever");
     return std::move(iteration_);
+}
+
+void Training::expire(std::uint64_t iteration) {
+    if (iterations_ == iteration) disagree("an iteration takes more than ten minutes");
 }
 
 /// When the next call of a rank is made, if its thread waits for nobody from now on.
@@ -80,7 +88,6 @@ double Training::due_s(std::size_t rank) const {
 /// All calls of a rank that are due; and then the next.
 void Training::announce(std::size_t rank) {
     const double now_s = clock_.now_s();
-    if (now_s - began_s_ > kLongest_s) disagree("an iteration takes more than an hour");
     Program& program = programs_[rank];
     std::vector<Event> events;
     while (program.made < calls_.size() && due_s(rank) <= now_s) {
@@ -145,6 +152,7 @@ void Training::end(std::size_t number) {
     }
     if (reduced_ == requests_) {
         iteration_.took_s = clock_.now_s() - began_s_;
+        ++iterations_;
         is_over_ = true;
         clock_.stop();
     }

@@ -60,6 +60,7 @@ class Training {
     };
 
     double due_s(std::size_t rank) const;
+    void expire(std::uint64_t iteration);
     void announce(std::size_t rank);
     void act(std::size_t rank, const control::Action& action, double at_s);
     void release(std::size_t rank, const control::Batch& batch, double at_s);
@@ -76,6 +77,7 @@ class Training {
     Iteration iteration_;
     double began_s_ = 0.0;
     bool is_over_ = false;
+    std::uint64_t iterations_ = 0;
     std::vector<Program> programs_;
     std::unordered_map<std::string, double> announced_s_;
     std::size_t reduced_ = 0;
