@@ -64,7 +64,7 @@ CATALOGUE = (
     Benchmark("torchrun", "torchrun's agents, killed and joined by chance", "torch", "15 min"),
     Benchmark("training", "trainings without computing, over plink and Gloo", _TORCH, "30 min"),
     Benchmark("sharded", "FSDP2, ZeRO, experts and pipelines over Gloo and plink", _TORCH, "5 min"),
-    Benchmark("training-control", "how ranks agree on an order, in all modes", _TORCH, "10 min"),
+    Benchmark("training-control", "how ranks agree on an order, in all modes", _TORCH, "20 min"),
     Benchmark(
         "training-control-simulated", "the same at scale, beside the papers", "torch", "20 min"
     ),

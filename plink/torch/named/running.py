@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 
 from plink.base.errors import WrongUseError
 from plink.engine import Engine
@@ -15,6 +16,7 @@ from plink.training.control import _native
 from plink.training.control.actions import Action
 from plink.training.control.bitvector import BitVector
 from plink.training.control.full import Full
+from plink.training.control.graphed import Graphed
 from plink.training.control.settings import Settings
 from plink.training.control.shape import Place, control_parents, places
 from plink.training.control.tree import Tree
@@ -29,8 +31,11 @@ _MACHINES: dict[str, tuple[Callable[[Place, Settings], Machine], ...]] = {
 }
 
 
-def machine_of(control: Control, forest: Forest, rank: int) -> Machine:
-    """The machine of a rank, as `PLINK_CONTROL` says: `native`, or its twin in `python`.
+def machine_of(
+    control: Control, forest: Forest, rank: int, *, is_deterministic: bool = False
+) -> Machine:
+    """The machine of a rank, as `PLINK_CONTROL` says: `native`, or its twin in `python`; of mode
+    `graph` that of `tree`, with which it begins.
 
     Ranks may differ in that variable.
 
@@ -38,6 +43,7 @@ def machine_of(control: Control, forest: Forest, rank: int) -> Machine:
         control: of the group.
         forest: of the plan.
         rank: whose.
+        is_deterministic: what shares a buffer must not depend on timing.
 
     Raises:
         WrongUseError: the variable says something else.
@@ -47,8 +53,15 @@ def machine_of(control: Control, forest: Forest, rank: int) -> Machine:
         raise WrongUseError(f"{CONTROL_VARIABLE} is '{asked}'", "it is native or python")
     is_flat = control.mode == "full"
     parents = [-1, *[0] * (forest.ranks - 1)] if is_flat else control_parents(forest)
-    native, python = _MACHINES[control.mode]
-    return (native if asked == "native" else python)(places(parents)[rank], control.settings)
+    place = places(parents)[rank]
+    native, python = _MACHINES["tree" if control.mode == "graph" else control.mode]
+    make = native if asked == "native" else python
+    if control.mode != "graph":
+        return make(place, control.settings)
+    settings = replace(control.settings, is_deterministic=is_deterministic)
+    # While the graph is learnt nothing may share a buffer by chance.
+    inner = replace(settings, fusion_bytes=0) if is_deterministic else settings
+    return Graphed(place, settings, lambda: make(place, inner))
 
 
 def driver_of(

@@ -18,6 +18,9 @@ class Effort:
         ranks: numbers of ranks between which loads are compared.
         load_iterations: of each.
         repetitions: of a lone tensor.
+        rounds: of trainings, each way once in each.
+        steps: in a row, in every round.
+        late_iterations: of ranks whose control threads sleep too long.
     """
 
     seed: int
@@ -27,3 +30,6 @@ class Effort:
     ranks: Sequence[int]
     load_iterations: int
     repetitions: int
+    rounds: int
+    steps: int
+    late_iterations: int
