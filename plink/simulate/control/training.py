@@ -14,7 +14,8 @@ from plink.simulate.control.data import DataPlane
 from plink.simulate.control.iterations import DisagreementError, Iteration
 from plink.simulate.control.workload import Workload
 from plink.training.control.actions import Action, Batch, Release, Warn
-from plink.training.control.events import Announced, Done
+from plink.training.control.events import Done, Event, IterationEnded
+from plink.training.control.graph import Order
 
 # No iteration takes so long, unless ranks wait for each other for ever.
 _LONGEST_S = 600.0
@@ -39,8 +40,9 @@ class Training:
         oversleep: of control threads.
         spinning: the share of the computing's speed that is lost while a control thread waits
             within a cycle; 0 where it does not spin, or has a processor of its own.
-        heeds_done: ranks whose machines are told that an all-reduce has ended; None for all. Only
-            the root of mode `tree` makes anything of it.
+        heeds_done: ranks whose machines are told that an all-reduce has ended; None for all. In
+            mode `tree` only the root makes anything of it, in modes with cycles nobody.
+        order: that each rank has learnt when it has made all calls of an iteration; None for none.
         seed: of computing times.
     """
 
@@ -54,6 +56,7 @@ class Training:
         oversleep: Oversleep = punctual,
         spinning: float = 0.0,
         heeds_done: Sequence[int] | None = None,
+        order: Order | None = None,
         seed: int = 0,
     ) -> None:
         ranks = range(len(machines))
@@ -63,6 +66,7 @@ class Training:
         self._calls = workload.events()
         self._data = data
         self._spinning = spinning
+        self._ended = None if order is None else IterationEnded(order)
         self._heeds_done = ranks if heeds_done is None else heeds_done
         self._random = np.random.default_rng(seed)
         self._announcers = [functools.partial(self._announce, rank) for rank in ranks]
@@ -125,7 +129,7 @@ class Training:
     def _announce(self, rank: int) -> None:
         """All calls of a rank that are due; and then the next."""
         now_s, made = self.clock.now_s, self._made[rank]
-        events: list[Announced] = []
+        events: list[Event] = []
         while made < len(self._calls) and self._due_s(rank) <= now_s:
             for event in self._calls[self._order[rank][made]]:
                 events.append(event)
@@ -133,6 +137,8 @@ class Training:
             made += 1
             self._made[rank] = made
         if events:
+            if self._ended is not None and made == len(self._calls):
+                events.append(self._ended)
             self.clock.tell(rank, *events)
         if made < len(self._calls):
             self.clock.at(self._due_s(rank), self._announcers[rank])

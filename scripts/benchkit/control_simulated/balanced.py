@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 from benchkit.control_simulated.effort import Effort
 from benchkit.control_simulated.resnet import at_the_end
-from benchkit.control_simulated.trainings import NETWORK, Means, means, means_of, training_of
+from benchkit.control_simulated.trainings import (
+    NETWORK,
+    Means,
+    means,
+    means_of,
+    places_of,
+    training_of,
+)
 from benchkit.report import Report
 from plink.simulate.control.costs import Often
 from plink.simulate.control.data import DataPlane
 from plink.simulate.control.training import Training
+from plink.training.control import _native
 from plink.training.control.graph import Graph, order_of
 from plink.training.control.graphed import Graphed
 from plink.training.control.settings import Settings
@@ -106,11 +115,15 @@ class _Strategies:
         requests = [request for call in self._workload.calls for request in call]
         graph = Graph([[] for _ in requests], dict(enumerate(requests)))
         order = order_of(graph, range(len(requests)), SETTINGS.fusion_bytes)
-        machines = [Graphed(order, SETTINGS) for _ in range(self._effort.ranks)]
+        machines = [
+            Graphed(place, SETTINGS, partial(_native.Tree, place, SETTINGS))
+            for place in places_of(self._effort.ranks)
+        ]
         training = Training(
-            machines, self._workload, NETWORK, DATA, heeds_done=[], seed=self._effort.seed
+            machines, self._workload, NETWORK, DATA, order=order, seed=self._effort.seed
         )
-        training.run(1)
+        # The graph is learnt in the first, and agreed on by the second.
+        training.run(2)
         return means_of(training.run(self._effort.iterations))
 
 
