@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -126,4 +127,22 @@ def test_without_a_loss_or_with_a_name_twice_there_is_no_order() -> None:
     assert learner.order() is None
     for _ in range(2):
         learner.announce([request("again")])
+    assert learner.order() is None
+
+
+def test_threads_that_wait_for_each_other_show_no_order() -> None:
+    learner = Learner(BIG)
+    (layer,) = layers(learner, 1)
+
+    def back_to_another_thread(_: Tensor) -> None:
+        learner.announce([request("first")])
+        other = threading.Thread(target=lambda: learner.announce([request("other")]))
+        other.start()
+        other.join()
+        learner.wait("other")
+
+    out = layer(torch.ones(1, 2))
+    out.register_hook(back_to_another_thread)
+    learner.compute(out.sum(), {})
+    out.sum().backward()
     assert learner.order() is None
