@@ -66,6 +66,9 @@ CATALOGUE = (
     Benchmark("training", "trainings without computing, over plink and Gloo", _TORCH, "30 min"),
     Benchmark("sharded", "FSDP2, ZeRO, experts and pipelines over Gloo and plink", _TORCH, "5 min"),
     Benchmark("training-control", "how ranks agree on an order, in all modes", _TORCH, "20 min"),
+    Benchmark(
+        "training-control-simulated", "the same at scale, beside the papers", "torch", "20 min"
+    ),
     Benchmark("digits", "one small real training on Gloo and on plink", _TORCH, "3 min"),
     Benchmark("autotune", "what tuning gains on simulated networks", "", "3 min"),
     Benchmark("autotune-lab", "what tuning gains in the lab", f"{_TORCH}, iperf3", "5 min each"),
