@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plink.base.errors import WrongUseError
+from plink.show.terminal.timeline import latest_text
 from plink.training.timeline.iterations import typical
 from plink.training.timeline.merging import Timeline, merged
 from plink.training.timeline.one_trace import one_trace
@@ -208,3 +209,15 @@ def test_files_that_do_not_belong_together_are_refused_in_a_sentence(
     paths[1].write_text(change(paths[1].read_text()))
     with pytest.raises(WrongUseError, match=told):
         read_ranks(contents_of(paths))
+
+
+def test_of_ranks_without_files_nothing_is_said(tmp_path: Path) -> None:
+    paths = write_timelines(tmp_path, 4)
+    timeline = merged(read_ranks(contents_of(paths[1:])))
+    summary = summary_of(timeline)
+    assert np.isnan(summary.agreeing_us)
+    assert latest_text(timeline, summary).startswith("among ranks 1-3, rank ")
+    complete = merged(read_ranks(contents_of(paths)))
+    # The first of two in a buffer waits a millisecond for the second.
+    assert summary_of(complete).agreeing_us == pytest.approx(550.0, abs=0.2)
+    assert latest_text(complete, summary_of(complete)).startswith("rank 0 was the last")
