@@ -231,11 +231,13 @@ def _buffers(timeline: Timeline) -> Buffers:
 def _agreeing(timeline: Timeline) -> Floats:
     """From the last announcement of a collective to when each rank knew, of all that is known.
 
-    Nothing is where files are missing, since one of their ranks may have been the last.
+    Nothing is where files are missing, since one of their ranks may have been the last, or where
+    ranks did not ask each other.
     """
     announced_us = timeline.announced_us
     is_known = np.isfinite(announced_us).any(axis=1)
-    if not is_known.any() or len(timeline.ranks) < timeline.of_ranks:
+    is_complete = len(timeline.ranks) == timeline.of_ranks and not timeline.is_by_graph
+    if not is_known.any() or not is_complete:
         return np.zeros(0)
     last_us: Floats = np.nanmax(announced_us[is_known], axis=1, keepdims=True)
     took_us: Floats = timeline.agreed_us[is_known] - last_us
