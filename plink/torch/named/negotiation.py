@@ -134,6 +134,8 @@ class Negotiation:
         elif isinstance(action, AllJoined):
             with self._lock:
                 self._own.begin_anew()
+                # Who had joined has not counted those of the others.
+                self._unnamed = 0
             self._end_joining(action.last, "")
         elif isinstance(action, FailAll):
             with self._lock:
