@@ -46,6 +46,7 @@ COMMANDS = {
     "order": ("plink.cli.order", "Find a better rank order and write the launcher's file."),
     "plan": ("plink.cli.plan", "Plan an aggregation that follows the network."),
     "autotune": ("plink.cli.autotune", "Keep a plan fitted to the network while training runs."),
+    "timeline": ("plink.cli.timeline", "Merge timelines of ranks: who kept whom waiting."),
     "predict": ("plink.cli.predict", "Predict what algorithms take in an order."),
     "report": ("plink.cli.report", "Draw a cluster and its orders, or a tuned run, as a page."),
     "verify": ("plink.cli.verify", "Check that a launcher keeps an order, by running it."),

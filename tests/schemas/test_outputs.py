@@ -47,6 +47,8 @@ LINES = [
     "predict {plan} --cluster {cluster}",
     "report {cluster} {order} -o out.html",
     "report {log} -o out.html",
+    "report {timeline} -o out.html",
+    "timeline {timeline} -o out.json",
     "autotune replay {log}",
     "kube manifests -o manifests --image plink",
     "kube metrics {cluster}",

@@ -32,9 +32,12 @@ from plink.training.control.actions import (
 from plink.training.control.events import Announced, Done, Joined
 from plink.training.control.own import Own
 from plink.training.control.requests import UNNAMED, Request
+from plink.training.timeline.recorder import Recorder
 
 # Names come again, so that ranks know them from before; no program has so many pending.
 _MOST_UNNAMED = 4096
+# The engine runs so many at a time (its option `in_flight`); what begins later only waits there.
+_MOST_UNDER_WAY = 2
 _ENDED = "this rank's process group has ended"
 
 
@@ -48,6 +51,7 @@ class Negotiation:
         notifier: awaits them.
         stage: brings tensors to where the engine reads and writes them.
         begin: hands a buffer to the engine.
+        recorder: notes what becomes of each collective; None where nobody asked.
     """
 
     def __init__(
@@ -59,7 +63,9 @@ class Negotiation:
         notifier: Notifier,
         stage: Callable[[list[Tensor]], Stage],
         begin: Callable[[Tensor, str], PieceWork | None],
+        recorder: Recorder | None = None,
     ) -> None:
+        self._recorder = recorder
         self._starter = starter
         self._notifier = notifier
         self._stage = stage
@@ -68,6 +74,10 @@ class Negotiation:
         self._own = Own()
         self._pending: dict[str, NamedWork | Begun] = {}
         self._unnamed = 0
+        # Released, and not ended on this rank.
+        self._under_way = 0
+        # Of `_pending`, what the machine has not been told of.
+        self._held: list[Request] = []
         # Why nothing more can be announced.
         self._ended = ""
         self._joining: _Joining | None = None
@@ -76,8 +86,21 @@ class Negotiation:
         self._driver = driver_of(machine, engine, lambda action: _act(do(), action))
         weakref.finalize(self, self._driver.close, _ENDED)
 
-    def announce(self, requests: Sequence[Request], works: Sequence[NamedWork]) -> None:
+    def announce(
+        self,
+        requests: Sequence[Request],
+        works: Sequence[NamedWork],
+        *,
+        may_be_held: bool = False,
+    ) -> None:
         """These begin when all ranks have announced them.
+
+        Args:
+            requests: of one call.
+            works: of each.
+            may_be_held: while the engine has enough to do on this rank others hear nothing of them,
+                so that more share a buffer. That has begun on all ranks, or will, and needs nothing
+                that is held to end.
 
         Raises:
             DistBackendError: a name is pending already, or this rank has joined; none is announced.
@@ -87,8 +110,11 @@ class Negotiation:
                 raise DistBackendError(f"plink: {refusal.text}")
             for request, work in zip(requests, works, strict=True):
                 self._pending[request.name] = work
-            # While the lock is held, so that none comes between.
-            self._driver.tell(Announced(tuple(requests)))
+            if self._recorder is not None:
+                self._recorder.announced(requests)
+            self._held.extend(requests)
+            if not may_be_held or self._under_way < _MOST_UNDER_WAY:
+                self._announce_held()
 
     def announce_unnamed(self, request_of: Callable[[str], Request], begun: Begun) -> None:
         """This begins when all ranks have announced as many without a name."""
@@ -99,7 +125,10 @@ class Negotiation:
                 return
             self._unnamed += 1
             self._pending[request.name] = begun
-            self._driver.tell(Announced((request,)))
+            if self._recorder is not None:
+                self._recorder.announced((request,))
+            self._held.append(request)
+            self._announce_held()
 
     def join(self) -> int:
         """Contribute zeros until all ranks have joined. Returns the one that did so last.
@@ -111,6 +140,9 @@ class Negotiation:
             if refusal := self._own.join(self._ended):
                 raise DistBackendError(f"plink: {refusal.text}")
             joining = self._joining = _Joining()
+            if self._recorder is not None:
+                self._recorder.joined()
+            self._announce_held()
             self._driver.tell(Joined())
         return joining.wait()
 
@@ -136,9 +168,12 @@ class Negotiation:
                 self._own.begin_anew()
                 # Who had joined has not counted those of the others.
                 self._unnamed = 0
+            if self._recorder is not None:
+                self._recorder.all_joined(action.last)
             self._end_joining(action.last, "")
         elif isinstance(action, FailAll):
             with self._lock:
+                self._held.clear()
                 names = list(self._pending)
             self._refuse(names, action.text)
             self._end_joining(None, action.text)
@@ -150,18 +185,22 @@ class Negotiation:
             return [self._pending.pop(name, None) for name in names]
 
     def _refuse(self, names: Sequence[str], text: str) -> None:
+        if self._recorder is not None:
+            self._recorder.refused(names)
         for work in self._take(names):
             if work is not None:
                 work.refuse(text)
 
     def _release(self, batch: Batch) -> None:
+        number = -1 if self._recorder is None else self._recorder.agreed(batch.requests)
         works = self._take([request.name for request in batch.requests])
         if isinstance(first := works[0], Begun):
             # It is alone: what has no name shares no buffer.
-            self._starter.submit(first.begin)
-            self._await(first.work)
+            self._run(number, first.begin, first.work)
             return
         if batch.requests[0].kind != ALL_REDUCE.collective:
+            if self._recorder is not None:
+                self._recorder.ended(number)
             self._driver.tell(Done())
             return
         tensors: list[Tensor] = []
@@ -177,11 +216,31 @@ class Negotiation:
             if isinstance(work, NamedWork):
                 work.release(reduction)
         begin = self._begin
-        self._starter.submit(lambda: reduction.post(lambda host: begin(host, request.op)))
-        self._await(reduction)
+        self._run(number, lambda: reduction.post(lambda host: begin(host, request.op)), reduction)
 
-    def _await(self, work: Reduction) -> None:
-        self._notifier.submit(work.end, lambda: self._driver.tell(Done()))
+    def _run(self, number: int, begin: Callable[[], None], work: Reduction) -> None:
+        await_end = work.end
+        if (recorder := self._recorder) is not None:
+            begin = _after(lambda: recorder.begun(number), begin)
+            await_end = _after(work.end, lambda: recorder.ended(number))
+        with self._lock:
+            self._under_way += 1
+        self._starter.submit(begin)
+        self._notifier.submit(await_end, self._end)
+
+    def _end(self) -> None:
+        """A batch has ended."""
+        with self._lock:
+            self._under_way -= 1
+            self._driver.tell(Done())
+            if self._under_way < _MOST_UNDER_WAY:
+                self._announce_held()
+
+    def _announce_held(self) -> None:
+        """Tell the machine; the lock is held, so that none comes between."""
+        if self._held:
+            held, self._held = tuple(self._held), []
+            self._driver.tell(Announced(held))
 
     def _end_joining(self, last: int | None, text: str) -> None:
         joining, self._joining = self._joining, None
@@ -211,6 +270,14 @@ class _Joining:
 def _act(do: Callable[[Action], None] | None, action: Action) -> None:
     if do is not None:
         do(action)
+
+
+def _after(first: Callable[[], None], then: Callable[[], None]) -> Callable[[], None]:
+    def both() -> None:
+        first()
+        then()
+
+    return both
 
 
 def _zeros(request: Request) -> list[Tensor]:

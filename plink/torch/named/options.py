@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from plink.base.errors import WrongUseError
 from plink.engine.options import Options as EngineOptions
@@ -36,6 +36,8 @@ class Control:
             cycles for the least that any rank would, `global` every cycle.
         sync: of mode `bitvector`: whether ranks await each other within a cycle, `blocking`, or
             sleep on and look when they wake, `nonblocking`.
+        timeline: a folder, or a file's name that ends in `.json`, where each rank writes what
+            becomes of each collective; None for what `PLINK_TIMELINE` says. Ranks may differ in it.
     """
 
     mode: str = "tree"
@@ -46,6 +48,8 @@ class Control:
     cache: int = 1024
     sleep: str = "local"
     sync: str = "blocking"
+    # Not part of what ranks compare.
+    timeline: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:

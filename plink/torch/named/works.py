@@ -92,11 +92,13 @@ class GroupedWork(NamedWork):
 
     def release(self, batch: Reduction) -> None:
         """They are part of this, which begins."""
+        super().release(batch)
         for member in self.members:
             member.release(batch)
 
     def refuse(self, text: str) -> None:
         """None of them begins."""
+        super().refuse(text)
         for member in self.members:
             member.refuse(text)
 
