@@ -15,6 +15,7 @@ import torch.distributed as dist
 from torch.distributed import DistBackendError, ReduceOp
 
 import plink.torch
+from plink.base.errors import WrongUseError
 from plink.torch.named import running
 from plink.torch.named.options import Control
 from plink.training.control.bitvector import BitVector
@@ -27,6 +28,9 @@ WARNING_S, ERROR_S = 1.0, 2.5
 PARENTS = [-1, 0, 1, 1]
 # A few, so that caches are compared soon.
 CHECK_EVERY = 4
+
+# Of a shared buffer: less than some of what is announced.
+FUSION_BYTES = 64
 
 # By name: which machine, and how ranks agree.
 WAYS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -66,6 +70,7 @@ def all_faults(say: Any, rank: int) -> Any:
     found: Found = {way: {} for way in WAYS}
     groups = begin()
     for way, group in groups.items():
+        found[way]["odd"] = odd(rank, group)
         found[way]["pending"] = pending(rank, group)
         found[way]["differing"] = differing(rank, group)
         found[way]["joining"] = joining(rank, group)
@@ -100,7 +105,11 @@ def begin(machines: dict[int, str] | None = None) -> dict[str, Group]:
         os.environ["PLINK_CONTROL"] = (machines or {}).get(dist.get_rank(), machine)
         options = plink.torch.Options(
             control=Control(
-                cycle_ms=5.0, stall_warning_s=WARNING_S, stall_error_s=ERROR_S, **control
+                cycle_ms=5.0,
+                fusion_bytes=FUSION_BYTES,
+                stall_warning_s=WARNING_S,
+                stall_error_s=ERROR_S,
+                **control,
             )
         )
         groups[way] = dist.new_group(pg_options=options)
@@ -133,6 +142,32 @@ def summed(group: Group, name: str) -> float:
     value = torch.ones(3)
     plink.torch.all_reduce(value, name, group=group).wait()
     return float(value.sum()) / 3
+
+
+def odd(rank: int, group: Group) -> Any:
+    """Groups larger than a buffer, empty tensors, several types together, and what is refused."""
+    sizes = {"large": [40, 40], "empty": [0, 3, 0], "small": [1, 2], "nothing": [0]}
+    groups = {name: [torch.ones(size) for size in of] for name, of in sizes.items()}
+    dtypes = (torch.int64, torch.float64, torch.bfloat16)
+    singles = [torch.ones(2, dtype=dtype) for dtype in dtypes]
+    works = []
+    names = [*groups, *range(len(singles))]
+    for name in names[rank:] + names[:rank]:
+        if isinstance(name, int):
+            works.append(plink.torch.all_reduce(singles[name], f"single {name}", group=group))
+        else:
+            works += plink.torch.grouped_all_reduce(groups[name], name, group=group)
+    for work in works:
+        work.wait()
+    sums = {float(x) for x in torch.cat([one.double() for of in groups.values() for one in of])}
+    sums |= {float(x) for one in singles for x in one}
+    refused = []
+    for given in ([torch.ones(2).to_sparse()], [torch.ones(1), torch.ones(1, dtype=torch.int32)]):
+        try:
+            plink.torch.grouped_all_reduce(given, "refused", group=group)
+        except WrongUseError as error:
+            refused.append(str(error))
+    return sorted(sums), refused
 
 
 def pending(rank: int, group: Group) -> Any:

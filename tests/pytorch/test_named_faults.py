@@ -73,6 +73,16 @@ def test_what_differs_fails_alike_and_all_else_goes_on(found: Found, way: str) -
 
 
 @WAY
+def test_large_groups_and_empty_tensors_are_reduced_and_sparse_ones_refused(
+    found: Found, way: str
+) -> None:
+    for sums, refused in of(found, way, "odd"):
+        assert sums == [4.0]
+        assert "'refused' is sparse tensors" in refused[0]
+        assert "of float32, int32, which the engine does not reduce" in refused[1]
+
+
+@WAY
 def test_a_name_that_is_pending_is_refused_where_it_is(found: Found, way: str) -> None:
     for rank, (said, other, value) in enumerate(of(found, way, "pending")):
         assert ("'w/1' is pending already" in said) == (rank == 0)

@@ -127,11 +127,11 @@ class Readiness:
         gone: set[str] = set()
         torn: dict[int, Pending] = {}
         for name in names:
+            gone.add(name)
             pending = self._pending.pop(name, None)
             if pending is None:
                 continue
             self._alarms.remove(name)
-            gone.add(name)
             if id(pending) not in torn:
                 torn[id(pending)] = pending
                 self._disown(pending)

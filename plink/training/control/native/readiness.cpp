@@ -115,6 +115,7 @@ void Readiness::forget(const std::vector<std::string>& names) {
     std::unordered_set<std::string> gone;
     std::vector<PendingRef> torn;
     for (const std::string& name : names) {
+        if (!aside_.empty()) gone.insert(name);
         const auto found = pending_.find(name);
         if (found == pending_.end()) continue;
         const PendingRef pending = std::move(found->second.pending);
