@@ -41,7 +41,7 @@ COMMANDS = {
     "probe": ("plink.cli.probe", "Measure every pair of hosts over SSH into a cluster file."),
     "check": ("plink.cli.check", "See whether a cluster file still describes its network."),
     "doctor": ("plink.cli.doctor", "Say what slows a cluster down, and what to try."),
-    "show": ("plink.cli.show", "Look at a cluster, an order, a plan, a comparison, a log."),
+    "show": ("plink.cli.show", "Look at a cluster, an order, a plan, a log, a timeline."),
     "group": ("plink.cli.group", "Find the groups of hosts that are near each other."),
     "order": ("plink.cli.order", "Find a better rank order and write the launcher's file."),
     "plan": ("plink.cli.plan", "Plan an aggregation that follows the network."),

@@ -87,6 +87,11 @@ def _event() -> Schema:
 def timeline_output() -> Schema:
     """What `plink timeline --json` prints."""
     what = "Who kept whom waiting: what `plink timeline --json` prints"
+    return parts.document("plink timeline --json", what, shown_timeline())
+
+
+def shown_timeline() -> Schema:
+    """What is printed of a timeline."""
     rank = closed(
         "a rank",
         {
@@ -142,6 +147,7 @@ def timeline_output() -> Schema:
         },
     )
     required = {
+        "of": {"description": "the kind of file", "const": FORMAT},
         "ranks_of_group": parts.whole("how many the group has", 1),
         "clock_error_us": listed(
             "of each rank that there is, how wrong its times may be beside those of the first; "
@@ -157,4 +163,4 @@ def timeline_output() -> Schema:
         "names": listed("the same", name),
         "pending": listed("the earliest first", pending),
     }
-    return parts.document("plink timeline --json", what, closed(what, required))
+    return closed("who kept whom waiting", required)

@@ -149,7 +149,9 @@ def _create(asked: Any, store: Store, options: Options) -> PlinkGroup:
         agreed = choice.agreed
         is_cut = agreed.is_cut
         if control is not None:
-            machine = machine_of(control, agreed.forest, rank)
+            machine = machine_of(
+                control, agreed.forest, rank, is_deterministic=options.deterministic
+            )
             recorder = recorder_of(control, store, rank, ranks, is_part=is_part)
         if agreed.tuned is not None:
             tuned = _tuned(engine, rank, agreed, agreed.tuned, options.certificates(rank))

@@ -25,7 +25,7 @@ class GradientRequests:
         self.names = names
         self._op = op
         self._is_alone = len(names) == 1
-        self._name = names[0] if self._is_alone else f"{names[0]} and {len(names) - 1} more"
+        self.name = names[0] if self._is_alone else f"{names[0]} and {len(names) - 1} more"
         # It takes longer to make than to compare.
         self._made: Request | None = None
         self._kinds: list[Any] = []
@@ -38,12 +38,12 @@ class GradientRequests:
         """
         kinds = [(one.dtype, one.device.type, one.layout, one.shape) for one in gradients]
         if self._made is None or kinds != self._kinds:
-            members = () if self._is_alone else members_of(self._name, len(gradients))
-            self._made = request_of(self._name, gradients, members, self._op)
+            members = () if self._is_alone else members_of(self.name, len(gradients))
+            self._made = request_of(self.name, gradients, members, self._op)
             self._kinds = kinds
         return self._made
 
     def work(self, gradients: Sequence[Tensor]) -> NamedWork:
         """By which they are awaited."""
         made = NamedWork if self._is_alone else GroupedWork
-        return made(self._name, gradients, NO_TIMEOUT)
+        return made(self.name, gradients, NO_TIMEOUT)

@@ -64,6 +64,10 @@ class DistributedOptimizer(Optimizer):
         self._members = grouped(self._parameters, groups)
         self._group_of = {name: i for i, names in enumerate(self._members) for name in names}
         self._requests = [GradientRequests(names, op) for names in self._members]
+        self._sources = {
+            of_group.name: [self._parameters[name] for name in of_group.names]
+            for of_group in self._requests
+        }
         self._lock = threading.Lock()
         self._left = dict.fromkeys(self._parameters, self._passes)
         self._awaited = [len(names) for names in self._members]
@@ -117,6 +121,19 @@ class DistributedOptimizer(Optimizer):
             )
         self._optimizer.zero_grad(set_to_none)
 
+    def learn(self, loss: Tensor) -> None:
+        """Call it right before each `loss.backward()` in the mode `graph`: the order of all-reduces
+        follows from what autograd is going to compute. In other modes, and where ranks know the
+        order already, nothing happens.
+
+        Args:
+            loss: from which gradients are computed.
+
+        Raises:
+            WrongUseError: the group cannot agree on anything.
+        """
+        negotiation_of(self._group).learn(loss, self._sources)
+
     def synchronize(self) -> None:
         """Return when all gradients are reduced: to clip them, say, before
         `with optimizer.skip_synchronize(): optimizer.step()`.
@@ -136,6 +153,7 @@ class DistributedOptimizer(Optimizer):
         self._awaited = [len(names) for names in self._members]
         for work in works.values():
             work.wait()
+        negotiation_of(self._group).end_iteration()
 
     @contextlib.contextmanager
     def skip_synchronize(self) -> Iterator[None]:

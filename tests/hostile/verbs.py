@@ -37,6 +37,8 @@ VERBS: Mapping[str, Sequence[str]] = {
         "{cluster} --json",
         "{comparison} --json",
         "{log} --json",
+        "{timeline}",
+        "{timeline} --json",
     ),
     "group": (
         "{cluster} -o {out}",

@@ -38,6 +38,7 @@ LINES = [
     "show {plan}",
     "show {comparison}",
     "show {log}",
+    "show {timeline}",
     "group {cluster} -o out.json --truth racks",
     "order {cluster} --time-limit 0.05",
     "order {cluster} --time-limit 0.05 --objective bandwidth --ranks 4",

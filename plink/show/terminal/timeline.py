@@ -15,6 +15,7 @@ from rich.text import Text
 from plink.base.text import bytes_text, counted, printable, rtt_text, share_text
 from plink.show.terminal import facts
 from plink.training.control.ranks import Ranks
+from plink.training.timeline.lines import FORMAT
 from plink.training.timeline.merging import Pending, Timeline
 from plink.training.timeline.summary import NameSummary, RankSummary, Summary
 
@@ -109,8 +110,9 @@ def name_rows(names: Sequence[NameSummary]) -> list[tuple[str, ...]]:
 
 
 def timeline_to_json(timeline: Timeline, summary: Summary) -> dict[str, Any]:
-    """What `plink timeline --json` prints."""
+    """What `plink timeline --json` prints, and `plink show --json` of a timeline."""
     return {
+        "of": FORMAT,
         "ranks_of_group": timeline.of_ranks,
         "clock_error_us": [_number(error) for error in timeline.clocks.error_us.tolist()],
         "clocks_drifted_us": _number(timeline.clocks.drifted_us),

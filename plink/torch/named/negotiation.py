@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 from torch import Tensor
 from torch.distributed import DistBackendError
+from torch.nn import Parameter
 
 from plink.engine import Engine
 from plink.torch.executors import Notifier, SerialExecutor
 from plink.torch.kinds import ALL_REDUCE
 from plink.torch.named.driver import Machine
+from plink.torch.named.iterations import Iterations
 from plink.torch.named.running import driver_of
 from plink.torch.named.scaling import ScaledStage
 from plink.torch.named.works import Begun, NamedWork
@@ -30,6 +32,7 @@ from plink.training.control.actions import (
     Release,
 )
 from plink.training.control.events import Announced, Done, Joined
+from plink.training.control.graphed import Graphed
 from plink.training.control.own import Own
 from plink.training.control.requests import UNNAMED, Request
 from plink.training.timeline.recorder import Recorder
@@ -85,6 +88,9 @@ class Negotiation:
         do = weakref.WeakMethod(self._do)
         self._driver = driver_of(machine, engine, lambda action: _act(do(), action))
         weakref.finalize(self, self._driver.close, _ENDED)
+        self._iterations: Iterations | None = None
+        if isinstance(machine, Graphed):
+            self._iterations = Iterations(machine, self._driver.tell)
 
     def announce(
         self,
@@ -110,6 +116,12 @@ class Negotiation:
                 raise DistBackendError(f"plink: {refusal.text}")
             for request, work in zip(requests, works, strict=True):
                 self._pending[request.name] = work
+                if self._iterations is not None:
+                    work.watch(self._iterations)
+            if self._iterations is not None:
+                self._iterations.announce(requests)
+                # What shares a buffer is known.
+                may_be_held = False
             if self._recorder is not None:
                 self._recorder.announced(requests)
             self._held.extend(requests)
@@ -125,6 +137,8 @@ class Negotiation:
                 return
             self._unnamed += 1
             self._pending[request.name] = begun
+            if self._iterations is not None:
+                self._iterations.announce([request])
             if self._recorder is not None:
                 self._recorder.announced((request,))
             self._held.append(request)
@@ -146,6 +160,22 @@ class Negotiation:
             self._driver.tell(Joined())
         return joining.wait()
 
+    def learn(self, root: Tensor, sources: Mapping[str, Sequence[Parameter]]) -> None:
+        """Gradients are about to be computed backward from here; for the mode `graph`.
+
+        Args:
+            root: such as a loss.
+            sources: whose gradients are reduced, by the name of what reduces them.
+        """
+        if self._iterations is not None:
+            self._iterations.learn(root, sources)
+
+    def end_iteration(self) -> None:
+        """All gradients of an iteration are announced, and reduced."""
+        if self._iterations is not None:
+            with self._lock:
+                self._iterations.end()
+
     def close(self) -> None:
         """End the thread; what is pending fails."""
         with self._lock:
@@ -162,6 +192,8 @@ class Negotiation:
         elif isinstance(action, RefuseHere):
             self._refuse(action.names, action.text)
             if not action.names:
+                with self._lock:
+                    self._own.begin_anew()
                 self._end_joining(None, action.text)
         elif isinstance(action, AllJoined):
             with self._lock:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from plink.base.errors import WrongUseError
@@ -22,6 +23,23 @@ _NO_BUFFER = -1
 _HINT = "plink timeline takes files that ranks wrote with PLINK_TIMELINE, as they are"
 
 
+@dataclass(frozen=True)
+class _Part:
+    """What follows a head in a file.
+
+    Args:
+        head: whose.
+        source: the file, as messages call it.
+        lines: after the head.
+        first: the number of the first of these in the file.
+    """
+
+    head: Head
+    source: str
+    lines: Sequence[bytes]
+    first: int
+
+
 def is_timeline(content: bytes) -> bool:
     """Whether a file's content begins as a timeline does, whichever version it is of."""
     return content.startswith(b"[\n") and _MARK in content[:_LONGEST_START].split(b"\n", 2)[1]
@@ -38,23 +56,23 @@ def read_ranks(contents: Iterable[tuple[str, bytes]]) -> list[RankEvents]:
         WrongUseError: a file is no timeline, or damaged elsewhere than at its end; or files are of
             different groups or runs, or two are the same.
     """
-    parts: list[tuple[Head, str, list[bytes]]] = []
+    parts: list[_Part] = []
     for source, content in contents:
         parts += _parts_of(content, source)
     _check_one_group(parts)
-    parts.sort(key=lambda part: (part[0].rank, part[0].part))
+    parts.sort(key=lambda part: (part.head.rank, part.head.part))
     ranks: dict[int, RankNotes] = {}
-    before: tuple[Head, str] | None = None
-    for head, source, lines in parts:
-        if before is not None and (head.rank, head.part) == (before[0].rank, before[0].part):
-            raise WrongUseError(f"{before[1]} and {source} are both of rank {head.rank}")
-        is_next = before is not None and before[0].part + 1 == head.part
-        notes = ranks.setdefault(head.rank, RankNotes(head, source))
-        if not is_next:
+    before: _Part | None = None
+    for part in parts:
+        head = part.head
+        if before is not None and (head.rank, head.part) == (before.head.rank, before.head.part):
+            raise WrongUseError(f"{before.source} and {part.source} are both of rank {head.rank}")
+        notes = ranks.setdefault(head.rank, RankNotes(head, part.source))
+        if before is None or before.head.part + 1 != head.part:
             notes.forget_open()
-        for place, event in _events(lines, source):
+        for place, event in _events(part.lines, part.source, part.first):
             _take(event, notes, place)
-        before = (head, source)
+        before = part
     return [ranks[rank].events() for rank in sorted(ranks)]
 
 
@@ -90,7 +108,7 @@ def head_of(event: Mapping[str, Any], place: str) -> Head | None:
     )
 
 
-def _parts_of(content: bytes, source: str) -> Iterator[tuple[Head, str, list[bytes]]]:
+def _parts_of(content: bytes, source: str) -> Iterator[_Part]:
     """The heads in a file, each with the lines that follow it."""
     if not is_timeline(content):
         raise WrongUseError(f"{source}: is no timeline of a rank", _HINT)
@@ -102,13 +120,13 @@ def _parts_of(content: bytes, source: str) -> Iterator[tuple[Head, str, list[byt
         head = None if event is None else head_of(event, place)
         if head is None:
             raise WrongUseError(f"{place}: is no timeline of a rank", _HINT)
-        # Numbers of lines are those of the file.
-        yield head, source, [b""] * (start + 1) + lines[start + 1 : end]
+        yield _Part(head, source, lines[start + 1 : end], start + 2)
 
 
-def _check_one_group(parts: Sequence[tuple[Head, str, list[bytes]]]) -> None:
-    first, source, _ = parts[0]
-    for head, other, _ in parts[1:]:
+def _check_one_group(parts: Sequence[_Part]) -> None:
+    first, source = parts[0].head, parts[0].source
+    for part in parts[1:]:
+        head, other = part.head, part.source
         if (head.group, head.ranks) != (first.group, first.ranks):
             raise WrongUseError(
                 f"{source} and {other} are timelines of different runs or groups",
@@ -118,10 +136,13 @@ def _check_one_group(parts: Sequence[tuple[Head, str, list[bytes]]]) -> None:
             raise WrongUseError(f"{source} or {other} is merged from others, and not both")
 
 
-def _events(lines: Sequence[bytes], source: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def _events(
+    lines: Sequence[bytes], source: str, first: int = 1
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Those in some lines of a file, of which the first has this number."""
     last = max((number for number, line in enumerate(lines) if line.strip()), default=-1)
     for number, line in enumerate(lines[: last + 1]):
-        place = f"{source}: line {number + 1}"
+        place = f"{source}: line {first + number}"
         if line in (b"", b"[", b"]"):
             continue
         try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import logging
 import threading
 import time
@@ -25,6 +27,9 @@ _MOST_EVENTS = 200_000
 # A file system that hangs does not keep a program from ending.
 _LONGEST_END_S = 5.0
 
+# Files that are being written by this process.
+_open: set[Path] = set()
+
 Event = tuple[Callable[[int, Any], None], int, Any]
 
 
@@ -38,7 +43,7 @@ class Recorder:
         now_ns: the clock.
 
     Raises:
-        OSError: the file cannot be written.
+        OSError: the file cannot be written, or is being written for another group.
     """
 
     def __init__(
@@ -50,9 +55,13 @@ class Recorder:
     ) -> None:
         self._now_ns = now_ns
         self._rows = Rows(head)
+        path = path.absolute()
+        if path in _open:
+            raise OSError(errno.EBUSY, "another group writes there")
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file: TraceFile | None = TraceFile(path, max_bytes)
         self._path = path
+        _open.add(path)
         self._events: deque[Event] = deque()
         self._missed = 0
         self._buffers = 0
@@ -102,8 +111,11 @@ class Recorder:
         self._has_events.set()
         if self._thread is not threading.current_thread():
             self._thread.join(_LONGEST_END_S)
+        _open.discard(self._path)
 
     def _note(self, draw: Callable[[int, Any], None], what: object) -> None:
+        if self._file is None:
+            return
         if len(self._events) >= _MOST_EVENTS:
             self._missed += 1
             return
@@ -136,7 +148,9 @@ class Recorder:
                 self._rows.go_on()
         except OSError as error:
             _LOG.warning("%s: the timeline ends here: %s", self._path, error.strerror or error)
-            self._file = None
+            file, self._file = self._file, None
+            with contextlib.suppress(OSError):
+                file.close()
 
     def _end(self) -> None:
         if self._file is None:

@@ -6,7 +6,6 @@ namespace plink::control {
 
 namespace {
 
-constexpr std::uint64_t kMostPositions = 1 << 20;
 constexpr std::uint64_t kMostItems = 1 << 20;
 constexpr std::uint64_t kLow = 0xFFFFFFFF;
 

@@ -12,6 +12,8 @@
 
 namespace plink::control {
 
+constexpr std::uint64_t kMostPositions = 1 << 20;
+
 /// How some ranks of a subtree announced a request.
 struct Version {
     RequestRef request;

@@ -26,6 +26,8 @@ class Readiness {
 
     /// When something will have stalled; infinity for never.
     double wakes_s() { return alarms_.next_s(); }
+    /// Whether `complete` has something to say.
+    bool has_complete() const { return !complete_.empty(); }
     /// Nobody has joined.
     void begin_anew();
     /// A request is announced by this rank, or by all below a child. Throws WireError where it was

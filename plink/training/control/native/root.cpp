@@ -32,10 +32,8 @@ void Root::settle(const Versions& versions, double now_s) {
         if (versions.size() > 1) refuse(name, disagreement(versions));
     }
     if (versions.size() > 1) return;
-    if (!joined_.empty() && request->kind != kAllReduce) {
-        return refuse(request->name, "'" + request->name + "' is of the kind " + request->kind +
-                                         ", which cannot be while " + joined_.described() +
-                                         " joined: only an all-reduce can");
+    if (const std::string problem = join_problem(*request, joined_); !problem.empty()) {
+        return refuse(request->name, problem);
     }
     if (ready_.empty()) ready_since_s_ = now_s;
     ready_.push_back(request);
@@ -99,31 +97,13 @@ void Root::release() {
     const auto batches = fused(std::exchange(ready_, {}), settings_.fusion_bytes);
     for (const std::vector<RequestRef>& batch : batches) {
         std::vector<Member> members;
-        for (const RequestRef& request : batch) members.push_back(member(request));
+        for (const RequestRef& request : batch) members.push_back(member_(request));
         next_.batches.push_back(std::move(members));
     }
     next_.joined = !joined_.empty();
     under_way_ += static_cast<std::int64_t>(batches.size());
     ready_bytes_ = 0;
     ready_since_s_ = std::numeric_limits<double>::infinity();
-}
-
-Member Root::member(const RequestRef& request) {
-    const auto found = places_.find(request->name);
-    if (found != places_.end()) {
-        used_.splice(used_.end(), used_, found->second);
-        const std::uint64_t position = found->second->second;
-        return {position, table_.position(request) == position ? nullptr : request};
-    }
-    std::uint64_t position = used_.size();
-    if (position >= settings_.most_positions) {
-        position = used_.front().second;
-        places_.erase(used_.front().first);
-        used_.pop_front();
-    }
-    used_.emplace_back(request->name, position);
-    places_[request->name] = std::prev(used_.end());
-    return {position, request};
 }
 
 void Root::tell_stalls(double now_s) {
@@ -152,6 +132,12 @@ void Root::tell_stalls(double now_s) {
             next_.warnings.push_back(std::move(text));
         }
     }
+}
+
+std::string join_problem(const Request& request, const Ranks& joined) {
+    if (joined.empty() || request.kind == kAllReduce) return "";
+    return "'" + request.name + "' is of the kind " + request.kind + ", which cannot be while " +
+           joined.described() + " joined: only an all-reduce can";
 }
 
 }  // namespace plink::control

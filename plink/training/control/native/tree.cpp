@@ -27,7 +27,12 @@ Tree::Tree(Place place, const Settings& settings)
       settings_(settings),
       table_(!place_.children.empty()),
       readiness_(place_, settings.stall_warning_s, settings.stall_error_s) {
-    if (!place_.parent) root_.emplace(place_.ranks, table_, settings_);
+    if (!place_.parent) {
+        positions_.emplace(table_, settings_.most_positions);
+        root_.emplace(
+            place_.ranks, [this](const RequestRef& request) { return positions_->member(request); },
+            settings_);
+    }
     for (const auto& [child, below] : place_.children) child_seen_[child] = 0;
 }
 
@@ -41,12 +46,12 @@ std::vector<Action> Tree::step(const std::vector<Event>& events, double now_s) {
 void Tree::take(const Event& event, double now_s) {
     if (const auto* announced = std::get_if<Announced>(&event)) {
         announce(*announced, now_s);
-    } else if (!failed_.empty()) {
-        if (std::holds_alternative<Joined>(event)) actions_.push_back(RefuseHere{{}, failed_});
-    } else if (const auto* heard = std::get_if<Heard>(&event)) {
-        hear(*heard, now_s);
     } else if (std::holds_alternative<Joined>(event)) {
         join();
+    } else if (!failed_.empty()) {
+        return;
+    } else if (const auto* heard = std::get_if<Heard>(&event)) {
+        hear(*heard, now_s);
     } else if (const auto* lost = std::get_if<Lost>(&event)) {
         fail(lost->text);
     } else if (const auto* left = std::get_if<Left>(&event)) {
@@ -57,23 +62,18 @@ void Tree::take(const Event& event, double now_s) {
 }
 
 void Tree::announce(const Announced& event, double now_s) {
-    const std::string problem = failed_.empty() ? own_.problem(event.requests) : failed_;
-    if (!problem.empty()) {
-        std::vector<std::string> names;
-        for (const RequestRef& request : event.requests) names.push_back(request->name);
-        actions_.push_back(RefuseHere{std::move(names), problem});
+    if (auto refusal = own_.announce(event.requests, failed_)) {
+        actions_.push_back(std::move(*refusal));
         return;
     }
-    own_.add(event.requests);
     for (const RequestRef& request : event.requests) {
         readiness_.add(place_.rank, {{request, Ranks::of(place_.rank)}}, now_s);
     }
 }
 
 void Tree::join() {
-    const std::string problem = own_.join();
-    if (!problem.empty()) {
-        actions_.push_back(RefuseHere{{}, problem});
+    if (auto refusal = own_.join(failed_)) {
+        actions_.push_back(std::move(*refusal));
         return;
     }
     readiness_.join(place_.rank, Ranks::of(place_.rank));
