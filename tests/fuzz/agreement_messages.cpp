@@ -6,6 +6,7 @@
 #include <string>
 
 #include "check.hpp"
+#include "cycle_messages.hpp"
 #include "messages.hpp"
 #include "wire.hpp"
 
@@ -57,6 +58,22 @@ void check_downward(std::string_view data, std::int64_t ranks) {
     FUZZ_CHECK(packed(message) == data);
 }
 
+void check_response(std::string_view data, std::int64_t ranks) {
+    try {
+        const Response response = response_of(data, ranks);
+        FUZZ_CHECK(are_there(response.joining, ranks));
+        FUZZ_CHECK(packed(response) == data);
+    } catch (const WireError&) {
+    }
+}
+
+void check_sleep(std::string_view data) {
+    try {
+        FUZZ_CHECK(packed_sleep(sleep_of(data)) == data);
+    } catch (const WireError&) {
+    }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -65,5 +82,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
     check_upward(bytes, ranks);
     check_downward(bytes, ranks);
+    check_response(bytes, ranks);
+    check_sleep(bytes);
     return 0;
 }

@@ -37,8 +37,10 @@ WAYS: dict[str, tuple[str, dict[str, Any]]] = {
     "tree": ("native", {}),
     "tree in Python": ("python", {}),
     "full": ("native", {"mode": "full"}),
+    "full in Python": ("python", {"mode": "full"}),
     "full-tree": ("native", {"mode": "full-tree"}),
     "bitvector": ("native", {"mode": "bitvector"}),
+    "bitvector in Python": ("python", {"mode": "bitvector"}),
     "common sleep": ("native", {"mode": "bitvector", "sleep": "global(2)"}),
     "nonblocking": ("native", {"mode": "bitvector", "sync": "nonblocking"}),
 }
