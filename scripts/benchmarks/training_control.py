@@ -89,7 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--repetitions", type=int, default=300, help="of a lone tensor")
     parser.add_argument("--rounds", type=int, default=5, help="of trainings, each way in each")
     parser.add_argument("--steps", type=int, default=2, help="of a training, in every round")
-    parser.add_argument("--late-iterations", type=int, default=60, help="where threads are late")
+    parser.add_argument("--late-iterations", type=int, default=40, help="where threads are late")
     add_lab(parser)
     add_seed(parser)
 
