@@ -25,6 +25,8 @@ DistributedDataParallel on a plain group and by DistributedOptimizer on one that
 groups: ResNet-50's gradients, scaled down, in so many groups of DistributedOptimizer: what they
 wait for, and how long they are reduced.
 
+graph-pass: the order that mode graph finds, in a small graph and a large one; on this machine.
+
 oversleep: control threads of which some sleep too long, in modes with cycles and without.
 """
 
@@ -37,6 +39,7 @@ from benchkit.arguments import add_lab, add_seed, lab_options, numbers
 from benchkit.control import (
     any_order,
     disorder,
+    graph_pass,
     grouping,
     idle,
     load,
@@ -72,6 +75,8 @@ CROWDED = ("load",)
 # Two cores stand for the processors of all hosts: fewer of them, whose slow links let processors
 # rest.
 TRAININGS = {"branches": disorder.show, "groups": grouping.show, "oversleep": oversleep.show}
+# What one machine does by itself.
+ALONE = {"graph-pass": graph_pass.show}
 MOST_RACKS = 2
 TRAINING_RATE, TRAINING_UPLINK_RATE = "200mbit", "400mbit"
 
@@ -79,7 +84,7 @@ TRAINING_RATE, TRAINING_UPLINK_RATE = "200mbit", "400mbit"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Its options."""
     parser.add_argument(
-        "--only", nargs="+", choices=[*POINTS, *TRAININGS], help="some of the points"
+        "--only", nargs="+", choices=[*ALONE, *POINTS, *TRAININGS], help="some of the points"
     )
     parser.add_argument("--iterations", type=int, default=1000, help="in mode tree")
     parser.add_argument("--fewer-iterations", type=int, default=100, help="in other modes")
@@ -89,7 +94,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--repetitions", type=int, default=300, help="of a lone tensor")
     parser.add_argument("--rounds", type=int, default=5, help="of trainings, each way in each")
     parser.add_argument("--steps", type=int, default=2, help="of a training, in every round")
-    parser.add_argument("--late-iterations", type=int, default=60, help="where threads are late")
+    parser.add_argument("--late-iterations", type=int, default=40, help="where threads are late")
     add_lab(parser)
     add_seed(parser)
 
@@ -108,10 +113,13 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
         steps=arguments.steps,
         late_iterations=arguments.late_iterations,
     )
-    wanted = arguments.only or [*POINTS, *TRAININGS]
-    points = {name: show for name, show in POINTS.items() if name in wanted}
+    wanted = arguments.only or [*ALONE, *POINTS, *TRAININGS]
+    for name, show in ALONE.items():
+        if name in wanted:
+            show(effort, report)
+    points = {name: point for name, point in POINTS.items() if name in wanted}
     _measure(points, arguments, effort, report)
-    trainings = {name: show for name, show in TRAININGS.items() if name in wanted}
+    trainings = {name: point for name, point in TRAININGS.items() if name in wanted}
     slower = argparse.Namespace(
         **{
             **vars(arguments),

@@ -223,7 +223,7 @@ def branching(say: Any, rank: int) -> Any:
         optimizer.learn(loss)
         loss.backward()
         optimizer.step()
-    return flat(model), [text for _, text in said], deterministic(rank)
+    return flat(model), [text for _, text in said], deterministic(rank), accumulating(rank)
 
 
 class Chain(nn.Module):
@@ -263,3 +263,25 @@ def deterministic(rank: int) -> Any:
         found.append(flat(model))
         dist.destroy_process_group(group)
     return found[0] == found[1]
+
+
+def accumulating(rank: int) -> Any:
+    """Groups of gradients that two backward passes add up."""
+    said, letters = heard(), Letters()
+    group = dist.new_group(
+        pg_options=plink.torch.Options(control=plink.torch.Control(mode="graph"))
+    )
+    model = Chain(8)
+    optimizer = optimizer_of(model, group=group, groups=3, backward_passes_per_step=2)
+    for step in range(6):
+        optimizer.zero_grad()
+        for again in range(2):
+            loss = model(batch(rank, 2 * step + again, 8), [0, 1, 2, 3]).pow(2).mean()
+            optimizer.learn(loss)
+            loss.backward()
+        optimizer.step()
+        if step == 2:
+            before = letters.sent
+    found = flat(model), letters.sent - before, [text for _, text in said]
+    dist.destroy_process_group(group)
+    return found

@@ -37,7 +37,8 @@ def test_ranks_follow_a_graph_leave_it_where_it_does_not_hold_and_learn_again(
         at_s, text = stalled[0]
         told = r"'left 0 forward' has waited [\d.]+ s for rank 2; ranks 0-1 announced it"
         assert re.fullmatch(told, text)
-        assert 1.0 <= at_s < 2.5
+        # Ranks come here one a little after the other.
+        assert 0.8 <= at_s < 2.5
     for *_, (value, refused), _, said in found:
         assert value == [1.0]
         assert "'head.bias' is pending already" in refused[0]
@@ -52,11 +53,12 @@ def test_ranks_follow_a_graph_leave_it_where_it_does_not_hold_and_learn_again(
 
 def test_ranks_with_different_graphs_hear_it_and_deterministic_ones_repeat(tmp_path: Path) -> None:
     found = results(checks.branching, 3, tmp_path, **options())
-    for parameters, said, is_equal in found:
+    for parameters, said, is_equal, accumulated in found:
         assert parameters == found[0][0]
         assert "ranks have not learnt the same graph, and go on as in mode 'tree'" in said[0]
-        assert "on ranks 0, 2" in said[0]
+        assert "'tree': ranks 0, 2: 3 collectives, " in said[0]
         assert is_equal
+        assert accumulated == (found[0][-1][0], 0, [])
 
 
 def test_what_would_depend_on_timing_is_refused() -> None:

@@ -32,6 +32,9 @@ EFFORT = Effort(
     ranks=(2,),
     load_iterations=1,
     repetitions=5,
+    rounds=1,
+    steps=1,
+    late_iterations=1,
 )
 
 

@@ -120,7 +120,11 @@ class Learner:
             numbers = {id(node): i for i, node in enumerate(nodes)}
             inputs = [[numbers[id(one)] for one in node.inputs] for node in nodes]
             requests = {i: node.request for i, node in enumerate(nodes) if node.request is not None}
-            return order_of(Graph(inputs, requests), range(len(reduced)), self._fusion_bytes)
+            try:
+                return order_of(Graph(inputs, requests), range(len(reduced)), self._fusion_bytes)
+            except ValueError:
+                # Threads that wait for each other in ways that no graph has.
+                return None
 
     def _announce(self, request: Request) -> None:
         is_unnamed = request.name.startswith(UNNAMED)

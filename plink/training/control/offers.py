@@ -13,7 +13,10 @@ NOTHING_LEARNT = (
     "call optimizer.learn(loss) before loss.backward()"
 )
 _KIND = "order"
-_OFFERED = re.compile(r"([0-9a-f]{16}) order of int64\[(\d+)\]")
+# How `tree` tells of one, and of who has it.
+_OFFERED = re.compile(
+    r"([0-9a-f]{8})[0-9a-f]{8} order of int64\[(\d+)\] on (ranks? \d.*?)(?=, and|$)"
+)
 # An order that held for so many iterations was worth learning.
 _WORTH_ITERATIONS = 16
 _MOST_FAILURES = 10
@@ -78,5 +81,9 @@ def is_offer(request: Request) -> bool:
 
 def unlike(text: str) -> str:
     """Why ranks do not follow the graph, for people: of how `tree` told that offers differ."""
-    said = _OFFERED.sub(r"\2 collectives in an order with the digest \1", text)
+    offered = [
+        f"{ranks}: {collectives} collectives, their order has the digest {digest}"
+        for digest, collectives, ranks in _OFFERED.findall(text)
+    ]
+    said = "; ".join(offered) or text
     return f"ranks have not learnt the same graph, and go on as in mode 'tree': {said}"

@@ -59,7 +59,9 @@ WAYS = (
     Way("tree"),
     Way("tree", is_counted=True),
     Way("tree", is_native=False),
+    Way("bitvector"),
     Way("bitvector", is_native=False, is_counted=True),
+    Way("full"),
     Way("full", is_native=False, is_counted=True),
 )
 

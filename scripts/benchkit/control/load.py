@@ -31,7 +31,6 @@ HEADER = (
     "KB at rank 0",
     "iteration, ms",
 )
-FULL, BITS, TREE, NATIVE = "full", "bitvector", "tree, in Python", "tree, native"
 LEAST_R2 = 0.99
 
 
@@ -45,10 +44,17 @@ class Way:
     """
 
     mode: str
-    is_native: bool = False
+    is_native: bool
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return f"{self.mode}, {'native' if self.is_native else 'in Python'}"
 
 
-WAYS = {FULL: Way("full"), BITS: Way("bitvector"), TREE: Way("tree"), NATIVE: Way("tree", True)}
+WAYS = [
+    Way(mode, is_native) for is_native in (False, True) for mode in ("full", "bitvector", "tree")
+]
 
 
 @dataclass(frozen=True)
@@ -75,25 +81,28 @@ class Load:
 
 def show(crew: Crew, effort: Effort, report: Report) -> None:
     """Measure all machines with ever more ranks."""
-    found: dict[tuple[int, str], Load] = {}
+    found: dict[tuple[int, Way], Load] = {}
 
     def rows() -> Iterator[tuple[str, ...]]:
         for ranks in effort.ranks:
-            for name, way in WAYS.items():
+            for way in WAYS:
                 asked = (ranks, way, effort.load_iterations, effort.seed)
                 load = _median(crew.first(ranks).ask(loaded, *asked)[0])
-                found[ranks, name] = load
-                yield (str(ranks), name, *load.row())
+                found[ranks, way] = load
+                yield (str(ranks), way.name, *load.row())
 
     report.table(HEADER, rows(), title="Load of rank 0")
     sizes = list(effort.ranks)
-    full = [found[ranks, FULL].messages_bytes for ranks in sizes]
+    full = [found[ranks, Way("full", False)].messages_bytes for ranks in sizes]
     report.at_least("full: bytes at rank 0 are linear in ranks, R2", LEAST_R2, r2(sizes, full))
     for ranks in sizes:
-        busy_s = {name: found[ranks, name].busy_s for name in WAYS}
-        bits = busy_s[BITS]
-        report.at_least(f"{ranks} ranks: full over bitvector", 10, busy_s[FULL] / bits, "x")
-        report.at_least(f"{ranks} ranks: bitvector over tree", 3, bits / busy_s[TREE], "x")
+        for is_native in (False, True):
+            full_s, bits_s, tree_s = (
+                found[ranks, Way(mode, is_native)].busy_s for mode in ("full", "bitvector", "tree")
+            )
+            of = f"{ranks} ranks, {'native' if is_native else 'in Python'}"
+            report.at_least(f"{of}: full over bitvector", 10, full_s / bits_s, "x")
+            report.at_least(f"{of}: bitvector over tree", 3, bits_s / tree_s, "x")
 
 
 def loaded(rank: Rank, ranks: int, way: Way, iterations: int, seed: int) -> list[Load]:

@@ -17,7 +17,7 @@ from plink.torch.named.driver import Machine
 from plink.training.control.requests import Request, Tensor
 from plink.training.control.shape import control_parents
 
-MODES = {"tree": True, "bitvector": False, "full-tree": False, "full": False}
+MODES = ("tree", "bitvector", "full-tree", "full")
 REMEMBERING = ("tree", "bitvector")
 ITERATIONS = 12
 # From this iteration on one tensor has another shape.
@@ -35,8 +35,8 @@ HEADER = (
 def show(crew: Crew, effort: Effort, report: Report) -> None:
     """Measure all modes."""
     rows = []
-    for mode, is_native in MODES.items():
-        found = crew.ask(counted, mode, is_native, effort.seed)
+    for mode in MODES:
+        found = crew.ask(counted, mode, effort.seed)
         # The root has no parent, and its children hear from it.
         below = found[1:]
         for label, iterations in (
@@ -64,7 +64,7 @@ def show(crew: Crew, effort: Effort, report: Report) -> None:
     report.table(HEADER, rows, title="Negotiations")
 
 
-def counted(rank: Rank, mode: str, is_native: bool, seed: int) -> list[Counts]:
+def counted(rank: Rank, mode: str, seed: int) -> list[Counts]:
     """By iteration, what this rank's machine said and heard."""
     engine = engine_of(rank, f"negotiations/{mode}", rank.forest)
     counts = Counts()
@@ -74,8 +74,7 @@ def counted(rank: Rank, mode: str, is_native: bool, seed: int) -> list[Counts]:
         counted = Counted(machine, counts)
         return CountedByName(counted, counts, mode, parents[rank.rank], rank.ranks)
 
-    control = Control(mode=mode)
-    agreeing = Agreeing(engine, rank.forest, control, is_native=is_native, watched=watched)
+    agreeing = Agreeing(engine, rank.forest, Control(mode=mode), watched=watched)
     tensors = [(one.name, Tensor("float32", one.shape)) for one in resnet50()]
     requests = [Request(name, (tensor,)) for name, tensor in tensors]
     order = random.Random(f"{seed} {rank.rank}")

@@ -5,15 +5,15 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
-import torch.distributed as dist
 from torch import Tensor
 
 from benchkit.control.crew import Crew
 from benchkit.control.effort import Effort
-from benchkit.control.late_sleepers import Late, late_sleepers, never, often, once
+from benchkit.control.late_sleepers import Late, Notes, late_sleepers, never, often, once
 from benchkit.control.paced_models import Branchy
 from benchkit.control.rank import Rank
 from benchkit.control.trainings import WARM_UPS, Training, Way, drawn
@@ -24,7 +24,7 @@ CYCLE_MS = 5.0
 SHARE, LATE_S = 0.05, 0.02
 # One rank sleeps too long once; cycles before and after are compared.
 LATE_RANK, LATE_SLEEP, AROUND = 1, 100, 50
-CASCADE_S = 1.5
+REST_S = 2.0
 # A small training, whose gradients come one branch after the other.
 BRANCHES, WIDTH, COMPUTE_S = 20, 8, 0.06
 WAY = Way("by branch", groups=BRANCHES)
@@ -69,15 +69,18 @@ STRATEGIES = (
     GLOBAL,
     NONBLOCKING,
     TREE,
+    Strategy("graph (TOPO)", Control(mode="graph")),
     Strategy("tree, native", Control(mode="tree"), is_late=False, is_native=True),
 )
 HEADER = (
     "agreeing by",
-    "iteration, ms (least, median, most)",
     "cycles a second",
-    "median spread, ms",
-    "mean spread, ms",
+    "spread of arrivals, ms (median, mean)",
     "processor of a control thread, ms a second",
+    "in training: cycles a second",
+    "spread, ms",
+    "processor",
+    "step, ms (least, median, most)",
 )
 
 
@@ -88,14 +91,14 @@ class Found:
     Args:
         begins_s: of cycles, by their number.
         late: cycles that a late sleep of this rank came before.
-        seconds: of each iteration.
-        took_s: from the first to the last.
+        steps_s: of each step; none where nothing is announced.
+        took_s: in all.
         thread_s: meanwhile, of the processor, by the control thread.
     """
 
     begins_s: dict[int, float]
     late: list[int]
-    seconds: list[float]
+    steps_s: list[float]
     took_s: float
     thread_s: float
 
@@ -108,27 +111,40 @@ def show(crew: Crew, effort: Effort, report: Report) -> None:
     )
     _show_cascade(crew, report)
     rows: list[tuple[str, ...]] = []
-    spreads: dict[str, list[float]] = {}
-    thread_s: dict[str, float] = {}
+    at_rest: dict[str, list[Found]] = {}
+    trained: dict[str, list[Found]] = {}
     for strategy in STRATEGIES:
-        found = crew.ask(training_late, strategy, effort.late_iterations, effort.seed)
-        seconds = [1e3 * max(one) for one in zip(*(each.seconds for each in found), strict=True)]
-        took_s = statistics.median(each.took_s for each in found)
-        thread_s[strategy.name] = statistics.mean(each.thread_s / each.took_s for each in found)
-        of_cycles = spreads[strategy.name] = list(spreads_s(found).values())
-        told = ["", "", ""]
-        if of_cycles:
-            figures = (statistics.median(of_cycles), statistics.mean(of_cycles))
-            told = [f"{len(of_cycles) / took_s:.0f}", *(f"{1e3 * one:.2f}" for one in figures)]
-        processor = f"{1e3 * thread_s[strategy.name]:.1f}"
-        rows.append((strategy.name, spread(seconds, 1), *told, processor))
-    title = f"{100 * SHARE:g} % of sleeps are late"
-    report.table(HEADER, rows, title=title)
-    for name, figure in (("median", statistics.median), ("mean", statistics.mean)):
-        ratio = figure(spreads[GLOBAL.name]) / figure(spreads[LOCAL.name])
-        report.at_most(f"GS over local: {name} spread of arrivals", ASKED_SPREAD, ratio, "x")
-    ratio = thread_s[NONBLOCKING.name] / thread_s[SPINNING.name]
-    report.at_most("NBCS over spinning: processor of control", ASKED_PROCESSOR, ratio, "x")
+        found = crew.ask(often_late, strategy, effort.late_iterations, effort.seed)
+        of_phases = [[one[phase] for one in found] for phase in (0, 1)]
+        at_rest[strategy.name], trained[strategy.name] = of_phases
+        steps_ms = [
+            1e3 * max(one) for one in zip(*(each.steps_s for each in of_phases[1]), strict=True)
+        ]
+        told = [figure for of_ranks in of_phases for figure in _told(of_ranks)]
+        rows.append((strategy.name, *told, spread(steps_ms, 0)))
+    report.table(HEADER, rows, title=f"{100 * SHARE:g} % of sleeps are late")
+    for phase, by_name in (("nothing announced", at_rest), ("training", trained)):
+        local, alike = (list(spreads_s(by_name[one.name]).values()) for one in (LOCAL, GLOBAL))
+        for name, figure in (("median", statistics.median), ("mean", statistics.mean)):
+            told_as = f"{phase}: GS over local, {name} spread of arrivals"
+            report.at_most(told_as, ASKED_SPREAD, figure(alike) / figure(local), "x")
+        ratio = busy(by_name[NONBLOCKING.name]) / busy(by_name[SPINNING.name])
+        report.at_most(f"{phase}: NBCS over spinning, processor", ASKED_PROCESSOR, ratio, "x")
+
+
+def _told(of_ranks: Sequence[Found]) -> tuple[str, str, str]:
+    spread_ms = [1e3 * one for one in spreads_s(of_ranks).values()]
+    processor = f"{1e3 * busy(of_ranks):.1f}"
+    if not spread_ms:
+        return ("", "", processor)
+    rate = len(spread_ms) / statistics.median(one.took_s for one in of_ranks)
+    figures = f"{statistics.median(spread_ms):.2f}, {statistics.mean(spread_ms):.2f}"
+    return (f"{rate:.0f}", figures, processor)
+
+
+def busy(of_ranks: Sequence[Found]) -> float:
+    """Of a processor, a control thread's share."""
+    return statistics.mean(one.thread_s / one.took_s for one in of_ranks)
 
 
 def _show_cascade(crew: Crew, report: Report) -> None:
@@ -136,11 +152,12 @@ def _show_cascade(crew: Crew, report: Report) -> None:
     rows = []
     after_s: dict[str, float] = {}
     for strategy in (LOCAL, GLOBAL):
-        found = crew.ask(idle, strategy)
+        found = crew.ask(late_once, strategy)
         (late,) = found[LATE_RANK].late
         spread_s = spreads_s(found)
         before = statistics.median(spread_s[late - i] for i in range(1, AROUND))
-        after = statistics.median(spread_s[late + i] for i in range(1, AROUND))
+        follow = [spread_s[late + i] for i in range(1, AROUND) if late + i in spread_s]
+        after = statistics.median(follow)
         after_s[strategy.name] = after
         figures = (before, spread_s[late], after)
         rows.append((strategy.name, *(f"{1e3 * one:.2f}" for one in figures)))
@@ -152,46 +169,51 @@ def _show_cascade(crew: Crew, report: Report) -> None:
         limit(told, asked, after_s[name] / (CYCLE_MS / 1e3), "cycles")
 
 
-def idle(rank: Rank, strategy: Strategy) -> Found:
-    """Train no more; one rank is late once."""
+def late_once(rank: Rank, strategy: Strategy) -> Found:
+    """Announce nothing; one rank is late once."""
     late = once(LATE_SLEEP, LATE_S) if rank.rank == LATE_RANK else never
-    return _run(rank, f"oversleep/once/{strategy.name}", strategy, late, 0)
+    with _trained(rank, f"once/{strategy.name}", strategy, late) as (notes, _):
+        return _phase(notes, [])
 
 
-def training_late(rank: Rank, strategy: Strategy, iterations: int, seed: int) -> Found:
-    """Train; some sleeps of all ranks are late."""
+def often_late(rank: Rank, strategy: Strategy, iterations: int, seed: int) -> tuple[Found, Found]:
+    """Announce nothing for a while, then train; some sleeps of all ranks are late."""
     late = often(f"{seed} {rank.rank}", SHARE, LATE_S) if strategy.is_late else never
-    return _run(rank, f"oversleep/{strategy.name}", strategy, late, iterations)
+    with _trained(rank, strategy.name, strategy, late) as (notes, training):
+        rest = _phase(notes, [])
+        steps = drawn(rank.rank, WIDTH, iterations, 1)
+        return rest, _phase(notes, [(training, *one) for one in steps])
 
 
-def _run(rank: Rank, group: str, strategy: Strategy, late: Late, iterations: int) -> Found:
+@contextmanager
+def _trained(
+    rank: Rank, name: str, strategy: Strategy, late: Late
+) -> Iterator[tuple[Notes, Training]]:
+    """A group whose ranks know all that the training announces, from where on they are late."""
     with (
         late_sleepers(late, spins=strategy.spins, is_native=strategy.is_native) as notes,
-        rank.group(group, strategy.control),
+        rank.group(f"oversleep/{name}", strategy.control),
     ):
         training = Training(Branchy(BRANCHES, WIDTH, COMPUTE_S), WAY, None)
-        # Known to all from here on.
-        _train(training, drawn(rank.rank, WIDTH, WARM_UPS, 0))
-        dist.barrier()
+        for inputs, labels in drawn(rank.rank, WIDTH, WARM_UPS, 0):
+            training.step(inputs, labels, range(BRANCHES))
         notes.is_measured = True
-        first, thread_s, began_s = len(notes.begins_s), notes.thread_s, time.monotonic()
-        if iterations == 0:
-            time.sleep(CASCADE_S)
-        seconds = _train(training, drawn(rank.rank, WIDTH, iterations, 1))
-        took_s, thread_s = time.monotonic() - began_s, notes.thread_s - thread_s
-        last = len(notes.begins_s)
-        begins_s = dict(enumerate(notes.begins_s[first:last], first))
-        return Found(begins_s, notes.late, seconds, took_s, thread_s)
+        yield notes, training
 
 
-def _train(training: Training, data: Sequence[tuple[Tensor, Tensor]]) -> list[float]:
-    """The seconds of each step."""
-    seconds = []
-    for inputs, labels in data:
-        began_s = time.monotonic()
+def _phase(notes: Notes, steps: Sequence[tuple[Training, Tensor, Tensor]]) -> Found:
+    """Take these steps; none: rest for a while."""
+    first, thread_s, began_s = len(notes.begins_s), notes.thread_s, time.monotonic()
+    if not steps:
+        time.sleep(REST_S)
+    steps_s = []
+    for training, inputs, labels in steps:
+        step_began_s = time.monotonic()
         training.step(inputs, labels, range(BRANCHES))
-        seconds.append(time.monotonic() - began_s)
-    return seconds
+        steps_s.append(time.monotonic() - step_began_s)
+    took_s, thread_s = time.monotonic() - began_s, notes.thread_s - thread_s
+    begins_s = dict(enumerate(notes.begins_s[first:], first))
+    return Found(begins_s, list(notes.late), steps_s, took_s, thread_s)
 
 
 def spreads_s(found: Sequence[Found]) -> dict[int, float]:

@@ -82,6 +82,7 @@ class Training:
         plain = torch.optim.SGD(model.parameters(), lr=RATE)
         self._model: nn.Module = model
         self._optimizer: Any = plain
+        self._agrees = not way.is_ddp
         if way.is_ddp:
             self._model = DistributedDataParallel(
                 model, bucket_cap_mb=way.bucket_mb, gradient_as_bucket_view=True
@@ -96,6 +97,8 @@ class Training:
         """The loss before the step."""
         self._optimizer.zero_grad()
         loss: Any = mse_loss(self._model(inputs, order), labels)
+        if self._agrees:
+            self._optimizer.learn(loss)
         loss.backward()
         self._optimizer.step()
         return float(loss.detach())
