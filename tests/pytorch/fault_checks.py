@@ -195,7 +195,9 @@ def differing(rank: int, group: Group) -> Any:
     is_odd = rank == 1
     calls: dict[str, Callable[[str], Any]] = {
         "shape": lambda name: reduced(group, name, torch.ones(5 if is_odd else 4)),
-        "type": lambda name: reduced(group, name, torch.ones(4).to(_dtype(is_odd))),
+        "type": lambda name: reduced(
+            group, name, torch.ones(4, dtype=torch.float64 if is_odd else torch.float32)
+        ),
         "operation": lambda name: reduced(
             group, name, torch.ones(4), op=ReduceOp.MAX if is_odd else ReduceOp.SUM
         ),
@@ -222,10 +224,6 @@ def differing(rank: int, group: Group) -> Any:
         for kind, work in works.items():
             texts.setdefault(kind, []).append(error_of(work.wait))
     return texts, goods
-
-
-def _dtype(is_odd: bool) -> torch.dtype:
-    return torch.float64 if is_odd else torch.float32
 
 
 def _alone(tensor: torch.Tensor, name: str, group: Group) -> Any:
@@ -264,19 +262,14 @@ def stalling(rank: int, groups: dict[str, Group], ear: Ear) -> Found:
     dist.barrier()
     began = time.monotonic()
     works = {}
-    for way, group in groups.items():
-        if rank < 3:
-            for name in ("late", "never"):
-                # Rank 1, above those that wait and one that does not, is later than the others.
-                if rank == 1:
-                    continue
-                works[way, name] = reduced(group, f"{name} {way}", torch.ones(3))
     if rank == 1:
+        # Above those that wait and one that does not, it is later than the others.
         time.sleep(0.5)
+    if rank < 3:
         for way, group in groups.items():
             for name in ("late", "never"):
                 works[way, name] = reduced(group, f"{name} {way}", torch.ones(3))
-    if rank == 3:
+    else:
         time.sleep(max(0.0, began + 1.7 - time.monotonic()))
         for way, group in groups.items():
             works[way, "late"] = reduced(group, f"late {way}", torch.ones(3))
