@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import random
 import statistics
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -124,17 +126,22 @@ def test_only_the_root_makes_anything_of_what_has_ended() -> None:
     assert runs[0] == runs[1]
 
 
-def test_the_graph_needs_no_message() -> None:
-    calls = [call for call in CALLS for _ in (0,)]
-    requests = [one for call in calls for one in call]
+def test_a_graph_that_is_learnt_needs_no_message() -> None:
+    requests = [one for call in CALLS for one in call]
     inputs = [[node - 1] if node else [] for node in range(len(requests))]
     order = order_of(Graph(inputs, dict(enumerate(requests))), [len(requests) - 1], 64)
-    work = Workload(calls, [0.001, 0.002, 0.003, 0.004], 0.004)
-    network = Training([Graphed(order, SETTINGS) for _ in range(6)], work, Costs(), DATA)
-    run = network.run(2)
-    assert network.clock.messages == 0
-    assert {latency_s for one in run for latency_s in one.latencies_s} == {0.0}
-    assert run[0].took_s == pytest.approx(0.004 + DATA.time_s(requests[-1].size_bytes))
+    work = Workload(CALLS, [0.001, 0.002, 0.003, 0.004], 0.004)
+    machines = [
+        Graphed(place, SETTINGS, functools.partial(Tree, place, SETTINGS))
+        for place in places(flat(6))
+    ]
+    network = Training(machines, work, Costs(), DATA, order=order)
+    network.run(2)
+    messages = network.clock.messages
+    [iteration] = network.run(1)
+    assert 0 < messages == network.clock.messages
+    assert set(iteration.latencies_s) == {0.0}
+    assert iteration.took_s == pytest.approx(0.004 + DATA.time_s(requests[-1].size_bytes))
 
 
 class Lone:
@@ -234,6 +241,21 @@ def test_machines_that_disagree_are_found() -> None:
     machines = [(Wrong if place.rank == 2 else Tree)(place, SETTINGS) for place in places(flat(4))]
     with pytest.raises(DisagreementError, match="rank 2 released another buffer"):
         Training(machines, workload(), COSTS, DataPlane(latency_s=0.05)).run(5)
+
+
+@pytest.mark.parametrize("mode", ["tree", "bitvector"])
+def test_ranks_that_wait_for_ever_are_found(mode: str) -> None:
+    class Deaf(MODES[mode]):  # type: ignore[misc, valid-type]
+        def step(self, events: Sequence[Event], now_s: float) -> list[Action]:
+            heard = [one for one in events if not isinstance(one, Announced)]
+            return super().step(heard, now_s)  # type: ignore[no-any-return]
+
+    settings = replace(SETTINGS, cycle_s=1.0)
+    machines = [
+        (Deaf if place.rank == 2 else MODES[mode])(place, settings) for place in places(flat(4))
+    ]
+    with pytest.raises(DisagreementError, match="takes more than"):
+        Training(machines, workload(), COSTS, DATA).run(1)
 
 
 def test_a_workload_is_one_iteration() -> None:

@@ -24,9 +24,9 @@ def running(settings: Settings, ranks: int, oversleep: Oversleep, until_s: float
     return clocked
 
 
-def once(rank: int, cycle: int) -> float:
+def once(rank: int, sleep: int) -> float:
     """Rank 1, after its tenth cycle."""
-    return 0.02 if (rank, cycle) == (1, 10) else 0.0
+    return 0.02 if (rank, sleep) == (1, 10) else 0.0
 
 
 def test_one_oversleep_delays_all_cycles_that_follow() -> None:

@@ -34,7 +34,7 @@ class Clocked:
     Args:
         machines: by rank.
         costs: of messages and threads.
-        oversleep: of a rank after one of its cycles, in seconds.
+        oversleep: by how much a sleep of a rank lasts longer.
         processors: that ranks share; None where each has its own.
         do: what machines want beyond messages and sleep: rank, action, when.
     """
@@ -65,6 +65,7 @@ class Clocked:
         self._is_asleep = [False] * ranks
         # The last sleep that was asked for; what was asked for before is forgotten.
         self._asked = [_NEVER] * ranks
+        self._sleeps = [0] * ranks
         self._busy_until_s = [0.0] * ranks
         self._will_look = [False] * ranks
         self._is_held = [False] * ranks
@@ -234,8 +235,8 @@ class Clocked:
         if math.isfinite(action.at_s):
             longer_s = 0.0
             if action.at_s > at_s:
-                cycles = getattr(self.machines[rank], "cycles", 0)
-                longer_s = self._oversleep(rank, cycles)
+                self._sleeps[rank] += 1
+                longer_s = self._oversleep(rank, self._sleeps[rank])
             self._asked[rank] = self._count
             self._push(max(at_s, action.at_s) + longer_s, rank, self._count)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from plink.training.control.digest import mixed
 
-# Of a rank after one of its cycles, in seconds.
+# By how many seconds a rank's first, second, ... sleep lasts longer.
 Oversleep = Callable[[int, int], float]
 
 
@@ -22,8 +22,6 @@ class Costs:
         in_s_per_byte: and for each of its bytes.
         out_s: of a processor, for each message that is sent.
         out_s_per_byte: and for each of its bytes.
-        announce_s: of a processor, in the program that announces, for each of its calls.
-        release_s: of a processor, until the program has what is released.
     """
 
     latency_s: float = 5e-5
@@ -32,18 +30,16 @@ class Costs:
     in_s_per_byte: float = 0.0
     out_s: float = 0.0
     out_s_per_byte: float = 0.0
-    announce_s: float = 0.0
-    release_s: float = 0.0
 
 
-def punctual(_rank: int, _cycle: int) -> float:
+def punctual(_rank: int, _sleep: int) -> float:
     """No sleep lasts longer than it should."""
     return 0.0
 
 
 @dataclass(frozen=True)
 class Often:
-    """A share of sleeps lasts longer; which do, rank, cycle and seed decide.
+    """A share of sleeps lasts longer; which do, rank, its number and seed decide.
 
     Args:
         share: of all sleeps.
@@ -55,7 +51,7 @@ class Often:
     by_s: float
     seed: int = 0
 
-    def __call__(self, rank: int, cycle: int) -> float:
-        """Of a rank after one of its cycles, in seconds."""
-        value = mixed(mixed(mixed(self.seed) ^ rank) ^ cycle)
+    def __call__(self, rank: int, sleep: int) -> float:
+        """In seconds, of a rank's sleep by its number."""
+        value = mixed(mixed(mixed(self.seed) ^ rank) ^ sleep)
         return self.by_s if value < self.share * 2.0**64 else 0.0

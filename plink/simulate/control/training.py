@@ -12,13 +12,13 @@ from plink.simulate.control.clocked import Clocked, Machine
 from plink.simulate.control.costs import Costs, Oversleep, punctual
 from plink.simulate.control.data import DataPlane
 from plink.simulate.control.iterations import DisagreementError, Iteration
-from plink.simulate.control.processors import Processors
 from plink.simulate.control.workload import Workload
 from plink.training.control.actions import Action, Batch, Release, Warn
-from plink.training.control.events import Announced, Done
+from plink.training.control.events import Done, Event, IterationEnded
+from plink.training.control.graph import Order
 
 # No iteration takes so long, unless ranks wait for each other for ever.
-_LONGEST_S = 3600.0
+_LONGEST_S = 600.0
 
 
 @dataclass
@@ -38,11 +38,11 @@ class Training:
         costs: of control.
         data: what happens to what is released.
         oversleep: of control threads.
-        processors: that control threads share; None where each has its own.
         spinning: the share of the computing's speed that is lost while a control thread waits
             within a cycle; 0 where it does not spin, or has a processor of its own.
-        heeds_done: ranks whose machines are told that an all-reduce has ended; None for all. Only
-            the root of mode `tree` makes anything of it.
+        heeds_done: ranks whose machines are told that an all-reduce has ended; None for all. In
+            mode `tree` only the root makes anything of it, in modes with cycles nobody.
+        order: that each rank has learnt when it has made all calls of an iteration; None for none.
         seed: of computing times.
     """
 
@@ -54,18 +54,19 @@ class Training:
         data: DataPlane,
         *,
         oversleep: Oversleep = punctual,
-        processors: Processors | None = None,
         spinning: float = 0.0,
         heeds_done: Sequence[int] | None = None,
+        order: Order | None = None,
         seed: int = 0,
     ) -> None:
         ranks = range(len(machines))
-        self.clock = Clocked(machines, costs, oversleep, processors=processors, do=self._do)
+        self.clock = Clocked(machines, costs, oversleep, do=self._do)
         self.iterations: list[Iteration] = []
         self._workload = workload
         self._calls = workload.events()
         self._data = data
         self._spinning = spinning
+        self._ended = None if order is None else IterationEnded(order)
         self._heeds_done = ranks if heeds_done is None else heeds_done
         self._random = np.random.default_rng(seed)
         self._announcers = [functools.partial(self._announce, rank) for rank in ranks]
@@ -93,6 +94,8 @@ class Training:
         self.clock.start()
         self._begin()
         self.clock.run()
+        if len(self.iterations) < self._wanted:
+            raise DisagreementError("ranks wait for each other for ever")
         return self.iterations[-iterations:]
 
     # Computing.
@@ -104,10 +107,16 @@ class Training:
         self._iteration = Iteration()
         self._announced_s = {}
         self._began_s = self.clock.now_s
+        expire = functools.partial(self._expire, len(self.iterations))
+        self.clock.at(self._began_s + _LONGEST_S, expire)
         for rank in range(ranks):
             self._made[rank] = 0
             self._waited_before_s[rank] = self.clock.waited_s(rank)
             self.clock.at(self._due_s(rank), self._announcers[rank])
+
+    def _expire(self, iteration: int) -> None:
+        if len(self.iterations) == iteration:
+            raise DisagreementError(f"an iteration takes more than {_LONGEST_S:g} s")
 
     def _due_s(self, rank: int) -> float:
         """When the next call of a rank is made, if its thread waits for nobody from now on."""
@@ -120,9 +129,7 @@ class Training:
     def _announce(self, rank: int) -> None:
         """All calls of a rank that are due; and then the next."""
         now_s, made = self.clock.now_s, self._made[rank]
-        if self.clock.now_s - self._began_s > _LONGEST_S:
-            raise DisagreementError(f"an iteration takes more than {_LONGEST_S:g} s")
-        events: list[Announced] = []
+        events: list[Event] = []
         while made < len(self._calls) and self._due_s(rank) <= now_s:
             for event in self._calls[self._order[rank][made]]:
                 events.append(event)
@@ -130,6 +137,8 @@ class Training:
             made += 1
             self._made[rank] = made
         if events:
+            if self._ended is not None and made == len(self._calls):
+                events.append(self._ended)
             self.clock.tell(rank, *events)
         if made < len(self._calls):
             self.clock.at(self._due_s(rank), self._announcers[rank])
