@@ -37,6 +37,7 @@ CATALOGUE = (
     Benchmark("faults", "what hosts that fail cost a probe", _LAB, "5 min"),
     Benchmark("large", "every verb with 1,024 to 8,192 hosts", "", "30 min"),
     Benchmark("scale", "time and memory of a probe of many hosts", _LAB, "6 min"),
+    Benchmark("callers", "what agents that call cost plink and themselves", "", "2 min"),
     Benchmark("uplinks", "how right the measured uplinks are", f"{_LAB}, iperf3", "5 min"),
     Benchmark("doctor", "faults of drawn labs named first", f"{_LAB}, iperf3, iptables", "40 min"),
     Benchmark("rounds", "ring orders from a sample of rounds, simulated", "", "2 min"),

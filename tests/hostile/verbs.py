@@ -66,7 +66,7 @@ VERBS: Mapping[str, Sequence[str]] = {
     "bench": ("{cluster} -F {ssh_config} --plan {plan} --client engine -o {out}",),
     "import": ("{csv} -o {out}", "{pairs}", "{mpigraph}", "{osu}"),
     "export": ("{cluster} -o {out}", "{cluster} --format slurm-topology -o {out}"),
-    "slurm-order": ("--keep {out}",),
+    "slurm-order": ("--keep {out} --groups {cluster}",),
     "kube manifests": ("-o {out} --image plink", "-o {out} --image plink --secret-file {secret}"),
     "kube labels": (
         "{cluster} --api http://127.0.0.1:1 --timeout 0",

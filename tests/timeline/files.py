@@ -28,6 +28,7 @@ class Truth:
         ahead_ns: of the clock of each host.
         together: collectives that share a buffer, one after the other.
         latency_ns: from the last announcement to when a rank knows, of each rank.
+        mode: of control; ranks of `graph` know of themselves alone, and end when all have begun.
     """
 
     announced_ns: Sequence[Sequence[int | None]]
@@ -36,6 +37,7 @@ class Truth:
     ahead_ns: Sequence[int]
     together: int = 1
     latency_ns: Sequence[int] = field(default_factory=list)
+    mode: str = "tree"
 
     @property
     def ranks(self) -> int:
@@ -63,7 +65,7 @@ def drawn(truth: Truth, rank: int, max_bytes: int, path: Path) -> None:
     """Write what a rank would have written, in one go."""
     ahead_ns = truth.ahead_ns[truth.hosts[rank]]
     clock = f"host {truth.hosts[rank]}"
-    head = Head(rank, truth.ranks, "a group", clock, -ahead_ns * 1e-3, mode="tree")
+    head = Head(rank, truth.ranks, "a group", clock, -ahead_ns * 1e-3, mode=truth.mode)
     events = _events(truth, rank)
     rows, file = Rows(head), TraceFile(path, max_bytes)
     for at_ns, what, of in events:
@@ -117,7 +119,11 @@ def _events(truth: Truth, rank: int) -> list[tuple[int, str, object]]:
     for number in range(-(-len(requests) // truth.together)):
         members = tuple(requests[number * truth.together : (number + 1) * truth.together])
         at_ns = truth.released_ns(rank, number)
-        events.append((at_ns, "agree", Buffer(number, members)))
+        agreed_ns = at_ns
+        if truth.mode == "graph":
+            own = truth.announced_ns[number * truth.together : (number + 1) * truth.together]
+            agreed_ns = max(of_ranks[rank] or 0 for of_ranks in own) + 1
+        events.append((agreed_ns, "agree", Buffer(number, members)))
         free_ns = max(at_ns + 1_000, free_ns)
         events.append((free_ns, "begin", number))
         free_ns += REDUCING_NS

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plink.base.errors import WrongUseError
+from plink.show.terminal.timeline import latest_text
 from plink.training.timeline.iterations import typical
 from plink.training.timeline.merging import Timeline, merged
 from plink.training.timeline.one_trace import one_trace
@@ -208,3 +209,24 @@ def test_files_that_do_not_belong_together_are_refused_in_a_sentence(
     paths[1].write_text(change(paths[1].read_text()))
     with pytest.raises(WrongUseError, match=told):
         read_ranks(contents_of(paths))
+
+
+def test_by_the_graph_clocks_are_bounded_by_ends(tmp_path: Path) -> None:
+    announced_ns = [[10**9 + i * 10**7, 10**9 + i * 10**7 + 900_000] for i in range(5)]
+    truth = Truth(announced_ns, ["x"] * 5, [0, 1], [0, 70_000_000], mode="graph")
+    timeline = merged(read_ranks(contents_of(written(tmp_path, truth))))
+    assert abs(timeline.clocks.ahead_us[1] - 70_000.0) <= timeline.clocks.error_us[1]
+    assert timeline.clocks.drifted_us == 0.0
+    assert np.isnan(summary_of(timeline).agreeing_us)
+
+
+def test_of_ranks_without_files_nothing_is_said(tmp_path: Path) -> None:
+    paths = write_timelines(tmp_path, 4)
+    timeline = merged(read_ranks(contents_of(paths[1:])))
+    summary = summary_of(timeline)
+    assert np.isnan(summary.agreeing_us)
+    assert latest_text(timeline, summary).startswith("among ranks 1-3, rank ")
+    complete = merged(read_ranks(contents_of(paths)))
+    # The first of two in a buffer waits a millisecond for the second.
+    assert summary_of(complete).agreeing_us == pytest.approx(550.0, abs=0.2)
+    assert latest_text(complete, summary_of(complete)).startswith("rank 0 was the last")

@@ -59,9 +59,12 @@ def latest_text(timeline: Timeline, summary: Summary) -> str:
     if not compared or summary.ranks[0].last == 0:
         return "no rank is known to have kept others waiting"
     rank = summary.ranks[0]
+    among = ""
+    if len(timeline.ranks) < timeline.of_ranks:
+        among = f"among {Ranks.of(timeline.ranks)}, "
     return (
-        f"rank {rank.rank} was the last to announce {rank.last:,} of {compared:,} collectives; the "
-        f"others waited for it alone for {rtt_text(rank.held_up_us)} "
+        f"{among}rank {rank.rank} was the last to announce {rank.last:,} of {compared:,} "
+        f"collectives; the others waited for it alone for {rtt_text(rank.held_up_us)} "
         f"({share_text(_share(rank.held_up_us, rank.span_us))} of the time)"
     )
 

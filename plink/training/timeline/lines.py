@@ -16,6 +16,9 @@ from typing import Any
 FORMAT = "plink.timeline"
 VERSION = 1
 
+# The mode in which ranks release without asking each other.
+BY_GRAPH = "graph"
+
 # An error that stands for any.
 UNKNOWN_US = 1e17
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from plink.training.control.requests import UNNAMED
 from plink.training.timeline.clocks import Clocks, Floats, aligned_clocks, clocks_of
-from plink.training.timeline.lines import UNKNOWN_US
+from plink.training.timeline.lines import BY_GRAPH, UNKNOWN_US
 from plink.training.timeline.of_rank import Integers, RankEvents
 
 
@@ -51,6 +52,7 @@ class Timeline:
         clocks: by which times were put beside each other.
         begins_us: when it begins by the clock of the first rank.
         missed: events that ranks could not write.
+        is_by_graph: ranks released what the graph said, without asking each other.
     """
 
     ranks: Sequence[int]
@@ -70,6 +72,7 @@ class Timeline:
     clocks: Clocks
     begins_us: float
     missed: int
+    is_by_graph: bool = False
 
 
 def merged(ranks: Sequence[RankEvents]) -> Timeline:
@@ -104,8 +107,14 @@ def merged(ranks: Sequence[RankEvents]) -> Timeline:
         buffers_bytes[here] = rank.buffers_bytes
         collectives[here] = rank.collectives
     buffer_of = np.searchsorted(buffers, np.array([number for number, _ in order], np.int64))
-    # A rank that had joined announced nothing, and knows when its buffers were released.
-    known_us = np.where(np.isnan(agreed_us), of_buffers[0, buffer_of], agreed_us)
+    is_by_graph = any(rank.head.mode == BY_GRAPH for rank in ranks)
+    if is_by_graph:
+        # A rank releases by itself, but no all-reduce ends before all have announced it.
+        is_named = np.array([not name.startswith(UNNAMED) for _, name in order], dtype=np.bool_)
+        known_us = np.where(is_named[:, None], of_buffers[2, buffer_of], np.nan)
+    else:
+        # A rank that had joined announced nothing, and knows when its buffers were released.
+        known_us = np.where(np.isnan(agreed_us), of_buffers[0, buffer_of], agreed_us)
     clocks = _clocks(ranks, announced_us, known_us)
     shifted = [
         rank.announced_us - ahead for rank, ahead in zip(ranks, clocks.ahead_us, strict=True)
@@ -130,6 +139,7 @@ def merged(ranks: Sequence[RankEvents]) -> Timeline:
         clocks=clocks,
         begins_us=begins_us,
         missed=sum(rank.missed for rank in ranks),
+        is_by_graph=is_by_graph,
     )
 
 

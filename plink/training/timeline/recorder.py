@@ -17,7 +17,7 @@ from plink.training.timeline.lines import Head
 from plink.training.timeline.rows import Buffer, Rows
 from plink.training.timeline.trace_file import TraceFile
 
-DEFAULT_MAX_BYTES = 256 << 20
+DEFAULT_MAX_BYTES = 64 << 20
 
 _LOG = logging.getLogger("plink.timeline")
 # What happens within so long is written together.

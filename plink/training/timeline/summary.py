@@ -103,7 +103,8 @@ class Summary:
         ranks: those that others waited for longest are first.
         names: the same.
         buffers: how collectives shared them.
-        agreeing_us: from the last announcement to when a rank knew of it: the median; NaN for none.
+        agreeing_us: from the last announcement to when a rank knew of it: the median; NaN where
+            that is not known.
         agreeing_p99_us: the 99th percentile.
     """
 
@@ -228,10 +229,15 @@ def _buffers(timeline: Timeline) -> Buffers:
 
 
 def _agreeing(timeline: Timeline) -> Floats:
-    """From the last announcement of a collective to when each rank knew, of all that is known."""
+    """From the last announcement of a collective to when each rank knew, of all that is known.
+
+    Nothing is where files are missing, since one of their ranks may have been the last, or where
+    ranks did not ask each other.
+    """
     announced_us = timeline.announced_us
     is_known = np.isfinite(announced_us).any(axis=1)
-    if not is_known.any():
+    is_complete = len(timeline.ranks) == timeline.of_ranks and not timeline.is_by_graph
+    if not is_known.any() or not is_complete:
         return np.zeros(0)
     last_us: Floats = np.nanmax(announced_us[is_known], axis=1, keepdims=True)
     took_us: Floats = timeline.agreed_us[is_known] - last_us
