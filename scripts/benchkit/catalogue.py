@@ -64,6 +64,7 @@ CATALOGUE = (
     Benchmark("torchrun", "torchrun's agents, killed and joined by chance", "torch", "15 min"),
     Benchmark("training", "trainings without computing, over plink and Gloo", _TORCH, "30 min"),
     Benchmark("sharded", "FSDP2, ZeRO, experts and pipelines over Gloo and plink", _TORCH, "5 min"),
+    Benchmark("training-control", "how ranks agree on an order, in all modes", _TORCH, "10 min"),
     Benchmark("digits", "one small real training on Gloo and on plink", _TORCH, "3 min"),
     Benchmark("autotune", "what tuning gains on simulated networks", "", "3 min"),
     Benchmark("autotune-lab", "what tuning gains in the lab", f"{_TORCH}, iperf3", "5 min each"),

@@ -93,7 +93,9 @@ def plan_over(hosts: Hosts, kind: str, forest: Forest, size_bytes: int) -> Plan:
     return Plan(kind, ranks, forest, size_bytes)
 
 
-def usual_plan(lab: BenchLab, host_bits_s: float, uplink_bits_s: float, size_bytes: int) -> Plan:
+def usual_plan(
+    lab: BenchLab, host_bits_s: float | None, uplink_bits_s: float | None, size_bytes: int
+) -> Plan:
     """What `plink plan` makes of a lab: two levels, or flat where there is one rack."""
     rack_of = rack_numbers(lab)
     has_racks = max(rack_of) > 0

@@ -41,10 +41,14 @@ class Meeting:
         self.timeout = datetime.timedelta(seconds=timeout_s)
         self.store = TCPStore(task["master"], PORT, self.ranks, self.rank == 0, self.timeout)
 
-    def join(self, name: str) -> None:
+    def join(self, name: str, **options: Any) -> None:
         """Make the default group, under a name that no group had before.
 
         The environment says which plan it has, and whether it is tuned.
+
+        Args:
+            name: of the group.
+            options: others of `init_process_group`.
         """
         dist.init_process_group(
             "plink",
@@ -52,4 +56,5 @@ class Meeting:
             rank=self.rank,
             world_size=self.ranks,
             timeout=self.timeout,
+            **options,
         )
