@@ -8,6 +8,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Cluster": "plink.api.cluster",
+    "Diagnosis": "plink.api.diagnosing",
     "Groups": "plink.api.groups",
     "Order": "plink.api.order",
     "Plan": "plink.api.plan",
@@ -22,6 +23,7 @@ _HOMES = {
     "Verdict": "plink.api.checking",
     "algorithms": "plink.api.order",
     "check": "plink.api.checking",
+    "diagnose": "plink.api.diagnosing",
     "group": "plink.api.groups",
     "launchers": "plink.api.order",
     "order": "plink.api.order",

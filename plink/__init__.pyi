@@ -3,6 +3,8 @@
 from plink.api.checking import Verdict as Verdict
 from plink.api.checking import check as check
 from plink.api.cluster import Cluster as Cluster
+from plink.api.diagnosing import Diagnosis as Diagnosis
+from plink.api.diagnosing import diagnose as diagnose
 from plink.api.errors import ProbeInterrupted as ProbeInterrupted
 from plink.api.groups import Groups as Groups
 from plink.api.groups import group as group

@@ -64,6 +64,7 @@ LONG = (
     "torchrun/test_rounds.py",
     "probing/test_via_in_lab.py",
     "probing/test_calls_in_lab.py",
+    "probing/test_calls_by_ray.py",
     "probing/test_via_containers.py",
     "setup/test_wheel.py",
     "kube/test_in_lab.py",

@@ -35,7 +35,7 @@ def test_a_subprocess_started_by_a_test_gets_the_installed_package_too() -> None
 def test_native_parts_were_installed() -> None:
     files = importlib.metadata.files("plink-collectives") or []
     names = [str(file) for file in files]
-    for folder in ("solvers", "engine", "training/control"):
+    for folder in ("solvers", "engine", "training/control", "simulate/control"):
         assert any(name.startswith(f"plink/{folder}/_native.") for name in names)
     assert "plink/probes/echo/bin/plink-echo-agent" in names
 

@@ -1,4 +1,4 @@
-"""`plink report`: pictures of a cluster and its orders as one page of HTML."""
+"""`plink report`: pictures of what files are about as one page of HTML."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from plink.cli.stderr import console
 )
 @click.option("--json", "as_json", is_flag=True, help="Print what the page shows as JSON.")
 def command(files: tuple[str, ...], output: str, *, as_json: bool) -> None:
-    """Draw a cluster file and orders made from it, or a log of plink autotune, as a page of HTML.
+    """Draw a cluster file and orders made from it, a tuned run, or timelines, as a page of HTML.
 
     The page needs no network. It begins with what was found and what to do; then distances,
     bandwidth and what it limits, groups, what orders cost, rings, and how good the measurement is.
-    For the logs of a run (FILE.1 and FILE): throughput, load and decisions over time. `-`:
-    standard input.
+    For the logs of plink autotune (FILE.1 and FILE): throughput, load and decisions over time.
+    For the timelines of ranks: who kept whom waiting, and an iteration. `-`: standard input.
     """
     # numpy would slow `--help`.
     from plink.files import document  # noqa: PLC0415

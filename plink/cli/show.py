@@ -1,4 +1,4 @@
-"""`plink show`: look at a cluster, an order, a plan, a comparison or a log of autotune's."""
+"""`plink show`: look at a cluster, an order, a plan, a comparison, a log or a timeline."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ from plink.cli.stderr import note
 )
 @click.option("--json", "as_json", is_flag=True, help="Print summary statistics as JSON.")
 def command(file: str, percentile: float | None, width: int | None, as_json: bool) -> None:
-    """Look at a cluster, order, plan or comparison file, or autotune's log (`-`: standard input).
+    """Look at a cluster, order, plan or comparison file, autotune's log, or a timeline.
+
+    `-` is standard input.
 
     A cluster's hosts are sorted so that near ones stand together. In its picture a row is a
     source, a column a destination, and bright is near.
@@ -28,9 +30,15 @@ def command(file: str, percentile: float | None, width: int | None, as_json: boo
     # What prints one kind of file is imported for that kind alone; numpy would slow `--help`.
     from plink.autotune.log import records  # noqa: PLC0415
     from plink.files import cluster, comparison, document, order_file, plan  # noqa: PLC0415
+    from plink.training.timeline.reading import is_timeline  # noqa: PLC0415
 
     source = document.label(file)
     content = document.read_content(file)
+    if isinstance(content, bytes) and is_timeline(content):
+        if percentile is not None:
+            raise WrongUseError(f"{source}: --percentile is for cluster files")
+        _show_timeline(content, source, width, as_json)
+        return
     is_log = isinstance(content, bytes) and records.is_log(content)
     data = {} if is_log else document.loaded(content, source).data
     found = data.get("format")
@@ -52,7 +60,7 @@ def command(file: str, percentile: float | None, width: int | None, as_json: boo
         named = f"a {document.brief(found)} file" if isinstance(found, str) else "not a plink file"
         raise WrongUseError(
             f"{source}: is {named}",
-            "plink show takes cluster, order, plan and comparison files, and autotune's logs",
+            "plink show takes cluster, order, plan and comparison files, logs and timelines",
         )
 
 
@@ -141,6 +149,21 @@ def _show_tuned(content: bytes, source: str, width: int | None, as_json: bool) -
         _print_json(tuned_to_json(run))
     else:
         print_tuned_page(paper(width).console, run, source)
+
+
+def _show_timeline(content: bytes, source: str, width: int | None, as_json: bool) -> None:
+    from plink.show.terminal.paper import paper  # noqa: PLC0415
+    from plink.show.terminal.timeline import print_timeline, timeline_to_json  # noqa: PLC0415
+    from plink.training.timeline.merging import merged  # noqa: PLC0415
+    from plink.training.timeline.reading import read_ranks  # noqa: PLC0415
+    from plink.training.timeline.summary import summary_of  # noqa: PLC0415
+
+    timeline = merged(read_ranks([(source, content)]))
+    summary = summary_of(timeline)
+    if as_json:
+        _print_json(timeline_to_json(timeline, summary))
+    else:
+        print_timeline(paper(width).console, timeline, summary)
 
 
 def _print_json(data: Mapping[str, Any]) -> None:

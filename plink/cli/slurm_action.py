@@ -20,6 +20,7 @@ from plink.deploy.slurm.allocation import Allocation, allocation_of, has_one_nod
 from plink.deploy.slurm.hostfile import shell_lines, write_hostfile
 from plink.deploy.slurm.kept import Kept, default_folder
 from plink.deploy.slurm.ordering import Ordered, Reach, Reaching, order_allocation
+from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files.mesh import Mesh
 from plink.optimize.orders.request import OrderRequest
@@ -32,6 +33,7 @@ _HOSTFILES = "hostfiles"
 _HOW = {
     "kept": "nothing measured: all pairs are kept from earlier jobs",
     "switches": "a few pairs measured: the others are those of their switches",
+    "groups": "a few pairs measured: the others are those of their groups",
 }
 
 
@@ -70,9 +72,16 @@ def _found(options: Mapping[str, Any], mesh: Mesh | None) -> tuple[Ordered, Allo
         time_limit_s=options["time_limit_s"],
     )
     kept = Kept(_folder(options) / allocation.cluster, timedelta(days=options["max_age_days"]))
+    group_of = _groups(options["groups"]) if options["groups"] else None
     reaching = Reaching(options["reach"] or default, min(_AGENTS_WAIT_S, options["within_s"] / 2))
     with interrupted_after(options["within_s"]), StageProgress() as progress, naming_unreached():
-        return order_allocation(allocation, kept, request, reaching, progress), allocation
+        found = order_allocation(allocation, kept, request, reaching, progress, group_of=group_of)
+        return found, allocation
+
+
+def _groups(path: str) -> dict[str, str]:
+    """The group of each host of a cluster file, by the host's name."""
+    return {name: group.name for group in cluster_file.read(path).groups for name in group.hosts}
 
 
 def _folder(options: Mapping[str, Any]) -> Path:

@@ -53,6 +53,12 @@ from plink.cli.order_options import mesh_of
     help="What is older is measured again; 0 for everything.",
 )
 @click.option(
+    "--groups",
+    metavar="CLUSTER",
+    help="A cluster file with groups (plink group): nodes of one group stand for one another.  "
+    "[default: those under one of Slurm's switches do]",
+)
+@click.option(
     "--reach",
     type=click.Choice(["steps", "agents"]),
     help="Reach nodes by a job step for each, or by agents that one step starts, which takes plink "

@@ -18,18 +18,21 @@ from plink.schemas import (
     parts,
     plan,
     shown,
+    timeline,
 )
 from plink.schemas.parts import Schema, closed, listed
 
 Make = Callable[[], Schema]
 
-# Of files, by what follows `plink.` in their member `format`. Of a log, one is of each line.
+# Of files, by what follows `plink.` in their member `format`. Of a log, one is of each line, of a
+# timeline of each event.
 FILES: Mapping[str, Make] = {
     "cluster": cluster.cluster_file,
     "order": order.order_file,
     "plan": plan.plan_file,
     "comparison": comparison.comparison_file,
     "autotune": autotune.autotune_log,
+    "timeline": timeline.timeline_file,
 }
 
 
@@ -68,6 +71,7 @@ OUTPUTS: Mapping[str, Make] = {
     "autotune serve": autotune.serve_output,
     "autotune attach": autotune.attach_output,
     "autotune replay": autotune.replay_output,
+    "timeline": timeline.timeline_output,
     "predict": plan.predict_output,
     "report": shown.report_output,
     "verify": jobs.verify_output,

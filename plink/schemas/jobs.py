@@ -99,7 +99,7 @@ def slurm_order_output() -> Schema:
     """What `plink slurm-order --json` prints."""
     what = "The order of a Slurm job's nodes: what `plink slurm-order --json` prints"
     host = closed("a node", {"name": parts.text("its name"), "tasks": parts.whole("on it", low=1)})
-    sources = ["kept", "switches", "measured"]
+    sources = ["kept", "switches", "groups", "measured"]
     done = closed(
         "there is an order",
         {

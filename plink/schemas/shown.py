@@ -10,6 +10,7 @@ from plink.schemas.comparison import comparison
 from plink.schemas.order import order_file, outlier
 from plink.schemas.parts import Schema, closed, listed, or_null
 from plink.schemas.plan import shown_plan
+from plink.schemas.timeline import shown_timeline
 
 
 def show_output() -> Schema:
@@ -19,6 +20,7 @@ def show_output() -> Schema:
     cases = [
         (parts.says("of", "plink.plan"), shown_plan()),
         (parts.says("of", "plink.autotune"), shown_log()),
+        (parts.says("of", "plink.timeline"), shown_timeline()),
         (parts.says("format", "plink.order"), order),
         (parts.says("format", "plink.comparison"), comparison()),
     ]

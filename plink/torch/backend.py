@@ -24,6 +24,7 @@ from plink.torch.gloo import LateGloo
 from plink.torch.group import PlinkGroup
 from plink.torch.named.options import Options as GroupOptions
 from plink.torch.named.running import machine_of
+from plink.torch.named.timelines import recorder_of
 from plink.transport.tls import Tls, tls_of
 
 NAME = "plink"
@@ -125,7 +126,7 @@ def _create(asked: Any, store: Store, options: Options) -> PlinkGroup:
     interfaces, addresses = group_addresses(asked.store, os.environ)
     options = _completed(options, addresses, timeout, asked.global_ranks_in_group)
     control = options.control if isinstance(options, GroupOptions) else None
-    engine = tuned = machine = None
+    engine = tuned = machine = recorder = None
     is_cut = False
     if ranks > 1:
         meeting = C10dStore(store)
@@ -148,7 +149,10 @@ def _create(asked: Any, store: Store, options: Options) -> PlinkGroup:
         agreed = choice.agreed
         is_cut = agreed.is_cut
         if control is not None:
-            machine = machine_of(control, agreed.forest, rank)
+            machine = machine_of(
+                control, agreed.forest, rank, is_deterministic=options.deterministic
+            )
+            recorder = recorder_of(control, store, rank, ranks, is_part=is_part)
         if agreed.tuned is not None:
             tuned = _tuned(engine, rank, agreed, agreed.tuned, options.certificates(rank))
     gloo = LateGloo(
@@ -159,7 +163,17 @@ def _create(asked: Any, store: Store, options: Options) -> PlinkGroup:
         PrefixStore("gloo", store),
         timeout,
     )
-    return PlinkGroup(store, rank, ranks, gloo, engine, tuned=tuned, is_cut=is_cut, machine=machine)
+    return PlinkGroup(
+        store,
+        rank,
+        ranks,
+        gloo,
+        engine,
+        tuned=tuned,
+        is_cut=is_cut,
+        machine=machine,
+        recorder=recorder,
+    )
 
 
 def _tuned(

@@ -46,9 +46,9 @@ def all_reduce(
         WrongUseError: the group or the tensor cannot do that.
         DistBackendError: the name is pending already, or this rank has joined.
     """
-    request = _request(name, [tensor], (), op, (prescale_factor, postscale_factor))
+    request = request_of(name, [tensor], (), op, (prescale_factor, postscale_factor))
     work = NamedWork(name, [tensor], NO_TIMEOUT)
-    _negotiation(group).announce([request], [work])
+    negotiation_of(group).announce([request], [work])
     return work
 
 
@@ -74,10 +74,11 @@ def grouped_all_reduce(
     Returns:
         A work for each tensor.
     """
-    members = tuple(f"{name}/{i}" for i in range(len(tensors)))
-    request = _request(name, tensors, members, op, (prescale_factor, postscale_factor))
+    request = request_of(
+        name, tensors, members_of(name, len(tensors)), op, (prescale_factor, postscale_factor)
+    )
     work = GroupedWork(name, tensors, NO_TIMEOUT)
-    _negotiation(group).announce([request], [work])
+    negotiation_of(group).announce([request], [work])
     return work.members
 
 
@@ -93,10 +94,18 @@ def join(group: ProcessGroup | None = None) -> int:
         WrongUseError: the group cannot do that.
         DistBackendError: a rank is lost.
     """
-    return _negotiation(group).join()
+    return negotiation_of(group).join()
 
 
-def _negotiation(group: ProcessGroup | None) -> Negotiation:
+def negotiation_of(group: ProcessGroup | None) -> Negotiation:
+    """By which a group's ranks agree.
+
+    Args:
+        group: None for the default group.
+
+    Raises:
+        WrongUseError: it has none.
+    """
     group = dist.group.WORLD if group is None else group
     if not isinstance(group, PlinkGroup):
         raise WrongUseError("collectives by name need a group of plink's")
@@ -108,13 +117,30 @@ def _negotiation(group: ProcessGroup | None) -> Negotiation:
     return group.negotiation
 
 
-def _request(
+def members_of(name: str, tensors: int) -> tuple[str, ...]:
+    """What each tensor of a group is called."""
+    return tuple(f"{name}/{i}" for i in range(tensors))
+
+
+def request_of(
     name: str,
     tensors: Sequence[Tensor],
     members: tuple[str, ...],
     op: Any,
-    scales: tuple[float, float],
+    scales: tuple[float, float] = (1.0, 1.0),
 ) -> Request:
+    """What ranks tell each other of an all-reduce.
+
+    Args:
+        name: of it.
+        tensors: of it; with more than one, what each is called is in `members`.
+        members: empty for one tensor alone.
+        op: PyTorch's.
+        scales: factors of what a rank contributes, and of the result.
+
+    Raises:
+        WrongUseError: the engine does not do that.
+    """
     if not name or name.startswith(UNNAMED):
         raise WrongUseError(f"'{name}' is no name of a collective")
     options = dist.AllreduceOptions()

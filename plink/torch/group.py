@@ -42,6 +42,7 @@ from plink.torch.reductions import engine_op, options_of
 from plink.torch.staging import HostStage, Stage
 from plink.torch.steps import follow_steps
 from plink.torch.work import NO_TIMEOUT, Reduction
+from plink.training.timeline.recorder import Recorder
 
 _open: weakref.WeakSet[PlinkGroup] = weakref.WeakSet()
 
@@ -59,6 +60,7 @@ class PlinkGroup(GlooBeside):
         is_cut: buffers are reduced in pieces, on all ranks or on none.
         machine: by which ranks agree on the order of their collectives; None where they begin the
             same ones in the same order.
+        recorder: of the timeline of what they agree on; None where nobody asked.
     """
 
     def __init__(
@@ -72,6 +74,7 @@ class PlinkGroup(GlooBeside):
         tuned: TunedRank | None = None,
         is_cut: bool = False,
         machine: Machine | None = None,
+        recorder: Recorder | None = None,
     ) -> None:
         super().__init__(rank, ranks, gloo)
         self._store = store
@@ -84,6 +87,7 @@ class PlinkGroup(GlooBeside):
         self._homebound = SerialExecutor("plink-homebound")
         self._is_cut = is_cut
         self._lanes: dict[torch.device, Lane] = {}
+        self._recorder = recorder
         self.negotiation: Negotiation | None = None
         if engine is not None and machine is not None:
             self.negotiation = Negotiation(
@@ -93,6 +97,7 @@ class PlinkGroup(GlooBeside):
                 notifier=self._notifier,
                 stage=self._stage,
                 begin=self._begin,
+                recorder=recorder,
             )
         if engine is not None:
             # The thread that waits for Gloo to be needed keeps it from ending with the group.
@@ -202,6 +207,8 @@ class PlinkGroup(GlooBeside):
         if self._tuned is not None:
             self._tuned.close()
         self._notifier.end()
+        if self._recorder is not None:
+            self._recorder.close()
 
     def _reduce(self, tensors: list[Tensor], op: str, timeout: timedelta) -> Reduction:
         self._begun += 1

@@ -15,8 +15,9 @@ from torch.nn import Parameter
 from torch.optim import Optimizer
 
 from plink.base.errors import WrongUseError
-from plink.torch.by_name import all_reduce, grouped_all_reduce
+from plink.torch.by_name import negotiation_of
 from plink.torch.gradient_groups import Groups, grouped
+from plink.torch.gradient_requests import GradientRequests
 from plink.torch.named.works import NamedWork
 
 
@@ -57,16 +58,20 @@ class DistributedOptimizer(Optimizer):
         if backward_passes_per_step < 1:
             raise WrongUseError(f"a step follows on no {backward_passes_per_step} backward passes")
         self._optimizer = optimizer
-        self._op = op
         self._group = group
         self._passes = backward_passes_per_step
         self._parameters = _named(optimizer, named_parameters)
         self._members = grouped(self._parameters, groups)
         self._group_of = {name: i for i, names in enumerate(self._members) for name in names}
+        self._requests = [GradientRequests(names, op) for names in self._members]
+        self._sources = {
+            of_group.name: [self._parameters[name] for name in of_group.names]
+            for of_group in self._requests
+        }
         self._lock = threading.Lock()
         self._left = dict.fromkeys(self._parameters, self._passes)
         self._awaited = [len(names) for names in self._members]
-        self._works: dict[int, list[NamedWork]] = {}
+        self._works: dict[int, NamedWork] = {}
         self._synchronizes = True
         self._hooks = [
             parameter.register_post_accumulate_grad_hook(self._hook(name))  # type: ignore[no-untyped-call]
@@ -116,6 +121,19 @@ class DistributedOptimizer(Optimizer):
             )
         self._optimizer.zero_grad(set_to_none)
 
+    def learn(self, loss: Tensor) -> None:
+        """Call it right before each `loss.backward()` in the mode `graph`: the order of all-reduces
+        follows from what autograd is going to compute. In other modes, and where ranks know the
+        order already, nothing happens.
+
+        Args:
+            loss: from which gradients are computed.
+
+        Raises:
+            WrongUseError: the group cannot agree on anything.
+        """
+        negotiation_of(self._group).learn(loss, self._sources)
+
     def synchronize(self) -> None:
         """Return when all gradients are reduced: to clip them, say, before
         `with optimizer.skip_synchronize(): optimizer.step()`.
@@ -133,8 +151,9 @@ class DistributedOptimizer(Optimizer):
         works, self._works = self._works, {}
         self._left = dict.fromkeys(self._parameters, self._passes)
         self._awaited = [len(names) for names in self._members]
-        for work in (one for of_group in works.values() for one in of_group):
+        for work in works.values():
             work.wait()
+        negotiation_of(self._group).end_iteration()
 
     @contextlib.contextmanager
     def skip_synchronize(self) -> Iterator[None]:
@@ -175,14 +194,13 @@ class DistributedOptimizer(Optimizer):
         return has_gradient
 
     def _announce(self, i: int) -> None:
-        names = self._members[i]
-        gradients = [self._gradient(name) for name in names]
-        if len(names) == 1:
-            work = all_reduce(gradients[0], names[0], self._op, self._group)
-            self._works[i] = [work]
-        else:
-            name = f"{names[0]} and {len(names) - 1} more"
-            self._works[i] = grouped_all_reduce(gradients, name, self._op, self._group)
+        requests = self._requests[i]
+        gradients = [self._gradient(name) for name in requests.names]
+        work = requests.work(gradients)
+        negotiation_of(self._group).announce(
+            [requests.request(gradients)], [work], may_be_held=True
+        )
+        self._works[i] = work
 
     def _gradient(self, name: str) -> Tensor:
         gradient = self._parameters[name].grad

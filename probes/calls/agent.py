@@ -15,6 +15,7 @@ from typing import IO
 import paramiko
 
 from plink.probes.calls.keys import Keys
+from plink.probes.calls.transport import CallTransport
 from plink.probes.remote.ending import end_group
 
 # In the environment of every command: what the agent calls its host.
@@ -22,7 +23,8 @@ NAME_VARIABLE = "PLINK_AGENT_NAME"
 
 _CHUNK = 1 << 16
 _HANDSHAKE_S = 15.0
-_KEEPALIVE_S = 15
+# plink shakes hands with a few at once; who hung up earlier would have to queue again.
+_TURN_S = 60.0
 _LOOK_EVERY_S = 0.2
 # What has lost its input gets so long to end by itself.
 _GOODBYE_S = 5.0
@@ -41,13 +43,14 @@ class Call:
     """
 
     def __init__(self, connection: socket.socket, keys: Keys, name: str) -> None:
-        self._transport = paramiko.Transport(connection)
+        self._transport = CallTransport(connection)
         self._transport.add_server_key(keys.agent)
         self._server = _Server(keys, name)
         try:
-            self._transport.banner_timeout = self._transport.auth_timeout = _HANDSHAKE_S
+            self._transport.banner_timeout = _TURN_S
+            self._transport.auth_timeout = _HANDSHAKE_S
             self._transport.start_server(server=self._server)
-            self._transport.set_keepalive(_KEEPALIVE_S)
+            self._transport.rest(gives_signs=True)
         except BaseException:
             self._transport.close()
             raise

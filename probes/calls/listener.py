@@ -15,13 +15,13 @@ import paramiko
 from plink.probes.calls.agent import NAME_VARIABLE
 from plink.probes.calls.keys import Keys, derive_keys
 from plink.probes.calls.options import ListenOptions
+from plink.probes.calls.transport import CallTransport
 from plink.probes.errors import HostListError, OptionError, ProbesError
 from plink.probes.hosts.hostlist import check_name
 from plink.probes.ssh.session import SshSession
 
 _BACKLOG = 1024
 _HANDSHAKE_S = 15.0
-_KEEPALIVE_S = 15
 _USER = "plink"
 _SHOWN = 3
 
@@ -107,7 +107,7 @@ class Listener:
         transport = None
         try:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            transport = paramiko.Transport(connection)
+            transport = CallTransport(connection)
             name = self._greet(transport, address)
             session = SshSession(name, transport, address, None)
             with self._changed:
@@ -122,7 +122,7 @@ class Listener:
             connection.close()
             self._turn_away(address, error)
 
-    def _greet(self, transport: paramiko.Transport, address: str) -> str:
+    def _greet(self, transport: CallTransport, address: str) -> str:
         """Prove to each other that both know the secret; the name that the agent has."""
         transport.banner_timeout = transport.auth_timeout = _HANDSHAKE_S
         transport.channel_timeout = _HANDSHAKE_S
@@ -130,7 +130,7 @@ class Listener:
         if transport.get_remote_server_key() != self._keys.agent:
             raise paramiko.SSHException("does not know the secret")
         transport.auth_publickey(_USER, self._keys.coordinator)
-        transport.set_keepalive(_KEEPALIVE_S)
+        transport.rest(gives_signs=False)
         asked = SshSession(address, transport, address, None)
         done = asked.run(f'printf %s "${NAME_VARIABLE}"', timeout_s=_HANDSHAKE_S)
         name = done.stdout.decode(errors="replace")

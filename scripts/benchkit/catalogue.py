@@ -37,6 +37,7 @@ CATALOGUE = (
     Benchmark("faults", "what hosts that fail cost a probe", _LAB, "5 min"),
     Benchmark("large", "every verb with 1,024 to 8,192 hosts", "", "30 min"),
     Benchmark("scale", "time and memory of a probe of many hosts", _LAB, "6 min"),
+    Benchmark("callers", "what agents that call cost plink and themselves", "", "2 min"),
     Benchmark("uplinks", "how right the measured uplinks are", f"{_LAB}, iperf3", "5 min"),
     Benchmark("doctor", "faults of drawn labs named first", f"{_LAB}, iperf3, iptables", "40 min"),
     Benchmark("rounds", "ring orders from a sample of rounds, simulated", "", "2 min"),
@@ -64,7 +65,10 @@ CATALOGUE = (
     Benchmark("torchrun", "torchrun's agents, killed and joined by chance", "torch", "15 min"),
     Benchmark("training", "trainings without computing, over plink and Gloo", _TORCH, "30 min"),
     Benchmark("sharded", "FSDP2, ZeRO, experts and pipelines over Gloo and plink", _TORCH, "5 min"),
-    Benchmark("training-control", "how ranks agree on an order, in all modes", _TORCH, "10 min"),
+    Benchmark("training-control", "how ranks agree on an order, in all modes", _TORCH, "20 min"),
+    Benchmark(
+        "training-control-simulated", "the same at scale, beside the papers", "torch", "20 min"
+    ),
     Benchmark("digits", "one small real training on Gloo and on plink", _TORCH, "3 min"),
     Benchmark("autotune", "what tuning gains on simulated networks", "", "3 min"),
     Benchmark("autotune-lab", "what tuning gains in the lab", f"{_TORCH}, iperf3", "5 min each"),

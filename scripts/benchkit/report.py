@@ -48,12 +48,13 @@ class Report:
 
     Args:
         measured: what a benchmark has beside its tables, for `--json`.
+        targets: figures that were asked for.
     """
 
     def __init__(self) -> None:
         self.measured: Any = None
         self._tables: list[dict[str, Any]] = []
-        self._targets: list[Target] = []
+        self.targets: list[Target] = []
 
     def table(
         self, header: Sequence[str], rows: Iterable[Sequence[object]], title: str = ""
@@ -76,11 +77,11 @@ class Report:
 
     def at_least(self, name: str, asked: float, reached: float, unit: str = "") -> None:
         """A figure that was to be so large."""
-        self._targets.append(Target(name, asked, float(reached), unit, "at least"))
+        self.targets.append(Target(name, asked, float(reached), unit, "at least"))
 
     def at_most(self, name: str, asked: float, reached: float, unit: str = "") -> None:
         """A figure that was to be so small."""
-        self._targets.append(Target(name, asked, float(reached), unit, "at most"))
+        self.targets.append(Target(name, asked, float(reached), unit, "at most"))
 
     def conclude(self, changed: Sequence[str]) -> None:
         """Print what was asked, reached and missed.
@@ -88,18 +89,18 @@ class Report:
         Args:
             changed: options with other values than the defaults, for which targets were set.
         """
-        if not self._targets:
+        if not self.targets:
             print("no targets are set for what was measured")
             return
-        self.table(("target", "asked", "reached", ""), [one.row() for one in self._targets])
-        missed = sum(not one.is_reached for one in self._targets)
-        print(f"{len(self._targets) - missed} of {len(self._targets)} targets reached")
+        self.table(("target", "asked", "reached", ""), [one.row() for one in self.targets])
+        missed = sum(not one.is_reached for one in self.targets)
+        print(f"{len(self.targets) - missed} of {len(self.targets)} targets reached")
         if changed:
             print(f"targets are set for the default arguments; changed: {', '.join(changed)}")
 
     def write(self, path: Path, name: str, arguments: Mapping[str, Any]) -> None:
         """Write tables, targets and what else was measured as JSON."""
-        targets = [{**asdict(one), "is_reached": one.is_reached} for one in self._targets]
+        targets = [{**asdict(one), "is_reached": one.is_reached} for one in self.targets]
         document = {
             "benchmark": name,
             "arguments": arguments,

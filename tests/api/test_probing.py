@@ -248,6 +248,10 @@ def test_a_host_that_is_missing_costs_its_own_pairs(lab: Lab, tmp_path: Path) ->
     assert verdict.hosts == 4
     assert verdict.judgement.pairs == 6
     assert repr(verdict).startswith("<plink.Verdict: ")
+    with pytest.warns(plink.PlinkWarning, match=r"127\.0\.0\.1: "):
+        found = plink.diagnose(cluster, live=True, transfers_s=0.0, ssh=ssh)
+    assert [text.partition(":")[0] for text in found.not_asked] == ["127.0.0.1"]
+    assert any("settings, processors and clocks (4" in clause for clause in found.looked_at)
 
 
 def test_a_verdict_names_the_hosts_that_changed() -> None:

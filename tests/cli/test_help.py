@@ -149,7 +149,7 @@ def test_a_number_is_finite(
 
 
 def test_every_command_with_floats_is_tested() -> None:
-    named = {"autotune", "completion", "plan", "predict", "report", "run", "schema"}
+    named = {"autotune", "completion", "plan", "predict", "report", "run", "schema", "timeline"}
     assert {name.partition(" ")[0] for name, _ in float_options()} == set(COMMANDS) - named
 
 

@@ -15,6 +15,7 @@ from autotune.logs import write_log
 from plink.cli import COMMANDS
 from plink.files import cluster
 from show.racks import racks
+from timeline.files import write_timelines
 
 PROGRAM = Path(__file__).with_name("talk_program.py")
 
@@ -36,6 +37,7 @@ LINES = [
     ["plan", "c.json", "--kind", "ring", "-o", "OUT/plan.json"],
     ["predict", "c.json", "--size", "1MB"],
     ["report", "c.json", "o.json", "-o", "OUT/report.html"],
+    ["timeline", "rank0.json", "-o", "OUT/trace.json"],
     ["export", "c.json", "-o", "OUT/matrix.csv.gz"],
     ["autotune", "replay", "tuned.log"],
     ["autotune", "serve", "p.json", "--listen", "nowhere"],
@@ -63,6 +65,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     cluster.write(str(folder / "c.json"), found)
     (folder / "hosts.txt").write_text("\n".join(UNREACHABLE) + "\n")
     write_log(folder / "tuned.log")
+    write_timelines(folder, 1)
     lines = [
         ["export", "c.json", "-o", "m.csv"],
         ["order", "c.json", "--time-limit", ".05", "-o", "o.json"],

@@ -182,21 +182,22 @@ class Network:
 
     def deliver(self, link: tuple[int, int], most: int = 1) -> None:
         """The next messages of one link arrive together."""
-        self.step(link[1], self._arrive(link, most))
+        self.step(link[1], self.arrive(link, most))
 
     def tick(self, rank: int) -> None:
         """It wakes, and hears what came meanwhile."""
         heard: list[Event] = []
         for link in list(self.links):
             if link[1] == rank:
-                heard += self._arrive(link, len(self.links[link]))
+                heard += self.arrive(link, len(self.links[link]))
         if heard:
             self.step(rank, heard)
         self.asleep.discard(rank)
         self.wakes_s[rank] = math.inf
         self.step(rank, [Ticked()])
 
-    def _arrive(self, link: tuple[int, int], most: int) -> list[Event]:
+    def arrive(self, link: tuple[int, int], most: int = 1) -> list[Event]:
+        """Take the next messages of a link."""
         queue = self.links[link]
         events: list[Event] = []
         while queue and len(events) < most:

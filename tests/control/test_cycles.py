@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from control.network import Network
 from control.programs import Program, a_tree, flat, group, network, request, run
+from control.twins import Twins
 from plink.training.control.bitvector import BitVector
 from plink.training.control.requests import Request
 from plink.training.control.settings import Settings
@@ -27,11 +29,13 @@ SHAPES = [flat(4), [-1, 0, 1, 2], [1, 2, -1, 2]]
 
 def way(name: str, parents: list[int], **settings: object) -> Network:
     mode, usual = WAYS[name]
-    return network(parents, replace(usual, **settings), mode)  # type: ignore[arg-type]
+    make = partial(Twins, mode=mode)
+    return network(parents, replace(usual, **settings), make)  # type: ignore[arg-type]
 
 
 def changes(net: Network) -> set[int]:
-    return {machine._cache.changes for machine in net.machines if isinstance(machine, BitVector)}
+    machines = [machine.python for machine in net.machines if isinstance(machine, Twins)]
+    return {machine._cache.changes for machine in machines if isinstance(machine, BitVector)}
 
 
 @pytest.mark.parametrize("name", WAYS)
@@ -296,3 +300,24 @@ def test_bytes_that_nobody_sends_fail_all_or_do_nothing(
     net.settle()
     if any(net.failed):
         assert all(net.failed)
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_what_differs_in_parts_of_the_tree_and_overlaps_fails_by_name(name: str) -> None:
+    net = way(name, [-1, 0, 1, 1, 3])
+    net.announce(1, group("h", "a"))
+    net.announce(2, request("a"))
+    for rank in (3, 4):
+        net.announce(rank, request("a"))
+    # Below rank 3 they differ as well, in one of the names that differ below rank 1.
+    net.announce(3, group("d", "z"))
+    net.announce(4, group("h", "z"))
+    net.announce(0, request("a"))
+    net.settle(until_s=net.now_s + 0.05)
+    assert not any(net.failed), net.failed
+    refused = [sorted(one for one, _ in told) for told in net.refused]
+    assert refused == [["a"], ["h"], ["a"], ["a"], ["a", "h"]]
+    for rank in (0, 1, 2, 4):
+        net.announce(rank, group("d", "z"))
+    net.settle(until_s=net.now_s + 0.05)
+    assert net.names == [["d"]] * 5

@@ -7,43 +7,12 @@ import time
 
 import pytest
 
-from control.network import Network
-from control.programs import request
-from plink.training.control.graph import Graph, Order, order_of
-from plink.training.control.graphed import Graphed
-from plink.training.control.settings import Settings
-
-BIG = 1 << 30
-
-
-def graph_of(inputs: list[list[int]], reductions: list[int]) -> Graph:
-    return Graph(inputs, {node: request(f"n{node}") for node in reductions})
+from control.graphs import BIG, a_graph, ancestors, graph_of
+from plink.training.control.graph import Order, order_of
 
 
 def buffers(order: Order) -> list[list[str]]:
     return [[one.name for one in order.requests[first:end]] for first, end in order.buffers]
-
-
-def a_graph(rng: random.Random, nodes: int, edges: int) -> Graph:
-    inputs: list[list[int]] = [[] for _ in range(nodes)]
-    for node in range(1, nodes):
-        # Mostly the few before, as layers have; one in fifty from anywhere.
-        inputs[node].append(rng.randrange(max(0, node - 4), node))
-    for _ in range(edges - nodes + 1):
-        node = rng.randrange(1, nodes)
-        inputs[node].append(rng.randrange(node if rng.random() < 0.02 else 0, node + 1) % node)
-    return graph_of(inputs, [node for node in range(nodes) if rng.random() < 0.05])
-
-
-def ancestors(graph: Graph, node: int) -> set[int]:
-    found: set[int] = set()
-    left = [node]
-    while left:
-        for one in graph.inputs[left.pop()]:
-            if one not in found:
-                found.add(one)
-                left.append(one)
-    return found
 
 
 def test_the_figure_of_the_paper() -> None:
@@ -112,58 +81,6 @@ def test_siblings_come_as_they_were_added_and_a_full_buffer_ends() -> None:
 def test_a_circle_is_told() -> None:
     with pytest.raises(ValueError, match="depends on itself"):
         order_of(graph_of([[1], [0]], [0]), [1], BIG)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_ranks_never_wait_for_each_other_however_they_schedule(seed: int) -> None:
-    rng = random.Random(seed)
-    graph = a_graph(rng, 120, 180)
-    fetches = rng.sample(range(120), 6)
-    order = order_of(graph, fetches, 64)
-    needed = set(fetches).union(*(ancestors(graph, one) for one in fetches))
-    net = Network([Graphed(order, Settings()) for _ in range(3)])
-    for iteration in range(2):
-        ran: list[set[int]] = [set() for _ in range(3)]
-        announced: list[set[int]] = [set() for _ in range(3)]
-        while any(done != needed for done in ran):
-            moved = False
-            # A collective ends when all ranks have begun it.
-            begun = min(len(names) for names in net.names)
-            ended = set(net.names[0][iteration * len(order.requests) : begun])
-            for rank in rng.sample(range(3), 3):
-                for node in rng.sample(sorted(needed - ran[rank]), len(needed - ran[rank])):
-                    if not ran[rank].issuperset(graph.inputs[node]):
-                        continue
-                    if node not in graph.reductions or f"n{node}" in ended:
-                        ran[rank].add(node)
-                        moved = True
-                    elif node not in announced[rank]:
-                        announced[rank].add(node)
-                        net.announce(rank, graph.reductions[node])
-                        moved = True
-            assert moved, "dead-lock"
-    net.check()
-    assert net.sent == 0
-
-
-def test_what_is_not_as_in_the_first_iteration_is_refused_by_name() -> None:
-    order = order_of(graph_of([[], [0]], [0, 1]), [1], BIG)
-    net = Network([Graphed(order, Settings(stall_warning_s=60.0))])
-    net.announce(0, request("other"))
-    net.announce(0, request("n1", 5))
-    net.announce(0, request("n1"))
-    net.announce(0, request("n1"))
-    net.join(0)
-    assert [told.split(",")[0] for told in net.refused_here[0]] == [
-        "'other' is not in the graph of the first iteration",
-        "'n1' is sum all-reduce of float32[5]",
-        "'n1' is pending already",
-        "a rank cannot join where the graph decides what is reduced",
-    ]
-    net.settle(until_s=61.0)
-    assert "'n1' has waited 60 s or more; this rank has not announced 'n0'" in net.warned[0][0]
-    net.announce(0, request("n0"))
-    assert net.names == [["n0", "n1"]]
 
 
 @pytest.mark.timing

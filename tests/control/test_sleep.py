@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import random
 import statistics
 
-from control.clocked import Clocked, Oversleep, often
 from control.programs import flat
+from plink.simulate.control.clocked import Clocked
+from plink.simulate.control.costs import Often, Oversleep
 from plink.training.control.bitvector import BitVector
 from plink.training.control.settings import Settings
 from plink.training.control.shape import places
@@ -18,14 +18,15 @@ NONBLOCKING = Settings(cycle_s=CYCLE_S, is_blocking=False)
 
 
 def running(settings: Settings, ranks: int, oversleep: Oversleep, until_s: float) -> Clocked:
-    clocked = Clocked([BitVector(place, settings) for place in places(flat(ranks))], oversleep)
+    machines = [BitVector(place, settings) for place in places(flat(ranks))]
+    clocked = Clocked(machines, oversleep=oversleep)
     clocked.run(until_s)
     return clocked
 
 
-def once(rank: int, cycle: int) -> float:
+def once(rank: int, sleep: int) -> float:
     """Rank 1, after its tenth cycle."""
-    return 0.02 if (rank, cycle) == (1, 10) else 0.0
+    return 0.02 if (rank, sleep) == (1, 10) else 0.0
 
 
 def test_one_oversleep_delays_all_cycles_that_follow() -> None:
@@ -53,7 +54,7 @@ def test_a_common_sleep_every_few_cycles_ends_it_after_as_many() -> None:
 def test_sleeping_alike_halves_the_spread_of_arrivals() -> None:
     for ranks, seed in ((2, 1), (8, 2)):
         local, alike = (
-            running(settings, ranks, often(random.Random(seed), 0.05, 0.02), 5.0).spreads_s()
+            running(settings, ranks, Often(0.05, 0.02, seed), 5.0).spreads_s()
             for settings in (LOCAL, GLOBAL)
         )
         assert statistics.median(local) > 0.9 * CYCLE_S
@@ -66,10 +67,10 @@ def test_sleeping_alike_halves_the_spread_of_arrivals() -> None:
 
 def test_ranks_that_do_not_block_wait_for_nobody() -> None:
     blocking, sleeping = (
-        running(settings, 4, often(random.Random(3), 0.05, 0.02), 5.0)
-        for settings in (LOCAL, NONBLOCKING)
+        running(settings, 4, Often(0.05, 0.02, 3), 5.0) for settings in (LOCAL, NONBLOCKING)
     )
-    assert sum(blocking.waited_s) > 1.0
-    assert sum(sleeping.waited_s) < 0.01 * sum(blocking.waited_s)
+    waited_s = [sum(map(clocked.waited_s, range(4))) for clocked in (blocking, sleeping)]
+    assert waited_s[0] > 1.0
+    assert waited_s[1] < 0.01 * waited_s[0]
     # At the price of cycles that end only when every rank has woken once more.
     assert len(sleeping.spreads_s()) < len(blocking.spreads_s())

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from control.programs import Program, a_tree, flat, group, network, request, run
+from control.programs import Maker, Program, a_tree, flat, group, network, request, run
+from control.twins import Twins
+from plink.training.control.events import Ticked
 from plink.training.control.requests import Request
 from plink.training.control.settings import Settings
 
@@ -133,6 +135,100 @@ def test_all_are_told_who_keeps_them_waiting(parents: list[int]) -> None:
         net.announce(rank, request("x"))
     net.settle(until_s=102.0)
     assert net.names == [["x"]] * 6
+
+
+@pytest.mark.parametrize("mode", ["tree", Twins])
+def test_who_announced_later_is_not_told_as_missing(mode: str | Maker) -> None:
+    net = network([-1, 0, 1, 2], Settings(stall_warning_s=60.0), mode)
+    net.announce(0, request("x"))
+    net.settle(until_s=30.0)
+    net.announce(1, request("x"))
+    net.settle(until_s=60.5)
+    assert net.warned == [["'x' has waited 60 s for ranks 2-3; ranks 0-1 announced it"]] * 4
+    net.announce(2, request("x"))
+    # All wait since the first announced it: nobody is told in between.
+    net.settle(until_s=119.0)
+    assert [len(warned) for warned in net.warned] == [1] * 4
+    net.settle(until_s=120.5)
+    assert [warned[1:] for warned in net.warned] == [
+        ["'x' has waited 120 s for rank 3; ranks 0-2 announced it"]
+    ] * 4
+
+
+@pytest.mark.parametrize("mode", ["tree", Twins])
+def test_what_shares_a_tensor_with_what_is_refused_on_its_way_waits_on(mode: str | Maker) -> None:
+    net = network([-1, 0, 1, 1], Settings(stall_warning_s=1.0, stall_error_s=2.0), mode)
+    net.announce(0, request("a"))
+    net.settle(until_s=1.9)
+    # Rank 1 says both together; the root has refused one of them by then.
+    net.announce(1, request("a"))
+    net.announce(2, group("g", "a", "b"))
+    net.announce(3, request("a"))
+    for child in (2, 3):
+        net.deliver((child, 1))
+    for net.now_s in (2.0, 2.15):
+        net.step(0, [Ticked()])
+    assert [name for name, _ in net.refused[0]] == ["a"]
+    net.settle(until_s=2.5)
+    assert [len(refused) for refused in net.refused] == [1, 1, 0, 1]
+    before = [len(warned) for warned in net.warned]
+    net.settle(until_s=3.2)
+    assert [warned[n:] for warned, n in zip(net.warned, before, strict=True)] == [
+        ["'g' has waited 1 s for ranks 0-1, 3; rank 2 announced it"]
+    ] * 4
+    for rank in (0, 1, 3):
+        net.announce(rank, group("g", "a", "b"))
+    net.settle(until_s=3.5)
+    assert net.names == [["g"]] * 4
+
+
+@pytest.mark.parametrize("mode", ["tree", Twins])
+def test_what_is_said_of_a_name_that_is_passed_on_is_not_passed_on_again(mode: str | Maker) -> None:
+    net = network([-1, 0, 1, 1, 3], Settings(), mode)
+    net.announce(2, group("g", "a", "b"))
+    net.announce(1, request("b"))
+    for rank in (3, 4):
+        net.announce(rank, request("a"))
+    net.settle()
+    # Rank 3 says both at once; one of them is what rank 1 has passed on.
+    net.announce(3, group("h", "c", "b"))
+    net.announce(4, request("b"))
+    net.settle()
+    net.announce(0, request("a"))
+    net.settle()
+    assert net.failed == [""] * 5
+    assert [[name for name, _ in refused] for refused in net.refused] == [
+        ["a"],
+        ["b"],
+        ["g"],
+        ["a"],
+        ["b", "a"],
+    ]
+    for rank in (0, 1, 2, 4):
+        net.announce(rank, group("h", "c", "b"))
+    net.settle()
+    assert net.names == [["h"]] * 5
+
+
+@pytest.mark.parametrize("mode", ["tree", Twins])
+def test_what_comes_together_with_its_refusal_is_void(mode: str | Maker) -> None:
+    net = network([-1, 0, 1], Settings(stall_warning_s=1.0, stall_error_s=2.0), mode)
+    net.announce(0, request("a"))
+    net.announce(1, request("a"))
+    net.settle(until_s=1.9)
+    net.announce(2, request("a"))
+    for net.now_s in (2.0, 2.15):
+        net.step(0, [Ticked()])
+    net.step(1, [*net.arrive((2, 1)), *net.arrive((0, 1), 2)])
+    net.settle(until_s=2.5)
+    assert [len(refused) for refused in net.refused] == [1] * 3
+    net.announce(0, request("a"))
+    net.settle(until_s=2.6)
+    assert net.names == [[]] * 3
+    for rank in (1, 2):
+        net.announce(rank, request("a"))
+    net.settle(until_s=2.7)
+    assert net.names == [["a"]] * 3
 
 
 def test_a_name_that_is_pending_is_refused_on_that_rank_and_nothing_of_the_call_is_taken() -> None:

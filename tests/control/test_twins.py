@@ -8,7 +8,7 @@ from collections import defaultdict, deque
 
 import pytest
 
-from control.twins import Twins
+from control.twins import MODES, Twins
 from plink.training.control.actions import FailAll, Release, Send, SleepUntil
 from plink.training.control.events import (
     Announced,
@@ -24,6 +24,8 @@ from plink.training.control.requests import ITEM_BYTES, Request, Tensor
 from plink.training.control.settings import Settings
 from plink.training.control.shape import Place, places
 
+# Of each, random programs.
+SEEDS = {"tree": 120, "full": 80, "bitvector": 120}
 NAMES = ["a", "b", "c", "d", "ä/é", "#0", "一"]
 
 
@@ -81,6 +83,8 @@ class Network:
         self.wakes_s = [math.inf] * len(twins)
         self.failed: set[str] = set()
         self._completes = completes
+        for rank in range(len(twins)):
+            self.step(rank, [])
 
     def step(self, rank: int, events: list[Event]) -> None:
         """Tell both of a rank."""
@@ -98,16 +102,28 @@ class Network:
             self.step(rank, [Done(done)])
 
     def deliver(self, rng: random.Random, spoils: float) -> None:
-        """Some messages of a link arrive together."""
+        """Some messages to one rank arrive together."""
         busy = [link for link, queue in self.links.items() if queue]
         if not busy:
             return
-        link = rng.choice(busy)
-        queue = self.links[link]
-        if rng.random() < spoils:
-            queue[0] = spoilt(queue[0], rng)
-        count = min(rng.randint(1, 3), len(queue))
-        self.step(link[1], [Heard(link[0], queue.popleft()) for _ in range(count)])
+        _, rank = rng.choice(busy)
+        events: list[Event] = []
+        for _ in range(rng.randint(1, 3)):
+            sources = [source for source, to in busy if to == rank and self.links[source, to]]
+            if sources:
+                source = rng.choice(sources)
+                queue = self.links[source, rank]
+                if rng.random() < spoils:
+                    queue[0] = spoilt(queue[0], rng)
+                events.append(Heard(source, queue.popleft()))
+        self.step(rank, events)
+
+    def settle(self, rng: random.Random, error_s: float, rounds: int) -> None:
+        """Until everything that waits has waited too long."""
+        for _ in range(rounds):
+            while any(self.links.values()):
+                self.deliver(rng, 0.0)
+            self.wait(error_s / 2 + 0.11)
 
     def wait(self, seconds: float) -> None:
         """Time passes."""
@@ -119,9 +135,10 @@ class Network:
 
 
 @pytest.mark.parametrize("spoils", [0.0, 0.03])
-def test_twins_do_the_same_whatever_happens(spoils: float) -> None:
+@pytest.mark.parametrize("mode", MODES)
+def test_twins_do_the_same_whatever_happens(mode: str, spoils: float) -> None:
     told: set[str] = set()
-    for seed in range(150):
+    for seed in range(SEEDS[mode]):
         rng = random.Random(seed)
         settings = Settings(
             fusion_bytes=rng.choice([1, 40, 1 << 20]),
@@ -129,9 +146,12 @@ def test_twins_do_the_same_whatever_happens(spoils: float) -> None:
             stall_error_s=rng.choice([None, 0.4, 100.0]),
             check_every=rng.choice([1, 3]),
             most_positions=rng.choice([1, 3, 1 << 20]),
+            cache=rng.choice([1, 2, 1024]),
+            common_sleep_every=rng.choice([0, 0, 1, 3]),
+            is_blocking=rng.random() < 0.6,
         )
         ranks = rng.randint(1, 7)
-        twins = [Twins(place, settings) for place in a_tree(rng, ranks)]
+        twins = [Twins(place, settings, mode) for place in a_tree(rng, ranks)]
         net = Network(twins, completes=rng.random() < 0.5)
         for _ in range(150):
             rank = rng.randrange(ranks)
@@ -143,13 +163,17 @@ def test_twins_do_the_same_whatever_happens(spoils: float) -> None:
                 net.step(rank, [Joined(), *[Joined()] * rng.randrange(2)])
             elif chance < 0.45:
                 net.step(rank, [Done(rng.randint(1, 3))])
-            elif chance < 0.5:
+            elif chance < (0.5 if mode == "tree" else 0.65):
                 net.wait(rng.choice([0.0005, 0.05, 0.13, 1.0, 30.0]))
             elif spoils and chance < 0.501:
                 other = rng.randrange(ranks)
                 net.step(rank, [rng.choice([Lost("it is gone"), Left(other, "it left")])])
             else:
                 net.deliver(rng, spoils)
+        # A rank of `bitvector` may ask for what it has as late as its next warning.
+        if settings.stall_error_s is not None and not spoils and mode != "bitvector":
+            net.settle(rng, settings.stall_error_s, 8 if mode == "tree" else 60)
+            assert [twin.pending for twin in twins] == [[]] * ranks, f"seed {seed}"
         told |= net.failed
     # Twins that never come so far would be alike too.
-    assert len(told) > 20 if spoils else not told
+    assert len(told) > 10 if spoils else not told

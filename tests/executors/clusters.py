@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import random
 import socket
 import subprocess
@@ -12,6 +11,9 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+
+from support.ray_nodes import HEAD_OPTIONS, ray_node
 
 # Starting takes a second when quiet; a busy machine needs more.
 _START_S = 100.0
@@ -60,50 +62,29 @@ def dask_cluster() -> Iterator[str]:
 def ray_cluster() -> Iterator[str]:
     """The address of the client server of a Ray head with two processors' worth of work."""
     port = _free_port()
+    options = [
+        *HEAD_OPTIONS,
+        "--num-cpus=2",
+        "--node-ip-address=127.0.0.1",
+        f"--port={_free_port()}",
+        f"--ray-client-server-port={port}",
+    ]
     with tempfile.TemporaryDirectory(prefix="ray") as folder:
-        # On a busy machine a node takes longer than Ray's own limit.
-        environment = {
-            **os.environ,
-            "RAY_raylet_start_wait_time_s": str(int(_START_S)),
-            # With it, servers for clients now and then die where the head forks them.
-            "GRPC_ENABLE_FORK_SUPPORT": "0",
-        }
-        program = [sys.executable, "-m", "ray.scripts.scripts"]
-        command = [*program, "start", "--head", "--block", "--num-cpus=2"]
-        options = [
-            "--node-ip-address=127.0.0.1",
-            f"--port={_free_port()}",
-            f"--ray-client-server-port={port}",
-            f"--temp-dir={folder}",
-            "--include-dashboard=false",
-            "--object-store-memory=100000000",
-            "--disable-usage-stats",
-        ]
-        process = subprocess.Popen(
-            [*command, *options],
-            cwd=folder,
-            env=environment,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        try:
-            _wait_for(port)
+        log = Path(folder, "start.log")
+        with ray_node(log, [*options, f"--temp-dir={folder}"]) as head:
+            head.wait_until(lambda: _listens(port))
             yield f"ray://127.0.0.1:{port}"
-        finally:
-            process.terminate()
-            try:
-                process.wait(20)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
 
 
 def _wait_for(port: int) -> None:
     until = time.monotonic() + _START_S
     while time.monotonic() < until:
-        with socket.socket() as one:
-            if one.connect_ex(("127.0.0.1", port)) == 0:
-                return
+        if _listens(port):
+            return
         time.sleep(0.1)
     raise TimeoutError(f"nothing listens on port {port}")
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as one:
+        return one.connect_ex(("127.0.0.1", port)) == 0

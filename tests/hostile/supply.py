@@ -72,6 +72,8 @@ def _changed(kind: str, valid: bytes) -> Iterator[Input]:
             yield _file(name, content)
     if kind == "log":
         yield from _changed_lines(valid)
+    if kind == "timeline":
+        yield from _changed_events(valid)
 
 
 def _changed_lines(valid: bytes) -> Iterator[Input]:
@@ -81,6 +83,18 @@ def _changed_lines(valid: bytes) -> Iterator[Input]:
         yield _file(f"the start's {name}", b"".join((content, b"\n", second, *rest)))
     for name, content in changed_json(second):
         yield _file(f"an entry's {name}", b"".join((first, content, b"\n", *rest)))
+
+
+def _changed_events(valid: bytes) -> Iterator[Input]:
+    """A timeline with one field changed of what it says of itself, or of an event of each kind."""
+    lines = valid.split(b"\n")
+    kinds = {
+        line[:12] + line[-24:]: number for number, line in enumerate(lines) if line[:1] == b"{"
+    }
+    for number in (1, *kinds.values()):
+        for name, content in changed_json(lines[number].removesuffix(b",")):
+            whole = b"\n".join((*lines[:number], content + b",", *lines[number + 1 :]))
+            yield _file(f"in line {number + 1} {name}", whole)
 
 
 def _file(name: str, content: bytes, suffix: str = "") -> Input:

@@ -21,6 +21,7 @@ from plink.files.groups import Group, Uplink, UplinkMeasurement
 from plink.files.measurement import Failure
 from plink.files.routes import NO_ROUTE, RouteMeasurement
 from show.racks import racks
+from timeline.files import write_timelines
 
 # Must never be shown. It is in every secret file, valid or not.
 SECRET = "hushhushhushhush-3f9a"
@@ -48,7 +49,7 @@ _TEXTS = {
     "nics": "h00 0000:00:08.0 10.1.0.1/24 10.1.0.254 02:00:00:00:00:01\n",
 }
 
-KINDS = ("cluster", "order", "plan", "comparison", "log", *_TEXTS)
+KINDS = ("cluster", "order", "plan", "comparison", "log", "timeline", *_TEXTS)
 
 
 def path_of(kind: str, folder: Path) -> Path:
@@ -104,6 +105,8 @@ def write_all(folder: Path) -> dict[str, bytes]:
     # Some windows of it are enough, and sooner read.
     log = Path(made["log"])
     log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:14]))
+    write_timelines(folder, 1)
+    (folder / "rank0.json").replace(made["timeline"])
     return {kind: Path(path).read_bytes() for kind, path in made.items()}
 
 

@@ -291,7 +291,17 @@ def test_hosts_under_a_switch_stand_for_one_another(slurm: Slurm, tmp_path: Path
     lines, nodes = ended(slurm, tmp_path, script(tmp_path), *options)
     assert nodes == lines
     assert sorted(nodes) == sorted(new)
-    assert "a few pairs measured" in (tmp_path / "out").read_text()
+    assert "those of their switches" in (tmp_path / "out").read_text()
+    grouped = Cluster(
+        [Host(name, name) for name in (*one, *two)], groups=[Group("a", one), Group("b", two)]
+    )
+    cluster_file.write(str(tmp_path / "grouped.json"), grouped)
+    file = tmp_path / "grouped.json"
+    line = f'eval "$(plink slurm-order --keep {{keep}} --groups {file})"'
+    options = ["--nodes=4", f"--nodelist={','.join([*one[1:], *two[1:]])}"]
+    lines, nodes = ended(slurm, tmp_path, script(tmp_path, line), *options)
+    assert nodes == lines
+    assert "those of their groups" in (tmp_path / "out").read_text()
 
 
 def test_a_job_runs_in_the_given_order_where_measuring_fails(slurm: Slurm, tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from plink.probes.errors import HostError, HostListError, OptionError
 from plink.probes.hosts.host import ListedHost
 from plink.probes.reach import reach
 from plink.probes.ssh.session import SshSession
+from support.plink_command import plink
 
 SECRET = b"not-so-secret-in-tests"
 
@@ -127,6 +128,20 @@ def test_many_call_at_once_past_the_first_limit_of_connections() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
+def test_calls_that_wait_sleep_and_notice_an_end_at_once(listener: Listener) -> None:
+    names = {f"h{number:02}" for number in range(20)}
+    with ExitStack() as calling:
+        heard = [calling.enter_context(agent(listener.port, name)) for name in sorted(names)]
+        listener.wait_until(lambda there: there == names, 60)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw
+        time.sleep(1.0)
+        waits = resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw - before
+        listener.close()
+        wait_for(lambda: all(any("has gone" in line for line in said) for said in heard), 3)
+    # Both ends are here.
+    assert waits < 2 * len(names)
+
+
 def test_several_at_once_and_conversations(session: SshSession) -> None:
     processes = [session.start("while read a; do echo got $a; done") for _ in range(8)]
     for number, process in enumerate(processes):
@@ -161,6 +176,16 @@ def test_an_agent_with_another_secret_is_turned_away(listener: Listener) -> None
         wait_for(lambda: any("does not know the secret" in line for line in said), 10)
     assert listener.names() == []
     assert listener.refused()[0] == "127.0.0.1: does not know the secret"
+
+
+def test_an_agent_waits_for_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("plink.probes.calls.agent._HANDSHAKE_S", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as server, agent(server.getsockname()[1], "far"):
+        with server.accept()[0]:
+            server.settimeout(1.0)
+            with pytest.raises(TimeoutError):
+                server.accept()
+        server.shutdown(socket.SHUT_RDWR)
 
 
 def test_a_stranger_who_listens_runs_nothing_there(tmp_path: Path) -> None:
@@ -259,3 +284,22 @@ def test_an_agent_may_give_up() -> None:
     home = Home("127.0.0.1", port, derive_keys(SECRET), "far")
     with pytest.raises(OptionError, match=r"nobody with the secret has listened at 127\.0\.0\.1"):
         serve(home, lambda _: None, wait_s=0.1, pause=lambda _: time.sleep(0.05))
+
+
+def test_an_agent_tells_of_a_stranger_in_a_line(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_bytes(SECRET)
+    secret.chmod(0o600)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            with suppress(OSError):
+                while True:
+                    with server.accept()[0] as connection:
+                        connection.sendall(b"HTTP/1.0 400 Bad Request\r\n\r\n")
+
+        threading.Thread(target=answer, daemon=True).start()
+        place = f"127.0.0.1:{server.getsockname()[1]}"
+        done = plink("agent", "--join", place, "--secret-file", secret, "--wait", "0")
+        server.shutdown(socket.SHUT_RDWR)
+    assert (done.code, done.stderr.count("waiting for 127.0.0.1")) == (2, 1), done.stderr

@@ -1,4 +1,4 @@
-"""A rank that ends while others keep it waiting, and destroys nothing: RANK STORE."""
+"""A rank that ends while others keep it waiting, and destroys nothing: RANK STORE MODE."""
 
 import sys
 
@@ -8,13 +8,13 @@ import torch.distributed as dist
 import plink.torch
 
 if __name__ == "__main__":
-    rank, store = int(sys.argv[1]), sys.argv[2]
+    rank, store, mode = int(sys.argv[1]), sys.argv[2], sys.argv[3]
     dist.init_process_group(
         "plink",
         init_method=f"file://{store}",
         rank=rank,
         world_size=2,
-        pg_options=plink.torch.Options(control=plink.torch.Control()),
+        pg_options=plink.torch.Options(control=plink.torch.Control(mode=mode)),
     )
     plink.torch.all_reduce(torch.ones(1), "all").wait()
     if rank == 0:

@@ -52,18 +52,20 @@ def permuted_without_names(say: Any, rank: int) -> Any:
 
 
 def unlike(say: Any, rank: int) -> Any:
-    """Some ranks run the machine in Python."""
+    """Some ranks run the machine in Python, in a group of each mode."""
     os.environ["PLINK_CONTROL"] = "python" if rank % 2 else "native"
-    group = dist.new_group(pg_options=plink.torch.Options(control=plink.torch.Control()))
     sums = []
-    for _ in range(3):
-        values = [torch.full((5,), float(rank + i)) for i in range(4)]
-        order = sorted(range(4), key=lambda i: (i + rank) % 4)
-        works = [plink.torch.all_reduce(values[i], f"t{i}", group=group) for i in order]
-        for work in works:
-            work.wait()
-        sums.append([float(value[0]) for value in values])
-    dist.destroy_process_group(group)
+    for mode in ("tree", "full", "bitvector"):
+        control = plink.torch.Control(mode=mode)
+        group = dist.new_group(pg_options=plink.torch.Options(control=control))
+        for _ in range(3):
+            values = [torch.full((5,), float(rank + i)) for i in range(4)]
+            order = sorted(range(4), key=lambda i: (i + rank) % 4)
+            works = [plink.torch.all_reduce(values[i], f"t{i}", group=group) for i in order]
+            for work in works:
+                work.wait()
+            sums.append([float(value[0]) for value in values])
+        dist.destroy_process_group(group)
     try:
         plink.torch.all_reduce(torch.ones(1), "late", group=group)
     except Exception as error:

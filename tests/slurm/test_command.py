@@ -88,6 +88,15 @@ def test_a_node_that_nobody_knows_comes_last(job, capsys, monkeypatch):
     assert "the job runs in the given order" in capsys.readouterr().err
 
 
+def test_without_the_file_of_groups_the_job_runs_in_the_given_order(job, capsys):
+    keep_all(job)
+    assert run(["slurm-order", "--keep", str(job), "--groups", str(job / "none.json")]) == 0
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "the job runs in the given order" in shown.err
+    assert "none.json" in shown.err
+
+
 def test_outside_of_a_job_and_with_one_node(capsys, monkeypatch):
     for name in ("SLURM_JOB_NODELIST", "SLURM_JOB_NUM_NODES", "SLURM_NNODES"):
         monkeypatch.delenv(name, raising=False)

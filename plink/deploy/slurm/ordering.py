@@ -29,7 +29,7 @@ from plink.probes.reach import Way
 from plink.probes.via.options import ViaOptions
 
 Reach = Literal["steps", "agents"]
-Source = Literal["kept", "switches", "measured"]
+Source = Literal["kept", "switches", "groups", "measured"]
 
 # More hosts are not measured each with each: so many partners tell groups (docs/sampling.md).
 _MOST_IN_FULL = 64
@@ -62,7 +62,7 @@ class Ordered:
     Args:
         order: of the nodes that are known.
         hosts: all nodes of the job in the order of their ranks.
-        source: `kept`: nothing was measured; `switches`: a check; `measured`.
+        source: `kept`: nothing was measured; `switches`, `groups`: a check; `measured`.
         pairs: directed pairs that were measured now and are kept.
         lost: nodes of which nothing is known, which come last.
     """
@@ -80,6 +80,8 @@ def order_allocation(
     request: OrderRequest,
     reaching: Reaching,
     progress: Progress,
+    *,
+    group_of: Mapping[str, str] | None,
 ) -> Ordered:
     """The nodes of a job in the order that makes an algorithm cheap.
 
@@ -89,12 +91,13 @@ def order_allocation(
         request: which order.
         reaching: how nodes are reached, where something has to be measured.
         progress: told how far it is.
+        group_of: groups of nodes that stand for one another; None for those of Slurm's switches.
 
     Raises:
         PlinkError: nothing is known of the nodes, and nothing could be measured.
         KeyboardInterrupt: the user, or the time limit, stopped it before it knew anything.
     """
-    switch_of = ask_switches()
+    switch_of = ask_switches() if group_of is None else group_of
     under = {switch_of[name] for name in allocation.names if name in switch_of}
     others = [name for name, switch in switch_of.items() if switch in under]
     wider = kept.known(allocation.names, others)
@@ -105,7 +108,8 @@ def order_allocation(
         told = filled(wider.rtt, wider.names, switch_of)
         guessed = _of_job(replace(wider, rtt=told), allocation)
         if _suffices(guessed) and _still_holds(guessed, allocation, reaching, progress):
-            return _ordered(guessed, allocation, request, "switches", 0)
+            source: Source = "switches" if group_of is None else "groups"
+            return _ordered(guessed, allocation, request, source, 0)
     cluster, pairs = _measured(known, allocation, kept, reaching, progress)
     return _ordered(cluster, allocation, request, "measured", pairs)
 

@@ -17,7 +17,9 @@ from plink.show.page.points import map_section
 from plink.show.page.quality import quality_section
 from plink.show.page.ring import ring_section
 from plink.show.page.subject import Subject
+from plink.show.page.timeline import timeline_sections
 from plink.show.page.tuned import tuned_sections
+from plink.training.timeline.merging import Timeline
 
 # Each says what it has to say of a subject, or None where that has nothing of the kind.
 SECTIONS: Sequence[Callable[[Subject], Section | None]] = (
@@ -34,7 +36,9 @@ SECTIONS: Sequence[Callable[[Subject], Section | None]] = (
 )
 
 
-def report(subject: Subject | History, sources: Sequence[str]) -> tuple[str, list[Section]]:
+def report(
+    subject: Subject | History | Timeline, sources: Sequence[str]
+) -> tuple[str, list[Section]]:
     """The title and the sections of a report.
 
     Args:
@@ -44,6 +48,9 @@ def report(subject: Subject | History, sources: Sequence[str]) -> tuple[str, lis
     if isinstance(subject, History):
         hosts = counted(len(subject.hosts), "host")
         return f"plink autotune: {hosts}, {', '.join(sources)}", tuned_sections(subject, sources)
+    if isinstance(subject, Timeline):
+        ranks = counted(len(subject.ranks), "rank")
+        return f"plink timeline: {ranks}", timeline_sections(subject, sources)
     source = subject.source or ", ".join(named.source for named in subject.orders)
     return f"plink: {groups_text(subject)}, {source}", sections_of(subject)
 

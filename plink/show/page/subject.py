@@ -1,4 +1,6 @@
-"""What a report is about, read from files: a cluster and orders of its hosts, or a tuned run."""
+"""What a report is about, read from files: a cluster and orders of its hosts, a tuned run, or the
+timelines of ranks.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +27,8 @@ from plink.show.page.labels import plotly_names
 from plink.show.page.parts import NO_GROUP
 from plink.show.page.sources import shown_sources
 from plink.solvers.seriation import seriate
+from plink.training.timeline.merging import Timeline, merged
+from plink.training.timeline.reading import is_timeline, read_ranks
 
 
 @dataclass(frozen=True)
@@ -129,12 +133,12 @@ class Subject:
         return sorted(known, key=lambda group: (group == NO_GROUP, group))
 
 
-def read_inputs(paths: Sequence[str]) -> Subject | History:
-    """What files are about: a cluster and orders, or a tuned run.
+def read_inputs(paths: Sequence[str]) -> Subject | History | Timeline:
+    """What files are about: a cluster and orders, a tuned run, or collectives by name.
 
     Args:
-        paths: at most one cluster file and any number of order files, or the logs of one run; one
-            may be `-`.
+        paths: at most one cluster file and any number of order files, or the logs of one run, or
+            the timelines of its ranks; one may be `-`.
 
     Raises:
         WrongUseError: a file is wrong or of no such kind, or they do not belong together.
@@ -142,6 +146,13 @@ def read_inputs(paths: Sequence[str]) -> Subject | History:
     if paths.count(document.STANDARD_STREAM) > 1:
         raise WrongUseError("standard input can be one file only")
     contents = [(document.label(path), document.read_content(path)) for path in paths]
+    if any(isinstance(content, bytes) and is_timeline(content) for _, content in contents):
+        return merged(
+            read_ranks(
+                (source, content if isinstance(content, bytes) else b"")
+                for source, content in contents
+            )
+        )
     logs = [
         (source, content)
         for source, content in contents
@@ -191,7 +202,7 @@ def _subject(contents: Sequence[tuple[str, Content]], shown: Sequence[str]) -> S
             kind = f"a {document.brief(found.format)} file" if is_named else "not a plink file"
             raise WrongUseError(
                 f"{source}: is {kind}",
-                "plink report takes cluster and order files, or logs of plink autotune",
+                "plink report takes cluster and order files, logs of plink autotune, or timelines",
             )
     if len(clusters) > 1:
         raise WrongUseError(

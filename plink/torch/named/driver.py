@@ -79,6 +79,10 @@ class Driver:
         if self._thread is not threading.current_thread():
             self._thread.join()
 
+    def sleep(self, seconds: float) -> None:
+        """As long as that, or until `close`."""
+        self._closing.wait(seconds)
+
     def _run(self) -> None:
         events: list[Event] = []
         while True:
@@ -103,7 +107,7 @@ class Driver:
             return self._await_own()
         left_s = self._wakes_s - time.monotonic()
         if self._is_asleep and left_s > 0.0:
-            self._closing.wait(left_s)
+            self.sleep(left_s)
             left_s = 0.0
         try:
             come = self._channel.letters(min(max(left_s, 0.0), _LONGEST_SLEEP_S))

@@ -1,4 +1,4 @@
-"""The native machine of a rank, which the engine's own thread runs, without Python."""
+"""The native machine of a rank, which native threads run, without Python."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ class NativeDriver:
         do: what the machine wants beyond messages, sleep and warnings; called in Python's thread.
     """
 
-    def __init__(self, machine: _native.Tree, engine: Engine, do: Callable[[Action], None]) -> None:
+    def __init__(
+        self, machine: _native.Machine, engine: Engine, do: Callable[[Action], None]
+    ) -> None:
         self._engine = engine
         self._do = do
         self._native = _native.Driver(machine, engine.letter_box)

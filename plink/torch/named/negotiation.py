@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 from torch import Tensor
 from torch.distributed import DistBackendError
+from torch.nn import Parameter
 
 from plink.engine import Engine
 from plink.torch.executors import Notifier, SerialExecutor
 from plink.torch.kinds import ALL_REDUCE
 from plink.torch.named.driver import Machine
+from plink.torch.named.iterations import Iterations
 from plink.torch.named.running import driver_of
 from plink.torch.named.scaling import ScaledStage
 from plink.torch.named.works import Begun, NamedWork
@@ -30,11 +32,15 @@ from plink.training.control.actions import (
     Release,
 )
 from plink.training.control.events import Announced, Done, Joined
+from plink.training.control.graphed import Graphed
 from plink.training.control.own import Own
 from plink.training.control.requests import UNNAMED, Request
+from plink.training.timeline.recorder import Recorder
 
 # Names come again, so that ranks know them from before; no program has so many pending.
 _MOST_UNNAMED = 4096
+# The engine runs so many at a time (its option `in_flight`); what begins later only waits there.
+_MOST_UNDER_WAY = 2
 _ENDED = "this rank's process group has ended"
 
 
@@ -48,6 +54,7 @@ class Negotiation:
         notifier: awaits them.
         stage: brings tensors to where the engine reads and writes them.
         begin: hands a buffer to the engine.
+        recorder: notes what becomes of each collective; None where nobody asked.
     """
 
     def __init__(
@@ -59,7 +66,9 @@ class Negotiation:
         notifier: Notifier,
         stage: Callable[[list[Tensor]], Stage],
         begin: Callable[[Tensor, str], PieceWork | None],
+        recorder: Recorder | None = None,
     ) -> None:
+        self._recorder = recorder
         self._starter = starter
         self._notifier = notifier
         self._stage = stage
@@ -68,6 +77,10 @@ class Negotiation:
         self._own = Own()
         self._pending: dict[str, NamedWork | Begun] = {}
         self._unnamed = 0
+        # Released, and not ended on this rank.
+        self._under_way = 0
+        # Of `_pending`, what the machine has not been told of.
+        self._held: list[Request] = []
         # Why nothing more can be announced.
         self._ended = ""
         self._joining: _Joining | None = None
@@ -75,9 +88,25 @@ class Negotiation:
         do = weakref.WeakMethod(self._do)
         self._driver = driver_of(machine, engine, lambda action: _act(do(), action))
         weakref.finalize(self, self._driver.close, _ENDED)
+        self._iterations: Iterations | None = None
+        if isinstance(machine, Graphed):
+            self._iterations = Iterations(machine, self._driver.tell)
 
-    def announce(self, requests: Sequence[Request], works: Sequence[NamedWork]) -> None:
+    def announce(
+        self,
+        requests: Sequence[Request],
+        works: Sequence[NamedWork],
+        *,
+        may_be_held: bool = False,
+    ) -> None:
         """These begin when all ranks have announced them.
+
+        Args:
+            requests: of one call.
+            works: of each.
+            may_be_held: while the engine has enough to do on this rank others hear nothing of them,
+                so that more share a buffer. That has begun on all ranks, or will, and needs nothing
+                that is held to end.
 
         Raises:
             DistBackendError: a name is pending already, or this rank has joined; none is announced.
@@ -87,8 +116,17 @@ class Negotiation:
                 raise DistBackendError(f"plink: {refusal.text}")
             for request, work in zip(requests, works, strict=True):
                 self._pending[request.name] = work
-            # While the lock is held, so that none comes between.
-            self._driver.tell(Announced(tuple(requests)))
+                if self._iterations is not None:
+                    work.watch(self._iterations)
+            if self._iterations is not None:
+                self._iterations.announce(requests)
+                # What shares a buffer is known.
+                may_be_held = False
+            if self._recorder is not None:
+                self._recorder.announced(requests)
+            self._held.extend(requests)
+            if not may_be_held or self._under_way < _MOST_UNDER_WAY:
+                self._announce_held()
 
     def announce_unnamed(self, request_of: Callable[[str], Request], begun: Begun) -> None:
         """This begins when all ranks have announced as many without a name."""
@@ -99,7 +137,12 @@ class Negotiation:
                 return
             self._unnamed += 1
             self._pending[request.name] = begun
-            self._driver.tell(Announced((request,)))
+            if self._iterations is not None:
+                self._iterations.announce([request])
+            if self._recorder is not None:
+                self._recorder.announced((request,))
+            self._held.append(request)
+            self._announce_held()
 
     def join(self) -> int:
         """Contribute zeros until all ranks have joined. Returns the one that did so last.
@@ -111,8 +154,27 @@ class Negotiation:
             if refusal := self._own.join(self._ended):
                 raise DistBackendError(f"plink: {refusal.text}")
             joining = self._joining = _Joining()
+            if self._recorder is not None:
+                self._recorder.joined()
+            self._announce_held()
             self._driver.tell(Joined())
         return joining.wait()
+
+    def learn(self, root: Tensor, sources: Mapping[str, Sequence[Parameter]]) -> None:
+        """Gradients are about to be computed backward from here; for the mode `graph`.
+
+        Args:
+            root: such as a loss.
+            sources: whose gradients are reduced, by the name of what reduces them.
+        """
+        if self._iterations is not None:
+            self._iterations.learn(root, sources)
+
+    def end_iteration(self) -> None:
+        """All gradients of an iteration are announced, and reduced."""
+        if self._iterations is not None:
+            with self._lock:
+                self._iterations.end()
 
     def close(self) -> None:
         """End the thread; what is pending fails."""
@@ -130,13 +192,18 @@ class Negotiation:
         elif isinstance(action, RefuseHere):
             self._refuse(action.names, action.text)
             if not action.names:
+                with self._lock:
+                    self._own.begin_anew()
                 self._end_joining(None, action.text)
         elif isinstance(action, AllJoined):
             with self._lock:
                 self._own.begin_anew()
+            if self._recorder is not None:
+                self._recorder.all_joined(action.last)
             self._end_joining(action.last, "")
         elif isinstance(action, FailAll):
             with self._lock:
+                self._held.clear()
                 names = list(self._pending)
             self._refuse(names, action.text)
             self._end_joining(None, action.text)
@@ -148,18 +215,22 @@ class Negotiation:
             return [self._pending.pop(name, None) for name in names]
 
     def _refuse(self, names: Sequence[str], text: str) -> None:
+        if self._recorder is not None:
+            self._recorder.refused(names)
         for work in self._take(names):
             if work is not None:
                 work.refuse(text)
 
     def _release(self, batch: Batch) -> None:
+        number = -1 if self._recorder is None else self._recorder.agreed(batch.requests)
         works = self._take([request.name for request in batch.requests])
         if isinstance(first := works[0], Begun):
             # It is alone: what has no name shares no buffer.
-            self._starter.submit(first.begin)
-            self._await(first.work)
+            self._run(number, first.begin, first.work)
             return
         if batch.requests[0].kind != ALL_REDUCE.collective:
+            if self._recorder is not None:
+                self._recorder.ended(number)
             self._driver.tell(Done())
             return
         tensors: list[Tensor] = []
@@ -175,11 +246,31 @@ class Negotiation:
             if isinstance(work, NamedWork):
                 work.release(reduction)
         begin = self._begin
-        self._starter.submit(lambda: reduction.post(lambda host: begin(host, request.op)))
-        self._await(reduction)
+        self._run(number, lambda: reduction.post(lambda host: begin(host, request.op)), reduction)
 
-    def _await(self, work: Reduction) -> None:
-        self._notifier.submit(work.end, lambda: self._driver.tell(Done()))
+    def _run(self, number: int, begin: Callable[[], None], work: Reduction) -> None:
+        await_end = work.end
+        if (recorder := self._recorder) is not None:
+            begin = _after(lambda: recorder.begun(number), begin)
+            await_end = _after(work.end, lambda: recorder.ended(number))
+        with self._lock:
+            self._under_way += 1
+        self._starter.submit(begin)
+        self._notifier.submit(await_end, self._end)
+
+    def _end(self) -> None:
+        """A batch has ended."""
+        with self._lock:
+            self._under_way -= 1
+            self._driver.tell(Done())
+            if self._under_way < _MOST_UNDER_WAY:
+                self._announce_held()
+
+    def _announce_held(self) -> None:
+        """Tell the machine; the lock is held, so that none comes between."""
+        if self._held:
+            held, self._held = tuple(self._held), []
+            self._driver.tell(Announced(held))
 
     def _end_joining(self, last: int | None, text: str) -> None:
         joining, self._joining = self._joining, None
@@ -209,6 +300,14 @@ class _Joining:
 def _act(do: Callable[[Action], None] | None, action: Action) -> None:
     if do is not None:
         do(action)
+
+
+def _after(first: Callable[[], None], then: Callable[[], None]) -> Callable[[], None]:
+    def both() -> None:
+        first()
+        then()
+
+    return both
 
 
 def _zeros(request: Request) -> list[Tensor]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from plink.base.errors import WrongUseError
 from plink.engine.options import Options as EngineOptions
 from plink.training.control.settings import Settings
 
-MODES = ("tree", "bitvector", "full", "full-tree")
+MODES = ("tree", "graph", "bitvector", "full", "full-tree")
 SYNCS = ("blocking", "nonblocking")
 
 _SLEEP = re.compile(r"local|global(?:\(([1-9]\d{0,5})\))?")
@@ -22,12 +22,14 @@ class Control:
     """The same on all ranks, which is verified.
 
     Args:
-        mode: `tree`: readiness goes up the plan's tree, and what is released comes down. To compare
-            with, in cycles: `full`: rank 0 hears all names from all ranks; `full-tree`: along the
-            plan's tree; `bitvector`: positions of a cache, as bits.
+        mode: `tree`: readiness goes up the plan's tree, and what is released comes down. `graph`:
+            as in `tree` for an iteration, then in the order that follows from the graph of the
+            computation, without messages. To compare with, in cycles: `full`: rank 0 hears all
+            names from all ranks; `full-tree`: along the plan's tree; `bitvector`: positions of a
+            cache, as bits.
         cycle_ms: in mode `tree`, while collectives are under way, those that are ready wait for
             others to share a buffer with, at most so long. In modes with cycles, of a cycle.
-        fusion_bytes: of such a buffer at most.
+        fusion_bytes: of such a buffer at most; 0 where only the members of a group share one.
         stall_warning_s: after so long every rank is told who keeps a collective waiting, and again
             after as long.
         stall_error_s: after so long it fails; None for never.
@@ -36,6 +38,8 @@ class Control:
             cycles for the least that any rank would, `global` every cycle.
         sync: of mode `bitvector`: whether ranks await each other within a cycle, `blocking`, or
             sleep on and look when they wake, `nonblocking`.
+        timeline: a folder, or a file's name that ends in `.json`, where each rank writes what
+            becomes of each collective; None for what `PLINK_TIMELINE` says. Ranks may differ in it.
     """
 
     mode: str = "tree"
@@ -46,6 +50,8 @@ class Control:
     cache: int = 1024
     sleep: str = "local"
     sync: str = "blocking"
+    # Not part of what ranks compare.
+    timeline: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
@@ -55,8 +61,8 @@ class Control:
         self._check_cycles()
         if not 0.0 <= self.cycle_ms <= 1000.0:
             raise WrongUseError(f"cycle_ms is {self.cycle_ms:g}, not between 0 and 1000")
-        if self.fusion_bytes < 1:
-            raise WrongUseError(f"fusion_bytes is {self.fusion_bytes}, which holds nothing")
+        if self.fusion_bytes < 0:
+            raise WrongUseError(f"fusion_bytes is {self.fusion_bytes}, which cannot be")
         for name in ("stall_warning_s", "stall_error_s"):
             seconds = getattr(self, name)
             if seconds is not None and not (seconds > 0.0 and math.isfinite(seconds)):
@@ -69,8 +75,8 @@ class Control:
             )
         if self.sync not in SYNCS:
             raise WrongUseError(f"sync is '{self.sync}'", f"there are {', '.join(SYNCS)}")
-        if self.sleep != "local" and self.mode == "tree":
-            raise WrongUseError("sleep is for modes with cycles, mode 'tree' has none")
+        if self.sleep != "local" and self.mode in ("tree", "graph"):
+            raise WrongUseError(f"sleep is for modes with cycles, mode '{self.mode}' has none")
         if self.sync == "nonblocking":
             if self.mode != "bitvector":
                 raise WrongUseError(f"sync 'nonblocking' is for bitvector, not for '{self.mode}'")
@@ -108,6 +114,19 @@ class Options(EngineOptions):
 
     Args:
         control: None where all ranks begin the same collectives in the same order.
+
+    Raises:
+        WrongUseError: `deterministic` is asked for in a mode in which timing decides what shares a
+            buffer, and so in which order numbers are added.
     """
 
     control: Control | None = None
+
+    def __post_init__(self) -> None:
+        control = self.control
+        if self.deterministic and control and control.mode != "graph" and control.fusion_bytes:
+            raise WrongUseError(
+                f"in mode '{control.mode}' timing decides what shares a buffer, "
+                "which deterministic=True excludes",
+                "mode='graph', or fusion_bytes=0 and fixed groups of gradients",
+            )

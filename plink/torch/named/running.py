@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 
 from plink.base.errors import WrongUseError
 from plink.engine import Engine
@@ -15,21 +16,34 @@ from plink.training.control import _native
 from plink.training.control.actions import Action
 from plink.training.control.bitvector import BitVector
 from plink.training.control.full import Full
-from plink.training.control.shape import control_parents, places
+from plink.training.control.graphed import Graphed
+from plink.training.control.settings import Settings
+from plink.training.control.shape import Place, control_parents, places
 from plink.training.control.tree import Tree
 
 CONTROL_VARIABLE = "PLINK_CONTROL"
 
+_MACHINES: dict[str, tuple[Callable[[Place, Settings], Machine], ...]] = {
+    "tree": (_native.Tree, Tree),
+    "full": (_native.Full, Full),
+    "full-tree": (_native.Full, Full),
+    "bitvector": (_native.BitVector, BitVector),
+}
 
-def machine_of(control: Control, forest: Forest, rank: int) -> Machine:
-    """The machine of a rank, that of mode `tree` as `PLINK_CONTROL` says: `native`, or `python`.
 
-    Ranks may differ in that variable. Machines with cycles, to compare with, are in Python alone.
+def machine_of(
+    control: Control, forest: Forest, rank: int, *, is_deterministic: bool = False
+) -> Machine:
+    """The machine of a rank, as `PLINK_CONTROL` says: `native`, or its twin in `python`; of mode
+    `graph` that of `tree`, with which it begins.
+
+    Ranks may differ in that variable.
 
     Args:
         control: of the group.
         forest: of the plan.
         rank: whose.
+        is_deterministic: what shares a buffer must not depend on timing.
 
     Raises:
         WrongUseError: the variable says something else.
@@ -40,19 +54,20 @@ def machine_of(control: Control, forest: Forest, rank: int) -> Machine:
     is_flat = control.mode == "full"
     parents = [-1, *[0] * (forest.ranks - 1)] if is_flat else control_parents(forest)
     place = places(parents)[rank]
-    if control.mode == "bitvector":
-        return BitVector(place, control.settings)
-    if control.mode in ("full", "full-tree"):
-        return Full(place, control.settings)
-    if asked == "native":
-        return _native.Tree(place, control.settings)
-    return Tree(place, control.settings)
+    native, python = _MACHINES["tree" if control.mode == "graph" else control.mode]
+    make = native if asked == "native" else python
+    if control.mode != "graph":
+        return make(place, control.settings)
+    settings = replace(control.settings, is_deterministic=is_deterministic)
+    # While the graph is learnt nothing may share a buffer by chance.
+    inner = replace(settings, fusion_bytes=0) if is_deterministic else settings
+    return Graphed(place, settings, lambda: make(place, inner))
 
 
 def driver_of(
     machine: Machine, engine: Engine, do: Callable[[Action], None]
 ) -> Driver | NativeDriver:
     """What runs a machine beside an engine, in a thread of its own."""
-    if isinstance(machine, _native.Tree):
+    if isinstance(machine, _native.Machine):
         return NativeDriver(machine, engine, do)
     return Driver(machine, engine, do)

@@ -5,11 +5,25 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from typing import Protocol
 
 from torch import Tensor
 from torch.distributed import DistBackendError
 
 from plink.torch.work import NO_TIMEOUT, Reduction
+
+# So long a thread waits before its rank looks whether it waits in vain.
+_PATIENCE_S = 0.2
+
+
+class Watch(Protocol):
+    """Who wants to know for what the program waits."""
+
+    def awaited(self, name: str) -> None:
+        """A thread waits for it."""
+
+    def waited(self, name: str) -> None:
+        """And goes on."""
 
 
 class NamedWork:
@@ -28,6 +42,11 @@ class NamedWork:
         self._released = threading.Event()
         self._batch: Reduction | None = None
         self._error: str | None = None
+        self._watch: Watch | None = None
+
+    def watch(self, watch: Watch) -> None:
+        """Tell whether the program waits for it."""
+        self._watch = watch
 
     def release(self, batch: Reduction) -> None:
         """It is part of this, which begins."""
@@ -48,13 +67,20 @@ class NamedWork:
         """
         timeout = timeout if timeout > NO_TIMEOUT else self._timeout
         timeout_s = timeout.total_seconds() if timeout > NO_TIMEOUT else None
+        if self._watch is not None:
+            patience_s = _PATIENCE_S if timeout_s is None else min(timeout_s, _PATIENCE_S)
+            if not self._released.wait(patience_s):
+                self._watch.awaited(self.name)
         if not self._released.wait(timeout_s):
             raise DistBackendError(
                 f"plink: '{self.name}' was not announced by all ranks within {timeout_s:g} s"
             )
-        if self._batch is not None:
-            return self._batch.wait(timeout)
-        raise DistBackendError(f"plink: {self._error}")
+        if self._batch is None:
+            raise DistBackendError(f"plink: {self._error}")
+        is_over = self._batch.wait(timeout)
+        if self._watch is not None:
+            self._watch.waited(self.name)
+        return is_over
 
     def is_completed(self) -> bool:
         """Whether it has ended, well or not."""
@@ -90,13 +116,21 @@ class GroupedWork(NamedWork):
         super().__init__(name, tensors, timeout)
         self.members = [NamedWork(name, [tensor], timeout) for tensor in tensors]
 
+    def watch(self, watch: Watch) -> None:
+        """Tell whether the program waits for one of them."""
+        super().watch(watch)
+        for member in self.members:
+            member.watch(watch)
+
     def release(self, batch: Reduction) -> None:
         """They are part of this, which begins."""
+        super().release(batch)
         for member in self.members:
             member.release(batch)
 
     def refuse(self, text: str) -> None:
         """None of them begins."""
+        super().refuse(text)
         for member in self.members:
             member.refuse(text)
 

@@ -22,6 +22,10 @@ class Alarms:
             heapq.heappop(self._due)
         return self._due[0][0] if self._due else math.inf
 
+    def since_s(self, name: str) -> float | None:
+        """Since when a name waits; None where it does not."""
+        return self._since_s.get(name)
+
     def add(self, name: str, since_s: float, now_s: float | None = None) -> None:
         """It waits since then; a warning that was due before `now_s` is not given."""
         self._since_s[name] = since_s

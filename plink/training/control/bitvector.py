@@ -70,13 +70,10 @@ class BitVector(Cycles):
     def _awaits_by_waking(self) -> bool:
         return self._rounds.kind == AND and not self._settings.is_blocking
 
-    def _announce(self, requests: tuple[Request, ...]) -> None:
-        super()._announce(requests)
-        for request in requests:
-            queued = self._queue.get(request.name)
-            if queued is not None and queued.request is request:
-                self._unseen.append(queued)
-                self._alarms.add(request.name, queued.since_s)
+    def _enqueue(self, queued: Queued) -> None:
+        super()._enqueue(queued)
+        self._unseen.append(queued)
+        self._alarms.add(queued.request.name, queued.since_s)
 
     def _forget(self, name: str) -> bool:
         if name in self._queue:
@@ -206,6 +203,8 @@ class BitVector(Cycles):
         self._misses, misses = [], self._misses
         for queued in misses:
             request = queued.request
+            if self._queue.get(request.name) is not queued:
+                continue
             del self._queue[request.name]
             self._alarms.remove(request.name)
             self._coordination.announce(request, queued.since_s, self._now_s)

@@ -6,7 +6,7 @@ from collections import OrderedDict
 
 from plink.training.control.digest import digest, mixed
 from plink.training.control.requests import Request
-from plink.training.control.wire import Writer
+from plink.training.control.wire import WireError, Writer
 
 
 class Cache:
@@ -58,8 +58,10 @@ class Cache:
         """What stands there. It counts as no use.
 
         Raises:
-            IndexError: nothing does.
+            WireError: nothing does.
         """
+        if position >= len(self._requests):
+            raise WireError(f"nothing is at position {position}")
         return self._requests[position]
 
     def put(self, request: Request) -> str | None:
@@ -69,13 +71,14 @@ class Cache:
             return None
         evicted = None
         self.changes += 1
-        if len(self._requests) < self.bound:
-            position = len(self._requests)
+        position = self._positions.get(request.name, len(self._requests))
+        if position >= self.bound:
+            evicted = next(iter(self._ages))
+            position = self._positions[evicted]
+        if position == len(self._requests):
             self._requests.append(request)
             self._sums.append(_sum(request))
         else:
-            evicted = next(iter(self._ages))
-            position = self._positions[evicted]
             self._forget(self._requests[position])
             self._requests[position] = request
             self._sums[position] = _sum(request)
@@ -88,10 +91,11 @@ class Cache:
         """What stands there is no more, and what stood behind moves up.
 
         Raises:
-            IndexError: nothing stands there.
+            WireError: nothing stands there.
         """
         if not positions:
             return
+        self.at(positions[-1])
         self.changes += 1
         for position in positions:
             self._forget(self._requests[position])

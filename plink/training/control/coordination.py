@@ -133,7 +133,7 @@ class Coordination:
 
     def forget(self, name: str) -> None:
         """It is released or refused."""
-        self._readiness.forget(name)
+        self._readiness.forget([name])
 
     def admit(self, joining: Ranks) -> None:
         """These count as joined from now on."""

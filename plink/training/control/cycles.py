@@ -126,7 +126,7 @@ class Cycles:
         """What the coordinator has named so.
 
         Raises:
-            IndexError: nothing stands there.
+            WireError: nothing stands there.
         """
         raise NotImplementedError
 
@@ -137,6 +137,10 @@ class Cycles:
     def _learn(self, requests: Sequence[Request], response: Response) -> None:
         """These are released by the coordinator."""
         raise NotImplementedError
+
+    def _enqueue(self, queued: Queued) -> None:
+        """This one is announced, and waits for the next cycle."""
+        self._queue[queued.request.name] = queued
 
     @property
     def _awaits_by_waking(self) -> bool:
@@ -169,7 +173,7 @@ class Cycles:
             self._actions.append(refusal)
             return
         for request in requests:
-            self._queue[request.name] = Queued(request, self._now_s)
+            self._enqueue(Queued(request, self._now_s))
 
     def _join(self) -> None:
         if refusal := self._own.join(self._failed):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from plink.training.control.graph import Order
 from plink.training.control.requests import Request
 
 
@@ -40,6 +41,24 @@ class Joined:
 
 
 @dataclass(frozen=True, slots=True)
+class IterationEnded:
+    """All that this rank announces in an iteration is announced.
+
+    Args:
+        order: that was learnt in it; None where none was.
+    """
+
+    order: Order | None
+
+
+@dataclass(frozen=True, slots=True)
+class Awaited:
+    """The program waits for this and does nothing else."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Lost:
     """A rank is lost, so that nothing goes on. `text` is for people."""
 
@@ -54,4 +73,4 @@ class Left:
     text: str
 
 
-Event = Announced | Heard | Ticked | Done | Joined | Lost | Left
+Event = Announced | Heard | Ticked | Done | Joined | IterationEnded | Awaited | Lost | Left

@@ -22,13 +22,16 @@ class Pending:
         names: of the requests.
         first_s: when the first was announced here.
         versions: how, and by whom.
-        heard: who has announced which: this rank, or children for all below them.
+        said: in the order in which it came: by whom, this rank or a child for all below it, and
+            what was announced together.
+        heard: who has announced which.
         is_passed_on: all have.
     """
 
     names: list[str]
     first_s: float
     versions: list[Version] = field(default_factory=list)
+    said: list[tuple[int, tuple[Version, ...]]] = field(default_factory=list)
     heard: set[tuple[str, int]] = field(default_factory=set)
     is_passed_on: bool = False
 
@@ -40,8 +43,9 @@ class Pending:
             ranks |= version.ranks
         return ranks
 
-    def add(self, source: int, versions: Iterable[Version]) -> None:
+    def add(self, source: int, versions: tuple[Version, ...]) -> None:
         """It is announced by `source`, for itself or for all below it."""
+        self.said.append((source, versions))
         for new in versions:
             self.heard.add((new.request.name, source))
             for i, known in enumerate(self.versions):
@@ -56,6 +60,7 @@ class Pending:
         self.names += other.names
         self.first_s = min(self.first_s, other.first_s)
         self.versions += other.versions
+        self.said += other.said
         self.heard |= other.heard
 
     def is_complete(self, sources: Set[int]) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence, Set
+
 from plink.training.control.alarms import Alarms
 from plink.training.control.pending import Pending
 from plink.training.control.ranks import Ranks
@@ -26,6 +28,8 @@ class Readiness:
         self._owners: dict[str, str] = {}
         self._alarms = Alarms(warning_s, error_s)
         self._complete: list[Pending] = []
+        # By whom, what together, and when: of a name that is passed on, as others said it.
+        self._aside: list[tuple[int, tuple[Version, ...], float]] = []
         self.begin_anew()
 
     @property
@@ -49,10 +53,14 @@ class Readiness:
         Raises:
             WireError: it was already.
         """
-        pending = self._pending_of(versions, now_s)
-        for name in {version.request.name for version in versions}:
-            if (name, source) in pending.heard:
+        names = list(dict.fromkeys(version.request.name for version in versions))
+        for name in names:
+            if name in self._pending and (name, source) in self._pending[name].heard:
                 raise WireError(f"it announced '{name}' twice")
+        if any(self._is_decided(name) for name in names):
+            self._aside.append((source, versions, now_s))
+            return
+        pending = self._pending_of(names, versions, now_s)
         pending.add(source, versions)
         self._look_at(pending)
 
@@ -99,31 +107,65 @@ class Readiness:
             pending.first_s = since_s
             self._alarms.add(name, since_s, now_s)
 
-    def forget(self, name: str) -> None:
-        """It is released or refused."""
-        pending = self._pending.pop(name, None)
-        if pending is None:
-            return
-        self._alarms.remove(name)
+    def forget(self, names: Iterable[str]) -> None:
+        """They are released or refused.
+
+        What shares a tensor with one of them waits on without it. What a child said together with
+        one of them is void, and said again: the child hears of it, too.
+        """
+        gone: set[str] = set()
+        torn: dict[int, Pending] = {}
+        for name in names:
+            pending = self._pending.pop(name, None)
+            if pending is None:
+                continue
+            self._alarms.remove(name)
+            gone.add(name)
+            if id(pending) not in torn:
+                torn[id(pending)] = pending
+                self._disown(pending)
+        for pending in torn.values():
+            self._say_again(pending, gone)
+        aside, self._aside = self._aside, []
+        for source, versions, since_s in aside:
+            if gone.isdisjoint(version.request.name for version in versions):
+                self.add(source, versions, since_s)
+
+    def _disown(self, pending: Pending) -> None:
+        self._complete = [one for one in self._complete if one is not pending]
         for version in pending.versions:
             for tensor in version.request.names:
-                if self._owners.get(tensor) == name:
+                if self._owners.get(tensor) == version.request.name:
                     del self._owners[tensor]
+
+    def _say_again(self, pending: Pending, gone: Set[str]) -> None:
+        left = [name for name in pending.names if self._pending.get(name) is pending]
+        for name in left:
+            del self._pending[name]
+        for source, versions in pending.said if left else ():
+            if gone.isdisjoint(version.request.name for version in versions):
+                self.add(source, versions, pending.first_s)
+        for name in left:
+            if name not in self._pending:
+                self._alarms.remove(name)
 
     def clear(self) -> None:
         """Nothing goes on."""
         self._pending.clear()
         self._owners.clear()
         self._complete.clear()
+        self._aside.clear()
         self._alarms.clear()
 
-    def _pending_of(self, versions: tuple[Version, ...], now_s: float) -> Pending:
-        """Of these requests together, and of others that share a tensor with them."""
-        names = dict.fromkeys(version.request.name for version in versions)
+    def _pending_of(
+        self, said: Sequence[str], versions: tuple[Version, ...], now_s: float
+    ) -> Pending:
+        """Of these names together, and of others that share a tensor with them."""
+        names = dict.fromkeys(said)
         for version in versions:
             for tensor in version.request.names:
                 owner = self._owners.get(tensor)
-                if owner is None or self._is_passed_on(owner):
+                if owner is None or self._is_decided(owner):
                     # Who shares a tensor with what the root decides already waits for the next.
                     self._owners[tensor] = version.request.name
                 else:
@@ -139,14 +181,17 @@ class Readiness:
                         self._pending[absorbed] = pending
         return pending
 
-    def _is_passed_on(self, name: str) -> bool:
+    def _is_decided(self, name: str) -> bool:
         pending = self._pending.get(name)
         return pending is not None and pending.is_passed_on
 
     def _named(self, name: str, now_s: float) -> Pending:
         if name not in self._pending:
-            self._pending[name] = Pending([name], now_s)
-            self._alarms.add(name, now_s)
+            since_s = self._alarms.since_s(name)
+            if since_s is None:
+                since_s = now_s
+                self._alarms.add(name, now_s)
+            self._pending[name] = Pending([name], since_s)
         return self._pending[name]
 
     def _look_at(self, pending: Pending) -> None:

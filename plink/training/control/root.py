@@ -78,12 +78,20 @@ class Root:
         if ranks:
             self._last = ranks.spans[-1][1]
 
-    def hear_of(self, waiting: Waiting, now_s: float) -> None:
-        """Some ranks have waited long."""
+    def hear_of(self, waiting: Waiting, now_s: float) -> bool:
+        """Some ranks have waited long, or say only who announced it. Returns whether it is news."""
+        is_new = waiting.name not in self._stalled
+        if is_new and not waiting.waited_ms:
+            return False
         at_s, known = self._stalled.get(waiting.name, (now_s + _GATHERING_S, waiting))
         waited_ms = max(known.waited_ms, waiting.waited_ms)
         announced = known.announced | waiting.announced
         self._stalled[waiting.name] = (at_s, Waiting(waiting.name, waited_ms, announced))
+        return is_new
+
+    def ask(self, waiting: Waiting) -> None:
+        """All ranks are to say who has announced it, of whom nobody has heard yet."""
+        self._next.stalled.append((waiting.name, waiting.waited_ms))
 
     def done(self, batches: int) -> None:
         """So many released batches have ended here."""
@@ -128,6 +136,9 @@ class Root:
             del self._stalled[name]
             waited_s = waiting.waited_ms / 1000.0
             missing = self._all - waiting.announced - self._joined
+            if not missing:
+                # The last of them is on its way.
+                continue
             shown_s = (waiting.waited_ms + 50) // 100 / 10.0
             text = missing_text(name, shown_s, waiting.announced, missing)
             error_s = self._settings.stall_error_s

@@ -92,7 +92,7 @@ class Rounds:
                     self._gather()
             else:
                 raise WireError("it is neither parent nor child")
-        except (WireError, IndexError) as error:
+        except WireError as error:
             text = _protocol(event.rank, error)
             if self._place.parent is not None:
                 self._act(Send(self._place.parent, bytes([FAIL]) + text.encode()))

@@ -22,6 +22,7 @@ class Settings:
         common_sleep_every: after so many cycles all ranks sleep alike; 0 for never.
         is_blocking: ranks of `bitvector` await each other within a cycle; else they sleep, and look
             when they wake.
+        is_deterministic: what shares a buffer must not depend on timing.
     """
 
     fusion_bytes: int = 64 << 20
@@ -33,3 +34,4 @@ class Settings:
     cache: int = 1024
     common_sleep_every: int = 0
     is_blocking: bool = True
+    is_deterministic: bool = False

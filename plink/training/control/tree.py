@@ -113,7 +113,7 @@ class Tree:
         elif isinstance(event, Lost):
             self._fail(event.text)
         elif isinstance(event, Left):
-            self._leave(event)
+            self._leave(event, now_s)
         elif isinstance(event, Done) and self._root is not None:
             self._root.done(event.batches)
 
@@ -132,18 +132,19 @@ class Tree:
         self._readiness.join(self._place.rank, Ranks.of([self._place.rank]))
         self._up.joined |= Ranks.of([self._place.rank])
 
-    def _leave(self, event: Left) -> None:
+    def _leave(self, event: Left, now_s: float) -> None:
         """What a parent or a child carried to others is carried no more."""
         if event.rank == self._place.parent:
             message = Downward(failed=event.text)
-            self._obey(message, pack_downward(message))
+            self._obey(message, pack_downward(message), now_s)
         elif event.rank in self._place.children:
             self._break(event.text)
 
     def _hear(self, event: Heard, now_s: float) -> None:
         try:
             if event.rank == self._place.parent:
-                self._obey(parse_downward(event.message, self._place.ranks), event.message)
+                message = parse_downward(event.message, self._place.ranks)
+                self._obey(message, event.message, now_s)
             elif event.rank in self._place.children:
                 self._count(event.rank, parse_upward(event.message, self._place.ranks), now_s)
             else:
@@ -194,7 +195,7 @@ class Tree:
             self._root.join(self._up.joined)
             self._up = Upward()
             while (message := self._root.next_message(now_s)) is not None:
-                self._obey(message, pack_downward(message))
+                self._obey(message, pack_downward(message), now_s)
         elif self._place.parent is not None and not self._up.is_empty:
             self._up.seen = self._taken
             self._actions.append(Send(self._place.parent, pack_upward(self._up)))
@@ -211,19 +212,23 @@ class Tree:
         announced = waiting.announced | self._readiness.announced(waiting.name)
         more = Waiting(waiting.name, waiting.waited_ms, announced)
         if self._root is not None:
-            self._root.hear_of(more, now_s)
+            if self._root.hear_of(more, now_s):
+                self._root.ask(more)
         else:
             self._up.waiting.append(more)
 
-    def _obey(self, message: Downward, data: bytes) -> None:
+    def _obey(self, message: Downward, data: bytes, now_s: float) -> None:
         """Take what the root says, and pass it on."""
         self._actions.extend(Send(child, data) for child in self._place.children)
         self._taken += 1
         self._history = mixed(self._history ^ digest(data, self._taken))
         self._release(message)
+        self._readiness.forget(name for name, _ in message.refused)
         for name, text in message.refused:
             self._refuse(name, text)
         self._actions.extend(Warn(text) for text in message.warnings)
+        for name, waited_ms in message.stalled:
+            self._answer(name, waited_ms, now_s)
         if message.last is not None:
             self._own.begin_anew()
             self._readiness.begin_anew()
@@ -244,8 +249,8 @@ class Tree:
                     self._table.put(member.position, member.request, self._taken)
                 request = self._table.at(member.position, self._taken)
                 requests.append(request)
-                self._readiness.forget(request.name)
                 self._own.forget(request.name)
+            self._readiness.forget(request.name for request in requests)
             batches.append(Batch(tuple(requests), message.joined))
         if batches:
             self._actions.append(Release(tuple(batches)))
@@ -253,9 +258,14 @@ class Tree:
     def _refuse(self, name: str, text: str) -> None:
         if self._place.children:
             self._refused[name] = self._taken
-        self._readiness.forget(name)
         if self._own.forget(name):
             self._actions.append(Refuse(name, text))
+
+    def _answer(self, name: str, waited_ms: int, now_s: float) -> None:
+        """Others have waited long for a name: say who below announced it, if not all have."""
+        self._readiness.backdate(name, now_s - waited_ms / 1000.0, now_s)
+        if self._root is None and not self._readiness.is_passed_on(name):
+            self._up.waiting.append(Waiting(name, 0, self._readiness.announced(name)))
 
     def _break(self, text: str) -> None:
         """Nothing can go on, which all ranks are to hear."""

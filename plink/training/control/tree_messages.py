@@ -77,6 +77,8 @@ class Downward:
         refused: names, and why.
         last: all ranks have joined, this one last; None where they have not.
         warnings: for people.
+        stalled: names, and for how many milliseconds some rank has waited: all are to say who below
+            them has announced these.
         failed: why nothing goes on; empty where all is well.
     """
 
@@ -85,12 +87,13 @@ class Downward:
     refused: list[tuple[str, str]] = field(default_factory=list)
     last: int | None = None
     warnings: list[str] = field(default_factory=list)
+    stalled: list[tuple[str, int]] = field(default_factory=list)
     failed: str = ""
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to be said."""
-        said = self.batches or self.refused or self.warnings or self.failed
+        said = self.batches or self.refused or self.warnings or self.stalled or self.failed
         return not said and self.last is None
 
 
@@ -173,6 +176,10 @@ def pack_downward(message: Downward) -> bytes:
     writer.number(len(message.warnings))
     for text in message.warnings:
         writer.text(text)
+    writer.number(len(message.stalled))
+    for name, waited_ms in message.stalled:
+        writer.text(name)
+        writer.number(waited_ms)
     writer.text(message.failed)
     return writer.done()
 
@@ -198,6 +205,7 @@ def parse_downward(data: bytes, ranks: int) -> Downward:
     last = reader.number(ranks)
     message.last = last - 1 if last else None
     message.warnings = [reader.text() for _ in range(reader.number(_MOST_ITEMS))]
+    message.stalled = [(reader.text(), reader.number()) for _ in range(reader.number(_MOST_ITEMS))]
     message.failed = reader.text()
     _end(reader)
     return message

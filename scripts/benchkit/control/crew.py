@@ -16,6 +16,8 @@ from benchkit.labs import BenchLab, Hosts
 from labkit.wiring import namespace
 
 ANSWER_S = 600.0
+# What takes long to import, and is installed: the server does not find what is only beside scripts.
+PRELOADED = ["plink.torch", "plink.files.plan", "plink.bench.workers.torch_collectives"]
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
@@ -39,6 +41,10 @@ class Crew:
     def ranks(self) -> int:
         """How many there are."""
         return len(self._pipes)
+
+    def first(self, ranks: int) -> Crew:
+        """So many of them."""
+        return Crew(self._pipes[:ranks])
 
     def ask(
         self,
@@ -82,7 +88,7 @@ def crew_on(hosts: Hosts, names: Sequence[str], plan: Path | None = None) -> Ite
         plan: of the groups of all ranks; None for one that they choose.
     """
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([serve.__module__])
+    context.set_forkserver_preload(PRELOADED)
     # PyTorch warns of addresses without a name, which all of the lab's are.
     os.environ["TORCH_CPP_LOG_LEVEL"] = "ERROR"
     master = hosts.addresses[names[0]]

@@ -15,6 +15,8 @@ import torch.distributed as dist
 from benchkit.programs.meeting import Meeting
 from labkit.namespaces import inside
 from plink.bench.workers.torch_collectives import interface_of
+from plink.files import plan as plan_file
+from plink.plans.forest import Forest
 from plink.torch import Control, Options
 
 MEETING_S = 120.0
@@ -52,6 +54,11 @@ class Rank:
         self.seat = seat
         self.rank, self.ranks = seat.rank, seat.ranks
         self.meeting = Meeting(asdict(seat), MEETING_S)
+
+    @property
+    def forest(self) -> Forest:
+        """Of the plan."""
+        return plan_file.read(self.seat.plan).forest
 
     @contextlib.contextmanager
     def group(self, name: str, control: Control | None, **options: float) -> Iterator[None]:

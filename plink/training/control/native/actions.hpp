@@ -25,8 +25,14 @@ struct Release {
     std::vector<Batch> batches;
 };
 /// Tell `Ticked` at this time, infinity for never, and forget any other that was named before.
+/// `wakes_on_message`: what comes meanwhile is told at once, not only then.
 struct SleepUntil {
     double at_s;
+    bool wakes_on_message = true;
+
+    bool operator==(const SleepUntil& other) const {
+        return at_s == other.at_s && wakes_on_message == other.wakes_on_message;
+    }
 };
 /// Tell people.
 struct Warn {

@@ -16,9 +16,15 @@ double Alarms::next_s() {
     return std::numeric_limits<double>::infinity();
 }
 
-void Alarms::add(const std::string& name, double now_s) {
-    since_s_[name] = now_s;
-    plan(name, now_s, now_s);
+std::optional<double> Alarms::since_s(const std::string& name) const {
+    const auto found = since_s_.find(name);
+    return found == since_s_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void Alarms::add(const std::string& name, double since_s, std::optional<double> now_s) {
+    since_s_[name] = since_s;
+    const double warned = now_s ? std::floor((*now_s - since_s) / warning_s_ + 1e-6) : 0.0;
+    plan(name, since_s, since_s + warned * warning_s_);
 }
 
 void Alarms::remove(const std::string& name) {

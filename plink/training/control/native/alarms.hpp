@@ -19,8 +19,10 @@ class Alarms {
 
     /// When something is due; infinity for never.
     double next_s();
-    /// It begins to wait.
-    void add(const std::string& name, double now_s);
+    /// Since when a name waits, if it does.
+    std::optional<double> since_s(const std::string& name) const;
+    /// It waits since then; a warning that was due before `now_s` is not given.
+    void add(const std::string& name, double since_s, std::optional<double> now_s = {});
     /// It waits no more.
     void remove(const std::string& name);
     void clear();

@@ -1,64 +1,54 @@
 #pragma once
 
-#include <condition_variable>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "events.hpp"
 #include "letters.hpp"
-#include "tree.hpp"
+#include "machine.hpp"
+#include "outlet.hpp"
 
 namespace plink::control {
 
-/// Runs a machine in the thread of a rank's supervisor, so that no thread wakes another between a
-/// letter and its answer, and hands out what else the machine wants.
-class Driver final : private transport::Letters::Reader {
+/// Runs a machine beside the engine of a rank, and hands out what it wants beyond letters and
+/// sleep.
+class Driver {
   public:
-    /// What is handed out, one after the other.
-    struct Wanted {
-        std::vector<Action> actions;
-        bool has_ended = false;   ///< there is no more
-        bool is_cut_off = false;  ///< no more letters come: whoever knows why is to tell `Lost`
-    };
+    using Wanted = Outlet::Wanted;
 
-    /// `machine`: used by nobody else as long as this lives.
-    Driver(Tree& machine, std::shared_ptr<transport::Letters> letters);
-    ~Driver();
+    virtual ~Driver() = default;
     Driver(const Driver&) = delete;
     Driver& operator=(const Driver&) = delete;
 
     /// Something has happened on this rank.
-    void tell(Event event);
-    /// Waits for what the machine wants next, for `seconds` at most.
-    Wanted next(double seconds);
+    virtual void tell(Event event) = 0;
     /// What is pending fails with `text`, and `next` ends. Later calls do nothing.
-    void close(const std::string& text);
-
+    virtual void close(const std::string& text) = 0;
     /// Processor time that the machine took, in seconds.
-    double busy_s();
+    virtual double busy_s() = 0;
+    /// Waits for what the machine wants next, for `seconds` at most.
+    Wanted next(double seconds) { return outlet_.next(seconds); }
 
-  private:
-    using Letter = transport::Letters::Letter;
-    using Clock = transport::Letters::Clock;
+  protected:
+    Driver(Machine& machine, std::shared_ptr<transport::Letters> letters);
 
-    Clock::time_point read(std::vector<Letter> come, bool is_over) override;
-    void step(std::vector<Event> events);
-    void act(std::vector<Action> actions);
+    /// Lets the machine know of this at `now`, and does what it wants.
+    void step(const std::vector<Event>& events, double now);
 
     const std::shared_ptr<transport::Letters> letters_;
-    /// Held while the machine is used, and taken before the other.
-    std::mutex stepping_;
-    Tree& machine_;
+    Machine& machine_;
+    Outlet outlet_;
+    /// When the machine is to be told `Ticked`, and whether it hears nothing until then.
     double wakes_s_;
-    double busy_s_ = 0.0;
-    bool is_closed_ = false;
-
-    std::mutex mutex_;
-    std::condition_variable wanted_;
-    std::vector<Event> events_;
-    Wanted out_;
+    bool is_asleep_ = false;
 };
+
+/// What letters say.
+std::vector<Event> events_of(std::vector<transport::Letters::Letter> come);
+
+/// As the machine needs it: one that sleeps in a thread of its own, others in the supervisor's.
+/// `machine`: used by nobody else as long as the driver lives.
+std::unique_ptr<Driver> driver_of(Machine& machine, std::shared_ptr<transport::Letters> letters);
 
 }  // namespace plink::control

@@ -6,7 +6,6 @@ namespace plink::control {
 
 namespace {
 
-constexpr std::uint64_t kMostPositions = 1 << 20;
 constexpr std::uint64_t kMostItems = 1 << 20;
 constexpr std::uint64_t kLow = 0xFFFFFFFF;
 
@@ -91,6 +90,11 @@ std::string packed(const Downward& message) {
     writer.number(message.last ? static_cast<std::uint64_t>(*message.last) + 1 : 0);
     writer.number(message.warnings.size());
     for (const std::string& text : message.warnings) writer.text(text);
+    writer.number(message.stalled.size());
+    for (const auto& [name, waited_ms] : message.stalled) {
+        writer.text(name);
+        writer.number(waited_ms);
+    }
     writer.text(message.failed);
     return writer.done();
 }
@@ -148,6 +152,10 @@ Downward downward_of(std::string_view data, std::int64_t ranks) {
     if (last > 0) message.last = static_cast<std::int64_t>(last) - 1;
     for (std::uint64_t left = reader.number(kMostItems); left > 0; --left) {
         message.warnings.push_back(reader.text());
+    }
+    for (std::uint64_t left = reader.number(kMostItems); left > 0; --left) {
+        std::string name = reader.text();
+        message.stalled.emplace_back(std::move(name), reader.number());
     }
     message.failed = reader.text();
     end(reader);

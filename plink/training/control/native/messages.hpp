@@ -12,6 +12,8 @@
 
 namespace plink::control {
 
+constexpr std::uint64_t kMostPositions = 1 << 20;
+
 /// How some ranks of a subtree announced a request.
 struct Version {
     RequestRef request;
@@ -58,10 +60,14 @@ struct Downward {
     std::vector<std::pair<std::string, std::string>> refused;  ///< names, and why
     std::optional<std::int64_t> last;   ///< all ranks have joined, this one last
     std::vector<std::string> warnings;  ///< for people
-    std::string failed;                 ///< why nothing goes on; empty where all is well
+    /// Names, and for how many milliseconds some rank has waited: all are to say who below them has
+    /// announced these.
+    std::vector<std::pair<std::string, std::uint64_t>> stalled;
+    std::string failed;  ///< why nothing goes on; empty where all is well
 
     bool is_empty() const {
-        return batches.empty() && refused.empty() && warnings.empty() && failed.empty() && !last;
+        return batches.empty() && refused.empty() && warnings.empty() && stalled.empty() &&
+               failed.empty() && !last;
     }
 };
 

@@ -69,11 +69,18 @@ std::string Own::problem(const std::vector<RequestRef>& requests) const {
     return "";
 }
 
-void Own::add(const std::vector<RequestRef>& requests) {
+std::optional<RefuseHere> Own::announce(const std::vector<RequestRef>& requests,
+                                        const std::string& failed) {
+    if (const std::string why = failed.empty() ? problem(requests) : failed; !why.empty()) {
+        std::vector<std::string> names;
+        for (const RequestRef& request : requests) names.push_back(request->name);
+        return RefuseHere{std::move(names), why};
+    }
     for (const RequestRef& request : requests) {
         requests_[request->name] = request;
         for (const std::string& tensor : request->names()) tensors_.insert(tensor);
     }
+    return std::nullopt;
 }
 
 bool Own::forget(const std::string& name) {
@@ -84,10 +91,11 @@ bool Own::forget(const std::string& name) {
     return true;
 }
 
-std::string Own::join() {
-    if (has_joined_) return "this rank has joined already";
+std::optional<RefuseHere> Own::join(const std::string& failed) {
+    if (!failed.empty()) return RefuseHere{{}, failed};
+    if (has_joined_) return RefuseHere{{}, "this rank has joined already"};
     has_joined_ = true;
-    return "";
+    return std::nullopt;
 }
 
 }  // namespace plink::control

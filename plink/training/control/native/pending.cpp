@@ -31,6 +31,7 @@ Ranks Pending::announced() const {
 }
 
 void Pending::add(std::int64_t source, const Versions& news) {
+    said.emplace_back(source, news);
     for (const Version& version : news) {
         heard.emplace(version.request->name, source);
         const auto known = std::find_if(versions.begin(), versions.end(), [&](const Version& one) {
@@ -48,6 +49,7 @@ void Pending::absorb(const Pending& other) {
     names.insert(names.end(), other.names.begin(), other.names.end());
     first_s = std::min(first_s, other.first_s);
     versions.insert(versions.end(), other.versions.begin(), other.versions.end());
+    said.insert(said.end(), other.said.begin(), other.said.end());
     heard.insert(other.heard.begin(), other.heard.end());
 }
 

@@ -16,7 +16,10 @@ struct Pending {
     std::vector<std::string> names;
     double first_s;     ///< when the first was announced here
     Versions versions;  ///< how, and by whom
-    /// Who has announced which: this rank, or children for all below them.
+    /// In the order in which it came: by whom, this rank or a child for all below it, and what was
+    /// announced together.
+    std::vector<std::pair<std::int64_t, Versions>> said;
+    /// Who has announced which.
     std::set<std::pair<std::string, std::int64_t>> heard;
     bool is_passed_on = false;
 

@@ -110,7 +110,10 @@ Settings settings_of(nb::handle settings) {
             attribute<double>(settings, "stall_warning_s"),
             attribute<std::optional<double>>(settings, "stall_error_s"),
             attribute<std::uint64_t>(settings, "check_every"),
-            attribute<std::uint64_t>(settings, "most_positions")};
+            attribute<std::uint64_t>(settings, "most_positions"),
+            attribute<std::uint64_t>(settings, "cache"),
+            attribute<std::uint64_t>(settings, "common_sleep_every"),
+            attribute<bool>(settings, "is_blocking")};
 }
 
 Event event_of(nb::handle event) {
@@ -150,7 +153,9 @@ nb::object PythonActions::of(const Action& action) {
                 batch.joined);
         }));
     }
-    if (const auto* sleep = std::get_if<SleepUntil>(&action)) return known.sleep_until(sleep->at_s);
+    if (const auto* sleep = std::get_if<SleepUntil>(&action)) {
+        return known.sleep_until(sleep->at_s, sleep->wakes_on_message);
+    }
     if (const auto* warn = std::get_if<Warn>(&action)) return known.warn(text(warn->text));
     if (const auto* refuse = std::get_if<Refuse>(&action)) {
         return known.refuse(text(refuse->name), text(refuse->text));

@@ -18,6 +18,12 @@ std::int64_t Ranks::size() const {
     return size;
 }
 
+bool Ranks::contains(std::int64_t rank) const {
+    return std::any_of(spans_.begin(), spans_.end(), [rank](const auto& span) {
+        return span.first <= rank && rank <= span.second;
+    });
+}
+
 Ranks& Ranks::operator|=(const Ranks& other) {
     if (other.spans_.empty()) return *this;
     Spans all = spans_;

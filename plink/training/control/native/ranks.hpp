@@ -22,8 +22,10 @@ class Ranks {
     const Spans& spans() const { return spans_; }
     bool empty() const { return spans_.empty(); }
     std::int64_t size() const;
+    bool contains(std::int64_t rank) const;
     Ranks& operator|=(const Ranks& other);
     Ranks operator-(const Ranks& other) const;
+    Ranks operator&(const Ranks& other) const { return *this - (*this - other); }
     /// Such as `rank 3` or `ranks 0-2, 5`; of many the first few, and how many more.
     std::string described() const;
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "wire.hpp"
 
@@ -29,12 +30,20 @@ void Readiness::begin_anew() {
 }
 
 void Readiness::add(std::int64_t source, const Versions& versions, double now_s) {
-    const PendingRef pending = pending_of(versions, now_s);
-    for (const Version& version : versions) {
-        if (pending->heard.count({version.request->name, source}) > 0) {
-            throw WireError("it announced '" + version.request->name + "' twice");
+    std::vector<std::string> names;
+    for (const Version& version : versions) add_once(names, version.request->name);
+    for (const std::string& name : names) {
+        const auto found = pending_.find(name);
+        if (found != pending_.end() && found->second.pending->heard.count({name, source}) > 0) {
+            throw WireError("it announced '" + name + "' twice");
         }
     }
+    if (std::any_of(names.begin(), names.end(),
+                    [this](const std::string& name) { return is_decided(name); })) {
+        aside_.push_back({source, versions, now_s});
+        return;
+    }
+    const PendingRef pending = pending_of(std::move(names), versions, now_s);
     pending->add(source, versions);
     look_at(pending);
 }
@@ -77,35 +86,96 @@ std::vector<Waiting> Readiness::stalled(double now_s) {
     return stalled;
 }
 
-void Readiness::forget(const std::string& name) {
+bool Readiness::is_passed_on(const std::string& name) const {
     const auto found = pending_.find(name);
-    if (found == pending_.end()) return;
-    alarms_.remove(name);
-    for (const Version& version : found->second.pending->versions) {
+    return found == pending_.end() || found->second.pending->is_passed_on;
+}
+
+void Readiness::backdate(const std::string& name, double since_s, double now_s) {
+    const auto found = pending_.find(name);
+    if (found == pending_.end() || since_s >= found->second.pending->first_s) return;
+    found->second.pending->first_s = since_s;
+    alarms_.add(name, since_s, now_s);
+}
+
+void Readiness::forget(const std::vector<std::string>& names) {
+    std::unordered_set<std::string> gone;
+    std::vector<PendingRef> torn;
+    for (const std::string& name : names) {
+        const auto found = pending_.find(name);
+        if (found == pending_.end()) continue;
+        const PendingRef pending = std::move(found->second.pending);
+        pending_.erase(found);
+        alarms_.remove(name);
+        // Most stand alone: these leave nothing to be said again.
+        if (pending->names.size() == 1 && aside_.empty()) {
+            disown(*pending);
+            continue;
+        }
+        gone.insert(name);
+        if (std::find(torn.begin(), torn.end(), pending) != torn.end()) continue;
+        torn.push_back(pending);
+        disown(*pending);
+    }
+    for (const PendingRef& pending : torn) say_again(*pending, gone);
+    for (const Aside& one : std::exchange(aside_, {})) say_unless(gone, one);
+}
+
+void Readiness::disown(const Pending& pending) {
+    complete_.erase(
+        std::remove_if(complete_.begin(), complete_.end(),
+                       [&pending](const PendingRef& one) { return one.get() == &pending; }),
+        complete_.end());
+    for (const Version& version : pending.versions) {
         for (const std::string& tensor : version.request->names()) {
             const auto owner = owners_.find(tensor);
-            if (owner != owners_.end() && owner->second == name) owners_.erase(owner);
+            if (owner != owners_.end() && owner->second == version.request->name) {
+                owners_.erase(owner);
+            }
         }
     }
-    pending_.erase(found);
+}
+
+void Readiness::say_again(const Pending& pending, const std::unordered_set<std::string>& gone) {
+    std::vector<std::string> left;
+    for (const std::string& name : pending.names) {
+        const auto found = pending_.find(name);
+        if (found == pending_.end() || found->second.pending.get() != &pending) continue;
+        left.push_back(name);
+        pending_.erase(found);
+    }
+    if (left.empty()) return;
+    for (const auto& [source, versions] : pending.said) {
+        say_unless(gone, {source, versions, pending.first_s});
+    }
+    for (const std::string& name : left) {
+        if (pending_.count(name) == 0) alarms_.remove(name);
+    }
+}
+
+void Readiness::say_unless(const std::unordered_set<std::string>& gone, const Aside& said) {
+    if (std::none_of(said.versions.begin(), said.versions.end(), [&gone](const Version& version) {
+            return gone.count(version.request->name) > 0;
+        })) {
+        add(said.source, said.versions, said.since_s);
+    }
 }
 
 void Readiness::clear() {
     pending_.clear();
     owners_.clear();
     complete_.clear();
+    aside_.clear();
     alarms_.clear();
 }
 
-/// Of these requests together, and of others that share a tensor with them.
-Readiness::PendingRef Readiness::pending_of(const Versions& versions, double now_s) {
-    std::vector<std::string> names;
-    for (const Version& version : versions) add_once(names, version.request->name);
+/// Of these names together, and of others that share a tensor with them.
+Readiness::PendingRef Readiness::pending_of(std::vector<std::string> names,
+                                            const Versions& versions, double now_s) {
     for (const Version& version : versions) {
         for (const std::string& tensor : version.request->names()) {
             const auto owner = owners_.find(tensor);
-            if (owner == owners_.end() || is_passed_on(owner->second)) {
-                // Who shares a tensor with what the root decides already waits for the next.
+            if (owner == owners_.end() || is_decided(owner->second)) {
                 owners_[tensor] = version.request->name;
             } else {
                 add_once(names, owner->second);
@@ -125,7 +195,8 @@ Readiness::PendingRef Readiness::pending_of(const Versions& versions, double now
     return pending;
 }
 
-bool Readiness::is_passed_on(const std::string& name) const {
+/// Who shares a tensor with what the root decides already waits for the next.
+bool Readiness::is_decided(const std::string& name) const {
     const auto found = pending_.find(name);
     return found != pending_.end() && found->second.pending->is_passed_on;
 }
@@ -133,8 +204,12 @@ bool Readiness::is_passed_on(const std::string& name) const {
 const Readiness::PendingRef& Readiness::named(const std::string& name, double now_s) {
     const auto [found, is_new] = pending_.try_emplace(name);
     if (is_new) {
-        found->second = {std::make_shared<Pending>(Pending{{name}, now_s, {}, {}}), named_++};
-        alarms_.add(name, now_s);
+        const double since_s = alarms_.since_s(name).value_or(now_s);
+        if (!alarms_.since_s(name)) alarms_.add(name, now_s);
+        auto pending = std::make_shared<Pending>();
+        pending->names = {name};
+        pending->first_s = since_s;
+        found->second = {std::move(pending), named_++};
     }
     return found->second.pending;
 }

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "alarms.hpp"
@@ -25,6 +26,8 @@ class Readiness {
 
     /// When something will have stalled; infinity for never.
     double wakes_s() { return alarms_.next_s(); }
+    /// Whether `complete` has something to say.
+    bool has_complete() const { return !complete_.empty(); }
     /// Nobody has joined.
     void begin_anew();
     /// A request is announced by this rank, or by all below a child. Throws WireError where it was
@@ -38,8 +41,14 @@ class Readiness {
     Ranks announced(const std::string& name) const;
     /// What has waited long for ranks of this part; the rest of it is seen higher up.
     std::vector<Waiting> stalled(double now_s);
-    /// It is released or refused.
-    void forget(const std::string& name);
+    /// Whether all of this part have announced a request, or none has.
+    bool is_passed_on(const std::string& name) const;
+    /// A request waits for longer than was known here.
+    void backdate(const std::string& name, double since_s, double now_s);
+    /// They are released or refused. What shares a tensor with one of them waits on without it;
+    /// what a child said together with one of them is void, and said again: the child hears of it,
+    /// too.
+    void forget(const std::vector<std::string>& names);
     /// Nothing goes on.
     void clear();
 
@@ -51,8 +60,18 @@ class Readiness {
         std::uint64_t number;
     };
 
-    PendingRef pending_of(const Versions& versions, double now_s);
-    bool is_passed_on(const std::string& name) const;
+    /// What was said of a name that is passed on, as others said it.
+    struct Aside {
+        std::int64_t source;
+        Versions versions;
+        double since_s;
+    };
+
+    PendingRef pending_of(std::vector<std::string> names, const Versions& versions, double now_s);
+    bool is_decided(const std::string& name) const;
+    void disown(const Pending& pending);
+    void say_unless(const std::unordered_set<std::string>& gone, const Aside& said);
+    void say_again(const Pending& pending, const std::unordered_set<std::string>& gone);
     const PendingRef& named(const std::string& name, double now_s);
     void look_at(const PendingRef& pending);
 
@@ -63,6 +82,7 @@ class Readiness {
     std::unordered_map<std::string, std::string> owners_;
     Alarms alarms_;
     std::vector<PendingRef> complete_;
+    std::vector<Aside> aside_;
     std::map<std::int64_t, Ranks> joined_;
     std::set<std::int64_t> sources_;
 };

@@ -32,10 +32,8 @@ void Root::settle(const Versions& versions, double now_s) {
         if (versions.size() > 1) refuse(name, disagreement(versions));
     }
     if (versions.size() > 1) return;
-    if (!joined_.empty() && request->kind != kAllReduce) {
-        return refuse(request->name, "'" + request->name + "' is of the kind " + request->kind +
-                                         ", which cannot be while " + joined_.described() +
-                                         " joined: only an all-reduce can");
+    if (const std::string problem = join_problem(*request, joined_); !problem.empty()) {
+        return refuse(request->name, problem);
     }
     if (ready_.empty()) ready_since_s_ = now_s;
     ready_.push_back(request);
@@ -56,15 +54,21 @@ void Root::join(const Ranks& ranks) {
     if (!ranks.empty()) last_ = ranks.spans().back().second;
 }
 
-void Root::hear_of(const Waiting& waiting, double now_s) {
+bool Root::hear_of(const Waiting& waiting, double now_s) {
+    if (waiting.waited_ms == 0 && stalled_.count(waiting.name) == 0) return false;
     const auto [found, is_new] = stalled_.try_emplace(waiting.name);
     Stall& stall = found->second;
     if (is_new) {
         stall = {now_s + kGathering_s, waiting, stalls_++};
-        return;
+        return true;
     }
     stall.waiting.waited_ms = std::max(stall.waiting.waited_ms, waiting.waited_ms);
     stall.waiting.announced |= waiting.announced;
+    return false;
+}
+
+void Root::ask(const Waiting& waiting) {
+    next_.stalled.emplace_back(waiting.name, waiting.waited_ms);
 }
 
 void Root::done(std::int64_t batches) {
@@ -93,31 +97,13 @@ void Root::release() {
     const auto batches = fused(std::exchange(ready_, {}), settings_.fusion_bytes);
     for (const std::vector<RequestRef>& batch : batches) {
         std::vector<Member> members;
-        for (const RequestRef& request : batch) members.push_back(member(request));
+        for (const RequestRef& request : batch) members.push_back(member_(request));
         next_.batches.push_back(std::move(members));
     }
     next_.joined = !joined_.empty();
     under_way_ += static_cast<std::int64_t>(batches.size());
     ready_bytes_ = 0;
     ready_since_s_ = std::numeric_limits<double>::infinity();
-}
-
-Member Root::member(const RequestRef& request) {
-    const auto found = places_.find(request->name);
-    if (found != places_.end()) {
-        used_.splice(used_.end(), used_, found->second);
-        const std::uint64_t position = found->second->second;
-        return {position, table_.position(request) == position ? nullptr : request};
-    }
-    std::uint64_t position = used_.size();
-    if (position >= settings_.most_positions) {
-        position = used_.front().second;
-        places_.erase(used_.front().first);
-        used_.pop_front();
-    }
-    used_.emplace_back(request->name, position);
-    places_[request->name] = std::prev(used_.end());
-    return {position, request};
 }
 
 void Root::tell_stalls(double now_s) {
@@ -134,16 +120,24 @@ void Root::tell_stalls(double now_s) {
               [](const Stall& one, const Stall& other) { return one.number < other.number; });
     for (const Stall& stall : due) {
         const Waiting& waiting = stall.waiting;
+        const Ranks missing = all_ - waiting.announced - joined_;
+        // The last of them is on its way.
+        if (missing.empty()) continue;
         const double waited_s = static_cast<double>(waiting.waited_ms) / 1000.0;
         const double shown_s = static_cast<double>((waiting.waited_ms + 50) / 100) / 10.0;
-        std::string text = missing_text(waiting.name, shown_s, waiting.announced,
-                                        all_ - waiting.announced - joined_);
+        std::string text = missing_text(waiting.name, shown_s, waiting.announced, missing);
         if (settings_.stall_error_s && waited_s >= *settings_.stall_error_s) {
             next_.refused.emplace_back(waiting.name, std::move(text));
         } else {
             next_.warnings.push_back(std::move(text));
         }
     }
+}
+
+std::string join_problem(const Request& request, const Ranks& joined) {
+    if (joined.empty() || request.kind == kAllReduce) return "";
+    return "'" + request.name + "' is of the kind " + request.kind + ", which cannot be while " +
+           joined.described() + " joined: only an all-reduce can";
 }
 
 }  // namespace plink::control

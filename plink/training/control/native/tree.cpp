@@ -27,7 +27,12 @@ Tree::Tree(Place place, const Settings& settings)
       settings_(settings),
       table_(!place_.children.empty()),
       readiness_(place_, settings.stall_warning_s, settings.stall_error_s) {
-    if (!place_.parent) root_.emplace(place_.ranks, table_, settings_);
+    if (!place_.parent) {
+        positions_.emplace(table_, settings_.most_positions);
+        root_.emplace(
+            place_.ranks, [this](const RequestRef& request) { return positions_->member(request); },
+            settings_);
+    }
     for (const auto& [child, below] : place_.children) child_seen_[child] = 0;
 }
 
@@ -41,39 +46,34 @@ std::vector<Action> Tree::step(const std::vector<Event>& events, double now_s) {
 void Tree::take(const Event& event, double now_s) {
     if (const auto* announced = std::get_if<Announced>(&event)) {
         announce(*announced, now_s);
-    } else if (!failed_.empty()) {
-        if (std::holds_alternative<Joined>(event)) actions_.push_back(RefuseHere{{}, failed_});
-    } else if (const auto* heard = std::get_if<Heard>(&event)) {
-        hear(*heard, now_s);
     } else if (std::holds_alternative<Joined>(event)) {
         join();
+    } else if (!failed_.empty()) {
+        return;
+    } else if (const auto* heard = std::get_if<Heard>(&event)) {
+        hear(*heard, now_s);
     } else if (const auto* lost = std::get_if<Lost>(&event)) {
         fail(lost->text);
     } else if (const auto* left = std::get_if<Left>(&event)) {
-        leave(*left);
+        leave(*left, now_s);
     } else if (const auto* done = std::get_if<Done>(&event); done != nullptr && root_) {
         root_->done(done->batches);
     }
 }
 
 void Tree::announce(const Announced& event, double now_s) {
-    const std::string problem = failed_.empty() ? own_.problem(event.requests) : failed_;
-    if (!problem.empty()) {
-        std::vector<std::string> names;
-        for (const RequestRef& request : event.requests) names.push_back(request->name);
-        actions_.push_back(RefuseHere{std::move(names), problem});
+    if (auto refusal = own_.announce(event.requests, failed_)) {
+        actions_.push_back(std::move(*refusal));
         return;
     }
-    own_.add(event.requests);
     for (const RequestRef& request : event.requests) {
         readiness_.add(place_.rank, {{request, Ranks::of(place_.rank)}}, now_s);
     }
 }
 
 void Tree::join() {
-    const std::string problem = own_.join();
-    if (!problem.empty()) {
-        actions_.push_back(RefuseHere{{}, problem});
+    if (auto refusal = own_.join(failed_)) {
+        actions_.push_back(std::move(*refusal));
         return;
     }
     readiness_.join(place_.rank, Ranks::of(place_.rank));
@@ -81,11 +81,11 @@ void Tree::join() {
 }
 
 /// What a parent or a child carried to others is carried no more.
-void Tree::leave(const Left& event) {
+void Tree::leave(const Left& event, double now_s) {
     if (event.rank == place_.parent) {
         Downward message;
         message.failed = event.text;
-        obey(message, packed(message));
+        obey(message, packed(message), now_s);
     } else if (below(event.rank) != nullptr) {
         break_off(event.text);
     }
@@ -94,7 +94,7 @@ void Tree::leave(const Left& event) {
 void Tree::hear(const Heard& event, double now_s) {
     try {
         if (event.rank == place_.parent) {
-            obey(downward_of(event.message, place_.ranks), event.message);
+            obey(downward_of(event.message, place_.ranks), event.message, now_s);
         } else if (const Ranks* ranks = below(event.rank)) {
             count(event.rank, *ranks, upward_of(event.message, place_.ranks), now_s);
         } else {
@@ -166,7 +166,9 @@ void Tree::pass_on(double now_s) {
     for (const Waiting& waiting : readiness_.stalled(now_s)) pass_on_stall(waiting, now_s);
     if (root_) {
         root_->join(std::exchange(up_, {}).joined);
-        while (const auto message = root_->next_message(now_s)) obey(*message, packed(*message));
+        while (const auto message = root_->next_message(now_s)) {
+            obey(*message, packed(*message), now_s);
+        }
     } else if (!up_.is_empty()) {
         up_.seen = taken_;
         actions_.push_back(Send{*place_.parent, packed(up_)});
@@ -188,22 +190,26 @@ void Tree::pass_on_stall(const Waiting& waiting, double now_s) {
     Waiting more = waiting;
     more.announced |= readiness_.announced(waiting.name);
     if (root_) {
-        root_->hear_of(more, now_s);
+        if (root_->hear_of(more, now_s)) root_->ask(more);
     } else {
         up_.waiting.push_back(std::move(more));
     }
 }
 
 /// Takes what the root says, and passes it on.
-void Tree::obey(const Downward& message, std::string_view data) {
+void Tree::obey(const Downward& message, std::string_view data, double now_s) {
     for (const auto& [child, ranks] : place_.children) {
         actions_.push_back(Send{child, std::string(data)});
     }
     ++taken_;
     history_ = mixed(history_ ^ plink::control::digest(data, taken_));
     release(message);
+    std::vector<std::string> refused;
+    for (const auto& [name, text] : message.refused) refused.push_back(name);
+    readiness_.forget(refused);
     for (const auto& [name, text] : message.refused) refuse(name, text);
     for (const std::string& text : message.warnings) actions_.push_back(Warn{text});
+    for (const auto& [name, waited_ms] : message.stalled) answer(name, waited_ms, now_s);
     if (message.last) {
         own_.begin_anew();
         readiness_.begin_anew();
@@ -220,13 +226,15 @@ void Tree::release(const Downward& message) {
     std::vector<Batch> batches;
     for (const std::vector<Member>& members : message.batches) {
         std::vector<RequestRef> requests;
+        std::vector<std::string> names;
         for (const Member& member : members) {
             if (member.request) table_.put(member.position, member.request, taken_);
             const RequestRef& request = table_.at(member.position, taken_);
             requests.push_back(request);
-            readiness_.forget(request->name);
+            names.push_back(request->name);
             own_.forget(request->name);
         }
+        readiness_.forget(names);
         batches.push_back({std::move(requests), message.joined});
     }
     if (!batches.empty()) actions_.push_back(Release{std::move(batches)});
@@ -234,8 +242,14 @@ void Tree::release(const Downward& message) {
 
 void Tree::refuse(const std::string& name, const std::string& text) {
     if (!place_.children.empty()) refused_[name] = taken_;
-    readiness_.forget(name);
     if (own_.forget(name)) actions_.push_back(Refuse{name, text});
+}
+
+/// Others have waited long for a name: say who below announced it, if not all have.
+void Tree::answer(const std::string& name, std::uint64_t waited_ms, double now_s) {
+    readiness_.backdate(name, now_s - static_cast<double>(waited_ms) / 1000.0, now_s);
+    if (root_ || readiness_.is_passed_on(name)) return;
+    up_.waiting.push_back({name, 0, readiness_.announced(name)});
 }
 
 /// Nothing can go on, which all ranks are to hear.

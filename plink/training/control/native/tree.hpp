@@ -9,10 +9,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "actions.hpp"
-#include "events.hpp"
+#include "machine.hpp"
 #include "messages.hpp"
 #include "own.hpp"
+#include "positions.hpp"
 #include "readiness.hpp"
 #include "root.hpp"
 #include "settings.hpp"
@@ -22,25 +22,20 @@ namespace plink::control {
 
 /// The machine of one rank that agrees along a tree: `plink/training/control/tree.py` says how, and
 /// does the same.
-class Tree {
+class Tree final : public Machine {
   public:
     Tree(Place place, const Settings& settings);
-    Tree(const Tree&) = delete;
-    Tree& operator=(const Tree&) = delete;
 
-    /// Of the table and of all that the root has said, equal on ranks that took as much.
-    std::uint64_t digest() const { return table_.digest() ^ history_; }
-    /// Of the root.
-    std::uint64_t messages_taken() const { return taken_; }
-    /// What is to be done after these events, in this order. `now_s`: on a clock that does not go
-    /// back.
-    std::vector<Action> step(const std::vector<Event>& events, double now_s);
+    /// Of the table and of all that the root has said.
+    std::uint64_t digest() const override { return table_.digest() ^ history_; }
+    std::uint64_t messages_taken() const override { return taken_; }
+    std::vector<Action> step(const std::vector<Event>& events, double now_s) override;
 
   private:
     void take(const Event& event, double now_s);
     void announce(const Announced& event, double now_s);
     void join();
-    void leave(const Left& event);
+    void leave(const Left& event, double now_s);
     void hear(const Heard& event, double now_s);
     void count(std::int64_t child, const Ranks& below, const Upward& message, double now_s);
     bool is_void(const std::string& name, std::uint64_t seen) const;
@@ -48,7 +43,8 @@ class Tree {
     void pass_on(double now_s);
     void say_complete(const Versions& versions);
     void pass_on_stall(const Waiting& waiting, double now_s);
-    void obey(const Downward& message, std::string_view data);
+    void obey(const Downward& message, std::string_view data, double now_s);
+    void answer(const std::string& name, std::uint64_t waited_ms, double now_s);
     void release(const Downward& message);
     void refuse(const std::string& name, const std::string& text);
     void break_off(const std::string& text);
@@ -59,6 +55,7 @@ class Tree {
     const Place place_;
     const Settings settings_;
     Table table_;
+    std::optional<Positions> positions_;
     std::optional<Root> root_;
     Own own_;
     Readiness readiness_;

@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "ranks.hpp"
 #include "request.hpp"
@@ -39,6 +40,8 @@ class Reader {
   public:
     explicit Reader(std::string_view message);
     bool is_at_end() const { return rest_.empty(); }
+    /// All that is not read yet.
+    std::string_view rest() { return std::exchange(rest_, {}); }
     std::uint64_t number(std::uint64_t most = kMostNumber);
     /// UTF-8.
     std::string text(std::uint64_t most_bytes = kMostTextBytes);

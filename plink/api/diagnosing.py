@@ -1,0 +1,118 @@
+"""What slows a cluster or a job down."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from plink.api.arguments import number
+from plink.api.cluster import Cluster, checked_cluster
+from plink.api.objects import upgraded
+from plink.api.progress import OnProgress, Steps
+from plink.api.warning import warn
+from plink.base.errors import WrongUseError
+from plink.base.text import counted
+from plink.doctor import diagnosis
+from plink.doctor.evidence import Evidence
+from plink.doctor.finding import Finding
+from plink.doctor.looked_at import looked_at
+from plink.files.comparison import Comparison
+from plink.probes.ssh.options import SshOptions
+
+_SOURCE = "the cluster"
+_TRANSFERS_S = 60.0
+
+
+@dataclass(frozen=True, repr=False)
+class Diagnosis:
+    """What is wrong, as far as that shows.
+
+    Args:
+        findings: the weightiest first, none where nothing is wrong; each has `says`, `hosts`,
+            `certainty`, `evidence` and `advice` (`plink.doctor.finding.Finding`).
+        looked_at: what there was to look at, a clause each.
+        not_looked_at: what there was not, whose health is not known.
+        not_asked: hosts that could not be asked, and measurements that failed, a sentence each.
+        cluster: with all that was learnt; None for a comparison.
+    """
+
+    findings: Sequence[Finding]
+    looked_at: Sequence[str]
+    not_looked_at: Sequence[str]
+    not_asked: Sequence[str] = ()
+    cluster: Cluster | None = None
+
+    def __repr__(self) -> str:
+        count = counted(len(self.findings), "finding") if self.findings else "nothing found"
+        says = "".join(f"; {each.says} ({each.certainty})" for each in self.findings)
+        return f"<plink.Diagnosis: {count}{says}>"
+
+
+def diagnose(
+    subject: Cluster | Comparison,
+    *,
+    before: Cluster | Comparison | None = None,
+    live: bool = False,
+    transfers_s: float = _TRANSFERS_S,
+    timeout_s: float = 2.0,
+    ssh: SshOptions | None = None,
+    via: str | None = None,
+    progress: OnProgress | None = None,
+) -> Diagnosis:
+    """Say what slows a cluster or a job down: where, how that shows, how sure it is, what to try.
+
+    Args:
+        subject: a cluster, or a comparison of orders that `plink bench` wrote.
+        before: the same hosts, or the same comparison, when all was well.
+        live: ask the hosts of the cluster for settings, counters, clocks and load, and measure
+            round trips and uplinks that it lacks.
+        transfers_s: with `live`: seconds after which no transfer is begun; 0 for none.
+        timeout_s: with `live`: seconds of silence after which a host is given up.
+        ssh: with `live`: how hosts are reached; None for the user's own SSH configuration.
+        via: with `live`: a command that leads into a host, in place of SSH, as in
+            `kubectl exec -i {host} --`; None for SSH.
+        progress: with `live`: called at every step, by any thread.
+
+    Raises:
+        WrongUseError: an argument that cannot be, or `before` is of another kind than the subject.
+        PlinkError: with `live`, fewer than two hosts can be reached.
+    """
+    number("transfers_s", transfers_s, 0.0, 3600.0)
+    number("timeout_s", timeout_s, 0.05, 600.0)
+    if isinstance(subject, Comparison):
+        if live:
+            raise WrongUseError("a comparison has no hosts that can be asked", "give the cluster")
+        if before is not None and not isinstance(before, Comparison):
+            raise WrongUseError("before is no comparison, but what it is compared with is one")
+        return _diagnosis(Evidence(Cluster([]), comparison=subject, comparison_before=before))
+    cluster = checked_cluster(subject, "diagnose")
+    earlier = None if before is None else checked_cluster(before, "diagnose")
+    missed: list[str] = []
+    if live:
+        # Who asks no hosts does without connections.
+        from plink.api.errors import plinks_errors  # noqa: PLC0415
+        from plink.api.examining import examine  # noqa: PLC0415
+        from plink.api.probing import way_of  # noqa: PLC0415
+
+        with plinks_errors():
+            found, missed = examine(
+                cluster,
+                way_of(ssh, via),
+                Steps(progress),
+                source=_SOURCE,
+                transfers_s=transfers_s,
+                timeout_s=timeout_s,
+            )
+        cluster = upgraded(Cluster, found)
+        for text in missed:
+            warn(text)
+    return _diagnosis(Evidence(cluster, before=earlier), missed, cluster)
+
+
+def _diagnosis(
+    evidence: Evidence, missed: Sequence[str] = (), cluster: Cluster | None = None
+) -> Diagnosis:
+    seen = looked_at(evidence)
+    return Diagnosis(
+        diagnosis.diagnose(evidence), seen.present, seen.missing, tuple(missed), cluster
+    )

@@ -1,0 +1,53 @@
+"""`plink timeline`: the timelines of ranks as one trace, and who kept whom waiting."""
+
+from __future__ import annotations
+
+import click
+
+from plink.cli.json_output import refuse_json_beside
+
+
+@click.command(epilog="Example: plink timeline traces/*.json -o trace.json")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="Write all events as one Chrome trace by one clock, for Perfetto or chrome://tracing; - "
+    "for standard output.",
+)
+@click.option(
+    "--width", type=click.IntRange(40, 500), help="Columns to use (default: the terminal's)."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print all that was found as JSON.")
+def command(files: tuple[str, ...], output: str | None, width: int | None, as_json: bool) -> None:
+    """Merge what ranks wrote of their collectives by name, and say who kept whom waiting.
+
+    FILEs are those that the ranks of one group wrote, with PLINK_TIMELINE or
+    Control(timeline=...), all or some of them, also of ranks that were killed; or one that was
+    merged. A rank is last where it announced a collective after all others.
+    """
+    # numpy would slow `--help`.
+    from plink.files import document  # noqa: PLC0415
+    from plink.show.terminal.paper import paper  # noqa: PLC0415
+    from plink.show.terminal.timeline import print_timeline, timeline_to_json  # noqa: PLC0415
+    from plink.training.timeline.merging import merged  # noqa: PLC0415
+    from plink.training.timeline.one_trace import one_trace  # noqa: PLC0415
+    from plink.training.timeline.reading import read_ranks  # noqa: PLC0415
+    from plink.training.timeline.summary import summary_of  # noqa: PLC0415
+
+    if output is not None:
+        refuse_json_beside(output, "the trace", as_json=as_json)
+        document.check_writable(output)
+        for path in files:
+            document.refuse_same_file(path, output)
+    contents = [(document.label(path), document.read_bytes(path)) for path in files]
+    timeline = merged(read_ranks(contents))
+    summary = summary_of(timeline)
+    if output is not None:
+        document.write_bytes(output, b"".join(one_trace(contents, timeline)))
+    if as_json:
+        found = document.dump(timeline_to_json(timeline, summary))
+        document.write_bytes(document.STANDARD_STREAM, found)
+    elif output != document.STANDARD_STREAM:
+        print_timeline(paper(width).console, timeline, summary)

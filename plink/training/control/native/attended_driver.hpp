@@ -1,0 +1,39 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "driver.hpp"
+
+namespace plink::control {
+
+/// Runs a machine in the thread of a rank's supervisor, so that no thread wakes another between a
+/// letter and its answer.
+class AttendedDriver final : public Driver, private transport::Letters::Reader {
+  public:
+    AttendedDriver(Machine& machine, std::shared_ptr<transport::Letters> letters);
+    ~AttendedDriver() override;
+
+    void tell(Event event) override;
+    void close(const std::string& text) override;
+    double busy_s() override;
+
+  private:
+    using Letter = transport::Letters::Letter;
+    using Clock = transport::Letters::Clock;
+
+    Clock::time_point read(std::vector<Letter> come, bool is_over) override;
+    void step_with_told(std::vector<Event> events);
+
+    /// Held while the machine is used, and taken before the other.
+    std::mutex stepping_;
+    double busy_s_ = 0.0;
+    bool is_closed_ = false;
+
+    std::mutex mutex_;
+    std::vector<Event> events_;
+};
+
+}  // namespace plink::control

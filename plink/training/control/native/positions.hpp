@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "messages.hpp"
+#include "table.hpp"
+
+namespace plink::control {
+
+/// Where the root of `tree` lets requests stand in its table: by name; where there are no more
+/// positions, the name whose last release is longest ago gives its own.
+class Positions {
+  public:
+    /// `most`: positions that there are.
+    Positions(const Table& table, std::uint64_t most) : table_(table), most_(most) {}
+
+    /// How all ranks are told of a request that is being released.
+    Member member(const RequestRef& request);
+
+  private:
+    using Used = std::list<std::pair<std::string, std::uint64_t>>;
+
+    const Table& table_;
+    const std::uint64_t most_;
+    /// Oldest release first.
+    Used used_;
+    std::unordered_map<std::string, Used::iterator> places_;
+};
+
+}  // namespace plink::control

@@ -1,0 +1,110 @@
+"""The lines of a timeline: JSON objects of Chrome's trace event format, each on a line of its own.
+
+"Trace Event Format" (Google, 2016): phase `M` names processes and rows, `B` begins something on a
+row (`tid`) of a process (`pid`, the rank), `E` ends what began there last, `i` is a moment. Times
+are in µs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+# Of the event that says what a file is.
+FORMAT = "plink.timeline"
+VERSION = 1
+
+# The mode in which ranks release without asking each other.
+BY_GRAPH = "graph"
+
+# An error that stands for any.
+UNKNOWN_US = 1e17
+
+OPENING = "[\n"
+BETWEEN = ",\n"
+CLOSING = "\n]\n"
+
+# Announced here, and not by all ranks.
+WAIT = "wait"
+# Agreed on, and not handed to the engine.
+QUEUE = "queue"
+# From the hand-over, copies included, until the result is where the program has it.
+REDUCE = "reduce"
+# A rank without data awaits the others.
+JOIN = "join"
+
+
+@dataclass(frozen=True)
+class Head:
+    """What a rank's file says of itself.
+
+    Args:
+        rank: whose.
+        ranks: of its group.
+        group: the same in all files of one group of one run, and in no others.
+        clock: names the clock of `ts`: those of processes with the same one need no alignment.
+        ahead_us: of that clock, what the time since 1970 was ahead of it as the file began.
+        part: 0 for the first file of a rank, one more for each that went on.
+        mode: of the control machines.
+        error_us: where times were put beside those of the first rank already, by how much they can
+            be wrong, `UNKNOWN_US` where that is not known; None in what a rank writes.
+    """
+
+    rank: int
+    ranks: int
+    group: str
+    clock: str
+    ahead_us: float
+    part: int = 0
+    mode: str = ""
+    error_us: float | None = None
+
+
+def head_lines(head: Head) -> list[str]:
+    """What a file begins with."""
+    return [
+        _named(FORMAT, head.rank, 0, {"version": VERSION, **vars(head)}),
+        _named("process_name", head.rank, 0, {"name": f"rank {head.rank}"}),
+        _named("process_sort_index", head.rank, 0, {"sort_index": head.rank}),
+    ]
+
+
+def row_lines(rank: int, row: int, name: str, place: int) -> list[str]:
+    """What a row is called, and where it stands among those of its rank."""
+    return [
+        _named("thread_name", rank, row, {"name": name}),
+        _named("thread_sort_index", rank, row, {"sort_index": place}),
+    ]
+
+
+def described(category: str, name: str, args: str) -> str:
+    """What begins. `name` and `args` are JSON already."""
+    return f'"cat":"{category}","name":{name},"args":{args}'
+
+
+def begin_line(rank: int, row: int, at_us: float, what: str) -> str:
+    """Something begins on a row; `what` is `described`."""
+    return f'{{"ph":"B","pid":{rank},"tid":{row},"ts":{at_us:.1f},{what}}}'
+
+
+def end_line(rank: int, row: int, at_us: float, args: str) -> str:
+    """What began last on a row ends. `args` is JSON already."""
+    return f'{{"ph":"E","pid":{rank},"tid":{row},"ts":{at_us:.1f},"args":{args}}}'
+
+
+def moment_line(rank: int, at_us: float, name: str, args: Mapping[str, Any]) -> str:
+    """Something without a duration, of the whole rank."""
+    return dumped(
+        {"ph": "i", "s": "p", "name": name, "pid": rank, "tid": 0, "ts": at_us, "args": args}
+    )
+
+
+def dumped(value: object) -> str:
+    """As JSON, in one line."""
+    return json.dumps(value, allow_nan=False, separators=(",", ":"))
+
+
+def _named(name: str, rank: int, row: int, args: Mapping[str, Any]) -> str:
+    return dumped({"name": name, "ph": "M", "pid": rank, "tid": row, "args": args})

@@ -1,0 +1,1 @@
+"""The points of the benchmark training-control-simulated."""

@@ -1,0 +1,24 @@
+"""Many agents in one process, a thread each, by the code of `plink agent`."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+
+from plink.probes.calls.joining import Home, serve
+from plink.probes.calls.keys import derive_keys
+
+
+def main() -> None:
+    """Call until the input ends."""
+    task = json.loads(sys.stdin.readline())
+    keys = derive_keys(task["secret"].encode())
+    for name in task["names"]:
+        home = Home("127.0.0.1", task["port"], keys, name)
+        threading.Thread(target=serve, args=(home, lambda _: None), daemon=True).start()
+    sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()

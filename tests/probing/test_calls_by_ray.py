@@ -1,0 +1,103 @@
+"""Ray starts the agents of the hosts that call plink, by the lines that the documentation gives."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from plink.files import cluster as cluster_file
+from support.lab import Lab, lab_cluster
+from support.plink_command import plink
+from support.ray_nodes import HEAD_OPTIONS, ray_node
+from support.require import require_engine
+from test_docs import CHECKOUT
+
+pytestmark = [pytest.mark.lab, pytest.mark.needs("ray")]
+
+SECRET = "0123456789abcdef0123456789abcdef"
+_RAY_PORT = 6379
+_MOST_LINES = 20
+
+
+@pytest.fixture
+def lab() -> Iterator[Lab]:
+    """Two hosts of this test alone: what Ray leaves behind there ends with them."""
+    require_engine("ray")
+    with lab_cluster(racks=1, hosts=2) as lab:
+        yield lab
+
+
+@pytest.fixture
+def ray_address(lab: Lab) -> Iterator[str]:
+    """A Ray with a node on every host, the head on the first."""
+    addresses: dict[str, str] = lab.truth["addresses"]
+    head = lab.names[0]
+    joined = f"{addresses[head]}:{_RAY_PORT}"
+    # The names of Ray's sockets must stay short.
+    with tempfile.TemporaryDirectory(prefix="ray") as folder, ExitStack() as nodes:
+        # One after the other: nodes of one folder choose the names of their sockets as they start.
+        for host in lab.names:
+            first = [*HEAD_OPTIONS, f"--port={_RAY_PORT}", f"--temp-dir={folder}"]
+            part = first if host == head else [f"--address={joined}"]
+            own = [f"--node-ip-address={addresses[host]}", "--num-cpus=0"]
+            log = Path(folder, f"{host}.log")
+            enter = partial(lab.command, host)
+            nodes.enter_context(ray_node(log, [*part, *own], entry=enter)).wait_until_started()
+        yield joined
+
+
+def lines_for_ray() -> str:
+    """What a user pastes."""
+    page = (CHECKOUT / "docs/reaching.md").read_text()
+    found: list[str] = [
+        block
+        for block in re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+        if "import ray" in block
+    ]
+    assert len(found) == 1
+    assert len(found[0].splitlines()) <= _MOST_LINES
+    return found[0]
+
+
+@pytest.mark.timeout(300)  # Nodes of Ray take a minute to start where much else runs.
+def test_ray_starts_an_agent_on_every_node(lab: Lab, ray_address: str, tmp_path: Path) -> None:
+    place = f"{lab.truth['machine_address']}:7322"
+    (tmp_path / "secret").write_text(SECRET)
+    (tmp_path / "secret").chmod(0o600)
+    text = lines_for_ray()
+    assert "10.0.0.1:7000" in text
+    (tmp_path / "call.py").write_text(text.replace("10.0.0.1:7000", place))
+    out = tmp_path / "cluster.json"
+
+    ray = ["env", f"RAY_ADDRESS={ray_address}", sys.executable, "call.py"]
+    driver = subprocess.Popen(
+        lab.command(lab.names[0], ray),
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        calling = ("--listen", place, "--secret-file", tmp_path / "secret", "--expect", "2")
+        done = plink("probe", *calling, "--count", "50", "--passes", "1", "-o", out)
+        if done.code != 0:
+            driver.kill()
+            pytest.fail(f"{done.stderr}\n{driver.communicate()[0]}")
+        # Who was there once ends, and the driver with the last of them.
+        said = driver.communicate(timeout=60)[0]
+        assert driver.returncode == 0, said
+    finally:
+        driver.kill()
+        driver.wait()
+    found = cluster_file.read(str(out))
+    assert {host.name: host.address for host in found.hosts} == lab.truth["addresses"]
+    assert found.rtt is not None
+    assert not found.rtt.failures
