@@ -34,9 +34,9 @@ def main() -> None:
         task = json.loads(commands.readline())
     try:
         RankOfSoak(task).run()
-        _say(event="ended")
+        say(event="ended")
     except (PlinkError, WrongResult) as error:
-        _say(event="failed", what=str(error))
+        say(event="failed", what=str(error))
         sys.exit(1)
 
 
@@ -80,12 +80,7 @@ class RankOfSoak:
                     break
         del engine
         gc.collect()
-        _say(
-            event="closed",
-            rss_kb=_rss_kb(),
-            descriptors=len(list(Path("/proc/self/fd").iterdir())),
-            threads=len(list(Path("/proc/self/task").iterdir())),
-        )
+        say_closed()
         return goes_on
 
     def _round(self, engine: Engine) -> None:
@@ -118,7 +113,7 @@ class RankOfSoak:
         while under_way:
             end_one()
         self._number = first + ROUND_STEPS
-        _say(event="round", first=first, digests=digests, bytes=self._bytes, plans=self._plans)
+        say(event="round", first=first, digests=digests, bytes=self._bytes, plans=self._plans)
 
     def _pause(self) -> None:
         """Callers are late now and then, rarely by much."""
@@ -128,18 +123,29 @@ class RankOfSoak:
 
     def _vote(self, engine: Engine) -> bool:
         """Whether no rank has been told to stop yet."""
-        vote = np.array([_must_stop()], dtype=np.int32)
+        vote = np.array([must_stop()], dtype=np.int32)
         engine.allreduce(vote, "max").wait()
         return not vote[0]
 
 
-def _must_stop() -> bool:
+def must_stop() -> bool:
     """Whether standard input has more to read, or has ended."""
     return bool(select.select([0], [], [], 0)[0])
 
 
-def _say(**what: Any) -> None:
+def say(**what: Any) -> None:
+    """To the parent."""
     print(json.dumps(what), flush=True)
+
+
+def say_closed() -> None:
+    """What this process holds between two engines or groups."""
+    say(
+        event="closed",
+        rss_kb=_rss_kb(),
+        descriptors=len(list(Path("/proc/self/fd").iterdir())),
+        threads=len(list(Path("/proc/self/task").iterdir())),
+    )
 
 
 def _rss_kb() -> int:

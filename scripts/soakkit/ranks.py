@@ -25,12 +25,18 @@ class Ranks:
     Args:
         tasks: of each.
         prefixes: of each, what its command line begins with: nothing, or what takes it to a host.
+        module: of `soakkit`, that each runs.
     """
 
-    def __init__(self, tasks: Sequence[dict[str, Any]], prefixes: Sequence[Sequence[str]]) -> None:
+    def __init__(
+        self,
+        tasks: Sequence[dict[str, Any]],
+        prefixes: Sequence[Sequence[str]],
+        module: str = "rank",
+    ) -> None:
         self._said: queue.Queue[tuple[int, dict[str, Any]]] = queue.Queue()
         self._processes = []
-        command = ["env", f"PYTHONPATH={_SCRIPTS}", sys.executable, "-m", "soakkit.rank"]
+        command = ["env", f"PYTHONPATH={_SCRIPTS}", sys.executable, "-m", f"soakkit.{module}"]
         for rank, (task, prefix) in enumerate(zip(tasks, prefixes, strict=True)):
             process = subprocess.Popen(
                 [*prefix, *command],

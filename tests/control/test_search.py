@@ -27,6 +27,9 @@ D = Request("d", (Tensor("int32", (4,)),))
 # Searches of minutes, such as PLINK_SOAK=1 pytest control/test_search.py.
 SOAK = pytest.mark.skipif(not os.environ.get("PLINK_SOAK"), reason="PLINK_SOAK is not set")
 
+# Of a search that PLINK_SOAK asks for.
+MOST_STATES = int(os.environ.get("PLINK_SOAK_STATES", "1000000"))
+
 # One position only, so that each release takes the place of another; nothing grows.
 SMALL = Settings(check_every=1 << 30, cache=1, most_positions=1)
 USUAL = Settings(check_every=1 << 30)
@@ -76,9 +79,16 @@ def test_in_every_order_all_is_released_alike_and_once(mode: str, plan: str) -> 
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("plan", [*PLANS, *LARGE])
 @pytest.mark.parametrize("mode", MODES)
-def test_in_every_order_of_more_ranks_all_is_released_alike(mode: str, plan: str) -> None:
+def test_in_every_order_of_more_ranks_all_is_released_alike(
+    mode: str, plan: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     for parents, steps, settings in filter(None, [PLANS.get(plan), LARGE.get(plan)]):
-        explore(MODES[mode], parents, steps, settings, is_eager=mode != "tree")
+        found = explore(
+            MODES[mode], parents, steps, settings, is_eager=mode != "tree", most_states=MOST_STATES
+        )
+        with capsys.disabled():
+            how_many = f"{found} states" if found < MOST_STATES else f"the first {found} states"
+            print(f"\n{mode}, {plan}, {len(parents)} ranks: {how_many}")
 
 
 class NotInverted(BitVector):

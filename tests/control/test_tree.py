@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 
 from control.programs import Maker, Program, a_tree, flat, group, network, request, run
 from control.twins import Twins
-from plink.training.control.events import Ticked
+from plink.training.control.actions import RefuseHere, Send
+from plink.training.control.events import Announced, Heard, Ticked
 from plink.training.control.requests import Request
 from plink.training.control.settings import Settings
+from plink.training.control.tree_messages import Downward, Member, pack_downward, parse_upward
 
 
 @pytest.mark.parametrize("some", range(4))
@@ -208,6 +210,46 @@ def test_what_is_said_of_a_name_that_is_passed_on_is_not_passed_on_again(mode: s
         net.announce(rank, group("h", "c", "b"))
     net.settle()
     assert net.names == [["h"]] * 5
+
+
+@pytest.mark.parametrize("mode", ["tree", Twins])
+def test_a_release_that_cannot_be_is_not_half_taken(mode: str | Maker) -> None:
+    machine = network([-1, 0], Settings(), mode).machines[1]
+    machine.step([Announced((request("a"),))], 0.0)
+    spoilt = pack_downward(Downward(batches=[(Member(0, request("a")), Member(7, None))]))
+    sent, refused = machine.step([Heard(0, spoilt), Announced((request("a"),))], 0.0)[::-1]
+    assert refused == RefuseHere(("a",), "'a' is pending already")
+    assert isinstance(sent, Send)
+    assert "nothing is at position 7" in parse_upward(sent.message, 2).failed
+
+
+@pytest.mark.parametrize("mode", ["tree", Twins])
+def test_what_is_said_together_with_a_refused_name_is_said_again(mode: str | Maker) -> None:
+    net = network([-1, 0, 1, 1, 3], Settings(stall_warning_s=1.0, stall_error_s=2.0), mode)
+    net.announce(0, request("c"))
+    net.settle(until_s=1.9)
+    net.announce(2, group("g", "a", "b"))
+    net.announce(1, request("b"))
+    for rank in (3, 4):
+        net.announce(rank, request("a"))
+    net.settle(until_s=1.95)
+    # Rank 1 has passed on 'b', which rank 3 says now together with what the root then refuses.
+    net.announce(3, group("c", "b", "d"))
+    net.announce(4, request("b"))
+    net.settle(until_s=2.5)
+    assert "'c' has waited" in net.refused[0][0][1]
+    net.announce(3, request("b"))
+    net.settle(until_s=2.55)
+    net.announce(0, request("a"))
+    net.settle(until_s=2.6)
+    assert net.failed == [""] * 5
+    assert [sorted(name for name, _ in refused) for refused in net.refused] == [
+        ["a", "c"],
+        ["b"],
+        ["g"],
+        ["a", "b", "c"],
+        ["a", "b"],
+    ]
 
 
 @pytest.mark.parametrize("mode", ["tree", Twins])

@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 from plink.engine.forest import native
+from soakkit.named_steps import DTYPES, named_epoch, named_round, result_of
 from soakkit.numbers import Inputs, WrongResult, check_result
 from soakkit.steps import ITEM_BYTES, OPS, Step, epoch_of, forest_of, step_of
 from soakkit.watch import Watch
@@ -44,6 +46,28 @@ def test_a_short_one_ends_well() -> None:
     assert summary["collectives"] >= 25
     assert summary["engines"] >= 1
     assert said.startswith("seed 7\n")
+
+
+@pytest.mark.timing
+def test_ranks_that_agree_by_name_end_well() -> None:
+    code, summary, _ = soak("--named", "--seconds", "0.5", "--seed", "3")
+    assert (code, summary["problems"]) == (0, [])
+    assert summary["collectives"] >= 2
+    assert summary["engines"] >= 1
+
+
+def test_what_is_announced_follows_from_the_seed() -> None:
+    epochs = [named_epoch(1, number, 0, RANKS) for number in range(60)]
+    assert {epoch.control["mode"] for epoch in epochs} == {"tree", "full", "full-tree", "bitvector"}
+    # Ranks agree on all but the machine.
+    assert [replace(named_epoch(1, 5, rank, RANKS), machine="") for rank in range(RANKS)] == [
+        replace(epochs[5], machine="")
+    ] * RANKS
+    steps = [step for number in range(30) for step in named_round(1, number, 20, 100_000)]
+    assert {step.dtype for step in steps} == set(DTYPES)
+    assert any(0 in step.items for step in steps)
+    assert any(len(step.items) > 1 for step in steps)
+    assert result_of("avg", [1, 2, 0]) == 1.0
 
 
 @pytest.mark.timing

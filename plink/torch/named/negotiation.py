@@ -198,6 +198,8 @@ class Negotiation:
         elif isinstance(action, AllJoined):
             with self._lock:
                 self._own.begin_anew()
+                # Who had joined has not counted those of the others.
+                self._unnamed = 0
             if self._recorder is not None:
                 self._recorder.all_joined(action.last)
             self._end_joining(action.last, "")

@@ -55,7 +55,7 @@ class Readiness:
         """
         names = list(dict.fromkeys(version.request.name for version in versions))
         for name in names:
-            if name in self._pending and (name, source) in self._pending[name].heard:
+            if self._has_said(source, name):
                 raise WireError(f"it announced '{name}' twice")
         if any(self._is_decided(name) for name in names):
             self._aside.append((source, versions, now_s))
@@ -63,6 +63,17 @@ class Readiness:
         pending = self._pending_of(names, versions, now_s)
         pending.add(source, versions)
         self._look_at(pending)
+
+    def _has_said(self, source: int, name: str) -> bool:
+        pending = self._pending.get(name)
+        if pending is not None and (name, source) in pending.heard:
+            return True
+        return any(
+            one.request.name == name
+            for who, versions, _ in self._aside
+            for one in versions
+            if who == source
+        )
 
     def join(self, source: int, ranks: Ranks) -> None:
         """These ranks of a child, or this one, announce no more; nothing waits for them."""
@@ -116,11 +127,11 @@ class Readiness:
         gone: set[str] = set()
         torn: dict[int, Pending] = {}
         for name in names:
+            gone.add(name)
             pending = self._pending.pop(name, None)
             if pending is None:
                 continue
             self._alarms.remove(name)
-            gone.add(name)
             if id(pending) not in torn:
                 torn[id(pending)] = pending
                 self._disown(pending)

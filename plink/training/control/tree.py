@@ -249,9 +249,11 @@ class Tree:
                     self._table.put(member.position, member.request, self._taken)
                 request = self._table.at(member.position, self._taken)
                 requests.append(request)
-                self._own.forget(request.name)
-            self._readiness.forget(request.name for request in requests)
             batches.append(Batch(tuple(requests), message.joined))
+        names = [request.name for batch in batches for request in batch.requests]
+        self._readiness.forget(names)
+        for name in names:
+            self._own.forget(name)
         if batches:
             self._actions.append(Release(tuple(batches)))
 

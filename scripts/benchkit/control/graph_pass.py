@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 import statistics
 import time
@@ -36,7 +37,7 @@ def show(effort: Effort, report: Report) -> None:
     for nodes, edges, reductions in GRAPHS:
         graph = a_graph(random.Random(effort.seed), nodes, edges, reductions)
         order = order_of(graph, range(nodes), FUSION_BYTES)
-        times_ms.append(median_ms(lambda g=graph: order_of(g, range(len(g.inputs)), FUSION_BYTES)))
+        times_ms.append(median_ms(functools.partial(order_of, graph, range(nodes), FUSION_BYTES)))
         rows.append(("as the paper's", nodes, edges, reductions, len(order.buffers), times_ms[-1]))
     elements = [nodes + edges for nodes, edges, _ in GRAPHS]
     for blocks in BLOCKS:
@@ -45,7 +46,7 @@ def show(effort: Effort, report: Report) -> None:
         learner = Learner(FUSION_BYTES)
         buffers = len(learnt(learner, model, loss))
         nodes, edges = size_of(loss)
-        taken_ms = median_ms(lambda one=learner, m=model, at=loss: learnt(one, m, at))
+        taken_ms = median_ms(functools.partial(learnt, learner, model, loss))
         count = len(list(model.parameters()))
         rows.append((f"autograd's, {blocks} blocks", nodes, edges, count, buffers, taken_ms))
     report.table(HEADER, [(*row[:-1], f"{row[-1]:.1f}") for row in rows], title="Finding an order")

@@ -33,8 +33,7 @@ void Readiness::add(std::int64_t source, const Versions& versions, double now_s)
     std::vector<std::string> names;
     for (const Version& version : versions) add_once(names, version.request->name);
     for (const std::string& name : names) {
-        const auto found = pending_.find(name);
-        if (found != pending_.end() && found->second.pending->heard.count({name, source}) > 0) {
+        if (has_said(source, name)) {
             throw WireError("it announced '" + name + "' twice");
         }
     }
@@ -46,6 +45,20 @@ void Readiness::add(std::int64_t source, const Versions& versions, double now_s)
     const PendingRef pending = pending_of(std::move(names), versions, now_s);
     pending->add(source, versions);
     look_at(pending);
+}
+
+bool Readiness::has_said(std::int64_t source, const std::string& name) const {
+    const auto found = pending_.find(name);
+    if (found != pending_.end() && found->second.pending->heard.count({name, source}) > 0) {
+        return true;
+    }
+    for (const Aside& aside : aside_) {
+        if (aside.source != source) continue;
+        for (const Version& version : aside.versions) {
+            if (version.request->name == name) return true;
+        }
+    }
+    return false;
 }
 
 void Readiness::join(std::int64_t source, const Ranks& ranks) {
@@ -102,6 +115,7 @@ void Readiness::forget(const std::vector<std::string>& names) {
     std::unordered_set<std::string> gone;
     std::vector<PendingRef> torn;
     for (const std::string& name : names) {
+        if (!aside_.empty()) gone.insert(name);
         const auto found = pending_.find(name);
         if (found == pending_.end()) continue;
         const PendingRef pending = std::move(found->second.pending);

@@ -68,6 +68,7 @@ class Readiness {
     };
 
     PendingRef pending_of(std::vector<std::string> names, const Versions& versions, double now_s);
+    bool has_said(std::int64_t source, const std::string& name) const;
     bool is_decided(const std::string& name) const;
     void disown(const Pending& pending);
     void say_unless(const std::unordered_set<std::string>& gone, const Aside& said);

@@ -224,19 +224,19 @@ void Tree::obey(const Downward& message, std::string_view data, double now_s) {
 
 void Tree::release(const Downward& message) {
     std::vector<Batch> batches;
+    std::vector<std::string> names;
     for (const std::vector<Member>& members : message.batches) {
         std::vector<RequestRef> requests;
-        std::vector<std::string> names;
         for (const Member& member : members) {
             if (member.request) table_.put(member.position, member.request, taken_);
             const RequestRef& request = table_.at(member.position, taken_);
             requests.push_back(request);
             names.push_back(request->name);
-            own_.forget(request->name);
         }
-        readiness_.forget(names);
         batches.push_back({std::move(requests), message.joined});
     }
+    readiness_.forget(names);
+    for (const std::string& name : names) own_.forget(name);
     if (!batches.empty()) actions_.push_back(Release{std::move(batches)});
 }
 
