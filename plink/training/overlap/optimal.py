@@ -1,0 +1,214 @@
+"""The schedule that ends soonest, by dynamic programming over where the pool is cut.
+
+With one collective in flight the best end of the first i gradients is the least over where its last
+collective begins: O(L^2). With more, what counts of the past is when those in flight end and when
+the line is free; of two pasts of the same gradients one that is later in nothing is never worse, so
+that a Pareto front of them is kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from plink.training.overlap.asc import asc
+from plink.training.overlap.bound import least_ends_s
+from plink.training.overlap.heuristics import mg_wfbp, single, wfbp
+from plink.training.overlap.network import Network
+from plink.training.overlap.profile import Floats, Profile
+from plink.training.overlap.schedule import Schedule
+from plink.training.overlap.timeline import Sharing, communicated_s
+
+# What rounding makes of equal ends.
+_ROUNDING = 1e-12
+# By which share of what no schedule beats limits are later.
+_SLACKS = (1e-3, 1e-2, 1e-1)
+# So many pasts of each gradient are followed at first.
+_FEW = 4
+_MOST_TRIALS = 2000
+
+
+@dataclass
+class _Pasts:
+    """Ways to have cut gradients so far, one a row.
+
+    Args:
+        cuts: (n,) behind which gradient the last cut is.
+        before: (n,) the row of the past before that cut; -1 for none.
+        states: (n, k + 1) when the k in flight end, rising, and when the line is free.
+    """
+
+    cuts: npt.NDArray[np.intp]
+    before: npt.NDArray[np.intp]
+    states: Floats
+
+    def add(self, cut: int, before: npt.NDArray[np.intp], states: Floats) -> None:
+        """Further ones, all cut there."""
+        self.cuts = np.append(self.cuts, np.full(len(before), cut))
+        self.before = np.append(self.before, before)
+        self.states = np.concatenate((self.states, states))
+
+    def cuts_of(self, row: int) -> list[int]:
+        """All of one past."""
+        found: list[int] = []
+        while row > 0:
+            found.append(int(self.cuts[row]))
+            row = int(self.before[row])
+        return found[::-1]
+
+
+def optimal(
+    profile: Profile,
+    network: Network,
+    in_flight: int = 1,
+    sharing: Sharing = "fifo",
+    gap: float = 1e-4,
+) -> Schedule:
+    """The schedule after which the last gradient is reduced soonest.
+
+    Proven where the line carries one collective after the other; where they share it fairly the
+    best of those is improved step by step, and nothing is proven.
+
+    Args:
+        profile: of the backward pass.
+        network: what collectives take.
+        in_flight: collectives at most.
+        sharing: of the line.
+        gap: by which share of the soonest end this may be later: 0 takes long with many gradients.
+    """
+    if sharing == "serial":
+        network = replace(network, line_s_per_byte=network.s_per_byte)
+    known = min(
+        (
+            replace(schedule, in_flight=in_flight)
+            for schedule in (
+                *(mg_wfbp(profile, network), asc(profile, network)),
+                *(single(profile), wfbp(profile)),
+            )
+        ),
+        key=lambda schedule: communicated_s(profile, schedule, network),
+    )
+    best = _Search(profile, network, in_flight).best(known, gap)
+    return _improved(profile, network, best) if sharing == "fair" else best
+
+
+class _Search:
+    """Where the line carries what began first, first."""
+
+    def __init__(self, profile: Profile, network: Network, in_flight: int) -> None:
+        self._profile = profile
+        self._network = network
+        self._in_flight = in_flight
+        self._before_bytes = profile.before_bytes
+        self._least_s = least_ends_s(profile, network)
+
+    def best(self, known: Schedule, gap: float) -> Schedule:
+        """The best, or one that ends later by that share at most.
+
+        First few pasts are followed, which often meets what no schedule beats. Then all that may
+        end before a limit, which leaves most out if it is near that: the best of these is the best
+        of all.
+        """
+        known_s = self._ends_s(known)
+        few = self._best_within(known_s, _FEW)
+        best, best_s = (few, self._ends_s(few)) if few else (known, known_s)
+        enough_s = best_s * (1.0 - gap)
+        limits_s = [self._least_s[0] * (1.0 + slack) for slack in _SLACKS]
+        for limit_s in (*(limit_s for limit_s in limits_s if limit_s < enough_s), enough_s):
+            found = None if limit_s < self._least_s[0] else self._best_within(limit_s, None)
+            if found is not None:
+                return found
+        return best
+
+    def _ends_s(self, schedule: Schedule) -> float:
+        return communicated_s(self._profile, schedule, self._network)
+
+    def _best_within(self, limit_s: float, width: int | None) -> Schedule | None:
+        """Of those that end before, following so many pasts of each gradient."""
+        profile = self._profile
+        nobody = np.array([0], dtype=np.intp)
+        pasts = _Pasts(nobody, nobody - 1, np.zeros((1, self._in_flight + 1)))
+        for cut, ready_s in enumerate(profile.ready_s, 1):
+            sizes_bytes = self._before_bytes[cut] - self._before_bytes[pasts.cuts]
+            states = _after(pasts.states, ready_s, sizes_bytes, self._network)
+            ends_s = states[:, -2] if cut == len(profile) else self._carry_on(states, cut)
+            rows = np.flatnonzero(ends_s < limit_s)
+            rows = rows[_front(states[rows], width)]
+            pasts.add(cut, rows, states[rows])
+        last = np.flatnonzero(pasts.cuts == len(profile))
+        if not last.size:
+            return None
+        best = int(last[np.argmin(pasts.states[last, -2])])
+        return Schedule(tuple(pasts.cuts_of(best)), self._in_flight)
+
+    def _carry_on(self, states: Floats, cut: int) -> Floats:
+        """Forget what is over before the next can begin. Returns when all ends at the soonest."""
+        next_s = self._profile.ready_s[cut]
+        np.maximum(states[:, :-1], next_s, out=states[:, :-1])
+        np.maximum(states[:, -1], next_s + self._network.latency_s, out=states[:, -1])
+        left_bytes = self._before_bytes[-1] - self._before_bytes[cut]
+        ends_s = np.maximum(states[:, -2], states[:, -1] + self._network.line_s(left_bytes))
+        return np.asarray(np.maximum(ends_s, self._least_s[cut]))
+
+
+def _after(states: Floats, ready_s: float, sizes_bytes: Floats, network: Network) -> Floats:
+    """As `timeline.end_of`, of each past with one collective more."""
+    begins_s = np.maximum(ready_s, states[:, 0])
+    at_line_s = np.maximum(states[:, -1], begins_s + network.latency_s)
+    line_s = at_line_s + network.exclusive_s + network.line_s_per_byte * sizes_bytes
+    ends_s = np.maximum(line_s, begins_s + network.startup_s + network.s_per_byte * sizes_bytes)
+    after = states.copy()
+    after[:, 0] = ends_s
+    after[:, :-1].sort(axis=1)
+    # With one in flight it begins when nothing else is on the line.
+    after[:, -1] = line_s if states.shape[1] > 2 else 0.0
+    return after
+
+
+def _front(states: Floats, width: int | None) -> npt.NDArray[np.intp]:
+    """The rows that no other is ahead of in everything: so many, the soonest ones."""
+    kept: list[int] = []
+    left = np.arange(len(states))
+    sums = states.sum(axis=1)
+    while left.size and len(kept) != width:
+        best = int(left[np.argmin(sums[left])])
+        kept.append(best)
+        left = left[(states[left] < states[best] * (1.0 - _ROUNDING)).any(axis=1)]
+    return np.array(kept, dtype=np.intp)
+
+
+def _improved(profile: Profile, network: Network, schedule: Schedule) -> Schedule:
+    """By moving, leaving out and adding cuts as long as that helps where the line is shared."""
+    best, best_s = schedule, communicated_s(profile, schedule, network, "fair")
+    trials, has_improved = 0, True
+    while has_improved and trials < _MOST_TRIALS:
+        has_improved = False
+        for cuts in _neighbours(best.cuts):
+            trials += 1
+            trial = Schedule(cuts, best.in_flight)
+            trial_s = communicated_s(profile, trial, network, "fair")
+            if trial_s < best_s * (1.0 - _ROUNDING):
+                best, best_s, has_improved = trial, trial_s, True
+                break
+            if trials >= _MOST_TRIALS:
+                break
+    return best
+
+
+def _neighbours(cuts: tuple[int, ...]) -> list[tuple[int, ...]]:
+    found: list[tuple[int, ...]] = []
+    for place, (first, end) in enumerate(pairwise((0, *cuts))):
+        if place + 1 < len(cuts):
+            found.append((*cuts[:place], *cuts[place + 1 :]))
+            moved = {end - 1, end + 1, (first + end) // 2, (end + cuts[place + 1]) // 2} - {end}
+            found += [
+                (*cuts[:place], new, *cuts[place + 1 :])
+                for new in sorted(moved)
+                if first < new < cuts[place + 1]
+            ]
+        if end - first > 1:
+            found.append((*cuts[:place], (first + end) // 2, *cuts[place:]))
+    return found
