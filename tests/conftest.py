@@ -55,6 +55,7 @@ LONG = (
     "collectives/test_traffic.py",
     "executors/test_executors.py",
     "pytorch/test_named.py",
+    "control/test_cycles.py",
     "pytorch/test_named_faults.py",
     "probes/test_calls.py",
     "pytorch/test_pytorchs_own.py",

@@ -155,6 +155,9 @@ def _create(asked: Any, store: Store, options: Options) -> PlinkGroup:
             recorder = recorder_of(control, store, rank, ranks, is_part=is_part)
         if agreed.tuned is not None:
             tuned = _tuned(engine, rank, agreed, agreed.tuned, options.certificates(rank))
+    elif control is not None:
+        machine = machine_of(control, None, rank, is_deterministic=options.deterministic)
+        recorder = recorder_of(control, store, rank, ranks, is_part=False)
     gloo = LateGloo(
         functools.partial(
             _gloo, rank=rank, ranks=ranks, interfaces=interfaces, address=options.addresses[0]

@@ -89,7 +89,7 @@ class PlinkGroup(GlooBeside):
         self._lanes: dict[torch.device, Lane] = {}
         self._recorder = recorder
         self.negotiation: Negotiation | None = None
-        if engine is not None and machine is not None:
+        if machine is not None:
             self.negotiation = Negotiation(
                 machine,
                 engine,

@@ -43,6 +43,9 @@ class Program {
         const std::uint64_t checks[] = {1, 3, 256};
         const std::uint64_t positions[] = {1, 3, static_cast<std::uint64_t>(tensors_), 1 << 20};
         const std::uint64_t caches[] = {1, 3, static_cast<std::uint64_t>(tensors_), 1024};
+        const std::uint64_t common_sleep_every = random_() % 4;
+        // Ranks that do not await each other sleep for a whole cycle: there is nothing to agree on.
+        const bool is_blocking = common_sleep_every != 0 || random_() % 2 == 0;
         const Settings settings{fusion_bytes[random_() % 3],
                                 0.001,
                                 60.0,
@@ -50,8 +53,8 @@ class Program {
                                 checks[random_() % 3],
                                 positions[random_() % 4],
                                 caches[random_() % 4],
-                                random_() % 4,
-                                random_() % 2 == 0};
+                                common_sleep_every,
+                                is_blocking};
         for (int tensor = 0; tensor < tensors_; ++tensor) {
             sizes_.push_back(between(random_, 0, 30));
         }
@@ -157,8 +160,27 @@ class Program {
         if (next->wakes_s == INFINITY) return false;
         now_s_ = std::max(now_s_, std::exchange(next->wakes_s, INFINITY));
         next->is_asleep = false;
-        step(static_cast<std::size_t>(next - ranks_.begin()), {Ticked{}});
+        const auto rank = static_cast<std::size_t>(next - ranks_.begin());
+        // As its driver does, with all that has come while it slept.
+        std::vector<Event> events = come_for(rank);
+        events.emplace_back(Ticked{});
+        step(rank, events);
         return true;
+    }
+
+    std::vector<Event> come_for(std::size_t rank) {
+        std::vector<Event> events;
+        for (auto link = busy_.begin(); link != busy_.end();) {
+            if (static_cast<std::size_t>(link->second) != rank) {
+                ++link;
+                continue;
+            }
+            for (std::string& message : links_[*link])
+                events.push_back(Heard{static_cast<std::int64_t>(link->first), std::move(message)});
+            links_[*link].clear();
+            link = busy_.erase(link);
+        }
+        return events;
     }
 
     bool go_on(std::size_t place) {

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from control.programs import Maker, Program, a_tree, flat, group, network, request, run
 from control.twins import Twins
-from plink.training.control.actions import RefuseHere, Send
+from plink.training.control.actions import RefuseHere, Send, SleepUntil
 from plink.training.control.events import Announced, Heard, Ticked
 from plink.training.control.requests import Request
 from plink.training.control.settings import Settings
@@ -384,3 +384,13 @@ def test_a_name_that_no_message_holds_is_refused() -> None:
     assert "'y' has a tensor of more than 64 dimensions" in net.refused_here[0][1]
     assert "'z' has a tensor of more bytes than can be" in net.refused_here[0][2]
     assert "the group 'g' has more than 65536 tensors" in net.refused_here[0][3]
+
+
+@pytest.mark.parametrize("mode", ["tree", Twins])
+def test_a_tick_that_comes_too_soon_is_asked_for_again(mode: str | Maker) -> None:
+    net = network([-1, 0], Settings(stall_warning_s=10.0), mode)
+    machine = net.machines[0]
+    asked = machine.step([Announced((request("t"),))], 0.0)
+    (at_s,) = [action.at_s for action in asked if isinstance(action, SleepUntil)]
+    again = machine.step([Ticked()], at_s - 1e-9)
+    assert [action.at_s for action in again if isinstance(action, SleepUntil)] == [at_s]

@@ -49,7 +49,7 @@ class Negotiation:
 
     Args:
         machine: of this rank.
-        engine: of this rank.
+        engine: of this rank; None where there is no other.
         starter: begins collectives one after the other.
         notifier: awaits them.
         stage: brings tensors to where the engine reads and writes them.
@@ -60,7 +60,7 @@ class Negotiation:
     def __init__(
         self,
         machine: Machine,
-        engine: Engine,
+        engine: Engine | None,
         *,
         starter: SerialExecutor,
         notifier: Notifier,

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from plink.base.errors import WrongUseError
 from plink.engine import Engine
-from plink.plans.forest import Forest
+from plink.plans.forest import NO_PARENT, Forest
+from plink.torch.named.alone import Alone
 from plink.torch.named.driver import Driver, Machine
 from plink.torch.named.native_driver import NativeDriver
 from plink.torch.named.options import Control
@@ -32,7 +33,7 @@ _MACHINES: dict[str, tuple[Callable[[Place, Settings], Machine], ...]] = {
 
 
 def machine_of(
-    control: Control, forest: Forest, rank: int, *, is_deterministic: bool = False
+    control: Control, forest: Forest | None, rank: int, *, is_deterministic: bool = False
 ) -> Machine:
     """The machine of a rank, as `PLINK_CONTROL` says: `native`, or its twin in `python`; of mode
     `graph` that of `tree`, with which it begins.
@@ -41,7 +42,7 @@ def machine_of(
 
     Args:
         control: of the group.
-        forest: of the plan.
+        forest: of the plan; None for a rank without others.
         rank: whose.
         is_deterministic: what shares a buffer must not depend on timing.
 
@@ -51,9 +52,7 @@ def machine_of(
     asked = os.environ.get(CONTROL_VARIABLE, "native")
     if asked not in ("native", "python"):
         raise WrongUseError(f"{CONTROL_VARIABLE} is '{asked}'", "it is native or python")
-    is_flat = control.mode == "full"
-    parents = [-1, *[0] * (forest.ranks - 1)] if is_flat else control_parents(forest)
-    place = places(parents)[rank]
+    place = places(_parents(control, forest))[rank]
     native, python = _MACHINES["tree" if control.mode == "graph" else control.mode]
     make = native if asked == "native" else python
     if control.mode != "graph":
@@ -64,10 +63,20 @@ def machine_of(
     return Graphed(place, settings, lambda: make(place, inner))
 
 
+def _parents(control: Control, forest: Forest | None) -> list[int]:
+    if forest is None:
+        return [NO_PARENT]
+    if control.mode == "full":
+        return [NO_PARENT, *[0] * (forest.ranks - 1)]
+    return control_parents(forest)
+
+
 def driver_of(
-    machine: Machine, engine: Engine, do: Callable[[Action], None]
+    machine: Machine, engine: Engine | None, do: Callable[[Action], None]
 ) -> Driver | NativeDriver:
-    """What runs a machine beside an engine, in a thread of its own."""
+    """What runs a machine beside an engine, in a thread of its own; None for a rank alone."""
+    if engine is None:
+        return Driver(machine, Alone(), do)
     if isinstance(machine, _native.Machine):
         return NativeDriver(machine, engine, do)
     return Driver(machine, engine, do)

@@ -23,7 +23,16 @@ from plink.training.control.actions import (
     Warn,
 )
 from plink.training.control.digest import digest, mixed
-from plink.training.control.events import Announced, Done, Event, Heard, Joined, Left, Lost
+from plink.training.control.events import (
+    Announced,
+    Done,
+    Event,
+    Heard,
+    Joined,
+    Left,
+    Lost,
+    Ticked,
+)
 from plink.training.control.own import Own
 from plink.training.control.positions import Positions
 from plink.training.control.ranks import Ranks
@@ -110,6 +119,9 @@ class Tree:
             pass
         elif isinstance(event, Heard):
             self._hear(event, now_s)
+        elif isinstance(event, Ticked):
+            # The driver has forgotten the time, also where it came a little too soon.
+            self._wakes_s = -math.inf
         elif isinstance(event, Lost):
             self._fail(event.text)
         elif isinstance(event, Left):

@@ -52,6 +52,9 @@ void Tree::take(const Event& event, double now_s) {
         return;
     } else if (const auto* heard = std::get_if<Heard>(&event)) {
         hear(*heard, now_s);
+    } else if (std::holds_alternative<Ticked>(event)) {
+        // The driver has forgotten the time, also where it came a little too soon.
+        wakes_s_ = -kNever;
     } else if (const auto* lost = std::get_if<Lost>(&event)) {
         fail(lost->text);
     } else if (const auto* left = std::get_if<Left>(&event)) {
