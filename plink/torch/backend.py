@@ -175,6 +175,7 @@ def _create(asked: Any, store: Store, options: Options) -> PlinkGroup:
         tuned=tuned,
         is_cut=is_cut,
         machine=machine,
+        in_flight=options.in_flight,
         recorder=recorder,
     )
 

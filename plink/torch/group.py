@@ -60,6 +60,7 @@ class PlinkGroup(GlooBeside):
         is_cut: buffers are reduced in pieces, on all ranks or on none.
         machine: by which ranks agree on the order of their collectives; None where they begin the
             same ones in the same order.
+        in_flight: how many collectives the engine runs at a time.
         recorder: of the timeline of what they agree on; None where nobody asked.
     """
 
@@ -74,6 +75,7 @@ class PlinkGroup(GlooBeside):
         tuned: TunedRank | None = None,
         is_cut: bool = False,
         machine: Machine | None = None,
+        in_flight: int,
         recorder: Recorder | None = None,
     ) -> None:
         super().__init__(rank, ranks, gloo)
@@ -97,6 +99,7 @@ class PlinkGroup(GlooBeside):
                 notifier=self._notifier,
                 stage=self._stage,
                 begin=self._begin,
+                in_flight=in_flight,
                 recorder=recorder,
             )
         if engine is not None:

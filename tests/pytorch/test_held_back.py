@@ -61,7 +61,7 @@ class Piece:
 class Rank:
     """The only one of its group."""
 
-    def __init__(self) -> None:
+    def __init__(self, in_flight: int = 2) -> None:
         self.begun: list[Piece] = []
         self._has_begun = threading.Condition()
         self.starter, self.notifier = SerialExecutor("starter"), Notifier()
@@ -72,6 +72,7 @@ class Rank:
             notifier=self.notifier,
             stage=HostStage,
             begin=self._begin,
+            in_flight=in_flight,
         )
 
     def announce(self, *names: str, may_be_held: bool = True) -> list[NamedWork]:
@@ -129,6 +130,16 @@ def test_what_comes_while_two_are_under_way_shares_the_next_buffer(rank: Rank) -
     for piece in rank.begun:
         piece.ended.set()
     assert all(work.wait() for work in works)
+
+
+def test_an_engine_that_runs_more_at_a_time_gets_more() -> None:
+    rank = Rank(in_flight=3)
+    try:
+        busy(rank)
+        rank.announce("third")
+        assert rank.await_begun(3) == [3, 3, 3]
+    finally:
+        rank.end()
 
 
 def test_what_may_not_be_held_takes_along_what_is(rank: Rank) -> None:

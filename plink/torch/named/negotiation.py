@@ -39,8 +39,6 @@ from plink.training.timeline.recorder import Recorder
 
 # Names come again, so that ranks know them from before; no program has so many pending.
 _MOST_UNNAMED = 4096
-# The engine runs so many at a time (its option `in_flight`); what begins later only waits there.
-_MOST_UNDER_WAY = 2
 _ENDED = "this rank's process group has ended"
 
 
@@ -54,6 +52,7 @@ class Negotiation:
         notifier: awaits them.
         stage: brings tensors to where the engine reads and writes them.
         begin: hands a buffer to the engine.
+        in_flight: how many the engine runs at a time; what begins later only waits there.
         recorder: notes what becomes of each collective; None where nobody asked.
     """
 
@@ -66,6 +65,7 @@ class Negotiation:
         notifier: Notifier,
         stage: Callable[[list[Tensor]], Stage],
         begin: Callable[[Tensor, str], PieceWork | None],
+        in_flight: int,
         recorder: Recorder | None = None,
     ) -> None:
         self._recorder = recorder
@@ -73,6 +73,7 @@ class Negotiation:
         self._notifier = notifier
         self._stage = stage
         self._begin = begin
+        self._in_flight = in_flight
         self._lock = threading.Lock()
         self._own = Own()
         self._pending: dict[str, NamedWork | Begun] = {}
@@ -118,14 +119,9 @@ class Negotiation:
                 self._pending[request.name] = work
                 if self._iterations is not None:
                     work.watch(self._iterations)
-            if self._iterations is not None:
-                self._iterations.announce(requests)
-                # What shares a buffer is known.
-                may_be_held = False
-            if self._recorder is not None:
-                self._recorder.announced(requests)
-            self._held.extend(requests)
-            if not may_be_held or self._under_way < _MOST_UNDER_WAY:
+            self._hold(requests)
+            # What shares a buffer is known where iterations are followed.
+            if self._iterations is not None or not may_be_held or self._under_way < self._in_flight:
                 self._announce_held()
 
     def announce_unnamed(self, request_of: Callable[[str], Request], begun: Begun) -> None:
@@ -137,11 +133,7 @@ class Negotiation:
                 return
             self._unnamed += 1
             self._pending[request.name] = begun
-            if self._iterations is not None:
-                self._iterations.announce([request])
-            if self._recorder is not None:
-                self._recorder.announced((request,))
-            self._held.append(request)
+            self._hold([request])
             self._announce_held()
 
     def join(self) -> int:
@@ -265,8 +257,16 @@ class Negotiation:
         with self._lock:
             self._under_way -= 1
             self._driver.tell(Done())
-            if self._under_way < _MOST_UNDER_WAY:
+            if self._under_way < self._in_flight:
                 self._announce_held()
+
+    def _hold(self, requests: Sequence[Request]) -> None:
+        """The program has announced them; the machine is told by `_announce_held`."""
+        if self._iterations is not None:
+            self._iterations.announce(requests)
+        if self._recorder is not None:
+            self._recorder.announced(requests)
+        self._held.extend(requests)
 
     def _announce_held(self) -> None:
         """Tell the machine; the lock is held, so that none comes between."""
