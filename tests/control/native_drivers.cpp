@@ -18,7 +18,12 @@ class Carrier {
   public:
     explicit Carrier(int ranks) {
         for (int rank = 0; rank < ranks; ++rank) {
-            boxes_.push_back(std::make_shared<plink::transport::Letters>([this] { ring(); }));
+            boxes_.push_back(std::make_shared<plink::transport::Letters>(
+                [this, rank](int to, const std::string& bytes) {
+                    boxes_[to]->add(rank, bytes, true);
+                    ring();
+                },
+                [this] { ring(); }));
         }
         thread_ = std::thread([this] { run(); });
     }
@@ -39,12 +44,6 @@ class Carrier {
         while (!is_over_) {
             auto until = plink::transport::Letters::Clock::time_point::max();
             for (const auto& box : boxes_) until = std::min(until, box->attend());
-            for (std::size_t rank = 0; rank < boxes_.size(); ++rank) {
-                for (auto& [to, bytes] : boxes_[rank]->unsent()) {
-                    boxes_[to]->add(static_cast<int>(rank), bytes, true);
-                    ring();
-                }
-            }
             std::unique_lock<std::mutex> lock(mutex_);
             const auto is_rung = [this] { return is_rung_; };
             if (until == plink::transport::Letters::Clock::time_point::max()) {

@@ -12,17 +12,10 @@ constexpr std::size_t kMostUnreadBytes = std::size_t{256} << 20;
 
 }  // namespace
 
-void Letters::post(int rank, std::string bytes) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (is_over_) return;
-    unsent_.emplace_back(rank, std::move(bytes));
-    // While the lock is held, so that nothing is called that `end` lets go.
-    ring_();
-}
-
-std::vector<std::pair<int, std::string>> Letters::unsent() {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    return std::exchange(unsent_, {});
+void Letters::post(int rank, const std::string& bytes) {
+    // Held meanwhile, so that nothing is called that `end` lets go.
+    const std::lock_guard<std::mutex> posting(posting_);
+    if (may_post_) carry_(rank, bytes);
 }
 
 void Letters::add(int rank, const std::string& piece, bool is_last) {
@@ -63,6 +56,10 @@ bool Letters::wake() {
 
 void Letters::end() {
     const std::lock_guard<std::mutex> reading(reading_);
+    {
+        const std::lock_guard<std::mutex> posting(posting_);
+        may_post_ = false;
+    }
     std::vector<Letter> come;
     {
         const std::lock_guard<std::mutex> lock(mutex_);

@@ -35,13 +35,15 @@ class Letters {
         ~Reader() = default;
     };
 
-    /// `ring`: lets the supervisor `attend`; called until `end`.
-    explicit Letters(std::function<void()> ring) : ring_(std::move(ring)) {}
+    using Carry = std::function<void(int rank, const std::string& bytes)>;
 
-    /// To be sent; nothing is after `end`.
-    void post(int rank, std::string bytes);
-    /// What is to be sent since this was last asked.
-    std::vector<std::pair<int, std::string>> unsent();
+    /// `carry`: sends, in the thread that posts, without waiting. `ring`: lets the supervisor
+    /// `attend`. Both are called until `end`.
+    Letters(Carry carry, std::function<void()> ring)
+        : carry_(std::move(carry)), ring_(std::move(ring)) {}
+
+    /// Sends; nothing is sent after `end`.
+    void post(int rank, const std::string& bytes);
     /// A piece of a letter came. Throws std::runtime_error where nobody reads and there is too
     /// much.
     void add(int rank, const std::string& piece, bool is_last);
@@ -61,12 +63,15 @@ class Letters {
     Clock::time_point attend();
 
   private:
+    const Carry carry_;
     const std::function<void()> ring_;
-    /// Held while the reader is called, and taken before the other.
+    /// Held while the reader is called, and taken before the others.
     std::mutex reading_;
+    /// Held while something is carried.
+    std::mutex posting_;
+    bool may_post_ = true;
     std::mutex mutex_;
     std::condition_variable changed_;
-    std::vector<std::pair<int, std::string>> unsent_;
     std::vector<Letter> come_;
     std::vector<std::string> begun_;  ///< by rank, pieces of a letter that has not ended
     std::size_t unread_bytes_ = 0;

@@ -51,7 +51,7 @@ Supervisor::Supervisor(int rank, std::vector<Stream> sockets, std::vector<std::s
       next_beat_(Clock::now() + interval_) {
     for (std::size_t peer = 0; peer < sockets.size(); ++peer) {
         peers_[peer].is_open = sockets[peer].is_open();
-        peers_[peer].socket = std::move(sockets[peer]);
+        peers_[peer].socket.open(std::move(sockets[peer]));
         peers_[peer].heard_at = Clock::now();
     }
     thread_ = std::thread([this] { run(); });
@@ -86,7 +86,7 @@ void Supervisor::run() {
     pthread_sigmask(SIG_BLOCK, &all, nullptr);
     for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
         // What came with the last of the hand-shake wakes nobody.
-        if (peers_[rank].is_open && peers_[rank].socket.tls()) receive(static_cast<int>(rank));
+        if (peers_[rank].is_open && peers_[rank].socket.is_encrypted()) receive(static_cast<int>(rank));
     }
     auto attend_at = Clock::time_point::min();
     for (;;) {
@@ -98,7 +98,6 @@ void Supervisor::run() {
         wait(std::min(until, attend_at));
         attend_at = letters_->attend();
         pass_on_words();
-        pass_on_letters();
         take_complaints();
         const auto now = Clock::now();
         judge_lost(now);
@@ -119,7 +118,7 @@ void Supervisor::wait(Clock::time_point until) {
     std::vector<int> ranks{-1};
     for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
         if (!peers_[rank].is_open) continue;
-        const short events = peers_[rank].unsent.empty() ? POLLIN : POLLIN | POLLOUT;
+        const short events = peers_[rank].socket.has_unsent() ? POLLIN | POLLOUT : POLLIN;
         polled.push_back({peers_[rank].socket.get(), events, 0});
         ranks.push_back(static_cast<int>(rank));
     }
@@ -129,7 +128,7 @@ void Supervisor::wait(Clock::time_point until) {
     ::ppoll(polled.data(), polled.size(), &patience, nullptr);
     if (polled[0].revents != 0) alarm_.silence();
     for (std::size_t i = 1; i < polled.size(); ++i) {
-        if (polled[i].revents & POLLOUT) flush(peers_[ranks[i]]);
+        if (polled[i].revents & POLLOUT) peers_[ranks[i]].socket.flush();
         if (polled[i].revents & ~POLLOUT) receive(ranks[i]);
     }
 }
@@ -137,18 +136,15 @@ void Supervisor::wait(Clock::time_point until) {
 void Supervisor::receive(int rank) {
     Peer& peer = peers_[rank];
     char bytes[4096];
+    SharedStream::Received got{};
     do {
-        const ssize_t got = peer.socket.receive(bytes, sizeof(bytes));
-        if (got == 0) return close(rank, "it closed its connections");
-        if (got < 0) {
-            const int error = errno;
-            if (error != EAGAIN && error != EINTR) close(rank, peer.socket.failure(error));
-            return;
-        }
+        got = peer.socket.receive(bytes, sizeof(bytes));
+        if (got.bytes == 0) return close(rank, "it closed its connections");
+        if (got.is_broken) close(rank, got.failure);
+        if (got.bytes < 0) return;
         peer.heard_at = Clock::now();
-        read_messages(rank, bytes, static_cast<std::size_t>(got));
-        // What TLS has received and not handed over yet wakes nobody.
-    } while (peer.is_open && peer.socket.tls() != nullptr && !peer.socket.tls()->is_drained());
+        read_messages(rank, bytes, static_cast<std::size_t>(got.bytes));
+    } while (peer.is_open && got.has_more);
 }
 
 void Supervisor::read_messages(int rank, const char* bytes, std::size_t size) {
@@ -158,6 +154,7 @@ void Supervisor::read_messages(int rank, const char* bytes, std::size_t size) {
     } catch (const std::runtime_error& error) {
         report(Cause::kProtocol, rank, name(rank) + " broke the protocol: " + error.what());
         peer.is_open = false;
+        peer.socket.shut();
     }
 }
 
@@ -205,9 +202,8 @@ void Supervisor::say(int rank, const Message& message) {
     Peer& peer = peers_[rank];
     if (!peer.is_open) return;
     // A peer that does not read is not worth more beats: it would not hear them in order.
-    if (message.kind == Message::Kind::kBeat && !peer.unsent.empty()) return;
-    peer.unsent += encode(message);
-    flush(peer);
+    if (message.kind == Message::Kind::kBeat && peer.socket.has_unsent()) return;
+    peer.socket.send(encode(message));
 }
 
 void Supervisor::say_to_all(const Message& message) {
@@ -221,30 +217,26 @@ void Supervisor::pass_on_words() {
     }
 }
 
-void Supervisor::pass_on_letters() {
+/// In the thread that posts it.
+void Supervisor::carry(int rank, const std::string& letter) {
     const std::size_t most = most_text_bytes(Message::Kind::kLetter);
-    for (const auto& [rank, bytes] : letters_->unsent()) {
-        std::size_t sent = 0;
-        do {
-            const std::size_t left = bytes.size() - sent;
-            const std::uint64_t is_last = left <= most;
-            say(rank, {Message::Kind::kLetter, is_last, Cause::kLost,
-                       bytes.substr(sent, std::min(left, most))});
-            sent += std::min(left, most);
-        } while (sent < bytes.size());
-    }
-}
-
-void Supervisor::flush(Peer& peer) {
-    if (peer.unsent.empty()) return;
-    const ssize_t sent = peer.socket.send(peer.unsent.data(), peer.unsent.size());
-    // What went wrong shows when it is next read from.
-    if (sent > 0) peer.unsent.erase(0, static_cast<std::size_t>(sent));
+    bool is_sent = true;
+    std::size_t begin = 0;
+    do {
+        const std::size_t left = letter.size() - begin;
+        const std::uint64_t is_last = left <= most;
+        is_sent = peers_[rank].socket.send(encode({Message::Kind::kLetter, is_last, Cause::kLost,
+                                                   letter.substr(begin, std::min(left, most))}));
+        begin += std::min(left, most);
+    } while (begin < letter.size());
+    // The supervisor's thread sends the rest.
+    if (!is_sent) alarm_.ring();
 }
 
 void Supervisor::close(int rank, const std::string& how) {
     Peer& peer = peers_[rank];
     peer.is_open = false;
+    peer.socket.shut();
     peer.lost_at.reset();
     if (peer.left || peer.has_reported) return;
     report(Cause::kLost, rank, name(rank) + " is lost: " + how);
@@ -401,12 +393,11 @@ void Supervisor::settle(Clock::time_point now) {
 void Supervisor::say_farewell() {
     words_.end();
     letters_->end();
-    pass_on_letters();
     say_to_all({Message::Kind::kLeave, *leaves_after_, Cause::kLost, ""});
     const auto until = Clock::now() + kFarewell;
     for (Peer& peer : peers_) {
         if (!peer.is_open) continue;
-        flush(peer);
+        peer.socket.flush();
         wait_until_sent(peer.socket.get(), until);
     }
     for (Peer& peer : peers_) peer.socket.reset();

@@ -10,8 +10,8 @@
 
 #include "control.hpp"
 #include "letters.hpp"
+#include "shared_stream.hpp"
 #include "socket.hpp"
-#include "stream.hpp"
 #include "words.hpp"
 
 namespace plink::transport {
@@ -81,9 +81,8 @@ class Supervisor final : public Complaints {
 
   private:
     struct Peer {
-        Stream socket;
+        SharedStream socket;
         MessageReader reader;
-        std::string unsent;
         Clock::time_point heard_at;
         std::uint64_t posted = 0;
         std::optional<std::uint64_t> left;
@@ -107,10 +106,9 @@ class Supervisor final : public Complaints {
     void hear_beat(int rank, std::uint64_t value);
     void say(int rank, const Message& message);
     void say_to_all(const Message& message);
-    void flush(Peer& peer);
     void close(int rank, const std::string& how);
     void pass_on_words();
-    void pass_on_letters();
+    void carry(int rank, const std::string& letter);
     void take_complaints();
     void judge_lost(Clock::time_point now);
     void judge_leavers();
@@ -132,7 +130,9 @@ class Supervisor final : public Complaints {
     Supervised& supervised_;
     Alarm alarm_;
     Words words_;
-    const std::shared_ptr<Letters> letters_ = std::make_shared<Letters>([this] { alarm_.ring(); });
+    const std::shared_ptr<Letters> letters_ = std::make_shared<Letters>(
+        [this](int rank, const std::string& letter) { carry(rank, letter); },
+        [this] { alarm_.ring(); });
     std::atomic<std::uint64_t> least_left_{UINT64_MAX};
     std::vector<Report> reports_;
     Clock::time_point settled_by_{};

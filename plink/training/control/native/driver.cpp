@@ -9,11 +9,11 @@ namespace plink::control {
 Driver::Driver(Machine& machine, std::shared_ptr<transport::Letters> letters)
     : letters_(std::move(letters)), machine_(machine), wakes_s_(kNever) {}
 
-void Driver::step(const std::vector<Event>& events, double now) {
+bool Driver::step(const std::vector<Event>& events, double now) {
     std::vector<Action> others;
     for (Action& action : machine_.step(events, now)) {
         if (auto* send = std::get_if<Send>(&action)) {
-            letters_->post(static_cast<int>(send->rank), std::move(send->message));
+            letters_->post(static_cast<int>(send->rank), send->message);
         } else if (const auto* sleep = std::get_if<SleepUntil>(&action)) {
             wakes_s_ = sleep->at_s;
             is_asleep_ = !sleep->wakes_on_message;
@@ -21,7 +21,9 @@ void Driver::step(const std::vector<Event>& events, double now) {
             others.push_back(std::move(action));
         }
     }
+    const bool has_wanted = !others.empty();
     outlet_.add(std::move(others));
+    return has_wanted;
 }
 
 std::vector<Event> events_of(std::vector<transport::Letters::Letter> come) {

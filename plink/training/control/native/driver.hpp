@@ -33,8 +33,9 @@ class Driver {
   protected:
     Driver(Machine& machine, std::shared_ptr<transport::Letters> letters);
 
-    /// Lets the machine know of this at `now`, and does what it wants.
-    void step(const std::vector<Event>& events, double now);
+    /// Lets the machine know of this at `now`, and does what it wants. Returns whether that is more
+    /// than letters and sleep.
+    bool step(const std::vector<Event>& events, double now);
 
     const std::shared_ptr<transport::Letters> letters_;
     Machine& machine_;

@@ -94,7 +94,12 @@ NB_MODULE(_native, module) {
             "machine"_a, "letters"_a, nb::keep_alive<1, 2>())
         .def(
             "tell",
-            [](PythonDriver& self, nb::handle event) { self.driver->tell(event_of(event)); },
+            [](PythonDriver& self, nb::handle given) {
+                Event event = event_of(given);
+                // It may send.
+                const nb::gil_scoped_release unlocked;
+                self.driver->tell(std::move(event));
+            },
             "event"_a)
         .def("next", &next, "seconds"_a)
         .def(

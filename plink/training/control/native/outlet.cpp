@@ -11,8 +11,11 @@ namespace plink::control {
 
 void Outlet::add(std::vector<Action> actions) {
     if (actions.empty()) return;
-    const std::lock_guard<std::mutex> lock(mutex_);
-    std::move(actions.begin(), actions.end(), std::back_inserter(out_.actions));
+    {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        std::move(actions.begin(), actions.end(), std::back_inserter(out_.actions));
+    }
+    // Who wakes would else wait for the lock.
     changed_.notify_all();
 }
 
