@@ -13,6 +13,7 @@ from torch.nn.parallel import DistributedDataParallel
 from plink.torch import DataParallel
 
 SCHEDULES = ("ddp", "wfbp", "single", "lazy(2KB)")
+STEPS = 4
 
 
 def network() -> nn.Module:
@@ -26,11 +27,11 @@ def gradients(model: nn.Module) -> list[Tensor | None]:
     return [None if one.grad is None else one.grad.clone() for one in model.parameters()]
 
 
-def trained(model: nn.Module, rank: int, steps: int = 4) -> list[Tensor | None]:
+def trained(model: nn.Module, rank: int, lr: float = 0.1) -> list[Tensor | None]:
     torch.manual_seed(rank)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr)
     found = []
-    for _ in range(steps):
+    for _ in range(STEPS):
         optimizer.zero_grad()
         model(torch.randn(6, 9)).square().sum().backward()
         found += gradients(model)
@@ -41,10 +42,11 @@ def trained(model: nn.Module, rank: int, steps: int = 4) -> list[Tensor | None]:
 def like_ddp(say: Any, rank: int) -> dict[str, tuple[bool, float]]:
     """Whether gradients are DDP's to the bit, and how far they are from them at most."""
     net = network()
-    wanted = trained(DistributedDataParallel(copy.deepcopy(net)), rank)
+    wanted = trained(DistributedDataParallel(copy.deepcopy(net)), rank, 0.0)[6:]
     said = {}
     for schedule in SCHEDULES:
-        found = trained(DataParallel(copy.deepcopy(net), schedule), rank)
+        model = DataParallel(copy.deepcopy(net), schedule, find_unused_parameters=False)
+        found = trained(model, rank, 0.0)[6:]
         pairs = list(zip(found, wanted, strict=True))
         said[schedule] = (
             all(torch.equal(a, b) for a, b in pairs),
