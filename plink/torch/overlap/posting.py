@@ -90,6 +90,7 @@ class Posting:
             WrongUseError: the last one did not come to its end.
         """
         if self._came and torch._C._current_graph_task_id() < 0:
+            self._drop()
             raise WrongUseError(
                 "a backward pass ended by an error, when some gradients were sent already: ranks "
                 "do not agree on what comes next",
