@@ -6,17 +6,17 @@ import copy
 import math
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
-from torch.distributed.nn import functional
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.checkpoint import checkpoint
 
 from plink.base.errors import WrongUseError
-from plink.torch import DataParallel
+from plink.torch import DataParallel, bucket_caps
 from plink.training.overlap.schedule import Schedule
 
 SCHEDULES = ("ddp", "wfbp", "single", "lazy(2KB)")
@@ -323,12 +323,27 @@ def clipping_and_scaling(rank: int) -> bool:
     return said[0] == said[1]
 
 
+class Sum(torch.autograd.Function):
+    """Over ranks, in both directions."""
+
+    @staticmethod
+    def forward(_: Any, x: Tensor) -> Tensor:
+        x = x.clone()
+        dist.all_reduce(x)
+        return x
+
+    @staticmethod
+    def backward(_: Any, gradient: Tensor) -> Tensor:
+        gradient = gradient.clone()
+        dist.all_reduce(gradient)
+        return gradient
+
+
 class BatchNorm(nn.Module):
     """Centres by the mean over all ranks: PyTorch's own synchronised one has no CPU."""
 
     def forward(self, x: Tensor) -> Tensor:
-        mean = functional.all_reduce(x.mean(0)) / dist.get_world_size()
-        return torch.tanh(x - mean)
+        return torch.tanh(x - Sum.apply(x.mean(0)) / dist.get_world_size())
 
 
 def synchronised_batch_norm(rank: int) -> bool:
@@ -385,6 +400,55 @@ def the_order_is_rank_0s(rank: int) -> bool:
     )
 
 
+class Shared(nn.Module):
+    """Reentrant checkpoints that have a layer in common, which PyTorch then has gradients of twice.
+
+    Args:
+        is_alone: there is no other layer.
+    """
+
+    def __init__(self, is_alone: bool) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.shared, self.is_alone = nn.Linear(9, 9), is_alone
+        self.last = nn.Identity() if is_alone else nn.Linear(9, 9)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x.clone().requires_grad_()
+        for _ in range(2):
+            x = checkpoint(self.shared, torch.tanh(x), use_reentrant=True)
+        return self.last(x)
+
+
+def gradients_that_come_twice(rank: int) -> bool:
+    """They are refused, unless all is reduced each time."""
+    net = Shared(True)
+    model = DataParallel(copy.deepcopy(net), "wfbp")
+    for one in (net, model):
+        one(inputs(rank)).square().sum().backward()
+    is_right = same(gradients(model), averaged(gradients(net)))
+    try:
+        DataParallel(Shared(False), "wfbp")(inputs(rank)).sum().backward()
+    except WrongUseError as error:
+        return is_right and "came twice in one backward pass" in str(error)
+    return False
+
+
+def caps_make_ddps_buckets(rank: int) -> bool:
+    net = network()
+    sizes_bytes = [one.nbytes for one in net.parameters()][::-1]
+    for cuts in ((1, 4, 6), (3, 6), (6,), (1, 2, 3, 4, 5, 6)):
+        caps: Any = bucket_caps(net, Schedule(cuts))
+        model = DistributedDataParallel(net, bucket_cap_mb_list=caps)
+        for _ in range(3):
+            model(inputs(rank)).sum().backward()
+        said = model._get_ddp_logging_data()["rebuilt_bucket_sizes"]
+        wanted = [sum(sizes_bytes[first:end]) for first, end in pairwise((0, *cuts))]
+        if [int(one) for one in said.split(",")] != wanted:
+            return False
+    return True
+
+
 WAYS: tuple[Callable[[int], bool], ...] = (
     gradients_lie_in_the_pool,
     nothing_of_the_pools_size_is_copied,
@@ -402,6 +466,9 @@ WAYS: tuple[Callable[[int], bool], ...] = (
     states_are_ddps,
     another_backend,
     the_order_is_rank_0s,
+    caps_make_ddps_buckets,
+    # Last: collectives of it are left.
+    gradients_that_come_twice,
 )
 
 
