@@ -401,34 +401,36 @@ def the_order_is_rank_0s(rank: int) -> bool:
 
 
 class Shared(nn.Module):
-    """Reentrant checkpoints that have a layer in common, which PyTorch then has gradients of twice.
+    """Reentrant checkpoints that have a layer in common, whose gradients then come twice.
 
     Args:
-        is_alone: there is no other layer.
+        first, last: what is before them and behind them.
     """
 
-    def __init__(self, is_alone: bool) -> None:
+    def __init__(self, first: nn.Module, last: nn.Module) -> None:
         super().__init__()
-        torch.manual_seed(0)
-        self.shared, self.is_alone = nn.Linear(9, 9), is_alone
-        self.last = nn.Identity() if is_alone else nn.Linear(9, 9)
+        self.first, self.shared, self.last = first, nn.Linear(9, 9), last
 
     def forward(self, x: Tensor) -> Tensor:
-        x = x.clone().requires_grad_()
+        x = self.first(x.clone().requires_grad_())
         for _ in range(2):
             x = checkpoint(self.shared, torch.tanh(x), use_reentrant=True)
         return self.last(x)
 
 
 def gradients_that_come_twice(rank: int) -> bool:
-    """They are refused, unless all is reduced each time."""
-    net = Shared(True)
-    model = DataParallel(copy.deepcopy(net), "wfbp")
-    for one in (net, model):
-        one(inputs(rank)).square().sum().backward()
-    is_right = same(gradients(model), averaged(gradients(net)))
+    """They are reduced twice if all others were there the first time, else refused."""
+    torch.manual_seed(0)
+    is_right = True
+    for last in (nn.Identity(), nn.Linear(9, 9)):
+        net = Shared(nn.Identity(), last)
+        model = DataParallel(copy.deepcopy(net), "wfbp")
+        for one in (net, model):
+            one(inputs(rank)).square().sum().backward()
+        is_right &= same(gradients(model), averaged(gradients(net)))
     try:
-        DataParallel(Shared(False), "wfbp")(inputs(rank)).sum().backward()
+        net = Shared(nn.Linear(9, 9), nn.Identity())
+        DataParallel(net, "wfbp")(inputs(rank)).sum().backward()
     except WrongUseError as error:
         return is_right and "came twice in one backward pass" in str(error)
     return False
