@@ -429,8 +429,8 @@ def gradients_that_come_twice(rank: int) -> bool:
             one(inputs(rank)).square().sum().backward()
         is_right &= same(gradients(model), averaged(gradients(net)))
     try:
-        net = Shared(nn.Linear(9, 9), nn.Identity())
-        DataParallel(net, "wfbp")(inputs(rank)).sum().backward()
+        model = DataParallel(Shared(nn.Linear(9, 9), nn.Identity()), "wfbp")
+        model(inputs(rank)).sum().backward()
     except WrongUseError as error:
         return is_right and "came twice in one backward pass" in str(error)
     return False
