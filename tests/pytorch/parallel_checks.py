@@ -27,9 +27,10 @@ STEPS = 3
 def trained(model: nn.Module, rank: int) -> list[Tensor]:
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     found = []
+    dtype = next(model.parameters()).dtype
     for step in range(STEPS):
         optimizer.zero_grad()
-        model(inputs(rank, step)).square().sum().backward()
+        model(inputs(rank, step).to(dtype)).square().sum().backward()
         found += [one.grad.clone() for one in model.parameters()]
         optimizer.step()
     return found + [one.detach() for one in model.parameters()]
@@ -37,15 +38,22 @@ def trained(model: nn.Module, rank: int) -> list[Tensor]:
 
 def like_ddp(say: Any, rank: int) -> list[str]:
     """Schedules whose gradients, or what is learnt by them, are not DDP's to the bit."""
-    net = network()
-    wanted = trained(DistributedDataParallel(copy.deepcopy(net)), rank)
     wrong = []
-    for schedule in (*SCHEDULES, Schedule((2, 3, 6))):
-        for finds_unused in (False, True):
-            model = DataParallel(copy.deepcopy(net), schedule, find_unused_parameters=finds_unused)
-            found = trained(model, rank)
-            if not all(torch.equal(a, b) for a, b in zip(found, wanted, strict=True)):
-                wrong.append(f"{schedule} {finds_unused}")
+    for dtype, schedules in (
+        (torch.float32, (*SCHEDULES, Schedule((2, 3, 6)))),
+        (torch.float64, ("wfbp",)),
+        (torch.bfloat16, ("wfbp",)),
+    ):
+        net = network().to(dtype)
+        wanted = trained(DistributedDataParallel(copy.deepcopy(net)), rank)
+        for schedule in schedules:
+            for finds_unused in (False, True):
+                model = DataParallel(
+                    copy.deepcopy(net), schedule, find_unused_parameters=finds_unused
+                )
+                found = trained(model, rank)
+                if not all(torch.equal(a, b) for a, b in zip(found, wanted, strict=True)):
+                    wrong.append(f"{dtype} {schedule} {finds_unused}")
     return wrong
 
 
@@ -128,6 +136,11 @@ def states_are_ddps(rank: int) -> bool:
     model.load_state_dict(other.state_dict())
     said: list[Any] = [None, None]
     dist.all_gather_object(said, model.state_dict())
+    try:
+        copy.deepcopy(model)
+        return False
+    except WrongUseError:
+        pass
     return all(torch.equal(one, said[1][name]) for name, one in said[0].items())
 
 
