@@ -37,6 +37,24 @@ class Readiness:
         """When something will have stalled; infinity for never."""
         return self._alarms.next_s
 
+    def first_alarm_s(self, since_s: float) -> float:
+        """When what waits since then will have stalled for the first time."""
+        return self._alarms.first_s(since_s)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is announced."""
+        return not self._pending and not self._aside
+
+    @property
+    def sources(self) -> Set[int]:
+        """Of whom all have to announce something: those that have not joined."""
+        return self._sources
+
+    def is_apart(self, name: str) -> bool:
+        """Whether nothing that is announced has this name, or a tensor of it."""
+        return self.is_empty or not (self._aside or name in self._pending or name in self._owners)
+
     @property
     def has_complete(self) -> bool:
         """Whether `complete` has something to say."""
@@ -62,6 +80,27 @@ class Readiness:
             return
         pending = self._pending_of(names, versions, now_s)
         pending.add(source, versions)
+        self._look_at(pending)
+
+    def adopt(
+        self,
+        said: Sequence[tuple[int, tuple[Version, ...]]],
+        since_s: float,
+        *,
+        is_passed_on: bool,
+    ) -> None:
+        """So was a request which `is_apart`.
+
+        Args:
+            said: by whom, and how.
+            since_s: when the first of them announced it.
+            is_passed_on: all have, and it is not to be told again.
+        """
+        _, versions = said[0]
+        pending = self._pending_of([versions[0].request.name], versions, since_s)
+        for source, versions in said:
+            pending.add(source, versions)
+        pending.is_passed_on = is_passed_on
         self._look_at(pending)
 
     def _has_said(self, source: int, name: str) -> bool:

@@ -6,12 +6,6 @@
 
 namespace plink::control {
 
-namespace {
-
-constexpr unsigned kWord = 64;
-
-}  // namespace
-
 Bits Bits::below(std::size_t count) {
     Words words(count / kWord, ~std::uint64_t{0});
     if (count % kWord > 0) words.push_back((std::uint64_t{1} << count % kWord) - 1);

@@ -47,6 +47,20 @@ void Readiness::add(std::int64_t source, const Versions& versions, double now_s)
     look_at(pending);
 }
 
+bool Readiness::is_apart(const std::string& name) const {
+    return is_empty() ||
+           (aside_.empty() && pending_.count(name) == 0 && owners_.count(name) == 0);
+}
+
+void Readiness::adopt(const std::vector<std::pair<std::int64_t, Versions>>& said, double since_s,
+                      bool is_passed_on) {
+    const Versions& first = said.front().second;
+    const PendingRef pending = pending_of({first.front().request->name}, first, since_s);
+    for (const auto& [source, versions] : said) pending->add(source, versions);
+    pending->is_passed_on = is_passed_on;
+    look_at(pending);
+}
+
 bool Readiness::has_said(std::int64_t source, const std::string& name) const {
     const auto found = pending_.find(name);
     if (found != pending_.end() && found->second.pending->heard.count({name, source}) > 0) {

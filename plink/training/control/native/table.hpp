@@ -22,6 +22,10 @@ class Table {
     std::uint64_t digest() const { return digest_; }
     /// Where just this request stands.
     std::optional<std::uint64_t> position(const RequestRef& request) const;
+    /// Where the request of this name stands, whatever else it says.
+    std::optional<std::uint64_t> named(const std::string& name) const;
+    /// What stands there.
+    const RequestRef& now_at(std::uint64_t position) const { return requests_[position]; }
     /// What stood there when `seen` messages of the root had been taken. Throws WireError where
     /// nothing did.
     const RequestRef& at(std::uint64_t position, std::uint64_t seen) const;

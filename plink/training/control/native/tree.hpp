@@ -12,8 +12,8 @@
 #include "machine.hpp"
 #include "messages.hpp"
 #include "own.hpp"
+#include "part.hpp"
 #include "positions.hpp"
-#include "readiness.hpp"
 #include "root.hpp"
 #include "settings.hpp"
 #include "table.hpp"
@@ -58,7 +58,7 @@ class Tree final : public Machine {
     std::optional<Positions> positions_;
     std::optional<Root> root_;
     Own own_;
-    Readiness readiness_;
+    Part part_;
     std::uint64_t taken_ = 0;
     std::uint64_t history_ = 0;
     std::map<std::int64_t, std::uint64_t> child_seen_;

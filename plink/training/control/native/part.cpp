@@ -1,0 +1,107 @@
+#include "part.hpp"
+
+#include <algorithm>
+
+#include "wire.hpp"
+
+namespace plink::control {
+
+Part::Part(const Place& place, const Table& table, const Settings& settings)
+    : table_(table),
+      marks_(place),
+      named_(place, settings.stall_warning_s, settings.stall_error_s) {
+    ranks_[place.rank] = Ranks::of(place.rank);
+    for (const auto& [child, below] : place.children) ranks_[child] = below;
+}
+
+double Part::wakes_s() {
+    return std::min(named_.wakes_s(), named_.first_alarm_s(marks_.oldest_s()));
+}
+
+bool Part::can_mark(std::uint64_t position, const RequestRef& request) const {
+    return request->members.empty() && table_.now_at(position) == request &&
+           named_.is_apart(request->name);
+}
+
+void Part::mark(std::int64_t source, const std::vector<std::uint64_t>& positions, double now_s) {
+    if (const auto twice = marks_.mark(source, positions, now_s)) {
+        throw WireError("it announced '" + table_.now_at(*twice)->name + "' twice");
+    }
+}
+
+void Part::add(std::int64_t source, const Versions& versions, double now_s) {
+    for (const Version& version : versions) {
+        unmark(version.request->name);
+        for (const std::string& name : version.request->names()) unmark(name);
+    }
+    named_.add(source, versions, now_s);
+}
+
+void Part::join(std::int64_t source, const Ranks& ranks) {
+    if (ranks.empty()) return;
+    named_.join(source, ranks);
+    marks_.look_again();
+}
+
+Ranks Part::announced(const std::string& name) const {
+    const auto position = table_.named(name);
+    if (!position || !marks_.contains(*position)) return named_.announced(name);
+    Ranks ranks;
+    for (const std::int64_t source : marks_.sources(*position)) ranks |= ranks_.at(source);
+    return ranks;
+}
+
+bool Part::is_passed_on(const std::string& name) const {
+    const auto position = table_.named(name);
+    if (!position || !marks_.contains(*position)) return named_.is_passed_on(name);
+    return marks_.is_passed_on(*position);
+}
+
+std::vector<Waiting> Part::stalled(double now_s) {
+    while (named_.first_alarm_s(marks_.oldest_s()) <= now_s) unmark(marks_.oldest());
+    return named_.stalled(now_s);
+}
+
+void Part::backdate(const std::string& name, double since_s, double now_s) {
+    unmark(name);
+    named_.backdate(name, since_s, now_s);
+}
+
+void Part::release(const std::vector<std::uint64_t>& positions,
+                   const std::vector<RequestRef>& requests) {
+    if (!named_.is_empty()) {
+        std::vector<std::string> names;
+        for (const RequestRef& request : requests) names.push_back(request->name);
+        named_.forget(names);
+    }
+    for (const std::uint64_t position : positions) marks_.forget(position);
+}
+
+void Part::refuse(const std::vector<std::string>& names) {
+    for (const std::string& name : names) unmark(name);
+    named_.forget(names);
+}
+
+void Part::unmark(std::uint64_t position) {
+    if (!marks_.contains(position)) return;
+    const RequestRef& request = table_.now_at(position);
+    std::vector<std::pair<std::int64_t, Versions>> said;
+    for (const std::int64_t source : marks_.sources(position)) {
+        said.push_back({source, {{request, ranks_.at(source)}}});
+    }
+    const double since_s = marks_.since_s(position);
+    const bool is_passed_on = marks_.is_passed_on(position);
+    marks_.forget(position);
+    named_.adopt(said, since_s, is_passed_on);
+}
+
+void Part::clear() {
+    marks_.clear();
+    named_.clear();
+}
+
+void Part::unmark(const std::string& name) {
+    if (const auto position = table_.named(name)) unmark(*position);
+}
+
+}  // namespace plink::control
