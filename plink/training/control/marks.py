@@ -40,7 +40,7 @@ class Marks:
             The first one that the source had announced already; from there on none is marked.
         """
         said = self._said[source]
-        if len(set(positions)) < len(positions) or not said.isdisjoint(positions):
+        if not self.has_none(source, positions):
             seen = set(said)
             for i, position in enumerate(positions):
                 if position in seen:
@@ -52,6 +52,11 @@ class Marks:
         for position in positions:
             self._since_s.setdefault(position, now_s)
         return None
+
+    def has_none(self, source: int, positions: Sequence[int]) -> bool:
+        """Whether the source could mark all of these, of which none is there twice."""
+        said = self._said[source]
+        return said.isdisjoint(positions) and len(set(positions)) == len(positions)
 
     def look_again(self) -> None:
         """All that is marked may be complete, since fewer have to announce it."""
@@ -72,6 +77,10 @@ class Marks:
     def sources(self, position: int) -> list[int]:
         """Who has announced it, ascending."""
         return [source for source, said in self._said.items() if position in said]
+
+    def is_said(self, source: int, position: int) -> bool:
+        """Whether the source has announced it."""
+        return position in self._said[source]
 
     def is_passed_on(self, position: int) -> bool:
         """Whether `complete` has told of it."""

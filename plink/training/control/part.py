@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from plink.training.control.marks import Marks
+from plink.training.control.own import Own
 from plink.training.control.ranks import Ranks
 from plink.training.control.readiness import Readiness
 from plink.training.control.requests import Request
@@ -25,11 +26,14 @@ class Part:
     Args:
         place: of its highest rank.
         table: of this rank; what it is about to change is `unmark`ed first.
+        own: what this rank has announced, but for what is marked.
         settings: of all.
     """
 
-    def __init__(self, place: Place, table: Table, settings: Settings) -> None:
+    def __init__(self, place: Place, table: Table, own: Own, settings: Settings) -> None:
+        self._rank = place.rank
         self._table = table
+        self._own = own
         self._ranks = {place.rank: Ranks.of([place.rank]), **place.children}
         self._marks = Marks(self._ranks)
         self._named = Readiness(place, settings.stall_warning_s, settings.stall_error_s)
@@ -71,6 +75,26 @@ class Part:
         if twice is not None:
             raise WireError(f"it announced '{self._table.now_at(twice).name}' twice")
 
+    def announce(self, requests: Sequence[Request], now_s: float) -> bool:
+        """These are announced by this rank, if that is no more than marks. Returns whether it is:
+        all, or none.
+        """
+        positions: list[int] = []
+        for request in requests:
+            position = self._table.position(request)
+            if position is None or not self.can_mark(position, self._table.now_at(position)):
+                return False
+            positions.append(position)
+        if not self._marks.has_none(self._rank, positions):
+            return False
+        self._marks.mark(self._rank, positions, now_s)
+        return True
+
+    def tell_apart(self, request: Request) -> None:
+        """What is marked and has this one's name, or a tensor of it, is at odds with it."""
+        for name in (request.name, *request.names):
+            self._unmark(name)
+
     def add(self, source: int, versions: tuple[Version, ...], now_s: float) -> None:
         """So is anything else.
 
@@ -78,8 +102,7 @@ class Part:
             WireError: it was already.
         """
         for version in versions:
-            for name in (version.request.name, *version.request.names):
-                self._unmark(name)
+            self.tell_apart(version.request)
         self._named.add(source, versions, now_s)
 
     def join(self, source: int, ranks: Ranks) -> None:
@@ -146,6 +169,8 @@ class Part:
             for source in self._marks.sources(position)
         ]
         since_s = self._marks.since_s(position)
+        if self._marks.is_said(self._rank, position):
+            self._own.keep(request)
         is_passed_on = self._marks.is_passed_on(position)
         self._marks.forget({position})
         self._named.adopt(said, since_s, is_passed_on=is_passed_on)

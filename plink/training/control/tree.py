@@ -67,12 +67,12 @@ class Tree:
         self._place = place
         self._settings = settings
         self._table = Table(remembers=bool(place.children))
+        self._own = Own()
         self._root = None
         if place.parent is None:
             positions = Positions(self._table, settings.most_positions)
             self._root = Root(place.ranks, positions.member, settings)
-        self._own = Own()
-        self._part = Part(place, self._table, settings)
+        self._part = Part(place, self._table, self._own, settings)
         self._taken = 0
         self._history = 0
         self._child_seen = dict.fromkeys(place.children, 0)
@@ -130,16 +130,17 @@ class Tree:
             self._root.done(event.batches)
 
     def _announce(self, requests: tuple[Request, ...], now_s: float) -> None:
+        goes_on = not self._failed and not self._own.has_joined
+        if goes_on and self._part.announce(requests, now_s):
+            return
+        for request in requests:
+            self._part.tell_apart(request)
         if refusal := self._own.announce(requests, self._failed):
             self._actions.append(refusal)
             return
+        us = Ranks.of([self._place.rank])
         for request in requests:
-            position = self._table.position(request)
-            if position is not None and self._part.can_mark(position, self._table.now_at(position)):
-                self._part.mark(self._place.rank, [position], now_s)
-            else:
-                version = Version(request, Ranks.of([self._place.rank]))
-                self._part.add(self._place.rank, (version,), now_s)
+            self._part.add(self._place.rank, (Version(request, us),), now_s)
 
     def _join(self) -> None:
         if refusal := self._own.join(self._failed):
@@ -177,8 +178,7 @@ class Tree:
         if message.failed:
             self._break(message.failed)
         below = self._place.children[child]
-        known, others = self._looked_up(message)
-        self._part.mark(child, known, now_s)
+        others = self._mark(child, message, now_s)
         said = [(Version(request, below),) for request in others]
         for versions in [*said, *message.versions]:
             if not any(self._is_void(one.request.name, message.seen) for one in versions):
@@ -191,11 +191,12 @@ class Tree:
         self._child_seen[child] = message.seen
         self._forget()
 
-    def _looked_up(self, message: Upward) -> tuple[list[int], list[Request]]:
-        """Of what a child names by position: those to be marked, and what stood at the others."""
+    def _mark(self, child: int, message: Upward, now_s: float) -> list[Request]:
+        """What a child names by position. Returns what is more than a mark."""
         highest = max(message.ready, default=0)
         if highest < len(self._table) and self._part.can_mark_all and not self._refused:
-            return message.ready, []
+            self._part.mark(child, message.ready, now_s)
+            return []
         known: list[int] = []
         others: list[Request] = []
         for position in message.ready:
@@ -206,7 +207,8 @@ class Tree:
                 known.append(position)
             else:
                 others.append(request)
-        return known, others
+        self._part.mark(child, known, now_s)
+        return others
 
     def _is_void(self, name: str, seen: int) -> bool:
         return seen < self._refused.get(name, 0)
@@ -293,8 +295,9 @@ class Tree:
         released = [request for batch in batches for request in batch.requests]
         positions = [member.position for members in message.batches for member in members]
         self._part.release(positions, released)
-        for request in released:
-            self._own.forget(request.name)
+        if not self._own.is_empty:
+            for request in released:
+                self._own.forget(request.name)
         if batches:
             self._actions.append(Release(tuple(batches)))
 

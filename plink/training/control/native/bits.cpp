@@ -40,15 +40,6 @@ bool Bits::any() const {
     return std::any_of(words_.begin(), words_.end(), [](std::uint64_t word) { return word != 0; });
 }
 
-void Bits::set(std::uint64_t bit) {
-    if (words_.size() <= bit / kWord) words_.resize(bit / kWord + 1);
-    words_[bit / kWord] |= std::uint64_t{1} << bit % kWord;
-}
-
-void Bits::reset(std::uint64_t bit) {
-    if (bit / kWord < words_.size()) words_[bit / kWord] &= ~(std::uint64_t{1} << bit % kWord);
-}
-
 Bits& Bits::operator&=(const Bits& other) {
     words_.resize(std::min(words_.size(), other.words_.size()));
     for (std::size_t i = 0; i < words_.size(); ++i) words_[i] &= other.words_[i];

@@ -1,5 +1,6 @@
 #include "marks.hpp"
 
+#include <algorithm>
 #include <limits>
 
 namespace plink::control {
@@ -29,6 +30,15 @@ std::optional<std::uint64_t> Marks::mark(std::int64_t source,
         line_.add(position);
     }
     return std::nullopt;
+}
+
+bool Marks::has_none(std::int64_t source, const std::vector<std::uint64_t>& positions) const {
+    const Bits& said = said_.at(source);
+    if (std::any_of(positions.begin(), positions.end(),
+                    [&said](std::uint64_t position) { return said.test(position); })) {
+        return false;
+    }
+    return std::set<std::uint64_t>(positions.begin(), positions.end()).size() == positions.size();
 }
 
 void Marks::look_again() {

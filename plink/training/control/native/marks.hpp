@@ -28,6 +28,8 @@ class Marks {
     /// on none is marked.
     std::optional<std::uint64_t> mark(std::int64_t source,
                                       const std::vector<std::uint64_t>& positions, double now_s);
+    /// Whether the source could mark all of these, of which none is there twice.
+    bool has_none(std::int64_t source, const std::vector<std::uint64_t>& positions) const;
     /// All that is marked may be complete, since fewer have to announce it.
     void look_again();
     /// What all of these have announced since this was last asked, ascending.
@@ -36,6 +38,10 @@ class Marks {
     double since_s(std::uint64_t position) const { return since_s_[position]; }
     /// Who has announced it, ascending.
     std::vector<std::int64_t> sources(std::uint64_t position) const;
+    /// Whether the source has announced it.
+    bool is_said(std::int64_t source, std::uint64_t position) const {
+        return said_.at(source).test(position);
+    }
     /// Whether `complete` has told of it.
     bool is_passed_on(std::uint64_t position) const { return passed_on_.test(position); }
     /// Nobody has announced it.

@@ -6,8 +6,10 @@
 
 namespace plink::control {
 
-Part::Part(const Place& place, const Table& table, const Settings& settings)
-    : table_(table),
+Part::Part(const Place& place, const Table& table, Own& own, const Settings& settings)
+    : rank_(place.rank),
+      table_(table),
+      own_(own),
       marks_(place),
       named_(place, settings.stall_warning_s, settings.stall_error_s) {
     ranks_[place.rank] = Ranks::of(place.rank);
@@ -29,11 +31,25 @@ void Part::mark(std::int64_t source, const std::vector<std::uint64_t>& positions
     }
 }
 
-void Part::add(std::int64_t source, const Versions& versions, double now_s) {
-    for (const Version& version : versions) {
-        unmark(version.request->name);
-        for (const std::string& name : version.request->names()) unmark(name);
+bool Part::announce(const std::vector<RequestRef>& requests, double now_s) {
+    std::vector<std::uint64_t> positions;
+    for (const RequestRef& request : requests) {
+        const auto position = table_.position(request);
+        if (!position || !can_mark(*position, table_.now_at(*position))) return false;
+        positions.push_back(*position);
     }
+    if (!marks_.has_none(rank_, positions)) return false;
+    marks_.mark(rank_, positions, now_s);
+    return true;
+}
+
+void Part::tell_apart(const Request& request) {
+    unmark(request.name);
+    for (const std::string& name : request.names()) unmark(name);
+}
+
+void Part::add(std::int64_t source, const Versions& versions, double now_s) {
+    for (const Version& version : versions) tell_apart(*version.request);
     named_.add(source, versions, now_s);
 }
 
@@ -89,6 +105,7 @@ void Part::unmark(std::uint64_t position) {
     for (const std::int64_t source : marks_.sources(position)) {
         said.push_back({source, {{request, ranks_.at(source)}}});
     }
+    if (marks_.is_said(rank_, position)) own_.keep(request);
     const double since_s = marks_.since_s(position);
     const bool is_passed_on = marks_.is_passed_on(position);
     marks_.forget(position);

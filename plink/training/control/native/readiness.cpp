@@ -48,8 +48,7 @@ void Readiness::add(std::int64_t source, const Versions& versions, double now_s)
 }
 
 bool Readiness::is_apart(const std::string& name) const {
-    return is_empty() ||
-           (aside_.empty() && pending_.count(name) == 0 && owners_.count(name) == 0);
+    return is_empty() || (aside_.empty() && pending_.count(name) == 0 && owners_.count(name) == 0);
 }
 
 void Readiness::adopt(const std::vector<std::pair<std::int64_t, Versions>>& said, double since_s,

@@ -58,9 +58,11 @@ void Table::put(std::uint64_t position, const RequestRef& request, std::uint64_t
         const RequestRef old = std::exchange(requests_[position], request);
         if (remembers_) before_[position].emplace_back(message, old);
         positions_.erase(old->name);
+        if (!old->members.empty()) --groups_;
         digest_ ^= digest_of(position, *old);
     }
     positions_[request->name] = position;
+    if (!request->members.empty()) ++groups_;
     digest_ ^= digest_of(position, *request);
 }
 

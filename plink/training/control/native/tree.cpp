@@ -26,7 +26,7 @@ Tree::Tree(Place place, const Settings& settings)
     : place_(std::move(place)),
       settings_(settings),
       table_(!place_.children.empty()),
-      part_(place_, table_, settings_) {
+      part_(place_, table_, own_, settings_) {
     if (!place_.parent) {
         positions_.emplace(table_, settings_.most_positions);
         root_.emplace(
@@ -65,17 +65,15 @@ void Tree::take(const Event& event, double now_s) {
 }
 
 void Tree::announce(const Announced& event, double now_s) {
+    const bool goes_on = failed_.empty() && !own_.has_joined();
+    if (goes_on && part_.announce(event.requests, now_s)) return;
+    for (const RequestRef& request : event.requests) part_.tell_apart(*request);
     if (auto refusal = own_.announce(event.requests, failed_)) {
         actions_.push_back(std::move(*refusal));
         return;
     }
     for (const RequestRef& request : event.requests) {
-        const auto position = table_.position(request);
-        if (position && part_.can_mark(*position, table_.now_at(*position))) {
-            part_.mark(place_.rank, {*position}, now_s);
-        } else {
-            part_.add(place_.rank, {{request, Ranks::of(place_.rank)}}, now_s);
-        }
+        part_.add(place_.rank, {{request, Ranks::of(place_.rank)}}, now_s);
     }
 }
 
@@ -128,18 +126,10 @@ void Tree::count(std::int64_t child, const Ranks& below, const Upward& message, 
         }
     }
     if (!message.failed.empty()) break_off(message.failed);
-    std::vector<std::uint64_t> known;
     std::vector<Versions> said;
-    for (const std::uint64_t position : message.ready) {
-        const RequestRef& request = table_.at(position, message.seen);
-        if (is_void(request->name, message.seen)) continue;
-        if (part_.can_mark(position, request)) {
-            known.push_back(position);
-        } else {
-            said.push_back({{request, below}});
-        }
+    for (const RequestRef& request : mark(child, message, now_s)) {
+        said.push_back({{request, below}});
     }
-    part_.mark(child, known, now_s);
     said.insert(said.end(), message.versions.begin(), message.versions.end());
     for (const Versions& versions : said) {
         if (std::none_of(versions.begin(), versions.end(), [&](const Version& version) {
@@ -155,6 +145,29 @@ void Tree::count(std::int64_t child, const Ranks& below, const Upward& message, 
     }
     child_seen = message.seen;
     forget();
+}
+
+/// Marks what a child names by position, and returns what is more than a mark.
+std::vector<RequestRef> Tree::mark(std::int64_t child, const Upward& message, double now_s) {
+    const auto highest = std::max_element(message.ready.begin(), message.ready.end());
+    const bool stands = highest == message.ready.end() || *highest < table_.size();
+    if (stands && part_.can_mark_all() && refused_.empty()) {
+        part_.mark(child, message.ready, now_s);
+        return {};
+    }
+    std::vector<std::uint64_t> known;
+    std::vector<RequestRef> others;
+    for (const std::uint64_t position : message.ready) {
+        const RequestRef& request = table_.at(position, message.seen);
+        if (is_void(request->name, message.seen)) continue;
+        if (part_.can_mark(position, request)) {
+            known.push_back(position);
+        } else {
+            others.push_back(request);
+        }
+    }
+    part_.mark(child, known, now_s);
+    return others;
 }
 
 bool Tree::is_void(const std::string& name, std::uint64_t seen) const {
@@ -264,7 +277,9 @@ void Tree::release(const Downward& message) {
         batches.push_back({std::move(requests), message.joined});
     }
     part_.release(positions, released);
-    for (const RequestRef& request : released) own_.forget(request->name);
+    if (!own_.is_empty()) {
+        for (const RequestRef& request : released) own_.forget(request->name);
+    }
     if (!batches.empty()) actions_.push_back(Release{std::move(batches)});
 }
 
