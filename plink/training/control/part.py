@@ -36,7 +36,8 @@ class Part:
         self._own = own
         self._ranks = {place.rank: Ranks.of([place.rank]), **place.children}
         self._marks = Marks(self._ranks)
-        self._named = Readiness(place, settings.stall_warning_s, settings.stall_error_s)
+        warning_s, error_s = settings.stall_warning_s, settings.stall_error_s
+        self._named = Readiness(place, warning_s, error_s, self.tell_apart)
 
     @property
     def wakes_s(self) -> float:
@@ -101,8 +102,6 @@ class Part:
         Raises:
             WireError: it was already.
         """
-        for version in versions:
-            self.tell_apart(version.request)
         self._named.add(source, versions, now_s)
 
     def join(self, source: int, ranks: Ranks) -> None:
@@ -149,9 +148,10 @@ class Part:
 
     def release(self, positions: Sequence[int], requests: Sequence[Request]) -> None:
         """What stands there is released."""
+        # First, since what is said again would tell them apart.
+        self._marks.forget(set(positions))
         if not self._named.is_empty:
             self._named.forget([request.name for request in requests])
-        self._marks.forget(set(positions))
 
     def refuse(self, names: Sequence[str]) -> None:
         """They are refused."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 
 from plink.training.control.alarms import Alarms
 from plink.training.control.pending import Pending
 from plink.training.control.ranks import Ranks
+from plink.training.control.requests import Request
 from plink.training.control.shape import Place
 from plink.training.control.tree_messages import Version, Waiting
 from plink.training.control.wire import WireError
@@ -19,10 +20,19 @@ class Readiness:
         place: of its highest rank.
         warning_s: what waits for so long is stalled, and again after as long.
         error_s: and after so long; None for never.
+        tell_apart: called with each request before it is added, also where it is said again: what
+            is announced elsewhere and at odds with it is to be adopted.
     """
 
-    def __init__(self, place: Place, warning_s: float, error_s: float | None) -> None:
+    def __init__(
+        self,
+        place: Place,
+        warning_s: float,
+        error_s: float | None,
+        tell_apart: Callable[[Request], None] | None = None,
+    ) -> None:
         self._place = place
+        self._tell_apart = tell_apart
         self._pending: dict[str, Pending] = {}
         # Of each tensor, the request that it belongs to.
         self._owners: dict[str, str] = {}
@@ -71,6 +81,9 @@ class Readiness:
         Raises:
             WireError: it was already.
         """
+        if self._tell_apart is not None:
+            for version in versions:
+                self._tell_apart(version.request)
         names = list(dict.fromkeys(version.request.name for version in versions))
         for name in names:
             if self._has_said(source, name):

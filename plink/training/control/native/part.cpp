@@ -11,7 +11,8 @@ Part::Part(const Place& place, const Table& table, Own& own, const Settings& set
       table_(table),
       own_(own),
       marks_(place),
-      named_(place, settings.stall_warning_s, settings.stall_error_s) {
+      named_(place, settings.stall_warning_s, settings.stall_error_s,
+             [this](const Request& request) { tell_apart(request); }) {
     ranks_[place.rank] = Ranks::of(place.rank);
     for (const auto& [child, below] : place.children) ranks_[child] = below;
 }
@@ -49,7 +50,6 @@ void Part::tell_apart(const Request& request) {
 }
 
 void Part::add(std::int64_t source, const Versions& versions, double now_s) {
-    for (const Version& version : versions) tell_apart(*version.request);
     named_.add(source, versions, now_s);
 }
 
@@ -85,12 +85,12 @@ void Part::backdate(const std::string& name, double since_s, double now_s) {
 
 void Part::release(const std::vector<std::uint64_t>& positions,
                    const std::vector<RequestRef>& requests) {
-    if (!named_.is_empty()) {
-        std::vector<std::string> names;
-        for (const RequestRef& request : requests) names.push_back(request->name);
-        named_.forget(names);
-    }
+    // First, since what is said again would tell them apart.
     for (const std::uint64_t position : positions) marks_.forget(position);
+    if (named_.is_empty()) return;
+    std::vector<std::string> names;
+    for (const RequestRef& request : requests) names.push_back(request->name);
+    named_.forget(names);
 }
 
 void Part::refuse(const std::vector<std::string>& names) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -21,8 +22,10 @@ namespace plink::control {
 class Readiness {
   public:
     /// Of the ranks at and below `place`; what waits for `warning_s` is stalled, again after as
-    /// long, and after `error_s`.
-    Readiness(const Place& place, double warning_s, std::optional<double> error_s);
+    /// long, and after `error_s`. `tell_apart`: called with each request before it is added, also
+    /// where it is said again: what is announced elsewhere and at odds with it is to be adopted.
+    Readiness(const Place& place, double warning_s, std::optional<double> error_s,
+              std::function<void(const Request&)> tell_apart = nullptr);
 
     /// When something will have stalled; infinity for never.
     double wakes_s() { return alarms_.next_s(); }
@@ -89,6 +92,7 @@ class Readiness {
     void look_at(const PendingRef& pending);
 
     const Place& place_;
+    const std::function<void(const Request&)> tell_apart_;
     std::unordered_map<std::string, Entry> pending_;
     std::uint64_t named_ = 0;
     /// Of each tensor, the request that it belongs to.
