@@ -38,7 +38,9 @@ bool Marks::has_none(std::int64_t source, const std::vector<std::uint64_t>& posi
                     [&said](std::uint64_t position) { return said.test(position); })) {
         return false;
     }
-    return std::set<std::uint64_t>(positions.begin(), positions.end()).size() == positions.size();
+    // Most are announced alone.
+    return positions.size() < 2 ||
+           std::set<std::uint64_t>(positions.begin(), positions.end()).size() == positions.size();
 }
 
 void Marks::look_again() {
