@@ -7,8 +7,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import torch
 import torch.distributed as dist
 from scipy.stats import spearmanr
+from torch import nn
 
 from benchkit.control.crew import Crew
 from benchkit.control.rank import Rank
@@ -85,6 +87,11 @@ class Iterated:
     seconds: list[float] = field(default_factory=list)
     cpu_s: list[float] = field(default_factory=list)
 
+    def add(self, measured_s: tuple[float, float]) -> None:
+        """A round."""
+        self.seconds.append(measured_s[0])
+        self.cpu_s.append(measured_s[1])
+
 
 @dataclass
 class Found:
@@ -92,10 +99,12 @@ class Found:
 
     Args:
         network: what collectives take, the same on all ranks.
+        computing: an iteration without any.
         ways: by name.
     """
 
     network: Network
+    computing: Iterated
     ways: dict[str, Iterated]
 
 
@@ -116,22 +125,25 @@ def measured(rank: Rank, subject: Subject) -> Found:
             )
             for way in ways
         }
-        found = {way.name: Iterated() for way in ways}
+        bare = Paced(subject.network, subject.scale, subject.pace, rank.rank)
+        computing, found = Iterated(), {way.name: Iterated() for way in ways}
         for turn in range(-WARM_UPS, subject.rounds):
+            computing.add(_iterated(bare))
             for way in ways:
-                seconds, cpu_s = _iterated(trainers[way.name])
+                measured_s = _iterated(trainers[way.name].module)
                 if way.is_lossless and not trainers[way.name].is_average(rank.ranks):
                     raise SystemExit(f"{way.name}: a gradient is not the average")
                 if turn >= 0:
-                    found[way.name].seconds.append(seconds)
-                    found[way.name].cpu_s.append(cpu_s)
-        return Found(network, found)
+                    found[way.name].add(measured_s)
+        return Found(network, computing, found)
 
 
-def _iterated(trainer: Trainer) -> tuple[float, float]:
+def _iterated(module: nn.Module) -> tuple[float, float]:
+    """Seconds of an iteration, and of the processor: forward, backward, all gradients averaged."""
     dist.barrier()
     used_s, began_s = time.process_time(), time.perf_counter()
-    trainer.iterate()
+    module.zero_grad(set_to_none=True)
+    module(torch.ones(1, requires_grad=True)).backward()
     return time.perf_counter() - began_s, time.process_time() - used_s
 
 
@@ -158,13 +170,18 @@ def _told(subject: Subject, found: Sequence[Found], report: Report) -> list[floa
         for way in ways
     }
     medians_s = {name: statistics.median(one) for name, one in seconds.items()}
-    bound_s = subject.pace.forward_s + lower_bound_s(profile, network)
+    computing_s = statistics.median(
+        max(one) for one in zip(*(f.computing.seconds for f in found), strict=True)
+    )
+    # What the processor does of a backward pass goes on while the accelerator computes.
+    before_s = computing_s - subject.pace.backward_s
+    bound_s = before_s + lower_bound_s(profile, network)
     rows, predicted = [], {}
     for way in ways:
         told, groups = "", ""
         if isinstance(way.schedule, Schedule):
             communicated = communicated_s(profile, way.schedule, network)
-            predicted[way.name] = subject.pace.forward_s + communicated
+            predicted[way.name] = before_s + communicated
             told, groups = f"{predicted[way.name]:.3f}", str(len(way.schedule.cuts))
         cpu_s = sum(statistics.median(f.ways[way.name].cpu_s) for f in found)
         rows.append(
@@ -178,6 +195,8 @@ def _told(subject: Subject, found: Sequence[Found], report: Report) -> list[floa
                 f"{cpu_s:.2f}",
             )
         )
+    cpu_s = sum(statistics.median(f.computing.cpu_s) for f in found)
+    rows.append(("computing alone", "", f"{computing_s:.3f}", "", "", "", f"{cpu_s:.2f}"))
     report.table(HEADER, rows, title=subject.network)
     _targets(subject, medians_s, bound_s, report)
     correlation = spearmanr(list(predicted.values()), [medians_s[name] for name in predicted])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any
 
 import torch
@@ -15,6 +15,9 @@ from torch.nn import Parameter as Trained
 from benchkit.networks import NETWORKS, Parameter, scaled
 from plink.training.overlap.profile import Profile
 
+# Layers are computed so many together at most, which spares a processor that all ranks share what
+# each costs the interpreter.
+MOST_STAGES = 40
 # Sums of ranks are exact in 32-bit floats.
 UNIT = 0.25
 
@@ -25,7 +28,7 @@ class Pace:
 
     Args:
         forward_s: all of a forward pass.
-        backward_s: all of a backward pass; each layer's share is that of its multiply-adds.
+        backward_s: all of a backward pass; each stage's share is that of its multiply-adds.
     """
 
     forward_s: float
@@ -33,8 +36,8 @@ class Pace:
 
 
 @dataclass
-class _Layer:
-    """One of a network: its gradients are there so long after the backward pass began."""
+class _Stage:
+    """Some layers of a network: their gradients are there so long after the backward pass began."""
 
     parameters: list[Trained]
     gradients: list[Tensor]
@@ -74,18 +77,18 @@ class _Compute(torch.autograd.Function):
     """The identity, whose parameters have given gradients."""
 
     @staticmethod
-    def forward(ctx: Any, inputs: Tensor, clock: _Clock, layer: _Layer, *_: Tensor) -> Tensor:
-        ctx.clock, ctx.layer = clock, layer
+    def forward(ctx: Any, inputs: Tensor, clock: _Clock, stage: _Stage, *_: Tensor) -> Tensor:
+        ctx.clock, ctx.stage = clock, stage
         return inputs.clone()
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        ctx.clock.wait_until(ctx.layer.ready_s)
-        return gradients[0], None, None, *ctx.layer.gradients
+        ctx.clock.wait_until(ctx.stage.ready_s)
+        return gradients[0], None, None, *ctx.stage.gradients
 
 
 class Paced(nn.Module):
-    """The parameters of a published network, in its layers.
+    """The parameters of a published network, in stages of its layers.
 
     Every gradient is a constant, (rank + 1) * `UNIT`.
 
@@ -103,8 +106,8 @@ class Paced(nn.Module):
         self.all = nn.ParameterList(torch.zeros(n) for n in lengths)
         self._pace = pace
         self._clock = _Clock()
-        self._layers = [
-            _Layer(
+        self._stages = [
+            _Stage(
                 [self.all[i] for i in places],
                 [torch.full((lengths[i],), (rank + 1) * UNIT) for i in places],
                 ready_s,
@@ -115,8 +118,8 @@ class Paced(nn.Module):
     def forward(self, inputs: Tensor) -> Tensor:
         """A number that depends on all parameters."""
         time.sleep(self._pace.forward_s)
-        for layer in self._layers:
-            inputs = _Compute.apply(inputs, self._clock, layer, *layer.parameters)  # type: ignore[no-untyped-call]
+        for stage in self._stages:
+            inputs = _Compute.apply(inputs, self._clock, stage, *stage.parameters)  # type: ignore[no-untyped-call]
         given: Tensor = _Begin.apply(inputs, self._clock)  # type: ignore[no-untyped-call]
         return given
 
@@ -142,7 +145,7 @@ def profile_of(network: str, scale: float, pace: Pace) -> Profile:
 
 
 def _timed(described: Sequence[Parameter], backward_s: float) -> list[tuple[list[int], float]]:
-    """The parameters of each layer, and when they are ready in a backward pass.
+    """The parameters of each stage of layers, and when they are ready in a backward pass.
 
     A layer has a matrix, a table or a kernel, and all that follows up to the next.
     """
@@ -151,9 +154,10 @@ def _timed(described: Sequence[Parameter], backward_s: float) -> list[tuple[list
         if len(parameter.shape) > 1 or not layers:
             layers.append([])
         layers[-1].append(i)
-    work = [sum(described[i].multiply_adds for i in places) for places in layers]
-    behind = accumulate(reversed(work))
-    done = list(behind)[::-1]
+    at_once = -(-len(layers) // MOST_STAGES)
+    stages = [list(chain(*layers[i : i + at_once])) for i in range(0, len(layers), at_once)]
+    work = [sum(described[i].multiply_adds for i in places) for places in stages]
+    done = list(accumulate(reversed(work)))[::-1]
     return [
-        (places, backward_s * until / done[0]) for places, until in zip(layers, done, strict=True)
+        (places, backward_s * until / done[0]) for places, until in zip(stages, done, strict=True)
     ]

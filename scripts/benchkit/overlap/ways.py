@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import torch
 from torch import nn
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
 from torch.nn.parallel import DistributedDataParallel
@@ -114,13 +113,15 @@ class Trainer:
         self._bare = module
         group = groups[way.group]
         if way.schedule is not None:
-            self._module: nn.Module = plink.torch.DataParallel(
+            self.module: nn.Module = plink.torch.DataParallel(
                 module, schedule=way.schedule, group=group
             )
             return
         # PowerSGD begins collectives when others have ended: with several buckets ranks would not
-        # begin them in one order.
-        caps_mb = [WHOLE_MB] if isinstance(way.hook, int) else [FIRST_SHARE * bucket_mb, bucket_mb]
+        # begin them in one order. PyTorch's type says that caps are whole numbers; they need not.
+        caps_mb: Any = (
+            [WHOLE_MB] if isinstance(way.hook, int) else [FIRST_SHARE * bucket_mb, bucket_mb]
+        )
         wrapped = DistributedDataParallel(
             module, process_group=group, bucket_cap_mb_list=caps_mb, gradient_as_bucket_view=True
         )
@@ -131,12 +132,7 @@ class Trainer:
                 group, matrix_approximation_rank=int(way.hook), start_powerSGD_iter=2
             )
             wrapped.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
-        self._module = wrapped
-
-    def iterate(self) -> None:
-        """Forward, backward, and all gradients averaged."""
-        self._bare.zero_grad(set_to_none=True)
-        self._module(torch.ones(1, requires_grad=True)).backward()
+        self.module = wrapped
 
     def is_average(self, ranks: int) -> bool:
         """Whether all gradients are the averages of so many ranks."""
