@@ -86,7 +86,8 @@ void Supervisor::run() {
     pthread_sigmask(SIG_BLOCK, &all, nullptr);
     for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
         // What came with the last of the hand-shake wakes nobody.
-        if (peers_[rank].is_open && peers_[rank].socket.is_encrypted()) receive(static_cast<int>(rank));
+        if (peers_[rank].is_open && peers_[rank].socket.is_encrypted())
+            receive(static_cast<int>(rank));
     }
     auto attend_at = Clock::time_point::min();
     for (;;) {

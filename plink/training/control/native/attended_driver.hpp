@@ -10,8 +10,8 @@
 namespace plink::control {
 
 /// Runs a machine in the thread of a rank's supervisor, so that no thread wakes another between a
-/// letter and its answer; what is announced while nothing else is, in the thread that tells, so that
-/// none does between an announcement and its letter.
+/// letter and its answer; what is announced while nothing else is, in the thread that tells, so
+/// that none does between an announcement and its letter.
 class AttendedDriver final : public Driver, private transport::Letters::Reader {
   public:
     AttendedDriver(Machine& machine, std::shared_ptr<transport::Letters> letters);
