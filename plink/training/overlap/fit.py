@@ -13,7 +13,7 @@ from plink.training.overlap.regression import Regression, Rows, robust, weighted
 from plink.training.overlap.timings import Timings
 
 # What the line takes of a byte, as a share of what one collective does: where to begin.
-_LINE_SHARES = (1.0, 0.7, 0.4)
+_LINE_SHARES = (0.7,)
 # An error beyond so much says nothing further of a guess.
 _MOST_ERROR = 0.5
 
@@ -79,39 +79,50 @@ class NetworkFit:
         timings = self._latest(timings)
         if not len(timings):
             return replace(self.fitted, is_new=False)
-        is_new = bool(self._windows) and self._has_changed(timings)
+        # Under another schedule what is missed may be the model's fault.
+        alike = [
+            window
+            for window in self._windows
+            if np.array_equal(window.sizes_bytes, timings.sizes_bytes)
+        ]
+        is_new = bool(alike) and self._has_changed(timings, alike)
         kept = [] if is_new else self._windows
         self._windows = [*kept, timings][-self._options.windows :]
-        is_first = len(self._windows) == 1
-        found = self._best([unknowns_of(self.fitted.network)], anew=is_first)
+        found = self._best()
         has_startup, has_line = self._told_apart(found)
         network = network_of(found.unknowns)
         self.fitted = Fitted(network, has_startup, has_line, is_new, found.deviation)
         return self.fitted
 
-    def misses(self, timings: Timings) -> float:
-        """By which share these take longer than what is known says, small ones or large ones."""
-        rows, _ = equations(timings, 1.0, unknowns_of(self.fitted.network))
-        # Small ones tell of the startup, large ones of the rate.
-        errors = rows.errors(unknowns_of(self.fitted.network))
+    def _has_changed(self, timings: Timings, windows: list[Timings]) -> bool:
+        """Whether these take longer or shorter than remembered ones, small ones or large ones.
+
+        Both are seen beside what is known, whose own error does not count so.
+        """
+        allowed = max(self._options.changed, self._options.deviations * self.fitted.deviation)
+        before = np.median([self._misses(window) for window in windows], axis=0)
+        return bool(np.abs(self._misses(timings) - before).max() > allowed)
+
+    def _misses(self, timings: Timings) -> Floats:
+        """(2,) by which share collectives take longer than is known, the small and the large half.
+
+        Small ones tell of the startup, large ones of the rate.
+        """
+        unknowns = unknowns_of(self.fitted.network)
+        errors = equations(timings, 1.0, unknowns)[0].errors(unknowns)
         sizes_bytes = np.tile(timings.sizes_bytes, timings.begun_s.shape[0])
         middle = np.median(timings.sizes_bytes)
         halves = (errors[sizes_bytes <= middle], errors[sizes_bytes >= middle])
-        return max((float(np.median(half)) for half in halves), key=abs)
-
-    def _has_changed(self, timings: Timings) -> bool:
-        allowed = max(self._options.changed, self._options.deviations * self.fitted.deviation)
-        return abs(self.misses(timings)) > allowed
+        return np.array([np.median(half) for half in halves])
 
     def _latest(self, timings: Timings) -> Timings:
         steps = max(1, self._options.most_rows // max(1, timings.sizes_bytes.size))
         return Timings(timings.sizes_bytes, timings.begun_s[-steps:], timings.ended_s[-steps:])
 
-    def _best(self, begins: list[Floats], *, anew: bool) -> Regression:
+    def _best(self) -> Regression:
         scales = self._scales()
         believed = np.minimum(unknowns_of(self._prediction), 10.0 * scales)
-        if anew:
-            begins = [*begins, *self._guesses()]
+        begins = [unknowns_of(self.fitted.network), *self._guesses()]
         found = [robust(self._rows, begin, believed, scales) for begin in begins]
         return min(found, key=self._loss)
 

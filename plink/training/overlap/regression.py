@@ -15,8 +15,9 @@ from plink.training.overlap.profile import Floats
 _DEVIATIONS_PER_MAD = 1.4826
 # Tukey's biweight: with it 95 % of the efficiency of least squares where errors are normal.
 _BIWEIGHT = 4.685
-_MOST_ROUNDS = 12
-_ENOUGH = 1e-6
+_MOST_ROUNDS = 16
+_MOST_HALVINGS = 4
+_ENOUGH = 1e-4
 # Exact data would make weights of rounding errors.
 _LEAST_DEVIATION = 2e-3
 
@@ -61,7 +62,6 @@ def robust(
     rows_of: Callable[[Floats], Rows], begin: Floats, believed: Floats, scales: Floats
 ) -> Regression:
     """Least squares with Tukey's weights, renewed round by round, towards what was believed.
-
     What rows do not tell stays as believed, which counts as one reading whose standard deviation is
     the scale.
 
@@ -72,27 +72,53 @@ def robust(
         scales: (p,) positive.
     """
     unknowns, deviation = begin, np.inf
+    rows = rows_of(unknowns)
     for _ in range(_MOST_ROUNDS):
-        rows = rows_of(unknowns)
         errors = rows.errors(unknowns)
         found = _DEVIATIONS_PER_MAD * weighted_median(np.abs(errors), rows.weights)
         # It falls from round to round, so that rounds come to an end.
         deviation = max(_LEAST_DEVIATION, min(deviation, found))
-        inside = np.clip(1.0 - (errors / (_BIWEIGHT * deviation)) ** 2, 0.0, 1.0) ** 2
-        weights = rows.weights * inside / rows.values**2
+        weights = rows.weights * _inside(errors, deviation) ** 2 / rows.values**2
         scaled = rows.coefficients * scales
         information = scaled.T @ (scaled * weights[:, None])
         wanted = scaled.T @ (rows.targets * weights)
         towards = deviation**2 * np.eye(len(scales))
-        # What all unknowns are missed by, so that rounding of large sums does not count.
-        next_ = scales * _not_negative(
+        step = scales * _not_negative(
             information + towards, wanted + deviation**2 * believed / scales
         )
-        is_enough = bool(np.all(np.abs(next_ - unknowns) <= _ENOUGH * scales))
-        unknowns = next_
-        if is_enough:
+        step -= unknowns
+        missed = _missed(rows, unknowns, deviation, (believed, scales))
+        rows = rows_of(unknowns + step)
+        # Farther away other equations may hold.
+        halvings = 0
+        while _missed(rows, unknowns + step, deviation, (believed, scales)) > missed:
+            step = 0.5 * step if halvings < _MOST_HALVINGS else 0.0 * step
+            rows = rows_of(unknowns + step)
+            halvings += 1
+        unknowns = unknowns + step
+        if bool(np.all(np.abs(step) <= _ENOUGH * scales)):
             break
     return Regression(unknowns, float(deviation), information)
+
+
+def _inside(errors: Floats, deviation: float) -> Floats:
+    """(n,) 1 where nothing is missed, 0 for outliers."""
+    return np.asarray(np.clip(1.0 - (errors / (_BIWEIGHT * deviation)) ** 2, 0.0, 1.0))
+
+
+def _missed(rows: Rows, unknowns: Floats, deviation: float, belief: tuple[Floats, Floats]) -> float:
+    """What rounds make less: Tukey's loss of the rows, and how far this is from what is believed.
+
+    Args:
+        rows: near the unknowns.
+        unknowns: (p,).
+        deviation: of a row.
+        belief: (p,) each, what was believed and the scales.
+    """
+    believed, scales = belief
+    losses = 1.0 - _inside(rows.errors(unknowns), deviation) ** 3
+    far = (unknowns - believed) / scales
+    return float(_BIWEIGHT**2 / 6.0 * (rows.weights @ losses) + 0.5 * (far @ far))
 
 
 def weighted_median(values: Floats, weights: Floats) -> float:
