@@ -1,0 +1,182 @@
+"""Gradients of one type and device in one tensor, in the order in which they become ready."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import torch
+from torch import Tensor
+from torch.nn import Parameter
+
+from plink.base.errors import WrongUseError
+
+
+class Pool:
+    """One flat tensor that holds the gradients of parameters, one after the other.
+
+    `flat` has the gradients alone, n elements. Behind it, in the same memory, lies `tail`: as many
+    elements as there are parameters, which travel with the last gradients.
+
+    Args:
+        parameters: names and parameters in pool order, of one type and device.
+
+    Raises:
+        WrongUseError: there is none, they are of several types or devices, or a name occurs twice.
+    """
+
+    def __init__(self, parameters: Sequence[tuple[str, Parameter]]) -> None:
+        self._parameters = dict(parameters)
+        if not parameters or len(self._parameters) != len(parameters):
+            raise WrongUseError("a pool needs parameters of different names")
+        if len({_kind(parameter) for _, parameter in parameters}) != 1:
+            raise WrongUseError("a pool's parameters are of one type and on one device")
+        self._lay_out([name for name, _ in parameters])
+
+    def __len__(self) -> int:
+        """How many parameters."""
+        return len(self._names)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the parameters, in pool order."""
+        return self._names
+
+    @property
+    def flat(self) -> Tensor:
+        """(n,): all gradients; another tensor after `reorder`."""
+        return self._flat
+
+    @property
+    def tail(self) -> Tensor:
+        """(L,): one element for each parameter in pool order, right behind `flat` in memory."""
+        return self._tail
+
+    @property
+    def with_tail(self) -> Tensor:
+        """(n + L,): `flat` and `tail` as one."""
+        return self._whole
+
+    @property
+    def version(self) -> int:
+        """How often `reorder` has changed the order: what was computed from bounds is void then."""
+        return self._version
+
+    def parameter(self, index: int) -> Parameter:
+        """The one at this place of the pool."""
+        return self._ordered[index]
+
+    def view(self, index: int) -> Tensor:
+        """The gradient at this place, in the parameter's shape: a view of `flat`."""
+        return self._views[index]
+
+    def bounds(self, index: int) -> tuple[int, int]:
+        """From which element of `flat` to before which one the gradient at this place lies."""
+        return self._begins[index], self._begins[index + 1]
+
+    def slice(self, first: int, end: int) -> Tensor:
+        """The gradients from one place to before another: a view of `flat`, one dimension."""
+        return self._flat[self._begins[first] : self._begins[end]]
+
+    def attach(self) -> None:
+        """Have each `p.grad` be its view, with what it held; zeros where it was None."""
+        for parameter, view in zip(self._ordered, self._views, strict=True):
+            if parameter.grad is None:
+                view.zero_()
+            elif parameter.grad is not view:
+                view.copy_(parameter.grad)
+            parameter.grad = view
+
+    def absorb(self, index: int, factor: float = 1.0) -> bool:
+        """Have this `p.grad` be its view, with what it held times a factor; it may not be None.
+
+        Returns:
+            Whether it was another tensor, which was copied.
+
+        Raises:
+            WrongUseError: it is sparse.
+        """
+        parameter, view = self._ordered[index], self._views[index]
+        gradient = parameter.grad
+        if gradient is view:
+            if factor != 1.0:
+                view.mul_(factor)
+            return False
+        if gradient is None or gradient.layout is not torch.strided:
+            raise WrongUseError(f"the gradient of '{self._names[index]}' is not dense")
+        if factor == 1.0:
+            view.copy_(gradient.detach())
+        else:
+            torch.mul(gradient.detach(), factor, out=view)
+        parameter.grad = view
+        return True
+
+    def reorder(self, names: Sequence[str]) -> None:
+        """Lay the pool out in another order, between steps. Gradients keep what they hold.
+
+        Raises:
+            WrongUseError: these are not the pool's names.
+        """
+        if tuple(names) == self._names:
+            return
+        if sorted(names) != sorted(self._names):
+            raise WrongUseError("a pool is reordered by the names that it has")
+        before = list(zip(self._ordered, self._views, strict=True))
+        # Views of the memory from before, which lives as long as they do.
+        kept = {id(parameter): view for parameter, view in before if parameter.grad is view}
+        self._version += 1
+        self._lay_out(names)
+        for parameter, view in zip(self._ordered, self._views, strict=True):
+            if id(parameter) in kept:
+                view.copy_(kept[id(parameter)])
+                parameter.grad = view
+
+    _version = 0
+
+    def _lay_out(self, names: Sequence[str]) -> None:
+        self._names = tuple(names)
+        self._ordered = [self._parameters[name] for name in names]
+        first = self._ordered[0]
+        self._begins = [0]
+        for parameter in self._ordered:
+            self._begins.append(self._begins[-1] + parameter.numel())
+        items = self._begins[-1]
+        self._whole = torch.zeros(items + len(names), dtype=first.dtype, device=first.device)
+        self._flat, self._tail = self._whole[:items], self._whole[items:]
+        self._views = [
+            self._flat[self._begins[i] : self._begins[i + 1]].as_strided(
+                parameter.shape, _strides(parameter), self._begins[i]
+            )
+            for i, parameter in enumerate(self._ordered)
+        ]
+
+
+def pools_of(named_parameters: Iterable[tuple[str, Parameter]]) -> list[Pool]:
+    """A pool for each type and device, in the order in which these first occur.
+
+    Args:
+        named_parameters: in pool order; those that need no gradient are left out.
+
+    Raises:
+        WrongUseError: a name occurs twice, or nothing needs a gradient.
+    """
+    kinds: dict[object, list[tuple[str, Parameter]]] = {}
+    for name, parameter in named_parameters:
+        if parameter.requires_grad:
+            kinds.setdefault(_kind(parameter), []).append((name, parameter))
+    if not kinds:
+        raise WrongUseError("no parameter needs a gradient")
+    return [Pool(members) for members in kinds.values()]
+
+
+def pool_order(named_parameters: Iterable[tuple[str, Parameter]]) -> list[tuple[str, Parameter]]:
+    """The order to begin with: the reverse of the registration, about that of gradients."""
+    return list(named_parameters)[::-1]
+
+
+def _kind(parameter: Parameter) -> tuple[torch.dtype, torch.device]:
+    return parameter.dtype, parameter.device
+
+
+def _strides(parameter: Parameter) -> tuple[int, ...]:
+    """What autograd gives a new gradient: the parameter's own where that leaves no gaps."""
+    return torch.empty_like(parameter, device="meta").stride()
