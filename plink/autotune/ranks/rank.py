@@ -23,6 +23,7 @@ from plink.autotune.ranks.figures import Snapshot, between, snapshot_of
 from plink.autotune.ranks.pause import Pause
 from plink.autotune.ranks.placing import Placing
 from plink.autotune.ranks.settings import Settings
+from plink.autotune.tuner.interface import TunerOptions
 from plink.base.errors import PlinkError
 from plink.engine import Forest, Prepared, Statistics, Work
 from plink.plans.names import ALL_REDUCE, COLLECTIVES
@@ -43,6 +44,8 @@ _SETTLE_S = 10.0
 # Figures that are read later than this, plus this share of the window, do not count for it.
 _LATE_S = 0.1
 _LATE_SHARE = 0.1
+# In which the daemon judges a plan, and one more until its answer is here.
+_TRIAL_WINDOWS = TunerOptions().trial_windows + 1
 
 
 class _Begun(Protocol):
@@ -148,6 +151,7 @@ class TunedRank:
         self._own_vote: Vote | None = None
         self._voting: Work | None = None
         self._window: _Window | None = None
+        self._to_be_judged = 0
         self._source = IterationSource()
         self._snapshot: Snapshot | None = None
         # Works of the user's that may not have ended yet.
@@ -199,6 +203,21 @@ class TunedRank:
     def plan_number(self) -> int:
         """The number of the plan in force."""
         return self._in_force.identity.number
+
+    @property
+    def is_judging(self) -> bool:
+        """Whether the plan in force is a new one, of which too few windows are known to judge it.
+
+        The daemon judges; it has not to be asked if it goes by the windows that it usually does.
+        """
+        return self._to_be_judged > 0
+
+    def void_window(self) -> None:
+        """What is measured since the last point is of two schedules, and counts for none.
+
+        All ranks call it between the same two of their collectives, none of which is under way.
+        """
+        self._window = None
 
     def mark(self) -> None:
         """An iteration of the program's ends here."""
@@ -252,11 +271,13 @@ class TunedRank:
             if is_new:
                 self._engine.install(self._proposed_ready, at)
                 window = None
+                self._to_be_judged = _TRIAL_WINDOWS
             elif window is None:
                 window = self._begin(at, now_s)
             elif result.is_window_over:
                 self._end(window, at, now_s)
                 window = self._begin(at, now_s)
+                self._to_be_judged = max(0, self._to_be_judged - 1)
         self._window = window
         with self._lock:
             self._proposed, self._proposed_ready = self._held, self._held_ready

@@ -71,6 +71,7 @@ class NetworkFit:
     def __init__(self, prediction: Network, options: FitOptions | None = None) -> None:
         self._options = options or FitOptions()
         self._windows: list[Timings] = []
+        self._stacked: list[tuple[Timings, Floats]] = []
         self.fitted = Fitted(prediction, False, False, False, 0.0)
         self._prediction = prediction
 
@@ -86,8 +87,9 @@ class NetworkFit:
             if np.array_equal(window.sizes_bytes, timings.sizes_bytes)
         ]
         is_new = bool(alike) and self._has_changed(timings, alike)
-        kept = [] if is_new else self._windows
-        self._windows = [*kept, timings][-self._options.windows :]
+        if is_new:
+            self._windows = []
+        self._remember(timings)
         found = self._best()
         has_startup, has_line = self._told_apart(found)
         network = network_of(found.unknowns)
@@ -109,7 +111,8 @@ class NetworkFit:
         Small ones tell of the startup, large ones of the rate.
         """
         unknowns = unknowns_of(self.fitted.network)
-        errors = equations(timings, 1.0, unknowns)[0].errors(unknowns)
+        rows = equations(timings, np.ones(len(timings.begun_s)), unknowns)
+        errors = rows.errors(unknowns)
         sizes_bytes = np.tile(timings.sizes_bytes, timings.begun_s.shape[0])
         middle = np.median(timings.sizes_bytes)
         halves = (errors[sizes_bytes <= middle], errors[sizes_bytes >= middle])
@@ -150,17 +153,32 @@ class NetworkFit:
         return np.array([startup_s, startup_s, per_byte_s, per_byte_s])
 
     def _rows(self, unknowns: Floats) -> Rows:
-        parts: list[Rows] = []
-        weight = 1.0
-        for window in reversed(self._windows):
-            parts.append(equations(window, weight, unknowns)[0])
-            weight *= self._options.forgetting
+        parts = [equations(timings, weights, unknowns) for timings, weights in self._stacked]
         return Rows(
             np.concatenate([part.coefficients for part in parts]),
             np.concatenate([part.values for part in parts]),
             np.concatenate([part.targets for part in parts]),
             np.concatenate([part.weights for part in parts]),
         )
+
+    def _remember(self, timings: Timings) -> None:
+        """The windows so far and this one; those of one schedule's in one piece."""
+        self._windows = [*self._windows, timings][-self._options.windows :]
+        alike: dict[bytes, list[tuple[Timings, float]]] = {}
+        for age, window in enumerate(reversed(self._windows)):
+            key = window.sizes_bytes.tobytes()
+            alike.setdefault(key, []).append((window, self._options.forgetting**age))
+        self._stacked = [
+            (
+                Timings(
+                    windows[0][0].sizes_bytes,
+                    np.concatenate([window.begun_s for window, _ in windows]),
+                    np.concatenate([window.ended_s for window, _ in windows]),
+                ),
+                np.concatenate([np.full(len(one.begun_s), weight) for one, weight in windows]),
+            )
+            for windows in alike.values()
+        ]
 
     def _loss(self, found: Regression) -> float:
         rows = self._rows(found.unknowns)

@@ -29,18 +29,17 @@ def network_of(unknowns: Floats) -> Network:
     return Network(latency_s, exclusive_s, line_s + beyond_s, line_s)
 
 
-def equations(timings: Timings, weight: float, unknowns: Floats) -> tuple[Rows, Floats]:
-    """One of each collective, in the order of steps; and whether it waited for the line.
+def equations(timings: Timings, weights: Floats, unknowns: Floats) -> Rows:
+    """One of each collective, in the order of steps.
 
     Args:
         timings: of steps.
-        weight: of each row.
+        weights: (S,) of each step's.
         unknowns: (4,) near which they hold.
     """
     steps, count = timings.begun_s.shape
     coefficients = np.empty((steps, count, UNKNOWNS))
     targets = np.empty((steps, count))
-    waited = np.zeros((steps, count), dtype=bool)
     # When the line is free of all before: a time, and what has to be added of each unknown.
     free_s = np.full(steps, -np.inf)
     last_s = np.full(steps, -np.inf)
@@ -56,7 +55,6 @@ def equations(timings: Timings, weight: float, unknowns: Floats) -> tuple[Rows, 
         carried = carried + np.array([0.0, 1.0, size, 0.0])
         alone = np.array([1.0, 1.0, size, size])
         is_late = ~idle & (at_line_s + carried @ unknowns > begun_s + alone @ unknowns)
-        waited[:, place] = is_late
         coefficients[:, place] = np.where(is_late[:, None], carried, alone)
         targets[:, place] = ended_s - np.where(is_late, at_line_s, begun_s)
         # One that has waited ends as the line is free, which is then known better than calculated.
@@ -69,5 +67,4 @@ def equations(timings: Timings, weight: float, unknowns: Floats) -> tuple[Rows, 
     guessed_s = flat @ unknowns + durations_s - found_s
     scales_s = np.maximum(guessed_s, 1e-3 * np.abs(durations_s))
     scales_s = np.maximum(scales_s, 1e-9)
-    rows = Rows(flat, scales_s, found_s, np.full(flat.shape[0], weight))
-    return rows, waited.ravel()
+    return Rows(flat, scales_s, found_s, np.repeat(weights, count))

@@ -169,18 +169,18 @@ class Planner:
         if plan is not None and window.plan != plan:
             # A trial was one under other conditions.
             self._iterations_s, self._trial, self._planned = [], None, None
-            return self._wait("another plan of aggregation is in force")
+            return self.wait("another plan of aggregation is in force")
         if self._is_void:
             # Its first steps may have been those of the schedule before.
             self._is_void = False
-            return self._wait("the schedule has just changed")
+            return self.wait("the schedule has just changed")
         if window.is_frozen:
-            return self._wait("the plan of aggregation is on trial")
+            return self.wait("the plan of aggregation is on trial")
         if window.is_network_new and self._trial is None:
             self._iterations_s = []
             if not was_new:
                 # It may be of two networks: what iterations take now, the next one tells.
-                return self._wait("the network has changed")
+                return self.wait("the network has changed")
         self._iterations_s = [*self._iterations_s, window.iteration_s][
             -self.options.remembered_windows :
         ]
@@ -193,12 +193,12 @@ class Planner:
     def _watch(self, window: Window) -> Decision:
         needed = 1 if self._has_learned else self.options.learning_windows
         if len(self._iterations_s) < needed:
-            return self._wait(f"learning, {len(self._iterations_s)} of {needed} windows")
+            return self.wait(f"learning, {len(self._iterations_s)} of {needed} windows")
         self._has_learned = True
         if not window.has_network:
-            return self._wait("startup and rate of collectives cannot be told apart yet")
+            return self.wait("startup and rate of collectives cannot be told apart yet")
         if self._planned is not None and not self._has_moved(window, *self._planned):
-            return self._wait("nothing has moved")
+            return self.wait("nothing has moved")
         return self._plan_anew(window)
 
     def _plan_anew(self, window: Window) -> Decision:
@@ -212,7 +212,7 @@ class Planner:
             new = _in_force(window.profile, best)
             return self._install(Action.INSTALL, new, None, f"{best.name}, as asked for")
         if best.schedule.cuts == self._in_force.schedule.cuts or gain < self._least_gain:
-            return self._wait(f"{best.name} promises {100 * gain:.1f} % less, which is too little")
+            return self.wait(f"{best.name} promises {100 * gain:.1f} % less, which is too little")
         trial = _Trial(self._in_force, took_s, gain)
         reason = f"{best.name} promises {100 * gain:.1f} % less"
         return self._install(Action.INSTALL, _in_force(window.profile, best), trial, reason)
@@ -220,7 +220,7 @@ class Planner:
     def _judge(self, trial: _Trial) -> Decision:
         needed = self.options.trial_windows
         if len(self._iterations_s) < needed:
-            return self._wait(f"on trial, {len(self._iterations_s)} of {needed} windows")
+            return self.wait(f"on trial, {len(self._iterations_s)} of {needed} windows")
         gained = 1.0 - self._usual_s() / trial.before_s
         kept = 0.5 * trial.promised
         self._least_gain = (
@@ -234,7 +234,7 @@ class Planner:
         if gained < -allowed:
             return self._install(Action.ROLL_BACK, trial.before, None, said)
         self._trial = None
-        return self._wait(f"kept: {said}")
+        return self.wait(f"kept: {said}")
 
     def _has_moved(self, window: Window, network: Network, profile: Profile) -> bool:
         if shift(profile, window.profile) > self.options.moved_profile:
@@ -285,7 +285,8 @@ class Planner:
             self._quiet_windows = 0
             self._least_gain = max(self.options.least_gain, 0.5 * self._least_gain)
 
-    def _wait(self, reason: str) -> Decision:
+    def wait(self, reason: str) -> Decision:
+        """Nothing is done, for that reason."""
         now = self._in_force
         return Decision(Action.WAIT, reason, now.names, now.schedule, now.name)
 
