@@ -57,7 +57,7 @@ def _trained(model: DataParallel, rank: int, passes: int, found: list[Any]) -> N
                 found.append("wrong")
 
 
-def planned(rank: int, _: int) -> tuple[int, bool, bool, list[str], bool]:
+def planned(_say: Any, rank: int) -> tuple[int, bool, bool, list[str], bool]:
     """How many arrangements, whether all ranks had them at once, sums were right, what was done."""
     group = dist.group.WORLD
     assert isinstance(group, PlinkGroup)
@@ -78,7 +78,7 @@ def planned(rank: int, _: int) -> tuple[int, bool, bool, list[str], bool]:
     )
 
 
-def by_name(rank: int, _: int) -> list[str]:
+def by_name(_say: Any, rank: int) -> list[str]:
     """What went wrong with all that can be said by name."""
     wrong = []
     for schedule in ("auto", "asc", "mg-wfbp", "optimal"):

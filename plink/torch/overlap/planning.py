@@ -34,7 +34,8 @@ _LOG = logging.getLogger("plink.overlap")
 UNKNOWN_NETWORK = Network(1e-4, 1e-4, 2e-8, 1e-8)
 # What deciding may cost rank 0, as a share of the window.
 _MOST_COST = 0.005
-# Windows are looked back at for what computing takes.
+_COSTS = 5
+# Passes are looked back at for what computing takes.
 _SPANS = 200
 _MEDIAN_ERROR = 1.25
 _DEVIATIONS_PER_MAD = 1.4826
@@ -66,7 +67,7 @@ class Report:
         decisions: all that changed something, with the number of the pass after which it did.
         slowdown: by which share computing takes longer while something is in flight; None if
             unknown.
-        deciding_s: what the last decision took, measurements and agreement included.
+        deciding_s: what the last decision took, agreement included, probes not.
         windows: so far.
         last: what was decided at last, or why nothing was.
     """
@@ -104,7 +105,7 @@ class Planning:
         self._decisions: list[tuple[int, Decision]] = []
         self._fits: dict[int, NetworkFit] = {}
         self._probed_plans: set[int] = set()
-        self._deciding_s = 0.0
+        self._deciding_s: list[float] = []
         self._windows = 0
         self._last = ""
 
@@ -116,7 +117,7 @@ class Planning:
             self._fit.fitted,
             tuple(self._decisions),
             share,
-            self._deciding_s,
+            self._deciding_s[-1] if self._deciding_s else 0.0,
             self._windows,
             self._last,
         )
@@ -163,11 +164,11 @@ class Planning:
         decision = self._decide(measured) if self._group.rank() == 0 else None
         own = None if decision is None else self._told(decision, measured)
         said = told(own, len(self._profile), self._group)
-        if said.wants_probes:
-            self._take_probes()
         self._passes_wanted = said.passes
         self._windows += 1
-        self._deciding_s = time.monotonic() - began_s
+        self._deciding_s = [*self._deciding_s, time.monotonic() - began_s][-_COSTS:]
+        if said.wants_probes:
+            self._take_probes()
         if not said.cuts:
             return None
         self._group.schedule_changed()
@@ -216,7 +217,9 @@ class Planning:
 
     def _told(self, decision: Decision, measured: Measured) -> Told:
         options = self._options
-        wanted_s = max(options.least_window_s, self._deciding_s / _MOST_COST)
+        # Planning anew costs more, and is rare.
+        usual_s = float(np.median(self._deciding_s)) if self._deciding_s else 0.0
+        wanted_s = max(options.least_window_s, usual_s / _MOST_COST)
         passes = wanted_s / measured.iteration_s if measured.iteration_s > 0.0 else 0.0
         passes = int(min(max(passes, options.least_passes), options.most_passes))
         plan = self._group.plan_number
