@@ -104,7 +104,7 @@ class Planning:
         self._spans: list[tuple[float, float]] = []
         self._decisions: list[tuple[int, Decision]] = []
         self._fits: dict[int, NetworkFit] = {}
-        self._probed_plans: set[int] = set()
+        self._probed_plan: int | None = None
         self._deciding_s: list[float] = []
         self._windows = 0
         self._last = ""
@@ -222,9 +222,12 @@ class Planning:
         wanted_s = max(options.least_window_s, usual_s / _MOST_COST)
         passes = wanted_s / measured.iteration_s if measured.iteration_s > 0.0 else 0.0
         passes = int(min(max(passes, options.least_passes), options.most_passes))
-        plan = self._group.plan_number
-        wants_probes = not self._fit.fitted.has_startup and plan not in self._probed_plans
-        self._probed_plans |= {plan}
+        fitted, plan = self._fit.fitted, self._group.plan_number
+        # Once on each network.
+        is_probed = self._probed_plan == plan and not fitted.is_new
+        wants_probes = not fitted.has_startup and not is_probed
+        if wants_probes:
+            self._probed_plan = plan
         if decision.action is Action.WAIT:
             return Told((), (), passes, wants_probes)
         order = tuple(self._places[name] for name in decision.names)

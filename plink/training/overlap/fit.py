@@ -14,6 +14,8 @@ from plink.training.overlap.timings import Timings
 
 # What the line takes of a byte, as a share of what one collective does: where to begin.
 _LINE_SHARES = (0.7,)
+# By which share a network that is known differs from one window to the next.
+_STAYS = 0.3
 # An error beyond so much says nothing further of a guess.
 _MOST_ERROR = 0.5
 
@@ -46,8 +48,9 @@ class Fitted:
 
     Args:
         network: what timings and the prediction say together.
-        has_startup: startup and rate are told apart. With collectives of one size, or hardly
-            different ones, they cannot be; then what the prediction says of one decides.
+        has_startup: startup and rate are told apart, or were since the network is this one. With
+            collectives of one size, or hardly different ones, they cannot be; then what the
+            prediction says of one decides.
         has_line: what several at once take is known.
         is_new: what was known before does not hold any more, and is forgotten.
         deviation: of a collective's time, as a share of it, without outliers.
@@ -74,6 +77,8 @@ class NetworkFit:
         self._stacked: list[tuple[Timings, Floats]] = []
         self.fitted = Fitted(prediction, False, False, False, 0.0)
         self._prediction = prediction
+        # Whether the network in `fitted` was told apart since it is this one.
+        self._is_known = False
 
     def add(self, timings: Timings) -> Fitted:
         """A further window has been timed: durations are the least over ranks (`shortened_to`)."""
@@ -88,12 +93,15 @@ class NetworkFit:
         ]
         is_new = bool(alike) and self._has_changed(timings, alike)
         if is_new:
-            self._windows = []
+            self._windows, self._is_known = [], False
+            self._prediction = self.fitted.network
         self._remember(timings)
-        found = self._best()
-        has_startup, has_line = self._told_apart(found)
+        scales = self._scales()
+        found = self._best(scales)
+        has_startup, has_line = self._told_apart(found, scales)
+        self._is_known |= has_startup
         network = network_of(found.unknowns)
-        self.fitted = Fitted(network, has_startup, has_line, is_new, found.deviation)
+        self.fitted = Fitted(network, self._is_known, has_line, is_new, found.deviation)
         return self.fitted
 
     def _has_changed(self, timings: Timings, windows: list[Timings]) -> bool:
@@ -122,11 +130,11 @@ class NetworkFit:
         steps = max(1, self._options.most_rows // max(1, timings.sizes_bytes.size))
         return Timings(timings.sizes_bytes, timings.begun_s[-steps:], timings.ended_s[-steps:])
 
-    def _best(self) -> Regression:
-        scales = self._scales()
-        believed = np.minimum(unknowns_of(self._prediction), 10.0 * scales)
+    def _best(self, scales: Floats) -> Regression:
+        believed = self.fitted.network if self._is_known else self._prediction
+        bounded = np.minimum(unknowns_of(believed), 10.0 * scales)
         begins = [unknowns_of(self.fitted.network), *self._guesses()]
-        found = [robust(self._rows, begin, believed, scales) for begin in begins]
+        found = [robust(self._rows, begin, bounded, scales) for begin in begins]
         return min(found, key=self._loss)
 
     def _guesses(self) -> list[Floats]:
@@ -143,7 +151,12 @@ class NetworkFit:
         ]
 
     def _scales(self) -> Floats:
-        """By how much unknowns may differ from the prediction."""
+        """By how much unknowns may differ from what is believed."""
+        if self._is_known:
+            known = self.fitted.network
+            startup_s, per_byte_s = _STAYS * known.startup_s, _STAYS * known.s_per_byte
+            least = np.array([1e-9, 1e-9, 1e-15, 1e-15])
+            return np.asarray(np.maximum([startup_s, startup_s, per_byte_s, per_byte_s], least))
         last = self._windows[-1]
         medians_s = np.median(last.durations_s, axis=0)
         predicted = self._prediction
@@ -185,13 +198,12 @@ class NetworkFit:
         errors = np.minimum(np.abs(rows.errors(found.unknowns)), _MOST_ERROR)
         return float(weighted_median(errors, rows.weights) + errors.mean())
 
-    def _told_apart(self, found: Regression) -> tuple[bool, bool]:
+    def _told_apart(self, found: Regression, scales: Floats) -> tuple[bool, bool]:
         """Whether startup and rate are, and whether the line's rate is known."""
         last = self._windows[-1]
         noise = max(found.deviation, 0.01)
         # What rows do not tell at all has an error without bounds.
         covariance = noise**2 * np.linalg.inv(found.information + 1e-9 * np.eye(4))
-        scales = self._scales()
         duration_s = float(np.median(last.durations_s))
         size_bytes = float(np.median(last.sizes_bytes))
         startup = np.array([scales[0], scales[1], 0.0, 0.0])

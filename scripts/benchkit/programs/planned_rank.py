@@ -21,7 +21,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from benchkit.programs.meeting import Meeting, rank_task
-from plink.torch import DataParallel, PlinkGroup
+from plink.torch import DataParallel
 from plink.torch.overlap.planning import Planning, PlanningOptions
 
 TIMEOUT_S = 120
@@ -64,7 +64,6 @@ def main() -> None:
     threading.Thread(target=lambda: lines.put(sys.stdin.readline()), daemon=True).start()
     Meeting(task, TIMEOUT_S).join("planned")
     group: Any = dist.group.WORLD
-    assert isinstance(group, PlinkGroup)
     options = PlanningOptions(least_passes=how["passes"], least_window_s=0.0)
     planning = Planning(how["schedule"], group, torch.device("cpu"), options)
     model = DataParallel(Layers(how["items"], how["linger_s"]), planning)
