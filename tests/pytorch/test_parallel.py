@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from plink.engine import Options
 from pytorch import parallel_checks as checks
 from pytorch.processes import results, running
@@ -18,13 +20,14 @@ def test_all_that_models_do(tmp_path: Path) -> None:
     assert results(checks.all_ways, 2, tmp_path) == [[]] * 2
 
 
+@pytest.mark.timing
 def test_a_rank_that_fails_in_a_pass_leaves_no_gradients(tmp_path: Path) -> None:
     later = (
         "a backward pass ended by an error, when some gradients were sent already: ranks do not "
         "agree on what comes next"
     )
     others = "DistBackendError: plink: rank 1 (127.0.0.1) has not joined collective"
-    with running(checks.failing_pass, 3, tmp_path, timeout_s=2.0) as ranks:
+    with running(checks.failing_pass, 3, tmp_path) as ranks:
         answers = [rank.hear() for rank in ranks]
     assert [answer[1:] for answer in answers] == [(later, 4, 0)] * 3
     assert answers[1][0] == "ValueError: bang"

@@ -37,9 +37,9 @@ def test_a_gradient_elsewhere_is_copied_and_pointed_back() -> None:
     pool = Pool(parameters)
     first, second = (one for _, one in parameters)
     first.grad = torch.tensor([1.0, 2.0])
-    assert pool.absorb(0, 0.5)
+    assert pool.absorb(0, torch.tensor(0.5))
     assert first.grad is pool.view(0)
-    assert not pool.absorb(0, 4.0)
+    assert not pool.absorb(0, torch.tensor(4.0))
     assert pool.flat.tolist() == [2.0, 4.0, 0.0, 0.0]
     pool.flat.fill_(7.0)
     first.grad = None
