@@ -174,11 +174,6 @@ class PlinkGroup(GlooBeside):
         """Whether the plan in force is a new one, which the autotuner has still to judge."""
         return self._tuned is not None and self._tuned.is_judging
 
-    @property
-    def has_engine(self) -> bool:
-        """Whether an engine runs here, whose collectives have times; one rank has none."""
-        return self._engine is not None
-
     def schedule_changed(self) -> None:
         """Tell the autotuner that iterations from here on are others than before.
 

@@ -43,7 +43,7 @@ def _fitted(seed: int, in_flight: int, noise: Noise) -> tuple[Network, Profile, 
 @pytest.mark.parametrize("in_flight", [1, 2])
 def test_networks_are_found_again(noise: Noise, usual: float, most: float, in_flight: int) -> None:
     alone, line = [], []
-    for seed in range(2000, 2006):
+    for seed in range(2000, 2004):
         network, profile, fitted = _fitted(seed, in_flight, noise)
         for size_bytes in (min(profile.sizes_bytes), max(profile.sizes_bytes)):
             found_s = fitted.network.alone_s(size_bytes)

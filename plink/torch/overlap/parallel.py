@@ -163,7 +163,6 @@ def _arranger_of(
             f"the schedule '{schedule}' needs the times of plink's collectives",
             'call init_process_group("plink"), or choose ddp, wfbp, single or lazy(4MB)',
         )
-    if not group.has_engine:
-        # Alone, where nothing is sent.
+    if group.size() == 1:
         return Fixed(single)
     return Planning(schedule, group, device)
