@@ -1,4 +1,4 @@
-"""One rank that trains with a planned schedule, and tells of every pass.
+"""One rank that trains with a planned schedule, in windows of so many passes, and tells of each.
 
 The first line of standard input says who and where this rank is, the second how it trains; the next
 ends it at a pass of rank 0's, where all end. All lines are JSON. Every rank tells at the end which
@@ -64,7 +64,7 @@ def main() -> None:
     threading.Thread(target=lambda: lines.put(sys.stdin.readline()), daemon=True).start()
     Meeting(task, TIMEOUT_S).join("planned")
     group: Any = dist.group.WORLD
-    options = PlanningOptions(least_passes=how["passes"], least_window_s=0.0)
+    options = PlanningOptions(how["passes"], least_window_s=0.0, most_passes=how["passes"])
     planning = Planning(how["schedule"], group, torch.device("cpu"), options)
     model = DataParallel(Layers(how["items"], how["linger_s"]), planning)
     found = _train(model, planning, lines, output if task["rank"] == 0 else None)
