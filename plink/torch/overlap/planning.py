@@ -28,7 +28,7 @@ from plink.training.overlap.timings import Timings
 
 PLANNED_SCHEDULES = (AUTO, *PLANNED)
 
-_LOG = logging.getLogger("plink.overlap")
+_LOG = logging.getLogger("plink.torch.overlap")
 
 # Where nobody predicts anything: a gigabit per second. Timings soon say more.
 UNKNOWN_NETWORK = Network(1e-4, 1e-4, 2e-8, 1e-8)
