@@ -36,6 +36,7 @@ FOLDER = Path(__file__).parent
 # those that take so many seconds and are not here.
 LONG_S = 15
 LONG = (
+    "pytorch/test_lab_planning.py",
     "hostile/test_verbs.py",
     "stories/test_stories.py",
     "bench/test_bench_in_lab.py",
