@@ -14,6 +14,7 @@ from plink.torch.by_name import all_reduce, grouped_all_reduce, join
 from plink.torch.group import PlinkGroup
 from plink.torch.named.options import Control, Options
 from plink.torch.optimizer import DistributedOptimizer
+from plink.torch.overlap.parallel import DataParallel
 from plink.torch.reductions import DEVICES
 
 if NAME.upper() not in Backend._plugins:
@@ -33,6 +34,7 @@ def iteration() -> None:
 
 __all__ = [
     "Control",
+    "DataParallel",
     "DistributedOptimizer",
     "Options",
     "PlinkGroup",

@@ -32,7 +32,7 @@ def grouped(parameters: Mapping[str, Parameter], groups: Groups) -> list[list[st
     if groups is None or groups == 0:
         found = [[name] for name in names]
     elif isinstance(groups, str):
-        found = _by_size(names, parameters, _size_bytes(groups))
+        found = _by_size(names, parameters, size_bytes_of(groups))
     elif isinstance(groups, int):
         if groups < 0:
             raise WrongUseError(f"there cannot be {groups} groups of gradients")
@@ -88,7 +88,12 @@ def _of_one_type(names: Sequence[str], parameters: Mapping[str, Parameter]) -> l
     return list(parts.values())
 
 
-def _size_bytes(text: str) -> int:
+def size_bytes_of(text: str) -> int:
+    """What "25MB" says.
+
+    Raises:
+        WrongUseError: it is no such size.
+    """
     found = _BYTES.fullmatch(text.strip())
     size_bytes = int(float(found[1]) * _FACTORS[found[2]]) if found else 0
     if size_bytes < 1:

@@ -1,0 +1,115 @@
+"""In which order gradients stand in their pools, and where these are cut."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch.distributed as dist
+from torch.distributed import ProcessGroup
+
+from plink.training.overlap.profile import Profile
+from plink.training.overlap.schedule import Schedule
+
+# The schedule of a profile: gradients, their sizes, and when they are ready.
+Scheduling = Callable[[Profile], Schedule]
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """What one backward pass after the other sends.
+
+    Args:
+        names: of all gradients, in the order in which they are expected.
+        cuts: behind which of them: each group between two cuts is sent together.
+    """
+
+    names: tuple[str, ...]
+    cuts: tuple[int, ...]
+
+
+class Arranger(Protocol):
+    """Says how gradients are arranged, and hears what each pass was like.
+
+    On all ranks it says the same, since groups are collectives. `pass_ended` is called on all ranks
+    after the same collective, when nothing of the pass is in flight: it may run collectives of its
+    own to agree. A pass is a backward pass that reduces; under `no_sync` nothing is called.
+    """
+
+    def first(self, profile: Profile) -> Arrangement:
+        """The arrangement to begin with.
+
+        Args:
+            profile: of all gradients in the reverse order of their registration, all ready at 0.
+        """
+
+    def gradient_ready(self, name: str) -> None:
+        """In this pass the gradient is there; called once of each, in this rank's order."""
+
+    def group_posted(self, group: int, works: Sequence[Any]) -> None:
+        """The group, by its place between cuts, has been posted: a work for each type in it."""
+
+    def pass_ended(self) -> Arrangement | None:
+        """All groups are reduced; an arrangement for later passes, or None for the one so far."""
+
+
+class Fixed:
+    """One schedule for good, in the reverse order of registration.
+
+    Args:
+        scheduling: of the profile.
+    """
+
+    def __init__(self, scheduling: Scheduling) -> None:
+        self._scheduling = scheduling
+
+    def first(self, profile: Profile) -> Arrangement:
+        """The only one."""
+        return Arrangement(profile.names, self._scheduling(profile).cuts)
+
+    def gradient_ready(self, name: str) -> None:
+        """It does not matter."""
+
+    def group_posted(self, group: int, works: Sequence[Any]) -> None:
+        """It does not matter."""
+
+    def pass_ended(self) -> Arrangement | None:
+        """It stays."""
+        return None
+
+
+class InOrder(Fixed):
+    """Changes once, after the first pass, to the order in which rank 0's gradients came.
+
+    Args:
+        scheduling: of the profile, whose times are all 0.
+        group: of the ranks.
+    """
+
+    def __init__(self, scheduling: Scheduling, group: ProcessGroup) -> None:
+        super().__init__(scheduling)
+        self._group = group
+        self._came: list[str] | None = []
+        self._sizes: dict[str, int] = {}
+
+    def first(self, profile: Profile) -> Arrangement:
+        """In the reverse order of registration."""
+        self._sizes = dict(zip(profile.names, profile.sizes_bytes, strict=True))
+        return super().first(profile)
+
+    def gradient_ready(self, name: str) -> None:
+        """Remembered in the first pass."""
+        if self._came is not None:
+            self._came.append(name)
+
+    def pass_ended(self) -> Arrangement | None:
+        """After the first pass: what came, then what did not."""
+        if self._came is None:
+            return None
+        said = [[*self._came, *(name for name in self._sizes if name not in set(self._came))]]
+        self._came = None
+        dist.broadcast_object_list(said, group=self._group, group_src=0)
+        names = tuple(said[0])
+        profile = Profile(names, tuple(self._sizes[name] for name in names), (0.0,) * len(names))
+        return Arrangement(names, self._scheduling(profile).cuts)

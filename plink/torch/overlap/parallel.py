@@ -1,0 +1,146 @@
+"""A module whose gradients are averaged over ranks while its backward pass goes on."""
+
+from __future__ import annotations
+
+import contextlib
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed import ProcessGroup
+
+from plink.base.errors import WrongUseError
+from plink.torch.overlap.arrangement import Arrangement, Arranger, Fixed, InOrder
+from plink.torch.overlap.pool import Pool, pool_order, pools_of
+from plink.torch.overlap.posting import Posting
+from plink.torch.overlap.sameness import refuse, verify_same
+from plink.torch.overlap.schedules import scheduling_of
+from plink.training.overlap.profile import Profile
+from plink.training.overlap.schedule import Schedule
+
+_BROADCAST_BYTES = 250 << 20
+
+
+class DataParallel(nn.Module):
+    """Trains copies of a module on all ranks of a group, as DistributedDataParallel does.
+
+        model = plink.torch.DataParallel(net, schedule="lazy(4MB)")
+
+    Gradients lie in one pool for each type, of which each `p.grad` is a view; groups of them are
+    reduced where they lie. `state_dict` has what the module's has, each key with `module.` before
+    it, as DistributedDataParallel's.
+
+    Args:
+        module: the same on all ranks; parameters and buffers become rank 0's.
+        schedule: which gradients are sent together: "ddp" (PyTorch's buckets), "wfbp" (each by
+            itself), "single" (all in one), "lazy(4MB)" (whenever more than that waits); or cuts of
+            all gradients in the reverse order of their registration; or what says so in each pass.
+        group: of the ranks; None for the default group.
+        find_unused_parameters: a parameter that no rank has used keeps its `p.grad`, which is None
+            mostly. False: its gradient is zeros.
+        broadcast_buffers: buffers become rank 0's before each forward pass in training that is
+            followed by a reduction.
+
+    Raises:
+        WrongUseError: parameters are sharded, or differ between ranks; or there is no such
+            schedule.
+    """
+
+    def __init__(
+        self,
+        module: nn.Module,
+        schedule: str | Schedule | Arranger = "ddp",
+        group: ProcessGroup | None = None,
+        *,
+        find_unused_parameters: bool = True,
+        broadcast_buffers: bool = True,
+    ) -> None:
+        super().__init__()
+        refuse(module)
+        self.module = module
+        self.group = _group_of(group)
+        arranger = _arranger_of(schedule, self.group)
+        parameters = pool_order(
+            (name, one) for name, one in module.named_parameters() if one.requires_grad
+        )
+        self._pools = pools_of(parameters)
+        verify_same(module, self.group)
+        self._broadcast([one.detach() for one in module.parameters()])
+        self._broadcast([one.detach() for one in module.buffers()])
+        profile = Profile(
+            tuple(name for name, _ in parameters),
+            tuple(one.nbytes for _, one in parameters),
+            (0.0,) * len(parameters),
+        )
+        self._posting = Posting(
+            self._pools, profile, arranger, self.group, finds_unused=find_unused_parameters
+        )
+        self._broadcasts_buffers = broadcast_buffers
+        self._reduces = True
+        # The parameters, which have its hooks, may outlive this module.
+        weakref.finalize(self, self._posting.close)
+
+    @property
+    def pools(self) -> list[Pool]:
+        """Of the gradients, one for each type and device."""
+        return self._pools
+
+    @property
+    def arrangement(self) -> Arrangement:
+        """The order of gradients and the cuts in force."""
+        return self._posting.arrangement
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """The module's.
+
+        Raises:
+            WrongUseError: the backward pass before ended by an error.
+        """
+        if not torch.is_grad_enabled():
+            return self.module(*args, **kwargs)
+        self._posting.check()
+        self._posting.is_reducing = self._reduces
+        if self._reduces and self._broadcasts_buffers and self.training:
+            self._broadcast([one.detach() for one in self.module.buffers()])
+        outputs = self.module(*args, **kwargs)
+        if self._reduces:
+            self._posting.follow(outputs)
+        return outputs
+
+    @contextlib.contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """Backward passes of forward passes within it add to this rank's gradients alone; the next
+        after it reduces what has come together.
+        """
+        before, self._reduces = self._reduces, False
+        try:
+            yield
+        finally:
+            self._reduces = before
+
+    def _broadcast(self, tensors: list[torch.Tensor]) -> None:
+        if tensors and self.group.size() > 1:
+            dist._broadcast_coalesced(self.group, tensors, _BROADCAST_BYTES, 0)  # type: ignore[attr-defined]
+
+
+def _group_of(group: ProcessGroup | None) -> ProcessGroup:
+    if group is None:
+        if not dist.is_initialized():
+            raise WrongUseError(
+                "there is no process group", 'call init_process_group("plink") first'
+            )
+        group = dist.group.WORLD
+    if not isinstance(group, ProcessGroup):
+        raise WrongUseError("this rank is not in the group")
+    return group
+
+
+def _arranger_of(schedule: str | Schedule | Arranger, group: ProcessGroup) -> Arranger:
+    if isinstance(schedule, str):
+        return InOrder(scheduling_of(schedule), group)
+    if isinstance(schedule, Schedule):
+        return Fixed(lambda _: schedule)
+    return schedule
