@@ -16,6 +16,8 @@ from plink.torch.named.options import Control, Options
 from plink.torch.optimizer import DistributedOptimizer
 from plink.torch.overlap.parallel import DataParallel
 from plink.torch.reductions import DEVICES
+from plink.torch.sparse.csc import CSC
+from plink.torch.sparse.optimizer import SparseSGD
 
 if NAME.upper() not in Backend._plugins:
     Backend.register_backend(NAME, create_asked, extended_api=True, devices=list(DEVICES))
@@ -33,11 +35,13 @@ def iteration() -> None:
 
 
 __all__ = [
+    "CSC",
     "Control",
     "DataParallel",
     "DistributedOptimizer",
     "Options",
     "PlinkGroup",
+    "SparseSGD",
     "all_reduce",
     "create",
     "grouped_all_reduce",

@@ -61,7 +61,7 @@ def exchange(
     works = [_sum(message, group) for message in messages]
     # On the device of the first: the engine reduces tensors of one device at a time.
     norms = torch.zeros(sum(len(part.chunks) for part in parts), device=parts[0].device)
-    views = norms.split([len(part.chunks) for part in parts])
+    views = torch.split(norms, [len(part.chunks) for part in parts])
     for part, chosen, view in zip(parts, sent, views, strict=True):
         part.measure_held(view, chosen, rule)
     works.append(_sum(norms, group))
