@@ -5,8 +5,9 @@ import os
 import re
 import signal
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from hypothesis import settings
@@ -27,6 +28,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 pytest_plugins = ["support.needs", "support.schemas"]
+
+_Node = TypeVar("_Node")
 
 FOLDER = Path(__file__).parent
 # The files that take longest, longest first. Most of their time hosts are waited for. A run names
@@ -60,6 +63,7 @@ LONG = (
     "probes/test_calls.py",
     "pytorch/test_pytorchs_own.py",
     "pytorch/test_training.py",
+    "pytorch/test_parallel.py",
     "doctor/test_doctor_in_lab.py",
     "launchers/test_slurm_in_lab.py",
     "torchrun/test_in_lab.py",
@@ -164,7 +168,10 @@ SLOW = (
     "probing/test_simulated.py",
     "pytorch/test_buckets.py",
     "pytorch/test_collectives.py",
+    "pytorch/test_parallel.py",
     "pytorch/test_plans.py",
+    "pytorch/test_pool.py",
+    "pytorch/test_posting.py",
     "pytorch/test_staging.py",
     "pytorch/test_training.py",
     "sampling/test_networks.py",
@@ -198,13 +205,35 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     return name in SLOW or _LEFT_OUT.search(text) is not None or None
 
 
+def turned(nodes: list[_Node]) -> list[_Node]:
+    """The same, from another place on in each worker of a run.
+
+    Every worker imports all tests. What has not been compiled since it changed is compiled by one
+    of them, while the others begin elsewhere.
+    """
+    number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    first = len(nodes) * number // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    return nodes[first:] + nodes[:first]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Let workers go through the folders in turned order."""
+    report = yield
+    if collector.path == FOLDER and report.passed:
+        report.result = turned(report.result)
+    return report
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mix long files with short ones, and let tests of real hosts and programs try twice.
 
     They share cores with all else. The summary names which did, and says why.
     """
     assert not (absent := [name for name in (*LONG, *SLOW) if not (FOLDER / name).exists()]), absent
-    place = places([item.path for item in items])
+    place = places(sorted({item.path for item in items}))
     items.sort(key=lambda item: place[item.path])
     for item in items:
         if any(item.get_closest_marker(mark) for mark in ("lab", "timing", "needs")):

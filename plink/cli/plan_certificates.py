@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from plink.base.errors import WrongUseError
 from plink.cli.options import given_options
 from plink.files.plan import Plan
-from plink.transport.certificates import Holder, check_folder, write_certificates
+
+if TYPE_CHECKING:
+    from plink.transport.certificates import Holder
 
 # The folder of the one for `plink autotune serve`.
 DAEMON = "autotune"
@@ -37,6 +39,9 @@ class AskedCertificates:
             WrongUseError: a host's name cannot be that of a folder.
             PlinkError: they cannot be written.
         """
+        # It takes long to import, and few ask for certificates.
+        from plink.transport.certificates import write_certificates  # noqa: PLC0415
+
         holders = holders_of(plan, for_ranks=self.for_ranks)
         until = write_certificates(self.folder, holders, self.days)
         whose, there = ("rank", "plink-tls/{rank}") if self.for_ranks else ("host", "plink-tls")
@@ -55,6 +60,8 @@ def asked_certificates(context: click.Context, options: dict[str, Any]) -> Asked
     folder = options.pop("certificates")
     asked_for, days = options.pop("certificate_for"), options.pop("valid_days")
     if folder is not None:
+        from plink.transport.certificates import check_folder  # noqa: PLC0415
+
         check_folder(folder)
         return AskedCertificates(folder, asked_for == "rank", days)
     given = given_options(context)
@@ -70,6 +77,8 @@ def holders_of(plan: Plan, *, for_ranks: bool) -> dict[str, Holder]:
     Raises:
         WrongUseError: a host has the daemon's folder's name.
     """
+    from plink.transport.certificates import Holder  # noqa: PLC0415
+
     if for_ranks:
         holders = {
             str(number): Holder([rank.host, rank.address], number)

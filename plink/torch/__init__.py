@@ -14,6 +14,7 @@ from plink.torch.by_name import all_reduce, grouped_all_reduce, join
 from plink.torch.group import PlinkGroup
 from plink.torch.named.options import Control, Options
 from plink.torch.optimizer import DistributedOptimizer
+from plink.torch.overlap.caps import bucket_caps
 from plink.torch.overlap.parallel import DataParallel
 from plink.torch.reductions import DEVICES
 from plink.torch.sparse.csc import CSC
@@ -43,6 +44,7 @@ __all__ = [
     "PlinkGroup",
     "SparseSGD",
     "all_reduce",
+    "bucket_caps",
     "create",
     "grouped_all_reduce",
     "iteration",

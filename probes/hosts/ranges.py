@@ -20,6 +20,8 @@ def split_outside_brackets(text: str) -> list[str]:
     Raises:
         RangeError: brackets that do not match, or stand inside each other.
     """
+    if "[" not in text and "]" not in text:
+        return text.split(",")
     items: list[str] = []
     start = 0
     inside = False

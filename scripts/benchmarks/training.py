@@ -43,6 +43,8 @@ from labkit.rates import parse_rate
 
 EXAMPLE = "--networks resnet50 --rounds 3 --keep training"
 QUICK = "--networks resnet50 --scale 0.01 --rounds 1 --racks 2 --hosts 2"
+# Others are measured if they are named.
+USUAL = ("alexnet", "vgg16", "resnet50", "bert-base")
 # What was measured does not depend on them.
 _INDIFFERENT = ("networks", "rounds", "keep", "json", "quick")
 
@@ -58,7 +60,7 @@ class Subject:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Its options."""
-    parser.add_argument("--networks", type=words, default=list(NETWORKS), help="their gradients")
+    parser.add_argument("--networks", type=words, default=list(USUAL), help="their gradients")
     parser.add_argument("--scale", type=float, default=0.1, help="of every tensor's length")
     parser.add_argument("--compute-ms", type=float, default=0.0, help="of an iteration")
     parser.add_argument("--rounds", type=int, default=7, help="each way once in each")

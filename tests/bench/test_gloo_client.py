@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any, cast
@@ -46,7 +47,7 @@ def client(
 
 
 @needs_torch
-def test_workers_live_on_from_launch_to_launch_and_the_sum_is_checked() -> None:
+def test_workers_live_on_and_every_collective_runs_and_is_checked() -> None:
     hosts = local_remote_hosts(3)
     workload = Workload(4 * 100_003, warmups=1, repetitions=2, timeout_s=30.0)
     with client(hosts) as gloo:
@@ -57,6 +58,9 @@ def test_workers_live_on_from_launch_to_launch_and_the_sum_is_checked() -> None:
             seconds = gloo.launch(Launch(order, workload)).seconds
             assert len(seconds) == 2
             assert all(0.0 < value < 30.0 for value in seconds)
+        for collective in COLLECTIVES:
+            measured = gloo.launch(Launch([2, 0, 1], replace(workload, collective=collective)))
+            assert len(measured.seconds) == 2
         assert [process_of(host).pid for host in hosts] == first
 
 
@@ -192,13 +196,3 @@ def test_the_interface_of_an_address() -> None:
         torch_collectives.interface_of("192.0.2.1")
     if Path("/proc/net/if_inet6").read_text().startswith("0" * 31 + "1"):
         assert torch_collectives.interface_of("::1") == "lo"
-
-
-@needs_torch
-def test_every_collective_runs_and_is_checked() -> None:
-    with client(local_remote_hosts(3)) as gloo:
-        gloo.start()
-        for collective in COLLECTIVES:
-            workload = Workload(4 * 100_003, 1, 2, timeout_s=30.0, collective=collective)
-            measured = gloo.launch(Launch([2, 0, 1], workload))
-            assert len(measured.seconds) == 2

@@ -67,7 +67,12 @@ class Twins:
     @property
     def pending(self) -> list[str]:
         """What this rank has announced and not got."""
-        return list(self._python._own._requests)
+        python = self._python
+        known: list[str] = []
+        if isinstance(python, Tree):
+            marks, rank = python._part._marks, python._place.rank
+            known = [python._table.now_at(one).name for one in marks if marks.is_said(rank, one)]
+        return [*python._own._requests, *known]
 
     def step(self, events: Sequence[Event], now_s: float) -> list[Action]:
         """What both want, messages included."""

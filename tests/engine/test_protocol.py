@@ -148,6 +148,16 @@ def test_a_frame_of_a_collective_long_over(fake: Fake) -> None:
     assert "collective 65535, which is over" in failure_of(fake)
 
 
+def test_more_of_a_collective_than_there_is_here_is_of_another_one(fake: Fake) -> None:
+    fake.begin()
+    for chunk in range(4):
+        fake.send(chunk, is_broadcast=chunk % 2 == 1)
+    fake.work.wait(20)
+    fake.send(0)
+    fake.work = fake.engine.allreduce(fake.array)
+    assert "its collective 0 has another length, type, operation or plan" in failure_of(fake)
+
+
 def test_a_frame_with_another_signature(fake: Fake) -> None:
     fake.begin()
     fake.signature ^= 1

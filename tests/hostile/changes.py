@@ -1,11 +1,15 @@
-"""Valid files with something changed: every field of a JSON file, and the bytes of any file."""
+"""Valid files with something changed: every field of a JSON file, and the bytes of any file.
+
+There are many, of which a caller may want few: contents are made when they are asked for.
+"""
 
 from __future__ import annotations
 
 import json
 import random
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from hostile.texts import NAMES, RAW_VALUES, STEERING, WRONG_TYPES
@@ -15,10 +19,11 @@ _PLACE = '"the place of a raw value"'
 _WRONG_VALUES = 3
 _LIST_PLACES = 2
 Path = tuple[str | int, ...]
+Make = Callable[[], bytes]
 
 
-def changed_json(content: bytes, values: int = _WRONG_VALUES) -> Iterator[tuple[str, bytes]]:
-    """A JSON file with one field changed at a time: name and content.
+def changed_json(content: bytes, values: int = _WRONG_VALUES) -> Iterator[tuple[str, Make]]:
+    """A JSON file with one field changed at a time: name, and what makes its content.
 
     Every field is left out once, and gets some values of `WRONG_TYPES`, which follow from its place
     so that they are the same in every run. What names hosts gets every name of `NAMES`.
@@ -32,32 +37,31 @@ def changed_json(content: bytes, values: int = _WRONG_VALUES) -> Iterator[tuple[
         place = ".".join(map(str, path))
         draw = random.Random(zlib.crc32(place.encode()))
         for value in draw.sample(WRONG_TYPES, values):
-            yield f"{place} is {json.dumps(value)[:20]}", _with(data, path, value)
+            yield f"{place} is {json.dumps(value)[:20]}", partial(_with, data, path, value)
         raw = draw.choice(RAW_VALUES)
-        hole = _with(data, path, json.loads(_PLACE)).replace(_PLACE.encode(), raw.encode())
-        yield f"{place} is {raw[:12]}", hole
-        yield f"{place} is missing", _without(data, path)
+        yield f"{place} is {raw[:12]}", partial(_with_raw, data, path, raw)
+        yield f"{place} is missing", partial(_without, data, path)
         if isinstance(path[-1], int):
-            yield f"{place} is there twice", _twice(data, path)
+            yield f"{place} is there twice", partial(_twice, data, path)
     for path in _naming(data):
         place = ".".join(map(str, path))
         for name, text in NAMES.items():
-            yield f"{place} is {name}", _with(data, path, text)
+            yield f"{place} is {name}", partial(_with, data, path, text)
 
 
-def named_json(content: bytes, old: str) -> Iterator[tuple[str, bytes]]:
+def named_json(content: bytes, old: str) -> Iterator[tuple[str, Make]]:
     """A JSON file in which a host has another name everywhere, so that the file agrees."""
     data = json.loads(content)
     for name, text in NAMES.items():
-        yield f"{old} is called {name}", json.dumps(_renamed(data, old, text)).encode()
+        yield f"{old} is called {name}", partial(_all_renamed, data, old, text)
 
 
-def steering_json(content: bytes) -> Iterator[tuple[str, bytes]]:
+def steering_json(content: bytes) -> Iterator[tuple[str, Make]]:
     """A JSON file with one of its texts changed to what would steer a terminal."""
     data = json.loads(content)
     for path in _paths(data):
         if isinstance(_at(data, path), str):
-            yield f"{'.'.join(map(str, path))} would steer", _with(data, path, STEERING)
+            yield f"{'.'.join(map(str, path))} would steer", partial(_with, data, path, STEERING)
 
 
 def changed_bytes(content: bytes, seed: int, count: int) -> Iterator[tuple[str, bytes]]:
@@ -117,6 +121,10 @@ def _with(data: Any, path: Path, value: Any) -> bytes:
     return json.dumps(copy).encode()
 
 
+def _with_raw(data: Any, path: Path, raw: str) -> bytes:
+    return _with(data, path, json.loads(_PLACE)).replace(_PLACE.encode(), raw.encode())
+
+
 def _without(data: Any, path: Path) -> bytes:
     copy, holder = _copied(data, path)
     del holder[path[-1]]
@@ -127,6 +135,10 @@ def _twice(data: Any, path: Path) -> bytes:
     copy, holder = _copied(data, path)
     holder.insert(path[-1], holder[path[-1]])
     return json.dumps(copy).encode()
+
+
+def _all_renamed(data: Any, old: str, new: str) -> bytes:
+    return json.dumps(_renamed(data, old, new)).encode()
 
 
 def _renamed(value: Any, old: str, new: str) -> Any:

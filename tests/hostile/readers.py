@@ -71,7 +71,8 @@ def contents(reader: Reader) -> Iterator[tuple[str, bytes]]:
     for valid in reader.valid:
         yield from changed_bytes(valid, _SEED, _CUTS)
         if valid.startswith((b"{", b"[")):
-            yield from changed_json(valid, len(texts.WRONG_TYPES))
+            for name, make in changed_json(valid, len(texts.WRONG_TYPES)):
+                yield name, make()
 
 
 def _message(content: bytes) -> Message:

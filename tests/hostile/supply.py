@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 from hostile import texts
-from hostile.changes import changed_bytes, changed_json, named_json, steering_json
+from hostile.changes import Make, changed_bytes, changed_json, named_json, steering_json
 from hostile.places import PLACES
 
 _SEED = 20_261_122
@@ -58,8 +58,8 @@ def inputs(kind: str, valid: bytes, share: int, shares: int) -> Iterator[Input]:
     for name, content in _OWN.get(kind, {}).items():
         yield _file(name, content)
     if kind in _JSON:
-        for name, content in steering_json(valid):
-            yield _file(name, content)
+        for name, make in steering_json(valid):
+            yield _made(name, make)
     yield from islice(_changed(kind, valid), share, None, shares)
 
 
@@ -68,8 +68,8 @@ def _changed(kind: str, valid: bytes) -> Iterator[Input]:
     for name, content in changed_bytes(valid, _SEED, _CUTS):
         yield _file(f"a valid one {name}", content)
     if kind in _JSON:
-        for name, content in (*changed_json(valid), *named_json(valid, _JSON[kind])):
-            yield _file(name, content)
+        for name, make in (*changed_json(valid), *named_json(valid, _JSON[kind])):
+            yield _made(name, make)
     if kind == "log":
         yield from _changed_lines(valid)
     if kind == "timeline":
@@ -79,10 +79,10 @@ def _changed(kind: str, valid: bytes) -> Iterator[Input]:
 def _changed_lines(valid: bytes) -> Iterator[Input]:
     """A log with one field of its first line changed, or of a later one."""
     first, second, *rest = valid.splitlines(keepends=True)
-    for name, content in changed_json(first):
-        yield _file(f"the start's {name}", b"".join((content, b"\n", second, *rest)))
-    for name, content in changed_json(second):
-        yield _file(f"an entry's {name}", b"".join((first, content, b"\n", *rest)))
+    for name, make in changed_json(first):
+        yield _made(f"the start's {name}", make, after=b"".join((b"\n", second, *rest)))
+    for name, make in changed_json(second):
+        yield _made(f"an entry's {name}", make, before=first, after=b"".join((b"\n", *rest)))
 
 
 def _changed_events(valid: bytes) -> Iterator[Input]:
@@ -92,15 +92,25 @@ def _changed_events(valid: bytes) -> Iterator[Input]:
         line[:12] + line[-24:]: number for number, line in enumerate(lines) if line[:1] == b"{"
     }
     for number in (1, *kinds.values()):
-        for name, content in changed_json(lines[number].removesuffix(b",")):
-            whole = b"\n".join((*lines[:number], content + b",", *lines[number + 1 :]))
-            yield _file(f"in line {number + 1} {name}", whole)
+        before = b"\n".join((*lines[:number], b""))
+        after = b"\n".join((b",", *lines[number + 1 :]))
+        for name, make in changed_json(lines[number].removesuffix(b",")):
+            yield _made(f"in line {number + 1} {name}", make, before, after)
 
 
 def _file(name: str, content: bytes, suffix: str = "") -> Input:
-    def make(folder: Path) -> str:
+    return _made(name, lambda: content, suffix=suffix)
+
+
+def _made(
+    name: str, make: Make, before: bytes = b"", after: bytes = b"", *, suffix: str = ""
+) -> Input:
+    """A file of what is made, between what is there."""
+
+    def place(folder: Path) -> str:
         path = folder / f"hostile{suffix}"
+        content = b"".join((before, make(), after))
         path.write_bytes(content.replace(b"%SELF%", str(path).encode()))
         return str(path)
 
-    return Input(name, make)
+    return Input(name, place)

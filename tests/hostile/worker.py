@@ -16,14 +16,14 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from unittest import mock
 
 from hostile.cases import Case, Folders, cases
 from hostile.sandbox import Sandbox, Terminal, is_in
-from hostile.valid import path_of, write_all
+from hostile.valid import write_all
 from hostile.verbs import verbs
 from hostile.verdict import Outcome, faults
 from plink.base import opening
@@ -56,7 +56,7 @@ def main() -> None:
             for number, case in enumerate(cases(verb, known[verb], valid, request["shares"])):
                 if number >= request["first"]:
                     _say({"number": number, "name": f"{verb} {case.name}"})
-                    _say({"faults": list(_tried(case, folders, sandbox, valid))})
+                    _say({"faults": list(_tried(case, folders, sandbox))})
             _say({"done": verb})
 
 
@@ -77,11 +77,9 @@ def _ring(_number: int, _frame: object) -> None:
     raise TooLateError
 
 
-def _tried(
-    case: Case, folders: Folders, sandbox: Sandbox, valid: dict[str, bytes]
-) -> Iterator[str]:
+def _tried(case: Case, folders: Folders, sandbox: Sandbox) -> Iterator[str]:
     arguments = case.arguments(folders)
-    before = _contents(folders.hostile)
+    before, valid_before = _contents(folders.hostile), _stamps(folders.valid)
     stdout, stderr = Terminal(), Terminal()
     code, raised = None, None
     began_s = time.process_time()
@@ -116,17 +114,14 @@ def _tried(
             [path for path in sandbox.changed if not is_in(path, *allowed) and not _is_null(path)],
             [
                 *_differing(before, _contents(folders.hostile)),
-                *_differing(
-                    {path_of(kind, folders.valid).name: valid[kind] for kind in valid},
-                    _contents(folders.valid),
-                ),
+                *_differing(valid_before, _stamps(folders.valid)),
             ],
         )
     )
     yield from _tidy(folders, is_told=not case.may_write)
 
 
-def _differing(before: dict[str, bytes], after: dict[str, bytes]) -> list[str]:
+def _differing(before: Mapping[str, object], after: Mapping[str, object]) -> list[str]:
     """The files that are not what they were, or not there."""
     return [name for name in before | after if before.get(name) != after.get(name)]
 
@@ -156,6 +151,19 @@ def _contents(folder: Path) -> dict[str, bytes]:
         for file in folder.iterdir()
         if file.is_file() and not file.is_symlink() and file.stat().st_size < _COMPARED_BYTES
     }
+
+
+def _stamps(folder: Path) -> dict[str, tuple[int, int, int]]:
+    """When each file of a folder changed, which files it is, and its size; by name.
+
+    Enough for files that were written long before.
+    """
+    stamps = {}
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            found = entry.stat(follow_symlinks=False)
+            stamps[entry.name] = (found.st_mtime_ns, found.st_ino, found.st_size)
+    return stamps
 
 
 def _tidy(folders: Folders, *, is_told: bool) -> Iterator[str]:

@@ -13,6 +13,7 @@ from plink.measure.probing.collectors import RunRecord
 from plink.measure.probing.limits import FOLLOWED_ROUNDS
 from plink.measure.probing.meetings import Following, Visits, chosen_sample
 from plink.measure.probing.passes import PassOptions
+from plink.measure.probing.question import Question
 from plink.measure.probing.rtt_collector import RttCollector
 from plink.optimize.groups.finding import GroupRequest, find_groups
 from plink.probes.samples import PairLoss, RttReading
@@ -122,6 +123,21 @@ def test_pairs_that_were_asked_for_meet_again_in_a_second_pass():
     passes = cluster_of(collector).rtt.passes
     assert set(passes[passes > 0]) == {2}
     assert len(met) > len(set(met))
+
+
+@pytest.mark.parametrize(("most", "asked"), [(1, 0), (2, 1)])
+def test_nothing_is_asked_after_the_last_pass(most, asked):
+    _, times_us = racks([4] * 2, seed=1005)
+    collector = collector_of(8)
+    heard = []
+    question = Question(answer=heard.append)
+    wanted = frozenset((i, j) for i in range(8) for j in range(8) if i != j)
+    rounds = [[(i, j)] for i, j in sorted(wanted) if i < j]
+    visits = Visits(collector, range(8), rounds, wanted, PassOptions(most, 2.0), question=question)
+    meet(collector, rounds, times_us)
+    while more := visits.more():
+        meet(collector, more, times_us)
+    assert len(heard) == asked
 
 
 @pytest.mark.parametrize("sample", [FollowedSample(0.05, 7), RoundSample(4, 15, 7)])

@@ -51,15 +51,27 @@ class Network:
         passes = Passes(self.seen(), PAIRS, first, options)
         self.measure(first)
         found = []
+        is_over = passes.is_over(self.seen())
         while rounds := passes.next(self.seen(), hinges):
+            assert not is_over
             found.append(rounds)
             self.measure(directions(rounds))
+            is_over = passes.is_over(self.seen())
             assert len(found) < 100
         return found
 
 
 def directions(rounds: Rounds) -> Wanted:
     return frozenset(way for met in rounds for pair in met for way in (pair, pair[::-1]))
+
+
+@pytest.mark.parametrize(("most", "is_over"), [(1, True), (2, False)])
+def test_a_single_pass_is_over_whatever_hinges_on_it(most: int, is_over: bool) -> None:
+    network, wanted = Network(), all_pairs(SIZE)
+    passes = Passes(network.seen(), PAIRS, wanted, PassOptions(most, 2.0))
+    network.measure(wanted)
+    assert passes.is_over(network.seen()) == is_over
+    assert bool(passes.next(network.seen(), PAIRS)) != is_over
 
 
 def test_pairs_whose_passes_agree_meet_twice() -> None:

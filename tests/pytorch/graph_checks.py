@@ -223,6 +223,8 @@ def branching(say: Any, rank: int) -> Any:
         optimizer.learn(loss)
         loss.backward()
         optimizer.step()
+    # The last step has offered an order again, which ranks refuse when nobody waits for it.
+    dist.barrier()
     return flat(model), [text for _, text in said], deterministic(rank), accumulating(rank)
 
 
@@ -283,5 +285,7 @@ def accumulating(rank: int) -> Any:
         if step == 2:
             before = letters.sent
     found = flat(model), letters.sent - before, [text for _, text in said]
+    # Who hears that another rank has left passes that on.
+    dist.barrier()
     dist.destroy_process_group(group)
     return found

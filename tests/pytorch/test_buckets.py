@@ -17,7 +17,7 @@ def test_the_real_thing_sends_the_same_buckets(tmp_path: Path) -> None:
     assert results(checks.bucket_items, 1, tmp_path, "resnet50") == [expected]
 
 
-@pytest.mark.parametrize("network", NETWORKS)
+@pytest.mark.parametrize("network", ["alexnet", "vgg16", "resnet50", "bert-base"])
 def test_buckets_have_every_tensor_once_in_reverse(network: str) -> None:
     parameters = list(NETWORKS[network]())
     found = buckets(parameters)
@@ -30,7 +30,7 @@ def test_buckets_have_every_tensor_once_in_reverse(network: str) -> None:
     assert ready[-1] == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("network", NETWORKS)
+@pytest.mark.parametrize("network", ["alexnet", "vgg16", "resnet50", "bert-base"])
 def test_scaled_buckets_have_the_same_tensors(network: str) -> None:
     parameters = list(NETWORKS[network]())
     full, tenth = buckets(parameters), buckets(parameters, 0.1)

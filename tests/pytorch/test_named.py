@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import plink.torch
+from labkit.bound import BOUND
 from plink.base.errors import WrongUseError
 from pytorch import named_checks as checks
 from pytorch.processes import results, running
@@ -39,23 +40,20 @@ def test_machines_in_python_and_native_ones_agree(tmp_path: Path) -> None:
         assert "group" in late
 
 
-@pytest.mark.parametrize(
-    ("machine", "mode"), [("native", "tree"), ("native", "bitvector"), ("python", "tree")]
-)
-def test_a_program_ends_while_it_waits(tmp_path: Path, machine: str, mode: str) -> None:
+def test_programs_end_while_they_wait(tmp_path: Path) -> None:
     program = Path(__file__).with_name("leaving_program.py")
-    ranks = [
-        subprocess.Popen(
-            [sys.executable, str(program), str(rank), str(tmp_path / "store"), mode],
-            env={**os.environ, "PLINK_CONTROL": machine, "PLINK_SOCKET_IFNAME": "lo"},
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for rank in range(2)
-    ]
-    said = [rank.communicate(timeout=60)[1] for rank in ranks]
-    assert [rank.returncode for rank in ranks] == [0, 0], said
-    assert "Traceback" not in said[0] + said[1]
+    ways = ["native-tree", "native-bitvector", "python-tree"]
+    done = subprocess.run(
+        [*BOUND, sys.executable, str(program), str(tmp_path), *ways],
+        env={**os.environ, "PLINK_SOCKET_IFNAME": "lo"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    ended = [f"{way} {rank} 0" for way in ways for rank in range(2)]
+    assert (done.returncode, done.stdout.splitlines()) == (0, ended), done.stderr
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -59,13 +59,13 @@ def test_a_wrong_type_or_a_missing_member_is_refused_where_the_reader_refuses_it
     original = json.loads(content)
     assert fault(kind, original) is None
     too_strict, too_lenient, refused_by_both = [], [], 0
-    for name, changed in changed_json(content, 1):
+    for name, make in changed_json(content, 1):
         place, _, what = name.partition(" is ")
         # JSON has no infinity, and the parser refuses it before a schema could.
         if what in NAMES or what == "1e999":
             continue
         try:
-            data = document.parse(changed, "file")
+            data = document.parse(make(), "file")
         except WrongUseError:
             continue
         refusals = (is_refused(kind, data), fault(kind, data) is not None)

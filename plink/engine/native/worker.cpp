@@ -105,7 +105,11 @@ const InFlight* Worker::find(std::uint16_t collective) const {
         const std::lock_guard<std::mutex> lock(mutex_);
         next = posted_.empty() ? announced_ : posted_.front()->number;
     }
-    if (static_cast<std::int16_t>(collective - static_cast<std::uint16_t>(next)) < 0) {
+    const auto ahead = static_cast<std::int16_t>(collective - static_cast<std::uint16_t>(next));
+    if (ahead < 0) {
+        const auto behind = static_cast<std::uint64_t>(-static_cast<int>(ahead));
+        // All that it is here has arrived: there it is larger.
+        if (behind <= next) throw Mismatch(mismatch_text(next - behind));
         throw std::runtime_error("it sent a frame of collective " + std::to_string(collective) +
                                  ", which is over");
     }

@@ -198,9 +198,11 @@ class Visits:
     def _next(self) -> Rounds:
         if self._passes is None:
             self._passes = self._begun()
-        cluster = self._cluster()
+        seen = self._collector.seen()
+        # An answer may take long to find.
+        cluster = None if self._passes.is_over(seen) else self._cluster()
         rounds = self._passes.next(
-            self._collector.seen(), self._hinges(cluster), is_settled=self._is_settled(cluster)
+            seen, self._hinges(cluster), is_settled=self._is_settled(cluster)
         )
         self._number = self._passes.number
         return rounds

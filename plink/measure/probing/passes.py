@@ -111,6 +111,18 @@ class Passes:
         further = pairs * max(0, self._options.most - WHOLE_PASSES) * share
         return max(_ALWAYS_ALLOWED, int(further))
 
+    def is_over(self, seen: Seen) -> bool:
+        """Whether nothing meets again, whatever an answer hinges on.
+
+        Args:
+            seen: what was measured so far.
+        """
+        count = np.minimum(seen.passes, seen.passes.T)
+        is_lost = self._is_tried & (count == 0)
+        may_be_tried_twice = self.number + 1 == WHOLE_PASSES <= self._options.most
+        may = np.triu(self._met < self._limit, 1) & ~is_lost
+        return not may_be_tried_twice and not may.any()
+
     def next(
         self, seen: Seen, hinges: Collection[Pair] = (), *, is_settled: bool = False
     ) -> Rounds:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from torch import Tensor
+
 from plink.base.errors import WrongUseError
 from plink.torch.overlap.arrangement import Arrangement
 from plink.torch.overlap.pool import Pool
@@ -19,11 +21,13 @@ class Part:
         pool: which.
         begin: first element.
         end: behind the last.
+        flat: (end - begin,) the elements themselves, until the pool is laid out anew.
     """
 
     pool: Pool
     begin: int
     end: int
+    flat: Tensor
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,7 @@ def arranged(pools: Sequence[Pool], arrangement: Arrangement, with_tails: bool) 
     return found
 
 
-def _part(pool: Pool, first: int, end: int, with_tails: bool) -> Part:
-    is_last = end == len(pool)
-    tail_items = len(pool) if with_tails and is_last else 0
-    return Part(pool, pool.bounds(first)[0], pool.bounds(end - 1)[1] + tail_items)
+def _part(pool: Pool, first: int, last: int, with_tails: bool) -> Part:
+    tail_items = len(pool) if with_tails and last == len(pool) else 0
+    begin, end = pool.bounds(first)[0], pool.bounds(last - 1)[1] + tail_items
+    return Part(pool, begin, end, pool.with_tail[begin:end])

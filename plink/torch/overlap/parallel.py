@@ -135,6 +135,12 @@ class DataParallel(nn.Module):
         finally:
             self._reduces = before
 
+    def __getstate__(self) -> Any:
+        """Refused: a copy would reduce the gradients of another module, on this rank alone."""
+        raise WrongUseError(
+            "a DataParallel is not copied or written", "copy model.module, or write its state_dict"
+        )
+
     def _broadcast(self, tensors: list[torch.Tensor]) -> None:
         if tensors and self.group.size() > 1:
             dist._broadcast_coalesced(self.group, tensors, _BROADCAST_BYTES, 0)  # type: ignore[attr-defined]

@@ -57,6 +57,11 @@ class Pool:
         return self._whole
 
     @property
+    def dtype(self) -> torch.dtype:
+        """Of all gradients."""
+        return self._flat.dtype
+
+    @property
     def version(self) -> int:
         """How often `reorder` has changed the order: what was computed from bounds is void then."""
         return self._version
@@ -86,8 +91,12 @@ class Pool:
                 view.copy_(parameter.grad)
             parameter.grad = view
 
-    def absorb(self, index: int, factor: float = 1.0) -> bool:
+    def absorb(self, index: int, factor: Tensor | None = None) -> bool:
         """Have this `p.grad` be its view, with what it held times a factor; it may not be None.
+
+        Args:
+            index: the place in the pool.
+            factor: of no dimension, on the CPU; None for 1.
 
         Returns:
             Whether it was another tensor, which was copied.
@@ -98,12 +107,12 @@ class Pool:
         parameter, view = self._ordered[index], self._views[index]
         gradient = parameter.grad
         if gradient is view:
-            if factor != 1.0:
+            if factor is not None:
                 view.mul_(factor)
             return False
         if gradient is None or gradient.layout is not torch.strided:
             raise WrongUseError(f"the gradient of '{self._names[index]}' is not dense")
-        if factor == 1.0:
+        if factor is None:
             view.copy_(gradient.detach())
         else:
             torch.mul(gradient.detach(), factor, out=view)

@@ -53,7 +53,7 @@ class Posting:
         self._arranger = arranger
         self._group = group
         self._finds_unused = finds_unused
-        self._factor = 1.0 / group.size()
+        self._factors = {pool.dtype: _factor(group.size(), pool.dtype) for pool in pools}
         self._options = AllreduceOptions()
         self._options.reduceOp = ReduceOp.SUM  # type: ignore[assignment]
         self._lock = threading.Lock()
@@ -90,6 +90,7 @@ class Posting:
             WrongUseError: the last one did not come to its end.
         """
         if self._came and torch._C._current_graph_task_id() < 0:
+            self._drop()
             raise WrongUseError(
                 "a backward pass ended by an error, when some gradients were sent already: ranks "
                 "do not agree on what comes next",
@@ -131,7 +132,7 @@ class Posting:
                     "parameters that several checkpoints use need use_reentrant=False",
                 )
             self._came.add(name)
-            pool.absorb(index, self._factor)
+            pool.absorb(index, self._factors[pool.dtype])
             self._arranger.gradient_ready(name)
             group = self._group_of[name]
             self._awaited[group] -= 1
@@ -145,16 +146,15 @@ class Posting:
                 pool = part.pool
                 if part.end > pool.flat.numel():
                     self._fill_tail(pool)
-                works.append(self._reduce(pool.with_tail[part.begin : part.end]))
+                works.append(self._group.allreduce([part.flat], self._options))
             self._works += works
             self._next += 1
             self._arranger.group_posted(self._next - 1, works)
 
-    def _reduce(self, flat: Tensor) -> Any:
-        return self._group.allreduce([flat], self._options)
-
     def _fill_tail(self, pool: Pool) -> None:
         pool.tail.fill_(1.0)
+        if len(self._used) == len(self._where):
+            return
         for i, name in enumerate(pool.names):
             if name not in self._used:
                 pool.tail[i] = 0.0
@@ -193,7 +193,7 @@ class Posting:
             if parameter.grad is None:
                 view.zero_()
             else:
-                pool.absorb(index, self._factor)
+                pool.absorb(index, self._factors[pool.dtype])
         self._awaited = [0] * len(self._groups)
         self._post_ready()
         return before
@@ -225,6 +225,13 @@ class Posting:
     def _restart(self) -> None:
         self._next = 0
         self._awaited = [len(group.names) for group in self._groups]
+
+
+def _factor(ranks: int, dtype: torch.dtype) -> Tensor | None:
+    """1 / N, as PyTorch makes it of a number for tensors of the type, each time in 2 us."""
+    if ranks == 1:
+        return None
+    return torch.tensor(1.0 / ranks, dtype=torch.promote_types(dtype, torch.float32))
 
 
 def _tensors(outputs: Any) -> Iterator[Tensor]:

@@ -22,6 +22,10 @@ class Alarms:
             heapq.heappop(self._due)
         return self._due[0][0] if self._due else math.inf
 
+    def first_s(self, since_s: float) -> float:
+        """When something is due first that waits since then; infinity for infinity."""
+        return self._next_s(since_s, since_s) if since_s < math.inf else math.inf
+
     def since_s(self, name: str) -> float | None:
         """Since when a name waits; None where it does not."""
         return self._since_s.get(name)
@@ -53,8 +57,11 @@ class Alarms:
         return list(dict.fromkeys(names))
 
     def _plan(self, name: str, since_s: float, after_s: float) -> None:
+        heapq.heappush(self._due, (self._next_s(since_s, after_s), since_s, name))
+
+    def _next_s(self, since_s: float, after_s: float) -> float:
         times = math.floor((after_s - since_s) / self._warning_s + 0.5) + 1
         next_s = since_s + times * self._warning_s
         if self._error_s is not None and after_s < since_s + self._error_s < next_s:
             next_s = since_s + self._error_s
-        heapq.heappush(self._due, (next_s, since_s, name))
+        return next_s

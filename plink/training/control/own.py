@@ -33,9 +33,23 @@ class Own:
         if problem := failed or self._problem(requests):
             return RefuseHere(tuple(request.name for request in requests), problem)
         for request in requests:
-            self._requests[request.name] = request
-            self._tensors.update(request.names)
+            self.keep(request)
         return None
+
+    def keep(self, request: Request) -> None:
+        """It was announced, and known elsewhere until now."""
+        self._requests[request.name] = request
+        self._tensors.update(request.names)
+
+    @property
+    def has_joined(self) -> bool:
+        """Whether this rank announces no more."""
+        return self._has_joined
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is announced."""
+        return not self._requests
 
     def join(self, failed: str) -> RefuseHere | None:
         """This rank announces no more. Returns why it cannot join; None where it does."""

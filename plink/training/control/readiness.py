@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 
 from plink.training.control.alarms import Alarms
 from plink.training.control.pending import Pending
 from plink.training.control.ranks import Ranks
+from plink.training.control.requests import Request
 from plink.training.control.shape import Place
 from plink.training.control.tree_messages import Version, Waiting
 from plink.training.control.wire import WireError
@@ -19,10 +20,19 @@ class Readiness:
         place: of its highest rank.
         warning_s: what waits for so long is stalled, and again after as long.
         error_s: and after so long; None for never.
+        tell_apart: called with each request before it is added, also where it is said again: what
+            is announced elsewhere and at odds with it is to be adopted.
     """
 
-    def __init__(self, place: Place, warning_s: float, error_s: float | None) -> None:
+    def __init__(
+        self,
+        place: Place,
+        warning_s: float,
+        error_s: float | None,
+        tell_apart: Callable[[Request], None] | None = None,
+    ) -> None:
         self._place = place
+        self._tell_apart = tell_apart
         self._pending: dict[str, Pending] = {}
         # Of each tensor, the request that it belongs to.
         self._owners: dict[str, str] = {}
@@ -36,6 +46,24 @@ class Readiness:
     def wakes_s(self) -> float:
         """When something will have stalled; infinity for never."""
         return self._alarms.next_s
+
+    def first_alarm_s(self, since_s: float) -> float:
+        """When what waits since then will have stalled for the first time."""
+        return self._alarms.first_s(since_s)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is announced."""
+        return not self._pending and not self._aside
+
+    @property
+    def sources(self) -> Set[int]:
+        """Of whom all have to announce something: those that have not joined."""
+        return self._sources
+
+    def is_apart(self, name: str) -> bool:
+        """Whether nothing that is announced has this name, or a tensor of it."""
+        return self.is_empty or not (self._aside or name in self._pending or name in self._owners)
 
     @property
     def has_complete(self) -> bool:
@@ -53,6 +81,9 @@ class Readiness:
         Raises:
             WireError: it was already.
         """
+        if self._tell_apart is not None:
+            for version in versions:
+                self._tell_apart(version.request)
         names = list(dict.fromkeys(version.request.name for version in versions))
         for name in names:
             if self._has_said(source, name):
@@ -62,6 +93,27 @@ class Readiness:
             return
         pending = self._pending_of(names, versions, now_s)
         pending.add(source, versions)
+        self._look_at(pending)
+
+    def adopt(
+        self,
+        said: Sequence[tuple[int, tuple[Version, ...]]],
+        since_s: float,
+        *,
+        is_passed_on: bool,
+    ) -> None:
+        """So was a request which `is_apart`.
+
+        Args:
+            said: by whom, and how.
+            since_s: when the first of them announced it.
+            is_passed_on: all have, and it is not to be told again.
+        """
+        _, versions = said[0]
+        pending = self._pending_of([versions[0].request.name], versions, since_s)
+        for source, versions in said:
+            pending.add(source, versions)
+        pending.is_passed_on = is_passed_on
         self._look_at(pending)
 
     def _has_said(self, source: int, name: str) -> bool:

@@ -45,23 +45,24 @@ class Root:
         release_s = self._ready_since_s + self._settings.cycle_s
         return min([release_s, *stalls])
 
-    def settle(self, versions: tuple[Version, ...], now_s: float) -> bool:
-        """All ranks have announced a name. Returns whether they agree; else it is refused."""
-        request = versions[0].request
+    def settle(self, versions: tuple[Version, ...], now_s: float) -> None:
+        """All ranks have announced a name. Where they do not agree, it is refused."""
+        if len(versions) == 1:
+            self.agree(versions[0].request, now_s)
+            return
         for name in dict.fromkeys(version.request.name for version in versions):
-            self._stalled.pop(name, None)
-            if len(versions) > 1:
-                self.refuse(name, disagreement(versions))
-        if len(versions) > 1:
-            return False
+            self.refuse(name, disagreement(versions))
+
+    def agree(self, request: Request, now_s: float) -> None:
+        """All ranks have announced just this. Where it cannot be, it is refused."""
+        self._stalled.pop(request.name, None)
         if problem := join_problem(request, self._joined):
             self.refuse(request.name, problem)
-            return False
+            return
         if not self._ready:
             self._ready_since_s = now_s
         self._ready.append(request)
         self._ready_bytes += request.size_bytes
-        return True
 
     def refuse(self, name: str, text: str) -> None:
         """It fails on all ranks that announced it."""

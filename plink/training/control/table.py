@@ -22,6 +22,8 @@ class Table:
         self._requests: list[Request] = []
         self._positions: dict[str, int] = {}
         self._before: dict[int, list[tuple[int, Request]]] = {}
+        # How many stand there that are of several tensors.
+        self.groups = 0
         self.digest = 0
 
     def __len__(self) -> int:
@@ -35,6 +37,15 @@ class Table:
     def named(self, name: str) -> int | None:
         """Where the request of this name stands, whatever else it says."""
         return self._positions.get(name)
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether a message may name a position as it was before."""
+        return bool(self._before)
+
+    def now_at(self, position: int) -> Request:
+        """What stands there."""
+        return self._requests[position]
 
     def at(self, position: int, seen: int) -> Request:
         """What stood there when `seen` messages of the root had been taken.
@@ -67,9 +78,11 @@ class Table:
             if self._remembers:
                 self._before.setdefault(position, []).append((message, old))
             self._positions.pop(old.name)
+            self.groups -= bool(old.members)
             self.digest ^= _digest(position, old)
             self._requests[position] = request
         self._positions[request.name] = position
+        self.groups += bool(request.members)
         self.digest ^= _digest(position, request)
 
     def forget(self, seen: int) -> None:

@@ -34,9 +34,9 @@ from plink.training.control.events import (
     Ticked,
 )
 from plink.training.control.own import Own
+from plink.training.control.part import Part
 from plink.training.control.positions import Positions
 from plink.training.control.ranks import Ranks
-from plink.training.control.readiness import Readiness
 from plink.training.control.requests import Request
 from plink.training.control.root import Root
 from plink.training.control.settings import Settings
@@ -67,12 +67,12 @@ class Tree:
         self._place = place
         self._settings = settings
         self._table = Table(remembers=bool(place.children))
+        self._own = Own()
         self._root = None
         if place.parent is None:
             positions = Positions(self._table, settings.most_positions)
             self._root = Root(place.ranks, positions.member, settings)
-        self._own = Own()
-        self._readiness = Readiness(place, settings.stall_warning_s, settings.stall_error_s)
+        self._part = Part(place, self._table, self._own, settings)
         self._taken = 0
         self._history = 0
         self._child_seen = dict.fromkeys(place.children, 0)
@@ -130,18 +130,23 @@ class Tree:
             self._root.done(event.batches)
 
     def _announce(self, requests: tuple[Request, ...], now_s: float) -> None:
+        goes_on = not self._failed and not self._own.has_joined
+        if goes_on and self._part.announce(requests, now_s):
+            return
+        for request in requests:
+            self._part.tell_apart(request)
         if refusal := self._own.announce(requests, self._failed):
             self._actions.append(refusal)
             return
         us = Ranks.of([self._place.rank])
         for request in requests:
-            self._readiness.add(self._place.rank, (Version(request, us),), now_s)
+            self._part.add(self._place.rank, (Version(request, us),), now_s)
 
     def _join(self) -> None:
         if refusal := self._own.join(self._failed):
             self._actions.append(refusal)
             return
-        self._readiness.join(self._place.rank, Ranks.of([self._place.rank]))
+        self._part.join(self._place.rank, Ranks.of([self._place.rank]))
         self._up.joined |= Ranks.of([self._place.rank])
 
     def _leave(self, event: Left, now_s: float) -> None:
@@ -173,17 +178,37 @@ class Tree:
         if message.failed:
             self._break(message.failed)
         below = self._place.children[child]
-        said = [(Version(self._table.at(one, message.seen), below),) for one in message.ready]
+        others = self._mark(child, message, now_s)
+        said = [(Version(request, below),) for request in others]
         for versions in [*said, *message.versions]:
             if not any(self._is_void(one.request.name, message.seen) for one in versions):
-                self._readiness.add(child, versions, now_s)
-        self._readiness.join(child, message.joined)
+                self._part.add(child, versions, now_s)
+        self._part.join(child, message.joined)
         self._up.joined |= message.joined
         for waiting in message.waiting:
             if not self._is_void(waiting.name, message.seen):
                 self._pass_on_stall(waiting, now_s)
         self._child_seen[child] = message.seen
         self._forget()
+
+    def _mark(self, child: int, message: Upward, now_s: float) -> list[Request]:
+        """What a child names by position. Returns what is more than a mark."""
+        highest = max(message.ready, default=0)
+        if highest < len(self._table) and self._part.can_mark_all and not self._refused:
+            self._part.mark(child, message.ready, now_s)
+            return []
+        known: list[int] = []
+        others: list[Request] = []
+        for position in message.ready:
+            request = self._table.at(position, message.seen)
+            if self._is_void(request.name, message.seen):
+                continue
+            if self._part.can_mark(position, request):
+                known.append(position)
+            else:
+                others.append(request)
+        self._part.mark(child, known, now_s)
+        return others
 
     def _is_void(self, name: str, seen: int) -> bool:
         return seen < self._refused.get(name, 0)
@@ -196,12 +221,17 @@ class Tree:
 
     def _pass_on(self, now_s: float) -> None:
         """To the parent what is new, or as the root to all what is decided."""
-        for versions in self._readiness.complete():
+        for position in self._part.complete_marks():
+            if self._root is not None:
+                self._root.agree(self._table.now_at(position), now_s)
+            else:
+                self._up.ready.append(position)
+        for versions in self._part.complete():
             if self._root is not None:
                 self._root.settle(versions, now_s)
             else:
                 self._say_complete(versions)
-        for waiting in self._readiness.stalled(now_s):
+        for waiting in self._part.stalled(now_s):
             self._pass_on_stall(waiting, now_s)
         if self._root is not None:
             self._root.join(self._up.joined)
@@ -221,7 +251,7 @@ class Tree:
             self._up.ready.append(position)
 
     def _pass_on_stall(self, waiting: Waiting, now_s: float) -> None:
-        announced = waiting.announced | self._readiness.announced(waiting.name)
+        announced = waiting.announced | self._part.announced(waiting.name)
         more = Waiting(waiting.name, waiting.waited_ms, announced)
         if self._root is not None:
             if self._root.hear_of(more, now_s):
@@ -235,7 +265,7 @@ class Tree:
         self._taken += 1
         self._history = mixed(self._history ^ digest(data, self._taken))
         self._release(message)
-        self._readiness.forget(name for name, _ in message.refused)
+        self._part.refuse([name for name, _ in message.refused])
         for name, text in message.refused:
             self._refuse(name, text)
         self._actions.extend(Warn(text) for text in message.warnings)
@@ -243,7 +273,7 @@ class Tree:
             self._answer(name, waited_ms, now_s)
         if message.last is not None:
             self._own.begin_anew()
-            self._readiness.begin_anew()
+            self._part.begin_anew()
             self._actions.append(AllJoined(message.last))
         if message.failed:
             self._fail(message.failed)
@@ -258,14 +288,16 @@ class Tree:
             requests: list[Request] = []
             for member in members:
                 if member.request is not None:
+                    self._part.unmark(member.position)
                     self._table.put(member.position, member.request, self._taken)
-                request = self._table.at(member.position, self._taken)
-                requests.append(request)
+                requests.append(self._table.at(member.position, self._taken))
             batches.append(Batch(tuple(requests), message.joined))
-        names = [request.name for batch in batches for request in batch.requests]
-        self._readiness.forget(names)
-        for name in names:
-            self._own.forget(name)
+        released = [request for batch in batches for request in batch.requests]
+        positions = [member.position for members in message.batches for member in members]
+        self._part.release(positions, released)
+        if not self._own.is_empty:
+            for request in released:
+                self._own.forget(request.name)
         if batches:
             self._actions.append(Release(tuple(batches)))
 
@@ -277,9 +309,9 @@ class Tree:
 
     def _answer(self, name: str, waited_ms: int, now_s: float) -> None:
         """Others have waited long for a name: say who below announced it, if not all have."""
-        self._readiness.backdate(name, now_s - waited_ms / 1000.0, now_s)
-        if self._root is None and not self._readiness.is_passed_on(name):
-            self._up.waiting.append(Waiting(name, 0, self._readiness.announced(name)))
+        self._part.backdate(name, now_s - waited_ms / 1000.0, now_s)
+        if self._root is None and not self._part.is_passed_on(name):
+            self._up.waiting.append(Waiting(name, 0, self._part.announced(name)))
 
     def _break(self, text: str) -> None:
         """Nothing can go on, which all ranks are to hear."""
@@ -291,11 +323,11 @@ class Tree:
     def _fail(self, text: str) -> None:
         if not self._failed:
             self._failed = text
-            self._readiness.clear()
+            self._part.clear()
             self._actions.append(FailAll(text))
 
     def _sleep(self) -> None:
-        wakes_s = math.inf if self._failed else self._readiness.wakes_s
+        wakes_s = math.inf if self._failed else self._part.wakes_s
         if self._root is not None and not self._failed:
             wakes_s = min(wakes_s, self._root.wakes_s)
         if wakes_s != self._wakes_s:

@@ -16,6 +16,10 @@ double Alarms::next_s() {
     return std::numeric_limits<double>::infinity();
 }
 
+double Alarms::first_s(double since_s) const {
+    return std::isinf(since_s) ? since_s : next_s(since_s, since_s);
+}
+
 std::optional<double> Alarms::since_s(const std::string& name) const {
     const auto found = since_s_.find(name);
     return found == since_s_.end() ? std::nullopt : std::optional(found->second);
@@ -49,12 +53,16 @@ std::vector<std::string> Alarms::due(double now_s) {
 }
 
 void Alarms::plan(const std::string& name, double since_s, double after_s) {
+    due_.emplace(next_s(since_s, after_s), since_s, name);
+}
+
+double Alarms::next_s(double since_s, double after_s) const {
     const double times = std::floor((after_s - since_s) / warning_s_ + 0.5) + 1.0;
     double next = since_s + times * warning_s_;
     if (error_s_ && after_s < since_s + *error_s_ && since_s + *error_s_ < next) {
         next = since_s + *error_s_;
     }
-    due_.emplace(next, since_s, name);
+    return next;
 }
 
 }  // namespace plink::control

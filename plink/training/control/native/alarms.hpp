@@ -19,6 +19,8 @@ class Alarms {
 
     /// When something is due; infinity for never.
     double next_s();
+    /// When something is due first that waits since then; infinity for infinity.
+    double first_s(double since_s) const;
     /// Since when a name waits, if it does.
     std::optional<double> since_s(const std::string& name) const;
     /// It waits since then; a warning that was due before `now_s` is not given.
@@ -32,6 +34,7 @@ class Alarms {
   private:
     using Due = std::tuple<double, double, std::string>;  ///< at, since, name
 
+    double next_s(double since_s, double after_s) const;
     void plan(const std::string& name, double since_s, double after_s);
 
     double warning_s_;

@@ -6,12 +6,6 @@
 
 namespace plink::control {
 
-namespace {
-
-constexpr unsigned kWord = 64;
-
-}  // namespace
-
 Bits Bits::below(std::size_t count) {
     Words words(count / kWord, ~std::uint64_t{0});
     if (count % kWord > 0) words.push_back((std::uint64_t{1} << count % kWord) - 1);
@@ -44,15 +38,6 @@ std::string Bits::packed() const {
 
 bool Bits::any() const {
     return std::any_of(words_.begin(), words_.end(), [](std::uint64_t word) { return word != 0; });
-}
-
-void Bits::set(std::uint64_t bit) {
-    if (words_.size() <= bit / kWord) words_.resize(bit / kWord + 1);
-    words_[bit / kWord] |= std::uint64_t{1} << bit % kWord;
-}
-
-void Bits::reset(std::uint64_t bit) {
-    if (bit / kWord < words_.size()) words_[bit / kWord] &= ~(std::uint64_t{1} << bit % kWord);
 }
 
 Bits& Bits::operator&=(const Bits& other) {

@@ -12,6 +12,8 @@ namespace plink::control {
 /// A set of numbers from 0 on, as bits of which no end is told.
 class Bits {
   public:
+    static constexpr unsigned kWord = 64;
+
     Bits() = default;
     /// 0 to `count` - 1.
     static Bits below(std::size_t count);
@@ -23,8 +25,16 @@ class Bits {
     /// As bytes, the lowest bits first, without zeros at the end.
     std::string packed() const;
     bool any() const;
-    void set(std::uint64_t bit);
-    void reset(std::uint64_t bit);
+    bool test(std::uint64_t bit) const { return (word(bit / kWord) >> bit % kWord & 1) != 0; }
+    /// 64 of them, of which the lowest is 64 times `at`.
+    std::uint64_t word(std::uint64_t at) const { return at < words_.size() ? words_[at] : 0; }
+    void set(std::uint64_t bit) {
+        if (words_.size() <= bit / kWord) words_.resize(bit / kWord + 1);
+        words_[bit / kWord] |= std::uint64_t{1} << bit % kWord;
+    }
+    void reset(std::uint64_t bit) {
+        if (bit / kWord < words_.size()) words_[bit / kWord] &= ~(std::uint64_t{1} << bit % kWord);
+    }
     Bits& operator&=(const Bits& other);
     Bits& operator|=(const Bits& other);
     /// Those that are not in `other`.

@@ -76,11 +76,13 @@ std::optional<RefuseHere> Own::announce(const std::vector<RequestRef>& requests,
         for (const RequestRef& request : requests) names.push_back(request->name);
         return RefuseHere{std::move(names), why};
     }
-    for (const RequestRef& request : requests) {
-        requests_[request->name] = request;
-        for (const std::string& tensor : request->names()) tensors_.insert(tensor);
-    }
+    for (const RequestRef& request : requests) keep(request);
     return std::nullopt;
+}
+
+void Own::keep(const RequestRef& request) {
+    requests_[request->name] = request;
+    for (const std::string& tensor : request->names()) tensors_.insert(tensor);
 }
 
 bool Own::forget(const std::string& name) {

@@ -18,6 +18,11 @@ class Own {
     /// Returns why they cannot be, if so.
     std::optional<RefuseHere> announce(const std::vector<RequestRef>& requests,
                                        const std::string& failed);
+    /// It was announced, and known elsewhere until now.
+    void keep(const RequestRef& request);
+    bool has_joined() const { return has_joined_; }
+    /// Whether nothing is announced.
+    bool is_empty() const { return requests_.empty(); }
     /// This rank announces no more. Returns why it cannot join, if so.
     std::optional<RefuseHere> join(const std::string& failed);
     /// All have joined.

@@ -1,24 +1,26 @@
 #include "positions.hpp"
 
-#include <iterator>
-
 namespace plink::control {
 
 Member Positions::member(const RequestRef& request) {
-    const auto found = places_.find(request->name);
-    if (found != places_.end()) {
-        used_.splice(used_.end(), used_, found->second);
-        const std::uint64_t position = found->second->second;
-        return {position, table_.position(request) == position ? nullptr : request};
+    const auto named = table_.named(request->name);
+    // In the same message its position may have been given to another.
+    if (named && released_[*named]->name == request->name) {
+        const bool is_known = is_same(released_[*named], request);
+        used_.remove(*named);
+        used_.add(*named);
+        released_[*named] = request;
+        return {*named, is_known ? nullptr : request};
     }
-    std::uint64_t position = used_.size();
-    if (position >= most_) {
-        position = used_.front().second;
-        places_.erase(used_.front().first);
-        used_.pop_front();
+    std::uint64_t position = released_.size();
+    if (position < most_) {
+        released_.emplace_back();
+    } else {
+        position = used_.front();
+        used_.remove(position);
     }
-    used_.emplace_back(request->name, position);
-    places_[request->name] = std::prev(used_.end());
+    used_.add(position);
+    released_[position] = request;
     return {position, request};
 }
 

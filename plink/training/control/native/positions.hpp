@@ -1,11 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <list>
-#include <string>
-#include <unordered_map>
-#include <utility>
+#include <vector>
 
+#include "line.hpp"
 #include "messages.hpp"
 #include "table.hpp"
 
@@ -22,13 +20,12 @@ class Positions {
     Member member(const RequestRef& request);
 
   private:
-    using Used = std::list<std::pair<std::string, std::uint64_t>>;
-
     const Table& table_;
     const std::uint64_t most_;
+    /// What was last released at each.
+    std::vector<RequestRef> released_;
     /// Oldest release first.
-    Used used_;
-    std::unordered_map<std::string, Used::iterator> places_;
+    Line used_;
 };
 
 }  // namespace plink::control

@@ -16,8 +16,9 @@ void add_once(std::vector<std::string>& names, const std::string& name) {
 
 }  // namespace
 
-Readiness::Readiness(const Place& place, double warning_s, std::optional<double> error_s)
-    : place_(place), alarms_(warning_s, error_s) {
+Readiness::Readiness(const Place& place, double warning_s, std::optional<double> error_s,
+                     std::function<void(const Request&)> tell_apart)
+    : place_(place), tell_apart_(std::move(tell_apart)), alarms_(warning_s, error_s) {
     begin_anew();
 }
 
@@ -30,6 +31,9 @@ void Readiness::begin_anew() {
 }
 
 void Readiness::add(std::int64_t source, const Versions& versions, double now_s) {
+    if (tell_apart_) {
+        for (const Version& version : versions) tell_apart_(*version.request);
+    }
     std::vector<std::string> names;
     for (const Version& version : versions) add_once(names, version.request->name);
     for (const std::string& name : names) {
@@ -44,6 +48,19 @@ void Readiness::add(std::int64_t source, const Versions& versions, double now_s)
     }
     const PendingRef pending = pending_of(std::move(names), versions, now_s);
     pending->add(source, versions);
+    look_at(pending);
+}
+
+bool Readiness::is_apart(const std::string& name) const {
+    return is_empty() || (aside_.empty() && pending_.count(name) == 0 && owners_.count(name) == 0);
+}
+
+void Readiness::adopt(const std::vector<std::pair<std::int64_t, Versions>>& said, double since_s,
+                      bool is_passed_on) {
+    const Versions& first = said.front().second;
+    const PendingRef pending = pending_of({first.front().request->name}, first, since_s);
+    for (const auto& [source, versions] : said) pending->add(source, versions);
+    pending->is_passed_on = is_passed_on;
     look_at(pending);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -21,11 +22,21 @@ namespace plink::control {
 class Readiness {
   public:
     /// Of the ranks at and below `place`; what waits for `warning_s` is stalled, again after as
-    /// long, and after `error_s`.
-    Readiness(const Place& place, double warning_s, std::optional<double> error_s);
+    /// long, and after `error_s`. `tell_apart`: called with each request before it is added, also
+    /// where it is said again: what is announced elsewhere and at odds with it is to be adopted.
+    Readiness(const Place& place, double warning_s, std::optional<double> error_s,
+              std::function<void(const Request&)> tell_apart = nullptr);
 
     /// When something will have stalled; infinity for never.
     double wakes_s() { return alarms_.next_s(); }
+    /// When what waits since then will have stalled for the first time.
+    double first_alarm_s(double since_s) const { return alarms_.first_s(since_s); }
+    /// Whether nothing is announced.
+    bool is_empty() const { return pending_.empty() && aside_.empty(); }
+    /// Of whom all have to announce something: those that have not joined.
+    const std::set<std::int64_t>& sources() const { return sources_; }
+    /// Whether nothing that is announced has this name, or a tensor of it.
+    bool is_apart(const std::string& name) const;
     /// Whether `complete` has something to say.
     bool has_complete() const { return !complete_.empty(); }
     /// Nobody has joined.
@@ -33,6 +44,10 @@ class Readiness {
     /// A request is announced by this rank, or by all below a child. Throws WireError where it was
     /// already.
     void add(std::int64_t source, const Versions& versions, double now_s);
+    /// So was a request which `is_apart`: by whom, and how; `since_s`: when the first of them
+    /// announced it. `is_passed_on`: all have, and it is not to be told again.
+    void adopt(const std::vector<std::pair<std::int64_t, Versions>>& said, double since_s,
+               bool is_passed_on);
     /// These ranks of a child, or this one, announce no more; nothing waits for them.
     void join(std::int64_t source, const Ranks& ranks);
     /// Since this was last asked: in how many versions a request was announced by all.
@@ -77,6 +92,7 @@ class Readiness {
     void look_at(const PendingRef& pending);
 
     const Place& place_;
+    const std::function<void(const Request&)> tell_apart_;
     std::unordered_map<std::string, Entry> pending_;
     std::uint64_t named_ = 0;
     /// Of each tensor, the request that it belongs to.

@@ -21,17 +21,17 @@ double Root::wakes_s() const {
 }
 
 void Root::settle(const Versions& versions, double now_s) {
-    const RequestRef& request = versions.front().request;
+    if (versions.size() == 1) return agree(versions.front().request, now_s);
     std::vector<std::string> names;
     for (const Version& version : versions) {
         const std::string& name = version.request->name;
         if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
     }
-    for (const std::string& name : names) {
-        stalled_.erase(name);
-        if (versions.size() > 1) refuse(name, disagreement(versions));
-    }
-    if (versions.size() > 1) return;
+    for (const std::string& name : names) refuse(name, disagreement(versions));
+}
+
+void Root::agree(const RequestRef& request, double now_s) {
+    if (!stalled_.empty()) stalled_.erase(request->name);
     if (const std::string problem = join_problem(*request, joined_); !problem.empty()) {
         return refuse(request->name, problem);
     }

@@ -27,6 +27,8 @@ class Root {
     double wakes_s() const;
     /// All ranks have announced a name. Where they do not agree, it is refused.
     void settle(const Versions& versions, double now_s);
+    /// All ranks have announced just this. Where it cannot be, it is refused.
+    void agree(const RequestRef& request, double now_s);
     /// It fails on all ranks that announced it.
     void refuse(const std::string& name, const std::string& text);
     /// Nothing goes on.

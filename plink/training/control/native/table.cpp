@@ -24,8 +24,13 @@ std::optional<std::uint64_t> Table::position(const RequestRef& request) const {
     return found->second;
 }
 
+std::optional<std::uint64_t> Table::named(const std::string& name) const {
+    const auto found = positions_.find(name);
+    return found == positions_.end() ? std::nullopt : std::optional(found->second);
+}
+
 const RequestRef& Table::at(std::uint64_t position, std::uint64_t seen) const {
-    const auto before = before_.find(position);
+    const auto before = before_.empty() ? before_.end() : before_.find(position);
     if (before != before_.end()) {
         for (const auto& [until, request] : before->second) {
             if (seen < until) return request;
@@ -53,9 +58,11 @@ void Table::put(std::uint64_t position, const RequestRef& request, std::uint64_t
         const RequestRef old = std::exchange(requests_[position], request);
         if (remembers_) before_[position].emplace_back(message, old);
         positions_.erase(old->name);
+        if (!old->members.empty()) --groups_;
         digest_ ^= digest_of(position, *old);
     }
     positions_[request->name] = position;
+    if (!request->members.empty()) ++groups_;
     digest_ ^= digest_of(position, *request);
 }
 

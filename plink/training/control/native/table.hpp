@@ -22,6 +22,15 @@ class Table {
     std::uint64_t digest() const { return digest_; }
     /// Where just this request stands.
     std::optional<std::uint64_t> position(const RequestRef& request) const;
+    std::size_t size() const { return requests_.size(); }
+    /// How many stand there that are of several tensors.
+    std::uint64_t groups() const { return groups_; }
+    /// Whether a message may name a position as it was before.
+    bool has_changed() const { return !before_.empty(); }
+    /// Where the request of this name stands, whatever else it says.
+    std::optional<std::uint64_t> named(const std::string& name) const;
+    /// What stands there.
+    const RequestRef& now_at(std::uint64_t position) const { return requests_[position]; }
     /// What stood there when `seen` messages of the root had been taken. Throws WireError where
     /// nothing did.
     const RequestRef& at(std::uint64_t position, std::uint64_t seen) const;
@@ -37,6 +46,7 @@ class Table {
     std::unordered_map<std::string, std::uint64_t> positions_;
     /// Until which message what stood there, by position.
     std::unordered_map<std::uint64_t, std::vector<std::pair<std::uint64_t, RequestRef>>> before_;
+    std::uint64_t groups_ = 0;
     std::uint64_t digest_ = 0;
 };
 

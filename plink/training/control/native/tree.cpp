@@ -26,7 +26,7 @@ Tree::Tree(Place place, const Settings& settings)
     : place_(std::move(place)),
       settings_(settings),
       table_(!place_.children.empty()),
-      readiness_(place_, settings.stall_warning_s, settings.stall_error_s) {
+      part_(place_, table_, own_, settings_) {
     if (!place_.parent) {
         positions_.emplace(table_, settings_.most_positions);
         root_.emplace(
@@ -65,12 +65,15 @@ void Tree::take(const Event& event, double now_s) {
 }
 
 void Tree::announce(const Announced& event, double now_s) {
+    const bool goes_on = failed_.empty() && !own_.has_joined();
+    if (goes_on && part_.announce(event.requests, now_s)) return;
+    for (const RequestRef& request : event.requests) part_.tell_apart(*request);
     if (auto refusal = own_.announce(event.requests, failed_)) {
         actions_.push_back(std::move(*refusal));
         return;
     }
     for (const RequestRef& request : event.requests) {
-        readiness_.add(place_.rank, {{request, Ranks::of(place_.rank)}}, now_s);
+        part_.add(place_.rank, {{request, Ranks::of(place_.rank)}}, now_s);
     }
 }
 
@@ -79,7 +82,7 @@ void Tree::join() {
         actions_.push_back(std::move(*refusal));
         return;
     }
-    readiness_.join(place_.rank, Ranks::of(place_.rank));
+    part_.join(place_.rank, Ranks::of(place_.rank));
     up_.joined |= Ranks::of(place_.rank);
 }
 
@@ -124,18 +127,18 @@ void Tree::count(std::int64_t child, const Ranks& below, const Upward& message, 
     }
     if (!message.failed.empty()) break_off(message.failed);
     std::vector<Versions> said;
-    for (const std::uint64_t position : message.ready) {
-        said.push_back({{table_.at(position, message.seen), below}});
+    for (const RequestRef& request : mark(child, message, now_s)) {
+        said.push_back({{request, below}});
     }
     said.insert(said.end(), message.versions.begin(), message.versions.end());
     for (const Versions& versions : said) {
         if (std::none_of(versions.begin(), versions.end(), [&](const Version& version) {
                 return is_void(version.request->name, message.seen);
             })) {
-            readiness_.add(child, versions, now_s);
+            part_.add(child, versions, now_s);
         }
     }
-    readiness_.join(child, message.joined);
+    part_.join(child, message.joined);
     up_.joined |= message.joined;
     for (const Waiting& waiting : message.waiting) {
         if (!is_void(waiting.name, message.seen)) pass_on_stall(waiting, now_s);
@@ -144,7 +147,31 @@ void Tree::count(std::int64_t child, const Ranks& below, const Upward& message, 
     forget();
 }
 
+/// Marks what a child names by position, and returns what is more than a mark.
+std::vector<RequestRef> Tree::mark(std::int64_t child, const Upward& message, double now_s) {
+    const auto highest = std::max_element(message.ready.begin(), message.ready.end());
+    const bool stands = highest == message.ready.end() || *highest < table_.size();
+    if (stands && part_.can_mark_all() && refused_.empty()) {
+        part_.mark(child, message.ready, now_s);
+        return {};
+    }
+    std::vector<std::uint64_t> known;
+    std::vector<RequestRef> others;
+    for (const std::uint64_t position : message.ready) {
+        const RequestRef& request = table_.at(position, message.seen);
+        if (is_void(request->name, message.seen)) continue;
+        if (part_.can_mark(position, request)) {
+            known.push_back(position);
+        } else {
+            others.push_back(request);
+        }
+    }
+    part_.mark(child, known, now_s);
+    return others;
+}
+
 bool Tree::is_void(const std::string& name, std::uint64_t seen) const {
+    if (refused_.empty()) return false;
     const auto found = refused_.find(name);
     return found != refused_.end() && seen < found->second;
 }
@@ -159,14 +186,21 @@ void Tree::forget() {
 
 /// To the parent what is new, or as the root to all what is decided.
 void Tree::pass_on(double now_s) {
-    for (const Versions& versions : readiness_.complete()) {
+    for (const std::uint64_t position : part_.complete_marks()) {
+        if (root_) {
+            root_->agree(table_.now_at(position), now_s);
+        } else {
+            up_.ready.push_back(position);
+        }
+    }
+    for (const Versions& versions : part_.complete()) {
         if (root_) {
             root_->settle(versions, now_s);
         } else {
             say_complete(versions);
         }
     }
-    for (const Waiting& waiting : readiness_.stalled(now_s)) pass_on_stall(waiting, now_s);
+    for (const Waiting& waiting : part_.stalled(now_s)) pass_on_stall(waiting, now_s);
     if (root_) {
         root_->join(std::exchange(up_, {}).joined);
         while (const auto message = root_->next_message(now_s)) {
@@ -191,7 +225,7 @@ void Tree::say_complete(const Versions& versions) {
 
 void Tree::pass_on_stall(const Waiting& waiting, double now_s) {
     Waiting more = waiting;
-    more.announced |= readiness_.announced(waiting.name);
+    more.announced |= part_.announced(waiting.name);
     if (root_) {
         if (root_->hear_of(more, now_s)) root_->ask(more);
     } else {
@@ -209,13 +243,13 @@ void Tree::obey(const Downward& message, std::string_view data, double now_s) {
     release(message);
     std::vector<std::string> refused;
     for (const auto& [name, text] : message.refused) refused.push_back(name);
-    readiness_.forget(refused);
+    part_.refuse(refused);
     for (const auto& [name, text] : message.refused) refuse(name, text);
     for (const std::string& text : message.warnings) actions_.push_back(Warn{text});
     for (const auto& [name, waited_ms] : message.stalled) answer(name, waited_ms, now_s);
     if (message.last) {
         own_.begin_anew();
-        readiness_.begin_anew();
+        part_.begin_anew();
         actions_.push_back(AllJoined{*message.last});
     }
     if (!message.failed.empty()) fail(message.failed);
@@ -227,19 +261,25 @@ void Tree::obey(const Downward& message, std::string_view data, double now_s) {
 
 void Tree::release(const Downward& message) {
     std::vector<Batch> batches;
-    std::vector<std::string> names;
+    std::vector<std::uint64_t> positions;
+    std::vector<RequestRef> released;
     for (const std::vector<Member>& members : message.batches) {
         std::vector<RequestRef> requests;
         for (const Member& member : members) {
-            if (member.request) table_.put(member.position, member.request, taken_);
-            const RequestRef& request = table_.at(member.position, taken_);
-            requests.push_back(request);
-            names.push_back(request->name);
+            if (member.request) {
+                part_.unmark(member.position);
+                table_.put(member.position, member.request, taken_);
+            }
+            requests.push_back(table_.at(member.position, taken_));
+            positions.push_back(member.position);
         }
+        released.insert(released.end(), requests.begin(), requests.end());
         batches.push_back({std::move(requests), message.joined});
     }
-    readiness_.forget(names);
-    for (const std::string& name : names) own_.forget(name);
+    part_.release(positions, released);
+    if (!own_.is_empty()) {
+        for (const RequestRef& request : released) own_.forget(request->name);
+    }
     if (!batches.empty()) actions_.push_back(Release{std::move(batches)});
 }
 
@@ -250,9 +290,9 @@ void Tree::refuse(const std::string& name, const std::string& text) {
 
 /// Others have waited long for a name: say who below announced it, if not all have.
 void Tree::answer(const std::string& name, std::uint64_t waited_ms, double now_s) {
-    readiness_.backdate(name, now_s - static_cast<double>(waited_ms) / 1000.0, now_s);
-    if (root_ || readiness_.is_passed_on(name)) return;
-    up_.waiting.push_back({name, 0, readiness_.announced(name)});
+    part_.backdate(name, now_s - static_cast<double>(waited_ms) / 1000.0, now_s);
+    if (root_ || part_.is_passed_on(name)) return;
+    up_.waiting.push_back({name, 0, part_.announced(name)});
 }
 
 /// Nothing can go on, which all ranks are to hear.
@@ -267,12 +307,12 @@ void Tree::break_off(const std::string& text) {
 void Tree::fail(const std::string& text) {
     if (!failed_.empty()) return;
     failed_ = text;
-    readiness_.clear();
+    part_.clear();
     actions_.push_back(FailAll{text});
 }
 
 void Tree::sleep() {
-    double wakes_s = failed_.empty() ? readiness_.wakes_s() : kNever;
+    double wakes_s = failed_.empty() ? part_.wakes_s() : kNever;
     if (root_ && failed_.empty()) wakes_s = std::min(wakes_s, root_->wakes_s());
     if (wakes_s == wakes_s_) return;
     wakes_s_ = wakes_s;

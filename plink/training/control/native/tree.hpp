@@ -12,8 +12,8 @@
 #include "machine.hpp"
 #include "messages.hpp"
 #include "own.hpp"
+#include "part.hpp"
 #include "positions.hpp"
-#include "readiness.hpp"
 #include "root.hpp"
 #include "settings.hpp"
 #include "table.hpp"
@@ -38,6 +38,7 @@ class Tree final : public Machine {
     void leave(const Left& event, double now_s);
     void hear(const Heard& event, double now_s);
     void count(std::int64_t child, const Ranks& below, const Upward& message, double now_s);
+    std::vector<RequestRef> mark(std::int64_t child, const Upward& message, double now_s);
     bool is_void(const std::string& name, std::uint64_t seen) const;
     void forget();
     void pass_on(double now_s);
@@ -55,10 +56,10 @@ class Tree final : public Machine {
     const Place place_;
     const Settings settings_;
     Table table_;
+    Own own_;
     std::optional<Positions> positions_;
     std::optional<Root> root_;
-    Own own_;
-    Readiness readiness_;
+    Part part_;
     std::uint64_t taken_ = 0;
     std::uint64_t history_ = 0;
     std::map<std::int64_t, std::uint64_t> child_seen_;

@@ -1,0 +1,1 @@
+"""What training-overlap measures, a file each."""

@@ -1,0 +1,139 @@
+"""Ways to average gradients: DistributedDataParallel's and plink's, each on a group of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from torch import nn
+from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
+from torch.nn.parallel import DistributedDataParallel
+
+import plink.torch
+from benchkit.overlap.paced import Paced
+from plink.training.overlap import heuristics
+from plink.training.overlap.asc import asc
+from plink.training.overlap.asc_printed import asc_printed
+from plink.training.overlap.network import Network
+from plink.training.overlap.optimal import optimal
+from plink.training.overlap.profile import Profile
+from plink.training.overlap.schedule import Schedule
+
+GLOO, ONE, TWO = "Gloo", "plink, one in flight", "plink"
+DDP, DDP_ON_GLOO = "DDP on plink", "DDP on Gloo"
+MG, OPTIMAL_ONE, OPTIMAL = "mg-wfbp", "optimal, one in flight", "optimal"
+WFBP = "wfbp, one in flight"
+WHOLE_MB = 1e6
+# Of DistributedDataParallel's first bucket in the others.
+FIRST_SHARE = heuristics.DDP_FIRST_BUCKET_BYTES / heuristics.DDP_BUCKET_BYTES
+# Shi et al. (2021), section III.
+PAPERS_GAMMA = 1.5
+
+
+@dataclass(frozen=True)
+class Way:
+    """How gradients are averaged.
+
+    Args:
+        name: of it.
+        group: `GLOO`, `ONE` or `TWO`.
+        schedule: of `plink.torch.DataParallel`; None for DistributedDataParallel.
+        hook: of DistributedDataParallel's communication: `fp16` or a rank of PowerSGD.
+    """
+
+    name: str
+    group: str
+    schedule: Schedule | str | None = None
+    hook: str | int | None = None
+
+    @property
+    def is_lossless(self) -> bool:
+        """Whether averages are those of what was computed."""
+        return self.hook is None
+
+
+def of_ddp() -> list[Way]:
+    """Those that keep PyTorch's."""
+    return [
+        Way(DDP_ON_GLOO, GLOO),
+        Way(DDP, TWO),
+        Way("DDP on plink, fp16 hook", TWO, hook="fp16"),
+        Way("DDP on plink, PowerSGD rank 1", TWO, hook=1),
+        Way("DDP on plink, PowerSGD rank 4", TWO, hook=4),
+    ]
+
+
+def scheduled(profile: Profile, network: Network, bucket_bytes: int) -> dict[str, Way]:
+    """All schedules of a profile on a network, by name.
+
+    Args:
+        profile: of the backward pass.
+        network: what collectives take.
+        bucket_bytes: of DistributedDataParallel's, scaled as the network is.
+    """
+    total = profile.total_bytes
+    buckets = heuristics.ddp(profile, bucket_bytes, int(FIRST_SHARE * bucket_bytes))
+    wfbp = heuristics.wfbp(profile)
+    schedules: Mapping[str, Schedule] = {
+        WFBP: wfbp,
+        "wfbp, two": Schedule(wfbp.cuts, 2),
+        "single": heuristics.single(profile),
+        "buckets as DDP's, one": Schedule(buckets.cuts, 1),
+        "buckets as DDP's, two": buckets,
+        MG: heuristics.mg_wfbp(profile, network),
+        "lazy, a tenth": heuristics.lazy(profile, total / 10, 2),
+        "lazy, a third": heuristics.lazy(profile, total / 3, 2),
+        "asc, as printed": asc_printed(
+            profile, network.startup_s, network.s_per_byte, PAPERS_GAMMA
+        ),
+        "asc": asc(profile, network),
+        OPTIMAL_ONE: optimal(profile, network, 1),
+        OPTIMAL: optimal(profile, network, 2),
+    }
+    return {
+        name: Way(name, ONE if schedule.in_flight == 1 else TWO, schedule)
+        for name, schedule in schedules.items()
+    }
+
+
+class Trainer:
+    """A module whose gradients are averaged in one way.
+
+    Args:
+        module: of this rank.
+        way: the same on all ranks.
+        groups: by name.
+        bucket_mb: of DistributedDataParallel.
+    """
+
+    def __init__(
+        self, module: Paced, way: Way, groups: Mapping[str, Any], bucket_mb: float
+    ) -> None:
+        self._bare = module
+        group = groups[way.group]
+        if way.schedule is not None:
+            self.module: nn.Module = plink.torch.DataParallel(
+                module, schedule=way.schedule, group=group
+            )
+            return
+        # PowerSGD begins collectives when others have ended: with several buckets ranks would not
+        # begin them in one order. PyTorch's type says that caps are whole numbers; they need not.
+        caps_mb: Any = (
+            [WHOLE_MB] if isinstance(way.hook, int) else [FIRST_SHARE * bucket_mb, bucket_mb]
+        )
+        wrapped = DistributedDataParallel(
+            module, process_group=group, bucket_cap_mb_list=caps_mb, gradient_as_bucket_view=True
+        )
+        if way.hook == "fp16":
+            wrapped.register_comm_hook(group, default_hooks.fp16_compress_hook)
+        elif way.hook is not None:
+            state = powerSGD_hook.PowerSGDState(
+                group, matrix_approximation_rank=int(way.hook), start_powerSGD_iter=2
+            )
+            wrapped.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
+        self.module = wrapped
+
+    def is_average(self, ranks: int) -> bool:
+        """Whether all gradients are the averages of so many ranks."""
+        return self._bare.is_average(ranks)
