@@ -38,7 +38,9 @@ class Settings:
     decay: float = 0.0
 
 
-def train(settings: Settings, gradients: Gradients, weights: list[float], steps: int) -> Trained:
+def train(  # noqa: PLR0912 - as one algorithm is printed
+    settings: Settings, gradients: Gradients, weights: list[float], steps: int
+) -> Trained:
     """Train by loops."""
     one = settings
     chunks = [

@@ -16,16 +16,18 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
-from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim import SGD, Optimizer
 
+from benchkit.hooks import hooked
 from benchkit.networks import NETWORKS
 from benchkit.programs.meeting import Meeting, rank_task
 from plink.torch import CSC, PlinkGroup, SparseSGD
 
 TIMEOUT_S = 900
-MOMENTUM = 0.9
+MOMENTUM, LEARNING_RATE = 0.9, 1e-3
+# As few as PowerSGD takes.
+WARMUP_STEPS = 3
 
 
 def main() -> None:
@@ -51,12 +53,11 @@ class Rank:
     def __init__(self, task: dict[str, Any]) -> None:
         self.rank, self.ranks = task["rank"], task["ranks"]
         Meeting(task, TIMEOUT_S).join("plink")
-        # With one rank of a plan there is no other order.
-        self._groups = {"plink": None, "gloo": dist.new_group(backend="gloo")}
+        self._groups = {"plink": dist.group.WORLD, "gloo": dist.new_group(backend="gloo")}
         self._trained: dict[str, Callable[[], None]] = {}
 
     def prepare(self, name: str, way: dict[str, Any], scale: float) -> dict[str, Any]:
-        """Make a network of which there are the gradients alone, and train it for three steps."""
+        """Make a network of which there are the gradients alone, and train it for a few steps."""
         model = _Gradients(scale)
         used, optimizer = self._begin(model, way)
 
@@ -66,8 +67,8 @@ class Rank:
             optimizer.step()
 
         self._trained[name] = step
-        # The first is dense, and DDP cuts its buckets anew after it.
-        for _ in range(3):
+        # The first is dense, DDP cuts its buckets anew after it, and PowerSGD begins later.
+        for _ in range(WARMUP_STEPS + 1):
             step()
         return {}
 
@@ -91,22 +92,12 @@ class Rank:
 
     def _begin(self, model: nn.Module, way: dict[str, Any]) -> tuple[nn.Module, Optimizer]:
         if way["kind"] == "csc":
-            csc = CSC(way["sparsity"], way["chunk"], way["warmup_steps"], way["correction"])
-            return model, SparseSGD(model, lr=way["lr"], momentum=MOMENTUM, csc=csc)
-        group = self._groups[way.get("over", "plink")]
+            csc = CSC(0.85, way["chunk"], 0, way["correction"])
+            return model, SparseSGD(model, lr=LEARNING_RATE, momentum=MOMENTUM, csc=csc)
+        group = self._groups[way["over"]]
         used = DistributedDataParallel(model, process_group=group, gradient_as_bucket_view=True)
-        hook: Any = None
-        if way["kind"] == "fp16":
-            used.register_comm_hook(group, default_hooks.fp16_compress_hook)
-        elif way["kind"] == "powersgd":
-            state = powerSGD_hook.PowerSGDState(
-                group,
-                matrix_approximation_rank=way["rank"],
-                start_powerSGD_iter=max(2, way["warmup_steps"]),
-            )
-            hook = powerSGD_hook.powerSGD_hook
-            used.register_comm_hook(state, hook)
-        return used, SGD(model.parameters(), lr=way["lr"], momentum=MOMENTUM)
+        hooked(used, way["kind"], WARMUP_STEPS)
+        return used, SGD(model.parameters(), lr=LEARNING_RATE, momentum=MOMENTUM)
 
 
 class _Gradients(nn.Module):
