@@ -14,9 +14,11 @@ import math
 import statistics
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch._C._distributed_c10d import HashStore
 
 from benchkit import hooks
 from benchkit.arguments import add_lab, add_seed, lab_options, words
@@ -59,7 +61,7 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
 
 def _learn(arguments: argparse.Namespace, report: Report) -> None:
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    dist.init_process_group("gloo", store=HashStore(), rank=0, world_size=1)
     names = (*hooks.NAMES, *CORRECTIONS)
     found: dict[str, list[Learnt]] = {name: [] for name in names}
     for seed in range(arguments.first_seed, arguments.first_seed + arguments.seeds):
@@ -102,7 +104,7 @@ def _half_width(values: Sequence[float]) -> float:
     """Of a paired interval."""
     if len(values) < 2:
         return math.nan
-    return T_OF_NINE * statistics.stdev(values) / len(values) ** 0.5
+    return float(T_OF_NINE * statistics.stdev(values) / len(values) ** 0.5)
 
 
 def _time(arguments: argparse.Namespace, report: Report) -> None:
@@ -143,7 +145,7 @@ def _time(arguments: argparse.Namespace, report: Report) -> None:
         report.at_most(f"step with 85 % held back, {name}, of dense", 0.2, share)
 
 
-def _all(ranks: Sequence[Process], command: dict[str, object]) -> list[dict[str, object]]:
+def _all(ranks: Sequence[Process], command: dict[str, Any]) -> list[dict[str, Any]]:
     for process in ranks:
         tell(process, command)
     return [answer(process) for process in ranks]
