@@ -95,7 +95,10 @@ class Rank:
             csc = CSC(0.85, way["chunk"], 0, way["correction"])
             return model, SparseSGD(model, lr=LEARNING_RATE, momentum=MOMENTUM, csc=csc)
         group = self._groups[way["over"]]
-        used = DistributedDataParallel(model, process_group=group, gradient_as_bucket_view=True)
+        # One bucket: PowerSGD posts from callbacks, whose order over several differs between ranks.
+        used = DistributedDataParallel(
+            model, process_group=group, gradient_as_bucket_view=True, bucket_cap_mb=1024
+        )
         hooked(used, way["kind"], WARMUP_STEPS)
         return used, SGD(model.parameters(), lr=LEARNING_RATE, momentum=MOMENTUM)
 
