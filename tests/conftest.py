@@ -59,6 +59,7 @@ LONG = (
     "collectives/test_traffic.py",
     "executors/test_executors.py",
     "pytorch/test_named.py",
+    "pytorch/test_sparse.py",
     "control/test_cycles.py",
     "pytorch/test_named_faults.py",
     "probes/test_calls.py",

@@ -98,6 +98,20 @@ class DataParallel(nn.Module):
         """The order of gradients and the cuts in force."""
         return self._posting.arrangement
 
+    @property
+    def is_reducing(self) -> bool:
+        """Whether the backward pass of the last forward pass reduces."""
+        return self._posting.is_reducing
+
+    def hand_over(self) -> list[Pool]:
+        """Let the caller send gradients: this module leaves them, and its pools, alone from now on.
+
+        Returns:
+            The pools, whose order stays.
+        """
+        self._posting.close()
+        return self._pools
+
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """The module's.
 
