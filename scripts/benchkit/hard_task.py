@@ -28,7 +28,8 @@ def drawn_task(seed: int) -> Task:
     drawn = torch.Generator().manual_seed(seed)
 
     def layer(inputs: int, outputs: int) -> Tensor:
-        return torch.randn(inputs, outputs, generator=drawn) / inputs**0.5
+        drawn_weights: Tensor = torch.randn(inputs, outputs, generator=drawn) / inputs**0.5
+        return drawn_weights
 
     one, two, three = layer(INPUTS, 64), layer(64, 64), layer(64, CLASSES)
     inputs = torch.randn(TRAINING + TESTING, INPUTS, generator=drawn)
@@ -56,4 +57,4 @@ def accuracy(model: nn.Module, task: Task) -> float:
     """The share of examples kept back that are told right."""
     with torch.no_grad():
         told = model(task.test_inputs).argmax(dim=1)
-    return (told == task.test_labels).float().mean().item()
+    return float((told == task.test_labels).float().mean().item())

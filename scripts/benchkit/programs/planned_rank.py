@@ -76,7 +76,9 @@ def _train(
     model: DataParallel, planning: Planning, lines: queue.Queue[str], output: Any
 ) -> dict[str, Any]:
     rank, ranks = dist.get_rank(), dist.get_world_size()
-    wrong, number, seen = 0, 0, []
+    wrong, number = 0, 0
+    seen: list[list[Any]] = []
+    net: Any = model.module
     last = torch.zeros(1)
     while not last.item():
         began_s = time.monotonic()
@@ -85,7 +87,7 @@ def _train(
         expected = (ranks - 1) / 2 + number % 100
         wrong += sum(
             int((weight.grad - expected).abs().max().item() > 1e-4 * (1.0 + expected))
-            for weight in model.module.weights
+            for weight in net.weights
         )
         arranged = hashlib.sha256(str(model.arrangement).encode()).hexdigest()[:12]
         if not seen or seen[-1][1] != arranged:
