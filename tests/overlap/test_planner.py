@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from overlap.jobs import Job, network_drawn, profile_drawn
-from plink.training.overlap.candidates import candidates
+from plink.training.overlap.candidates import Candidate, candidates, fewest_within
 from plink.training.overlap.heuristics import ddp, wfbp
 from plink.training.overlap.network import Network
 from plink.training.overlap.planner import (
@@ -195,3 +195,11 @@ def test_the_best_comes_first() -> None:
     )
     assert [one.communicated_s for one in found] == sorted(one.communicated_s for one in found)
     assert len({one.name for one in found}) == len(found) == 10
+
+
+def test_of_schedules_that_end_nearly_alike_the_one_with_fewest_collectives_is_taken() -> None:
+    ends_s = {(1, 2, 3, 4): 1.000, (2, 4): 1.004, (4,): 1.2}
+    found = [Candidate(str(cuts), Schedule(cuts, 2), at_s) for cuts, at_s in ends_s.items()]
+    assert fewest_within(found, 0.0) is found[0]
+    assert fewest_within(found, 0.01) is found[1]
+    assert fewest_within(found, 0.5) is found[2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from plink.training.overlap.asc import asc
@@ -62,3 +63,15 @@ def candidates(
         run = replace(schedule, in_flight=in_flight)
         found.append(Candidate(name, run, communicated_s(profile, run, network)))
     return sorted(found, key=lambda one: (one.communicated_s, len(one.schedule.cuts)))
+
+
+def fewest_within(found: Sequence[Candidate], later_s: float) -> Candidate:
+    """The one with the fewest cuts of those that end at most so much later than the first.
+
+    Args:
+        found: the one that ends soonest first.
+        later_s: not negative.
+    """
+    latest_s = found[0].communicated_s + later_s
+    near = [one for one in found if one.communicated_s <= latest_s]
+    return min(near, key=lambda one: len(one.schedule.cuts))

@@ -14,7 +14,7 @@ from enum import Enum
 
 import numpy as np
 
-from plink.training.overlap.candidates import AUTO, Candidate, candidates
+from plink.training.overlap.candidates import AUTO, Candidate, candidates, fewest_within
 from plink.training.overlap.measured import shift
 from plink.training.overlap.network import Network
 from plink.training.overlap.profile import Profile
@@ -41,6 +41,8 @@ class PlannerOptions:
         in_flight: collectives that the engine runs at once.
         least_gain: what a schedule has to promise, as a share of an iteration.
         most_gain: how much that can become after broken promises.
+        indifferent: of schedules that end within that share of an iteration, the one with the
+            fewest collectives is taken: each costs the processor something that no model has.
         worse: iterations that are longer by that share are not noise.
         deviations: nor such that are longer by so many standard deviations, if that is more.
         learning_windows: before the first decision.
@@ -55,6 +57,7 @@ class PlannerOptions:
     in_flight: int = 2
     least_gain: float = 0.03
     most_gain: float = 0.24
+    indifferent: float = 0.01
     worse: float = 0.01
     deviations: float = 3.0
     learning_windows: int = 2
@@ -204,9 +207,9 @@ class Planner:
     def _plan_anew(self, window: Window) -> Decision:
         options, is_first = self.options, not self._has_planned
         self._planned, self._has_planned = (window.network, window.profile), True
-        best = candidates(window.profile, window.network, options.in_flight, options.wanted)[0]
-        now_s = self._predicted_s(window)
-        took_s = self._usual_s()
+        now_s, took_s = self._predicted_s(window), self._usual_s()
+        found = candidates(window.profile, window.network, options.in_flight, options.wanted)
+        best = fewest_within(found, options.indifferent * took_s)
         gain = (now_s - best.communicated_s) / took_s
         if is_first and options.wanted != AUTO:
             new = _in_force(window.profile, best)
