@@ -5,9 +5,8 @@ import os
 import re
 import signal
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
 from hypothesis import settings
@@ -29,13 +28,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 pytest_plugins = ["support.needs", "support.schemas"]
 
-_Node = TypeVar("_Node")
-
 FOLDER = Path(__file__).parent
 # The files that take longest, longest first. Most of their time hosts are waited for. A run names
 # those that take so many seconds and are not here.
 LONG_S = 15
 LONG = (
+    "pytorch/test_lab_planning.py",
     "hostile/test_verbs.py",
     "stories/test_stories.py",
     "bench/test_bench_in_lab.py",
@@ -58,6 +56,7 @@ LONG = (
     "collectives/test_traffic.py",
     "executors/test_executors.py",
     "pytorch/test_named.py",
+    "pytorch/test_sparse.py",
     "control/test_cycles.py",
     "pytorch/test_named_faults.py",
     "probes/test_calls.py",
@@ -203,28 +202,6 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     name = collection_path.relative_to(FOLDER).as_posix()
     text = collection_path.read_text(encoding="utf-8")
     return name in SLOW or _LEFT_OUT.search(text) is not None or None
-
-
-def turned(nodes: list[_Node]) -> list[_Node]:
-    """The same, from another place on in each worker of a run.
-
-    Every worker imports all tests. What has not been compiled since it changed is compiled by one
-    of them, while the others begin elsewhere.
-    """
-    number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-    first = len(nodes) * number // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    return nodes[first:] + nodes[:first]
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_make_collect_report(
-    collector: pytest.Collector,
-) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Let workers go through the folders in turned order."""
-    report = yield
-    if collector.path == FOLDER and report.passed:
-        report.result = turned(report.result)
-    return report
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -17,6 +17,8 @@ from plink.torch.optimizer import DistributedOptimizer
 from plink.torch.overlap.caps import bucket_caps
 from plink.torch.overlap.parallel import DataParallel
 from plink.torch.reductions import DEVICES
+from plink.torch.sparse.csc import CSC
+from plink.torch.sparse.optimizer import SparseSGD
 
 if NAME.upper() not in Backend._plugins:
     Backend.register_backend(NAME, create_asked, extended_api=True, devices=list(DEVICES))
@@ -34,11 +36,13 @@ def iteration() -> None:
 
 
 __all__ = [
+    "CSC",
     "Control",
     "DataParallel",
     "DistributedOptimizer",
     "Options",
     "PlinkGroup",
+    "SparseSGD",
     "all_reduce",
     "bucket_caps",
     "create",

@@ -90,6 +90,7 @@ class PlinkGroup(GlooBeside):
         self._is_cut = is_cut
         self._lanes: dict[torch.device, Lane] = {}
         self._recorder = recorder
+        self.in_flight = in_flight
         self.negotiation: Negotiation | None = None
         if machine is not None:
             self.negotiation = Negotiation(
@@ -167,6 +168,19 @@ class PlinkGroup(GlooBeside):
     def plan_number(self) -> int:
         """The number of the plan in force, as the autotuner numbers them; 0 for the first."""
         return 0 if self._tuned is None else self._tuned.plan_number
+
+    @property
+    def is_plan_on_trial(self) -> bool:
+        """Whether the plan in force is a new one, which the autotuner has still to judge."""
+        return self._tuned is not None and self._tuned.is_judging
+
+    def schedule_changed(self) -> None:
+        """Tell the autotuner that iterations from here on are others than before.
+
+        All ranks call it between the same two collectives, none of which is under way.
+        """
+        if self._tuned is not None:
+            self._tuned.void_window()
 
     def iteration(self) -> None:
         """Tell the autotuner that an iteration ends here; without one nothing happens."""

@@ -24,6 +24,14 @@ class PieceWork(Protocol):
     def wait(self, timeout_s: float | None = None) -> None:
         """As `plink.engine.Work.wait`."""
 
+    @property
+    def posted_s(self) -> float | None:
+        """When it was called, as `time.monotonic` says it; None where there was nothing to do."""
+
+    @property
+    def ended_s(self) -> float | None:
+        """When it ended, well or not; None before that."""
+
 
 def pieces_of(items: int, item_bytes: int) -> Iterator[slice]:
     """Equal pieces of at most `PIECE_BYTES`, the last one smaller: a function of the size alone, so
@@ -52,6 +60,18 @@ class JoinedWork:
     def __init__(self, works: Sequence[PieceWork]) -> None:
         self._works = works
 
+    @property
+    def posted_s(self) -> float | None:
+        """When the first was called."""
+        return self._works[0].posted_s if self._works else None
+
+    @property
+    def ended_s(self) -> float | None:
+        """When the last ended; None before that."""
+        ends = [work.ended_s for work in self._works]
+        known = [one for one in ends if one is not None]
+        return max(known) if known and len(known) == len(ends) else None
+
     def done(self) -> bool:
         """Whether all have ended, well or not."""
         return all(work.done() for work in self._works)
@@ -74,6 +94,8 @@ class ComingWork:
     def __init__(self) -> None:
         self._is_over = threading.Event()
         self._error: PlinkError | RuntimeError | None = None
+        self.posted_s: float | None = time.monotonic()
+        self.ended_s: float | None = None
 
     def done(self) -> bool:
         """Whether all is home, or something has failed."""
@@ -98,4 +120,5 @@ class ComingWork:
 
     def end(self) -> None:
         """Nothing more comes."""
+        self.ended_s = time.monotonic()
         self._is_over.set()

@@ -127,6 +127,15 @@ class Reduction(Work):
         peer = getattr(self._engine_work, "peer", None)
         return -1 if peer is None else int(peer)
 
+    def times_s(self) -> tuple[float, float] | None:
+        """When it was handed to the engine and when it ended there, as `time.monotonic` says it.
+
+        None before its end, and where no engine had to do with it.
+        """
+        posted_s = getattr(self._engine_work, "posted_s", None)
+        ended_s = getattr(self._engine_work, "ended_s", None)
+        return None if posted_s is None or ended_s is None else (posted_s, ended_s)
+
     def synchronize(self) -> None:
         """As `wait`."""
         self.wait()

@@ -64,6 +64,9 @@ CATALOGUE = (
     Benchmark("members", "from a kill to the next step, beside torchft", "torchft", "3 min"),
     Benchmark("torchrun", "torchrun's agents, killed and joined by chance", "torch", "15 min"),
     Benchmark("training", "trainings without computing, over plink and Gloo", _TORCH, "30 min"),
+    Benchmark(
+        "training-sparse", "what is learnt, and how soon, where less is sent", _TORCH, "15 min"
+    ),
     Benchmark("sharded", "FSDP2, ZeRO, experts and pipelines over Gloo and plink", _TORCH, "5 min"),
     Benchmark("training-control", "how ranks agree on an order, in all modes", _TORCH, "20 min"),
     Benchmark(

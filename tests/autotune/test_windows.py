@@ -10,8 +10,9 @@ from plink.autotune.daemon.windows import reduced_bytes, window_of
 from plink.autotune.protocol.messages import Report, from_json, to_json
 from plink.autotune.ranks.agreement import Stride
 from plink.autotune.ranks.placing import Placing
-from plink.autotune.ranks.rank import TunedRank
+from plink.autotune.ranks.rank import JUDGED_WINDOWS, TunedRank
 from plink.autotune.ranks.settings import Settings
+from plink.autotune.tuner.interface import TunerOptions
 from plink.training.iterations import LEAST_PERIODS
 
 TIMES = LEAST_PERIODS + 1
@@ -53,6 +54,24 @@ def test_a_sharded_job_is_reported_by_its_collectives() -> None:
     assert in_an_iteration == pytest.approx(reduced_bytes([reports[-1]]))
     assert from_json(to_json(reports[-1]), 2).bytes_of == reports[-1].bytes_of
     rank.close()
+
+
+def test_a_void_window_is_not_reported() -> None:
+    rank = alone()
+    rank._client = listening = Listening()
+    for iteration in range(10 * TIMES):
+        rank.after(SIZE_BYTES, Pending(has_ended=True))  # type: ignore[arg-type]
+        rank.step(CRITIC)
+        if iteration % 3 == 0:
+            # Sooner than a window has its iterations.
+            rank.void_window()
+    assert not [one for one in listening.heard if isinstance(one, Report)]
+    assert not rank.is_judging
+    rank.close()
+
+
+def test_a_plan_is_judged_for_as_long_as_the_daemon_takes() -> None:
+    assert TunerOptions().trial_windows + 1 == JUDGED_WINDOWS
 
 
 def test_all_windows_of_a_rank_report_the_same_iterations() -> None:

@@ -8,10 +8,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pytest
 from threadpoolctl import threadpool_info
-
-from conftest import turned
 
 SHOWN = """
 import numpy
@@ -48,20 +45,3 @@ def test_a_run_in_the_background_hears_interrupts(tmp_path: Path) -> None:
         check=False,
     )
     assert "1 passed" in done.stdout, done.stdout
-
-
-@pytest.mark.parametrize(
-    ("worker", "order"), [("gw0", "abcdefg"), ("gw1", "cdefgab"), ("gw2", "efgabcd")]
-)
-def test_each_worker_begins_to_collect_elsewhere(
-    monkeypatch: pytest.MonkeyPatch, worker: str, order: str
-) -> None:
-    monkeypatch.setenv("PYTEST_XDIST_WORKER", worker)
-    monkeypatch.setenv("PYTEST_XDIST_WORKER_COUNT", "3")
-    assert "".join(turned(list("abcdefg"))) == order
-
-
-def test_a_run_without_workers_collects_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
-    monkeypatch.delenv("PYTEST_XDIST_WORKER_COUNT", raising=False)
-    assert turned([1, 2, 3]) == [1, 2, 3]

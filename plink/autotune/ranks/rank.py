@@ -12,7 +12,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
 
 from plink.autotune.protocol.identity import Identity, identity
@@ -23,9 +22,10 @@ from plink.autotune.ranks.figures import Snapshot, between, snapshot_of
 from plink.autotune.ranks.pause import Pause
 from plink.autotune.ranks.placing import Placing
 from plink.autotune.ranks.settings import Settings
+from plink.autotune.ranks.window import MOST_COLLECTIVES, Window
 from plink.base.errors import PlinkError
 from plink.engine import Forest, Prepared, Statistics, Work
-from plink.plans.names import ALL_REDUCE, COLLECTIVES
+from plink.plans.names import ALL_REDUCE
 from plink.training.iterations import (
     IterationSource,
     Markers,
@@ -34,15 +34,13 @@ from plink.training.iterations import (
 )
 from plink.transport.tls import Tls
 
-# A window is looked through for its period each time it has so many times more collectives.
-_GROWTH = 1.25
-# A window of more collectives than that ends without a period.
-_MOST_COLLECTIVES = 1 << 14
 # For a vote to end before the engine is closed.
 _SETTLE_S = 10.0
 # Figures that are read later than this, plus this share of the window, do not count for it.
 _LATE_S = 0.1
 _LATE_SHARE = 0.1
+# In which the daemon usually judges a plan, and one more until its answer is here.
+JUDGED_WINDOWS = 4
 
 
 class _Begun(Protocol):
@@ -64,50 +62,6 @@ class _Engine(Protocol):
     def install(self, forest: Prepared, at_collective: int) -> None: ...
 
     def statistics(self) -> Statistics: ...
-
-
-@dataclass
-class _Window:
-    """Between two points, from the first of them on.
-
-    Args:
-        begin: number of the next collective at the first.
-        began_s: when that was.
-        times_s, sizes: of each collective since; sizes of different kinds differ.
-        bytes_of: by kind of collective, of all since.
-        markers: where iterations ended.
-        looked_at: how many collectives there were when a period was last looked for.
-        has_period: one was found.
-    """
-
-    begin: int
-    began_s: float
-    times_s: list[float] = field(default_factory=list)
-    sizes: list[int] = field(default_factory=list)
-    bytes_of: dict[str, int] = field(default_factory=dict)
-    markers: Markers = field(default_factory=Markers)
-    looked_at: int = 0
-    has_period: bool = False
-
-    def add(self, size_bytes: int, collective: str) -> None:
-        """One more has begun."""
-        kind = COLLECTIVES.index(collective)
-        self.sizes.append(size_bytes * len(COLLECTIVES) + kind)
-        self.bytes_of[collective] = self.bytes_of.get(collective, 0) + size_bytes
-
-    def is_long_enough(self, now_s: float, window_s: float) -> bool:
-        """Whether enough time has passed, and enough iterations are in it."""
-        if now_s - self.began_s < window_s:
-            return False
-        if len(self.sizes) >= _MOST_COLLECTIVES:
-            return True
-        if self.markers.are_expected:
-            return self.markers.are_enough
-        if not self.has_period and len(self.sizes) >= _GROWTH * self.looked_at:
-            self.looked_at = len(self.sizes)
-            self.has_period = period_of(self.sizes) is not None
-        # Once true it stays so: windows end when all ranks say so at the same point.
-        return self.has_period
 
 
 class TunedRank:
@@ -147,7 +101,8 @@ class TunedRank:
         self._held_ready = self._proposed_ready = engine.prepare(forest)
         self._own_vote: Vote | None = None
         self._voting: Work | None = None
-        self._window: _Window | None = None
+        self._window: Window | None = None
+        self._to_be_judged = 0
         self._source = IterationSource()
         self._snapshot: Snapshot | None = None
         # Works of the user's that may not have ended yet.
@@ -189,7 +144,7 @@ class TunedRank:
         now_s = time.monotonic()
         self._begun.append(work)
         self._forget_ended()
-        if self._window is not None and len(self._window.sizes) <= _MOST_COLLECTIVES:
+        if self._window is not None and len(self._window.sizes) <= MOST_COLLECTIVES:
             self._window.times_s.append(now_s)
             self._window.add(size_bytes, collective)
         if self._points.count(size_bytes):
@@ -199,6 +154,21 @@ class TunedRank:
     def plan_number(self) -> int:
         """The number of the plan in force."""
         return self._in_force.identity.number
+
+    @property
+    def is_judging(self) -> bool:
+        """Whether the plan in force is a new one, of which too few windows are known to judge it.
+
+        The daemon judges; it has not to be asked if it goes by the windows that it usually does.
+        """
+        return self._to_be_judged > 0
+
+    def void_window(self) -> None:
+        """What is measured since the last point is of two schedules, and counts for none.
+
+        All ranks call it between the same two of their collectives, none of which is under way.
+        """
+        self._window = None
 
     def mark(self) -> None:
         """An iteration of the program's ends here."""
@@ -252,11 +222,13 @@ class TunedRank:
             if is_new:
                 self._engine.install(self._proposed_ready, at)
                 window = None
+                self._to_be_judged = JUDGED_WINDOWS
             elif window is None:
                 window = self._begin(at, now_s)
             elif result.is_window_over:
                 self._end(window, at, now_s)
                 window = self._begin(at, now_s)
+                self._to_be_judged = max(0, self._to_be_judged - 1)
         self._window = window
         with self._lock:
             self._proposed, self._proposed_ready = self._held, self._held_ready
@@ -265,12 +237,12 @@ class TunedRank:
         self._voting = self._engine.allreduce(self._own_vote, "min")
         self._pause.at_point(self._in_force)
 
-    def _begin(self, at: int, now_s: float) -> _Window:
+    def _begin(self, at: int, now_s: float) -> Window:
         if self._client is not None:
             self._client.submit(lambda: self._open(at, now_s))
-        return _Window(at, now_s, markers=Markers(self._source))
+        return Window(at, now_s, markers=Markers(self._source))
 
-    def _end(self, window: _Window, at: int, now_s: float) -> None:
+    def _end(self, window: Window, at: int, now_s: float) -> None:
         self._source = window.markers.source
         if self._client is not None:
             plan = self._in_force.identity
@@ -282,7 +254,7 @@ class TunedRank:
         if not is_known and time.monotonic() - now_s < _LATE_S:
             self._snapshot = snapshot_of(at, self._engine.statistics(), self._placing)
 
-    def _measured(self, plan: Identity, window: _Window, at: int, now_s: float) -> Report | None:
+    def _measured(self, plan: Identity, window: Window, at: int, now_s: float) -> Report | None:
         before = self._snapshot
         after = snapshot_of(at, self._engine.statistics(), self._placing)
         seconds = now_s - window.began_s

@@ -13,11 +13,14 @@ from torch import nn
 from torch.distributed import ProcessGroup
 
 from plink.base.errors import WrongUseError
+from plink.torch.group import PlinkGroup
 from plink.torch.overlap.arrangement import Arrangement, Arranger, Fixed, InOrder
+from plink.torch.overlap.planning import PLANNED_SCHEDULES, Planning
 from plink.torch.overlap.pool import Pool, pool_order, pools_of
 from plink.torch.overlap.posting import Posting
 from plink.torch.overlap.sameness import refuse, verify_same
 from plink.torch.overlap.schedules import scheduling_of
+from plink.training.overlap.heuristics import single
 from plink.training.overlap.profile import Profile
 from plink.training.overlap.schedule import Schedule
 
@@ -36,8 +39,10 @@ class DataParallel(nn.Module):
     Args:
         module: the same on all ranks; parameters and buffers become rank 0's.
         schedule: which gradients are sent together: "ddp" (PyTorch's buckets), "wfbp" (each by
-            itself), "single" (all in one), "lazy(4MB)" (whenever more than that waits); or cuts of
-            all gradients in the reverse order of their registration; or what says so in each pass.
+            itself), "single" (all in one), "lazy(4MB)" (whenever more than that waits), or planned
+            from what passes are like: "auto" (the best of all), "asc", "mg-wfbp", "optimal"; or
+            cuts of all gradients in the reverse order of their registration; or what says so in
+            each pass, which is `arranger` then.
         group: of the ranks; None for the default group.
         find_unused_parameters: a parameter that no rank has used keeps its `p.grad`, which is None
             mostly. False: its gradient is zeros.
@@ -46,7 +51,7 @@ class DataParallel(nn.Module):
 
     Raises:
         WrongUseError: parameters are sharded, or differ between ranks; or there is no such
-            schedule.
+            schedule, or not on such a group.
     """
 
     def __init__(
@@ -62,11 +67,11 @@ class DataParallel(nn.Module):
         refuse(module)
         self.module = module
         self.group = _group_of(group)
-        arranger = _arranger_of(schedule, self.group)
         parameters = pool_order(
             (name, one) for name, one in module.named_parameters() if one.requires_grad
         )
         self._pools = pools_of(parameters)
+        self.arranger = _arranger_of(schedule, self.group, self._pools[0].flat.device)
         verify_same(module, self.group)
         self._broadcast([one.detach() for one in module.parameters()])
         self._broadcast([one.detach() for one in module.buffers()])
@@ -76,7 +81,7 @@ class DataParallel(nn.Module):
             (0.0,) * len(parameters),
         )
         self._posting = Posting(
-            self._pools, profile, arranger, self.group, finds_unused=find_unused_parameters
+            self._pools, profile, self.arranger, self.group, finds_unused=find_unused_parameters
         )
         self._broadcasts_buffers = broadcast_buffers
         self._reduces = True
@@ -92,6 +97,20 @@ class DataParallel(nn.Module):
     def arrangement(self) -> Arrangement:
         """The order of gradients and the cuts in force."""
         return self._posting.arrangement
+
+    @property
+    def is_reducing(self) -> bool:
+        """Whether the backward pass of the last forward pass reduces."""
+        return self._posting.is_reducing
+
+    def hand_over(self) -> list[Pool]:
+        """Let the caller send gradients: this module leaves them, and its pools, alone from now on.
+
+        Returns:
+            The pools, whose order stays.
+        """
+        self._posting.close()
+        return self._pools
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """The module's.
@@ -144,9 +163,20 @@ def _group_of(group: ProcessGroup | None) -> ProcessGroup:
     return group
 
 
-def _arranger_of(schedule: str | Schedule | Arranger, group: ProcessGroup) -> Arranger:
-    if isinstance(schedule, str):
-        return InOrder(scheduling_of(schedule), group)
+def _arranger_of(
+    schedule: str | Schedule | Arranger, group: ProcessGroup, device: torch.device
+) -> Arranger:
     if isinstance(schedule, Schedule):
         return Fixed(lambda _: schedule)
-    return schedule
+    if not isinstance(schedule, str):
+        return schedule
+    if schedule not in PLANNED_SCHEDULES:
+        return InOrder(scheduling_of(schedule), group)
+    if not isinstance(group, PlinkGroup):
+        raise WrongUseError(
+            f"the schedule '{schedule}' needs the times of plink's collectives",
+            'call init_process_group("plink"), or choose ddp, wfbp, single or lazy(4MB)',
+        )
+    if group.size() == 1:
+        return Fixed(single)
+    return Planning(schedule, group, device)

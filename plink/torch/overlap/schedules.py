@@ -29,7 +29,8 @@ def scheduling_of(text: str) -> Scheduling:
     found = _LAZY.fullmatch(text)
     if found is None:
         raise WrongUseError(
-            f"there is no schedule '{text}'", "choose ddp, wfbp, single or lazy(4MB)"
+            f"there is no schedule '{text}'",
+            "choose auto, asc, mg-wfbp, optimal, ddp, wfbp, single or lazy(4MB)",
         )
     said = found[1]
     theta_bytes = int(said) if said.isdecimal() else size_bytes_of(said)

@@ -8,7 +8,7 @@ that a Pareto front of them is kept.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -22,6 +22,8 @@ from plink.training.overlap.profile import Floats, Profile
 from plink.training.overlap.schedule import Schedule
 from plink.training.overlap.timeline import Sharing, communicated_s
 
+Places = npt.NDArray[np.intp]
+
 # What rounding makes of equal ends.
 _ROUNDING = 1e-12
 # By which share of what no schedule beats limits are later.
@@ -31,32 +33,47 @@ _FEW = 4
 _MOST_TRIALS = 2000
 
 
-@dataclass
 class _Pasts:
-    """Ways to have cut gradients so far, one a row.
+    """Ways to have cut gradients so far; those count that may still lead to an end in time.
 
     Args:
+        in_flight: k.
+
+    Attributes:
         cuts: (n,) behind which gradient the last cut is.
-        before: (n,) the row of the past before that cut; -1 for none.
-        states: (n, k + 1) when the k in flight end, rising, and when the line is free.
+        states: (k + 1, n) when the k in flight end, rising, and when the line is free.
     """
 
-    cuts: npt.NDArray[np.intp]
-    before: npt.NDArray[np.intp]
-    states: Floats
+    def __init__(self, in_flight: int) -> None:
+        # Of all that ever were: where cut, and after which one.
+        self._all_cuts = [0]
+        self._before = [-1]
+        self._numbers = np.array([0], dtype=np.intp)
+        self.cuts = np.array([0], dtype=np.intp)
+        self.states = np.zeros((in_flight + 1, 1))
 
-    def add(self, cut: int, before: npt.NDArray[np.intp], states: Floats) -> None:
-        """Further ones, all cut there."""
-        self.cuts = np.append(self.cuts, np.full(len(before), cut))
-        self.before = np.append(self.before, before)
-        self.states = np.concatenate((self.states, states))
+    def add(self, cut: int, before: Places, states: Floats) -> None:
+        """Further ones, all cut there, after these of those that count."""
+        first = len(self._all_cuts)
+        self._all_cuts += [cut] * before.size
+        self._before += self._numbers[before].tolist()
+        numbers = np.arange(first, first + before.size)
+        self._numbers = np.concatenate((self._numbers, numbers))
+        self.cuts = np.concatenate((self.cuts, np.full(before.size, cut)))
+        self.states = np.concatenate((self.states, states), axis=1)
 
-    def cuts_of(self, row: int) -> list[int]:
-        """All of one past."""
+    def keep(self, are_kept: npt.NDArray[np.bool_]) -> None:
+        """Only these count from now on."""
+        self._numbers, self.cuts = self._numbers[are_kept], self.cuts[are_kept]
+        self.states = self.states[:, are_kept]
+
+    def cuts_of(self, place: int) -> list[int]:
+        """All of one that counts."""
         found: list[int] = []
+        row = int(self._numbers[place])
         while row > 0:
-            found.append(int(self.cuts[row]))
-            row = int(self.before[row])
+            found.append(self._all_cuts[row])
+            row = self._before[row]
         return found[::-1]
 
 
@@ -129,54 +146,71 @@ class _Search:
     def _best_within(self, limit_s: float, width: int | None) -> Schedule | None:
         """Of those that end before, following so many pasts of each gradient."""
         profile = self._profile
-        nobody = np.array([0], dtype=np.intp)
-        pasts = _Pasts(nobody, nobody - 1, np.zeros((1, self._in_flight + 1)))
+        pasts = _Pasts(self._in_flight)
         for cut, ready_s in enumerate(profile.ready_s, 1):
             sizes_bytes = self._before_bytes[cut] - self._before_bytes[pasts.cuts]
             states = _after(pasts.states, ready_s, sizes_bytes, self._network)
-            ends_s = states[:, -2] if cut == len(profile) else self._carry_on(states, cut)
+            if cut == len(profile):
+                ends_s = states[-2]
+                may_last = np.zeros(ends_s.size, dtype=np.bool_)
+            else:
+                ends_s = self._carry_on(states, cut)
+                # What ends too late ends no sooner with more gradients.
+                left_s = self._network.line_s_per_byte * self._left_bytes(cut)
+                may_last = np.maximum(states[-2], states[-1] + left_s) < limit_s
             rows = np.flatnonzero(ends_s < limit_s)
-            rows = rows[_front(states[rows], width)]
-            pasts.add(cut, rows, states[rows])
-        last = np.flatnonzero(pasts.cuts == len(profile))
-        if not last.size:
+            rows = rows[_front(states[:, rows], width)]
+            after = states[:, rows]
+            may_last = np.concatenate((may_last, np.ones(rows.size, dtype=np.bool_)))
+            pasts.add(cut, rows, after)
+            if not may_last.all():
+                pasts.keep(may_last)
+        if not pasts.cuts.size:
             return None
-        best = int(last[np.argmin(pasts.states[last, -2])])
-        return Schedule(tuple(pasts.cuts_of(best)), self._in_flight)
+        return Schedule(tuple(pasts.cuts_of(int(np.argmin(pasts.states[-2])))), self._in_flight)
+
+    def _left_bytes(self, cut: int) -> float:
+        return float(self._before_bytes[-1] - self._before_bytes[cut])
 
     def _carry_on(self, states: Floats, cut: int) -> Floats:
         """Forget what is over before the next can begin. Returns when all ends at the soonest."""
         next_s = self._profile.ready_s[cut]
-        np.maximum(states[:, :-1], next_s, out=states[:, :-1])
-        np.maximum(states[:, -1], next_s + self._network.latency_s, out=states[:, -1])
-        left_bytes = self._before_bytes[-1] - self._before_bytes[cut]
-        ends_s = np.maximum(states[:, -2], states[:, -1] + self._network.line_s(left_bytes))
+        np.maximum(states[:-1], next_s, out=states[:-1])
+        np.maximum(states[-1], next_s + self._network.latency_s, out=states[-1])
+        left_s = self._network.line_s(self._left_bytes(cut))
+        ends_s = np.maximum(states[-2], states[-1] + left_s)
         return np.asarray(np.maximum(ends_s, self._least_s[cut]))
 
 
 def _after(states: Floats, ready_s: float, sizes_bytes: Floats, network: Network) -> Floats:
     """As `timeline.end_of`, of each past with one collective more."""
-    begins_s = np.maximum(ready_s, states[:, 0])
-    at_line_s = np.maximum(states[:, -1], begins_s + network.latency_s)
-    line_s = at_line_s + network.exclusive_s + network.line_s_per_byte * sizes_bytes
-    ends_s = np.maximum(line_s, begins_s + network.startup_s + network.s_per_byte * sizes_bytes)
-    after = states.copy()
-    after[:, 0] = ends_s
-    after[:, :-1].sort(axis=1)
+    begins_s = np.maximum(ready_s, states[0])
+    at_line_s = np.maximum(states[-1], begins_s + network.latency_s)
+    line_s = at_line_s + (network.exclusive_s + network.line_s_per_byte * sizes_bytes)
+    ends_s = np.maximum(line_s, begins_s + (network.startup_s + network.s_per_byte * sizes_bytes))
+    after = np.empty_like(states)
+    # In the place of the first to end, and behind those that end sooner.
+    for place in range(1, len(states) - 1):
+        np.minimum(ends_s, states[place], out=after[place - 1])
+        ends_s = np.maximum(ends_s, states[place])
+    after[-2] = ends_s
     # With one in flight it begins when nothing else is on the line.
-    after[:, -1] = line_s if states.shape[1] > 2 else 0.0
+    after[-1] = line_s if len(states) > 2 else 0.0
     return after
 
 
-def _front(states: Floats, width: int | None) -> npt.NDArray[np.intp]:
-    """The rows that no other is ahead of in everything: so many, the soonest ones."""
+def _front(states: Floats, width: int | None) -> Places:
+    """The places that no other is ahead of in everything: so many, the soonest ones."""
+    left = np.argsort(states.sum(axis=0))
     kept: list[int] = []
-    left = np.arange(len(states))
-    sums = states.sum(axis=1)
     while left.size and len(kept) != width:
-        best = int(left[np.argmin(sums[left])])
+        best = int(left[0])
         kept.append(best)
-        left = left[(states[left] < states[best] * (1.0 - _ROUNDING)).any(axis=1)]
+        least = states[:, best] * (1.0 - _ROUNDING)
+        ahead = states[0, left] < least[0]
+        for place in range(1, len(states)):
+            ahead |= states[place, left] < least[place]
+        left = left[ahead]
     return np.array(kept, dtype=np.intp)
 
 

@@ -12,8 +12,9 @@ import torch.distributed as dist
 
 from plink.training.overlap.network import Network
 
-SMALL_BYTES, LARGE_BYTES = 4_000, 512_000
-BURST, BURSTS = 8, 9
+SMALL_BYTES, LARGE_BYTES = 4_000, 1_000_000
+# Long enough for what a shaped link lets pass at once, after a rest, not to count.
+BURST, BURSTS = 12, 5
 
 
 @dataclass(frozen=True)

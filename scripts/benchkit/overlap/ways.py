@@ -23,7 +23,7 @@ from plink.training.overlap.schedule import Schedule
 GLOO, ONE, TWO = "Gloo", "plink, one in flight", "plink"
 DDP, DDP_ON_GLOO = "DDP on plink", "DDP on Gloo"
 MG, OPTIMAL_ONE, OPTIMAL = "mg-wfbp", "optimal, one in flight", "optimal"
-WFBP = "wfbp, one in flight"
+WFBP, AUTO = "wfbp, one in flight", "auto"
 WHOLE_MB = 1e6
 # Of DistributedDataParallel's first bucket in the others.
 FIRST_SHARE = heuristics.DDP_FIRST_BUCKET_BYTES / heuristics.DDP_BUCKET_BYTES
@@ -91,10 +91,11 @@ def scheduled(profile: Profile, network: Network, bucket_bytes: int) -> dict[str
         OPTIMAL_ONE: optimal(profile, network, 1),
         OPTIMAL: optimal(profile, network, 2),
     }
-    return {
+    found = {
         name: Way(name, ONE if schedule.in_flight == 1 else TWO, schedule)
         for name, schedule in schedules.items()
     }
+    return {**found, AUTO: Way(AUTO, TWO, "auto")}
 
 
 class Trainer:

@@ -1,0 +1,255 @@
+"""Schedules that follow the network and the model while a job trains."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from plink.torch.group import PlinkGroup
+from plink.torch.overlap.agreement import Measured, Told, together, told
+from plink.torch.overlap.arrangement import Arrangement
+from plink.torch.overlap.probing import probed
+from plink.torch.overlap.profiling import CudaClock, HostClock, Passes
+from plink.training.overlap.candidates import AUTO, PLANNED
+from plink.training.overlap.fit import Fitted, NetworkFit
+from plink.training.overlap.heuristics import ddp
+from plink.training.overlap.measured import profile_of, slowdown, usual_ready_s
+from plink.training.overlap.network import Network
+from plink.training.overlap.planner import Action, Decision, Planner, PlannerOptions, Window
+from plink.training.overlap.profile import Profile
+from plink.training.overlap.timings import Timings
+
+PLANNED_SCHEDULES = (AUTO, *PLANNED)
+
+_LOG = logging.getLogger("plink.torch.overlap")
+
+# Where nobody predicts anything: a gigabit per second. Timings soon say more.
+UNKNOWN_NETWORK = Network(1e-4, 1e-4, 2e-8, 1e-8)
+# What deciding may cost rank 0, as a share of the window.
+_MOST_COST = 0.005
+_COSTS = 5
+# Passes are looked back at for what computing takes.
+_SPANS = 200
+_MEDIAN_ERROR = 1.25
+_DEVIATIONS_PER_MAD = 1.4826
+
+
+@dataclass(frozen=True)
+class PlanningOptions:
+    """How often is decided.
+
+    Args:
+        least_passes: of a window.
+        least_window_s: how long one is at least.
+        most_passes: but it has no more than that.
+        prediction: of the network, such as `plink plan` makes; None where nobody has one.
+    """
+
+    least_passes: int = 10
+    least_window_s: float = 1.0
+    most_passes: int = 1000
+    prediction: Network | None = None
+
+
+@dataclass(frozen=True)
+class Report:
+    """What rank 0 knows; on other ranks nothing of it.
+
+    Args:
+        fitted: the network.
+        decisions: all that changed something, with the number of the pass after which it did.
+        slowdown: by which share computing takes longer while something is in flight; None if
+            unknown.
+        deciding_s: what the last decision took, agreement included, probes not.
+        windows: so far.
+        last: what was decided at last, or why nothing was.
+    """
+
+    fitted: Fitted
+    decisions: tuple[tuple[int, Decision], ...]
+    slowdown: float | None
+    deciding_s: float
+    windows: int
+    last: str
+
+
+class Planning:
+    """Arranges gradients by what was measured: windows of passes, agreed by all ranks.
+
+    Args:
+        wanted: of `PLANNED_SCHEDULES`.
+        group: of the ranks, with an engine.
+        device: of the gradients.
+        options: how often.
+    """
+
+    def __init__(
+        self,
+        wanted: str,
+        group: PlinkGroup,
+        device: torch.device,
+        options: PlanningOptions | None = None,
+    ) -> None:
+        self._wanted, self._group, self._device = wanted, group, device
+        self._options = options or PlanningOptions()
+        self._passes_wanted = self._options.least_passes
+        self._passed = self._in_window = 0
+        self._spans: list[tuple[float, float]] = []
+        self._decisions: list[tuple[int, Decision]] = []
+        self._fits: dict[int, NetworkFit] = {}
+        self._probed_plan: int | None = None
+        self._deciding_s: list[float] = []
+        self._windows = 0
+        self._last = ""
+
+    @property
+    def report(self) -> Report:
+        """So far."""
+        share = slowdown(*zip(*self._spans, strict=True)) if self._spans else None
+        return Report(
+            self._fit.fitted,
+            tuple(self._decisions),
+            share,
+            self._deciding_s[-1] if self._deciding_s else 0.0,
+            self._windows,
+            self._last,
+        )
+
+    def first(self, profile: Profile) -> Arrangement:
+        """PyTorch's buckets, as long as nothing is known."""
+        self._profile = profile
+        self._places = {name: place for place, name in enumerate(profile.names)}
+        schedule = ddp(profile)
+        options = PlannerOptions(wanted=self._wanted, in_flight=self._group.in_flight)
+        self._planner = Planner(profile.names, schedule, "ddp", options)
+        count = len(profile)
+        clock = CudaClock(count, self._device) if self._device.type == "cuda" else HostClock(count)
+        self._passes = Passes(clock, self._group.in_flight)
+        return Arrangement(profile.names, schedule.cuts)
+
+    def gradient_ready(self, name: str) -> None:
+        """Its time is noted."""
+        self._passes.ready(self._places[name])
+
+    def group_posted(self, group: int, works: Sequence[Any]) -> None:
+        """Its works tell their times at the end."""
+        del group
+        self._passes.posted(works)
+
+    def pass_ended(self) -> Arrangement | None:
+        """At the end of a window ranks agree on what was measured and on what is done."""
+        self._passed += 1
+        # The first pass begins nowhere, and has the costs of a beginning.
+        if self._passed > 1:
+            self._passes.end()
+            self._in_window += 1
+        changed = None
+        if self._in_window >= self._passes_wanted:
+            changed = self._end_window()
+            self._passes.clear()
+            self._in_window = 0
+        self._passes.begin()
+        return changed
+
+    def _end_window(self) -> Arrangement | None:
+        began_s = time.monotonic()
+        measured = together(self._measured(), self._group)
+        decision = self._decide(measured) if self._group.rank() == 0 else None
+        own = None if decision is None else self._told(decision, measured)
+        said = told(own, len(self._profile), self._group)
+        self._passes_wanted = said.passes
+        self._windows += 1
+        self._deciding_s = [*self._deciding_s, time.monotonic() - began_s][-_COSTS:]
+        if said.wants_probes:
+            self._take_probes()
+        if not said.cuts:
+            return None
+        self._group.schedule_changed()
+        names = self._profile.names
+        return Arrangement(tuple(names[place] for place in said.order), said.cuts)
+
+    def _measured(self) -> Measured:
+        passes, timings = self._passes, self._passes.timings
+        shape = (self._in_window, passes.collectives)
+        is_counted = bool(passes.steps_s) and timings.begun_s.shape == shape
+        self._spans = [*self._spans, *passes.spans][-_SPANS:]
+        return Measured(
+            usual_ready_s(passes.steps_s) if is_counted else np.zeros(len(self._profile)),
+            timings.durations_s if is_counted else np.zeros(shape),
+            float(np.median(passes.took_s)) if is_counted else 0.0,
+            self._group.is_plan_on_trial,
+            is_counted,
+        )
+
+    def _decide(self, measured: Measured) -> Decision:
+        """By rank 0."""
+        if not measured.is_counted:
+            return self._noted(self._planner.wait("times are not known on all ranks"))
+        timings = self._passes.timings.shortened_to(measured.durations_s)
+        fitted = self._fit.add(timings)
+        profile = profile_of(self._profile.names, self._profile.sizes_bytes, measured.ready_s)
+        window = Window(
+            measured.iteration_s,
+            profile,
+            fitted.network,
+            fitted.is_new,
+            fitted.has_startup,
+            self._group.plan_number,
+            measured.is_frozen,
+            self._error_of_median(),
+        )
+        return self._noted(self._planner.decide(window))
+
+    def _noted(self, decision: Decision) -> Decision:
+        self._last = decision.reason
+        if decision.action is not Action.WAIT:
+            self._decisions.append((self._passed, decision))
+            said = (decision.action.value, decision.name, len(decision.schedule.cuts))
+            _LOG.info("%s %s, %d groups: %s", *said, decision.reason)
+        return decision
+
+    def _told(self, decision: Decision, measured: Measured) -> Told:
+        options = self._options
+        # Planning anew costs more, and is rare.
+        usual_s = float(np.median(self._deciding_s)) if self._deciding_s else 0.0
+        wanted_s = max(options.least_window_s, usual_s / _MOST_COST)
+        passes = wanted_s / measured.iteration_s if measured.iteration_s > 0.0 else 0.0
+        passes = int(min(max(passes, options.least_passes), options.most_passes))
+        fitted, plan = self._fit.fitted, self._group.plan_number
+        # Once on each network.
+        is_probed = self._probed_plan == plan and not fitted.is_new
+        wants_probes = not fitted.has_startup and not is_probed
+        if wants_probes:
+            self._probed_plan = plan
+        if decision.action is Action.WAIT:
+            return Told((), (), passes, wants_probes)
+        order = tuple(self._places[name] for name in decision.names)
+        return Told(order, decision.schedule.cuts, passes, wants_probes)
+
+    def _take_probes(self) -> None:
+        timings: Timings = probed(self._group, self._group.in_flight)
+        if self._group.rank() == 0:
+            self._fit.add(timings)
+
+    @property
+    def _fit(self) -> NetworkFit:
+        """Of the plan in force: a new one begins with what is known of the one before."""
+        plan = self._group.plan_number
+        if plan not in self._fits:
+            last = next(reversed(self._fits.values()), None)
+            known = self._options.prediction or UNKNOWN_NETWORK
+            self._fits = {plan: NetworkFit(last.fitted.network if last else known)}
+        return self._fits[plan]
+
+    def _error_of_median(self) -> float:
+        took_s = np.array(self._passes.took_s)
+        usual_s = float(np.median(took_s))
+        mad_s = float(np.median(np.abs(took_s - usual_s)))
+        return _MEDIAN_ERROR * _DEVIATIONS_PER_MAD * mad_s / usual_s / math.sqrt(len(took_s))

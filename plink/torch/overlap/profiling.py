@@ -1,0 +1,179 @@
+"""When gradients were ready and collectives ended in each pass of this rank."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+
+from plink.torch.work import Reduction
+from plink.training.overlap.measured import covered_share
+from plink.training.overlap.profile import Floats
+from plink.training.overlap.timings import Timings, begun_in_order
+
+
+class Clock(Protocol):
+    """Tells when the device has come to where a gradient is there."""
+
+    def begin(self) -> None:
+        """A pass begins."""
+
+    def note(self, place: int) -> None:
+        """That gradient is there, or will be when the device comes here."""
+
+    def ready_s(self) -> Floats | None:
+        """(L,) of the pass that was last to be known, from its beginning; NaN where none came."""
+
+
+class HostClock:
+    """Of gradients on the CPU, which are there when their hooks run.
+
+    Args:
+        gradients: how many.
+    """
+
+    def __init__(self, gradients: int) -> None:
+        self._gradients = gradients
+        self.begin()
+
+    def begin(self) -> None:
+        """Times are counted from here."""
+        self._at_s = [np.nan] * self._gradients
+        self._begun_s = time.monotonic()
+
+    def note(self, place: int) -> None:
+        """Now."""
+        self._at_s[place] = time.monotonic()
+
+    def ready_s(self) -> Floats:
+        """Of the pass under way."""
+        return np.array(self._at_s) - self._begun_s
+
+
+class CudaClock:
+    """Of gradients on a GPU, whose hooks run before they are there: by events on its stream.
+
+    Events are read a pass later, when they have come about, so that nothing waits for them.
+
+    Args:
+        gradients: how many.
+        device: on which they are.
+    """
+
+    def __init__(self, gradients: int, device: torch.device) -> None:
+        self._gradients, self._device = gradients, device
+        self._events: dict[int, Any] = {}
+        self._before: tuple[Any, dict[int, Any]] | None = None
+        self._begun = self._recorded()
+
+    def begin(self) -> None:
+        """Times are counted from where the device comes here."""
+        self._before = (self._begun, self._events)
+        self._events, self._begun = {}, self._recorded()
+
+    def note(self, place: int) -> None:
+        """When the device comes here."""
+        self._events[place] = self._recorded()
+
+    def ready_s(self) -> Floats | None:
+        """Of the pass before; None where there is none, or the device has not come so far."""
+        if self._before is None:
+            return None
+        begun, events = self._before
+        if not all(event.query() for event in (begun, *events.values())):
+            return None
+        found = np.full(self._gradients, np.nan)
+        for place, event in events.items():
+            found[place] = 1e-3 * begun.elapsed_time(event)
+        return found
+
+    def _recorded(self) -> Any:
+        event = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+        event.record(torch.cuda.current_stream(self._device))
+        return event
+
+
+class Passes:
+    """What some passes of one schedule were like on this rank.
+
+    Args:
+        clock: of the gradients' device.
+        in_flight: collectives that the engine runs at once.
+    """
+
+    def __init__(self, clock: Clock, in_flight: int) -> None:
+        self._clock, self._in_flight = clock, in_flight
+        self._works: list[Reduction] = []
+        self._began_s = 0.0
+        self.clear()
+
+    def clear(self) -> None:
+        """A window begins."""
+        self._ready_s: list[Floats] = []
+        self._sizes_bytes: tuple[int, ...] = ()
+        self._begun_s: list[list[float]] = []
+        self._ended_s: list[list[float]] = []
+        # What each pass took; how long gradients came, and in which share something was in flight.
+        self.took_s: list[float] = []
+        self.spans: list[tuple[float, float]] = []
+
+    def begin(self) -> None:
+        """A pass begins, right after the one before."""
+        self._works.clear()
+        self._clock.begin()
+        self._began_s = time.monotonic()
+
+    def ready(self, place: int) -> None:
+        """A gradient is there."""
+        self._clock.note(place)
+
+    def posted(self, works: Iterable[Reduction]) -> None:
+        """Of one group."""
+        self._works.extend(works)
+
+    def end(self) -> None:
+        """All works of the pass have ended well."""
+        took_s = time.monotonic() - self._began_s
+        times = [work.times_s() for work in self._works]
+        sizes_bytes = tuple(sum(one.nbytes for one in work.result()) for work in self._works)
+        known = [one for one in times if one is not None]
+        if len(known) != len(times) or self._sizes_bytes not in ((), sizes_bytes):
+            return
+        ended_s = [ended for _, ended in known]
+        begun_s = begun_in_order([posted for posted, _ in known], ended_s, self._in_flight)
+        self._sizes_bytes = sizes_bytes
+        self._begun_s.append(begun_s)
+        self._ended_s.append(ended_s)
+        self.took_s.append(took_s)
+        ready_s = self._clock.ready_s()
+        if ready_s is None or np.isnan(ready_s).all():
+            return
+        # What did not come is sent when the pass is through.
+        ready_s = np.where(np.isnan(ready_s), np.nanmax(ready_s), ready_s)
+        self._ready_s.append(ready_s)
+        first_s, last_s = self._began_s + ready_s.min(), self._began_s + ready_s.max()
+        share = covered_share(first_s, last_s, begun_s, ended_s)
+        self.spans.append((float(last_s - first_s), share))
+
+    @property
+    def collectives(self) -> int:
+        """Of the pass under way, so far."""
+        return len(self._works)
+
+    @property
+    def steps_s(self) -> Sequence[Floats]:
+        """When gradients were ready in each pass (L,), from its beginning."""
+        return self._ready_s
+
+    @property
+    def timings(self) -> Timings:
+        """Of the collectives on this rank, by its clock."""
+        shape = (len(self._begun_s), len(self._sizes_bytes))
+        return Timings(
+            np.array(self._sizes_bytes, dtype=np.float64),
+            np.array(self._begun_s, dtype=np.float64).reshape(shape),
+            np.array(self._ended_s, dtype=np.float64).reshape(shape),
+        )

@@ -1,0 +1,51 @@
+"""What is held back of gradients, and how."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from plink.base.errors import WrongUseError
+from plink.training.sparse.corrections import CORRECTIONS, Correction
+
+
+@dataclass(frozen=True)
+class CSC:
+    """Coarse-grained sparse communication (Sun et al. 2019, section 3.2).
+
+    Args:
+        sparsity: the share of chunks that a step does not send, from 0 to less than 1.
+        chunk: elements of a chunk.
+        warmup_steps: steps in which the share grows from 0.
+        correction: what becomes of gradients that are held back: "paper" (decaying residuals, one
+            velocity), "dgc" (velocities of each rank, nothing is lost) or "dgc-masked" (velocities
+            are forgotten when they are sent).
+
+    Raises:
+        WrongUseError: one of them cannot be.
+    """
+
+    sparsity: float = 0.85
+    chunk: int = 32_000
+    warmup_steps: int = 500
+    correction: Correction = "dgc"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.sparsity < 1:
+            raise WrongUseError(
+                f"the share of chunks that is held back cannot be {self.sparsity}",
+                "sparsity is at least 0, and less than 1",
+            )
+        if self.chunk < 1:
+            raise WrongUseError(f"a chunk cannot have {self.chunk} elements")
+        if self.warmup_steps < 0:
+            raise WrongUseError(f"there cannot be {self.warmup_steps} steps of warm-up")
+        if self.correction not in CORRECTIONS:
+            raise WrongUseError(
+                f"there is no correction called '{self.correction}'",
+                f"corrections are {', '.join(CORRECTIONS)}",
+            )
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it, for checkpoints."""
+        return asdict(self)

@@ -1,0 +1,125 @@
+"""One pool with all that is kept of it: state, weights, and this step's gradients."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from plink.torch.overlap.pool import Pool
+from plink.torch.sparse.weights import Weights
+from plink.training.sparse.chunks import Chosen, Chunks
+from plink.training.sparse.corrections import Correction
+from plink.training.sparse.selection import measure
+from plink.training.sparse.state import State
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How a step of SGD is made.
+
+    Args:
+        momentum, decay: the factors of velocities and weights.
+        nesterov: look ahead.
+    """
+
+    momentum: float
+    decay: float
+    nesterov: bool
+
+
+class Part:
+    """A pool whose important chunks are sent.
+
+    Between the backward pass and the step the pool has what all ranks have: the means of chunks
+    that were sent, zeros elsewhere. This rank's own gradients are kept beside it.
+
+    Args:
+        pool: of parameters of one type and device.
+        size: elements of a chunk.
+        correction: by name.
+    """
+
+    def __init__(self, pool: Pool, size: int, correction: Correction) -> None:
+        self.pool = pool
+        self.weights = Weights(pool)
+        self.chunks = Chunks(pool.flat.numel(), size)
+        self._gradient = self._zeros()
+        self.state = State(self.chunks, correction, self._zeros(), self._zeros())
+
+    @property
+    def device(self) -> torch.device:
+        """Of all tensors."""
+        return self.pool.flat.device
+
+    def take(self, sent: Chosen, scale: float, rule: Rule) -> None:
+        """Keep this rank's gradients, without their scale, with the decay of own velocities."""
+        torch.mul(self.pool.flat, 1.0 / scale, out=self._gradient)
+        if rule.decay:
+            for where in self.chunks.spans(self.state.own_now(sent)):
+                self.weights.added_to(self._gradient[where], where, rule.decay)
+
+    def message(self, sent: Chosen, factor: float, rule: Rule) -> Tensor:
+        """(m,): what is sent, times a factor, in the type of the gradients."""
+        items = self.chunks.items_of(sent)
+        message = torch.empty(items, dtype=self.pool.flat.dtype, device=self.device)
+        begin = 0
+        for where, values in self.state.outgoing(
+            self._gradient, sent, rule.momentum, nesterov=rule.nesterov
+        ):
+            end = begin + where.stop - where.start
+            torch.mul(values, factor, out=message[begin:end])
+            begin = end
+        return message
+
+    def measure_held(self, norms: Tensor, sent: Chosen, rule: Rule) -> None:
+        """Write the norms of chunks that are held back, as this rank has them."""
+        size = self.chunks.size
+        for where, values in self.state.waiting(
+            self._gradient, sent, rule.momentum, nesterov=rule.nesterov
+        ):
+            measure(norms, where.start // size, values, size)
+
+    def measure_sent(self, norms: Tensor, sent: Chosen, factor: float) -> None:
+        """Write the norms, times a factor, of chunks that were sent."""
+        size = self.chunks.size
+        for where in self.chunks.spans(sent):
+            measure(norms, where.start // size, self.pool.flat[where].float() * factor, size)
+
+    def receive(self, message: Tensor, sent: Chosen) -> None:
+        """Let gradients be what all ranks have."""
+        begin = 0
+        self.pool.flat.zero_()
+        for where in self.chunks.spans(sent):
+            end = begin + where.stop - where.start
+            self.pool.flat[where] = message[begin:end]
+            begin = end
+
+    def step(self, sent: Chosen, scale: float, rule: Rule, learning_rate: float) -> None:
+        """Move state and weights.
+
+        Args:
+            sent: chunks that were.
+            scale: of what the pool has.
+            rule: of the step.
+            learning_rate: of it.
+        """
+        shared = ~self.state.own_now(sent)
+
+        def mean(where: slice) -> Tensor:
+            found = self.pool.flat[where].float()
+            if scale != 1.0:
+                found = found * (1.0 / scale)
+            if rule.decay and shared[where.start // self.chunks.size]:
+                found = found.clone()
+                self.weights.added_to(found, where, rule.decay)
+            return found
+
+        for where, moved in self.state.step(
+            self._gradient, mean, sent, rule.momentum, nesterov=rule.nesterov
+        ):
+            self.weights.add(where, moved, -learning_rate)
+
+    def _zeros(self) -> Tensor:
+        return torch.zeros(self.pool.flat.numel(), dtype=torch.float32, device=self.device)

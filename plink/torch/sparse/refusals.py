@@ -1,0 +1,55 @@
+"""What cannot be trained with some of its gradients, and options that differ between ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch.distributed as dist
+from torch import nn
+from torch.distributed import ProcessGroup
+from torch.nn.parallel import DistributedDataParallel
+from torch.optim import Optimizer
+
+from plink.base.errors import WrongUseError
+
+
+def refuse(model: Any, momentum: float, *, nesterov: bool) -> None:
+    """What SparseSGD cannot train.
+
+    Raises:
+        WrongUseError: it is so.
+    """
+    if isinstance(model, Optimizer):
+        raise WrongUseError(
+            f"{type(model).__name__} cannot step with some of its gradients: CSC is defined for "
+            "SGD with momentum alone",
+            "give the module to SparseSGD, which steps it",
+        )
+    if isinstance(model, DistributedDataParallel):
+        raise WrongUseError(
+            "DistributedDataParallel sends all gradients by itself", "give model.module"
+        )
+    if not isinstance(model, nn.Module):
+        raise WrongUseError("SparseSGD takes the module that it trains, not its parameters")
+    if not 0 <= momentum < 1 or (nesterov and momentum == 0):
+        raise WrongUseError(
+            f"momentum cannot be {momentum}", "it is from 0 to less than 1; Nesterov's is positive"
+        )
+
+
+def verify_same(options: Mapping[str, Any], group: ProcessGroup) -> None:
+    """On all ranks of the group.
+
+    Raises:
+        WrongUseError: an option differs, on all ranks.
+    """
+    of_ranks: list[Any] = [None] * group.size()
+    dist.all_gather_object(of_ranks, dict(options), group=group)
+    for rank, others in enumerate(of_ranks):
+        for name, value in of_ranks[0].items():
+            if others[name] != value:
+                raise WrongUseError(
+                    f"rank {rank} has {name}={others[name]}, and rank 0 {name}={value}",
+                    "give all ranks the same options",
+                )

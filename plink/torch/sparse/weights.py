@@ -1,0 +1,97 @@
+"""A pool's parameters, in the order of their elements in the pool."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from plink.base.errors import WrongUseError
+from plink.torch.overlap.pool import Pool
+
+_HALVES = (torch.float16, torch.bfloat16)
+
+
+class Weights:
+    """What is stepped: the parameters, or where these have 16 bits a copy of them that has 32.
+
+    Args:
+        pool: of their gradients.
+
+    Raises:
+        WrongUseError: a parameter has gaps in memory, or no floating-point type of 16 or 32 bits.
+    """
+
+    def __init__(self, pool: Pool) -> None:
+        parameters = [pool.parameter(i).detach() for i in range(len(pool))]
+        dtype = parameters[0].dtype
+        if dtype not in (torch.float32, *_HALVES):
+            raise WrongUseError(f"parameters of {dtype} cannot be trained with CSC")
+        self._flats = [_flat(one, name) for one, name in zip(parameters, pool.names, strict=True)]
+        self._begins = [pool.bounds(i)[0] for i in range(len(pool))]
+        self._items = pool.flat.numel()
+        self.master: Tensor | None = None
+        if dtype in _HALVES:
+            self.master = torch.empty(self._items, dtype=torch.float32, device=pool.flat.device)
+            self.read()
+
+    def read(self) -> None:
+        """Take over what the parameters are now."""
+        if self.master is not None:
+            for where, piece in self._pieces(slice(0, self._items)):
+                self.master[where] = piece
+
+    def write(self) -> None:
+        """Give all parameters what has been stepped."""
+        self._give(slice(0, self._items))
+
+    def add(self, where: slice, steps: Tensor, factor: float) -> None:
+        """Add to the elements that lie there: steps times a factor, rounded as PyTorch's SGD does.
+
+        Args:
+            where: of the pool.
+            steps: (n,), of these elements.
+            factor: of the steps.
+        """
+        if self.master is not None:
+            self.master[where].add_(steps, alpha=factor)
+            self._give(where)
+            return
+        for piece, weights in self._pieces(where):
+            weights.add_(steps[piece.start - where.start : piece.stop - where.start], alpha=factor)
+
+    def added_to(self, gradient: Tensor, where: slice, decay: float) -> None:
+        """Add the elements that lie there, times a factor, to a gradient of just these elements."""
+        if self.master is not None:
+            gradient.add_(self.master[where], alpha=decay)
+            return
+        for piece, weights in self._pieces(where):
+            gradient[piece.start - where.start : piece.stop - where.start].add_(
+                weights, alpha=decay
+            )
+
+    def _give(self, where: slice) -> None:
+        if self.master is not None:
+            for piece, weights in self._pieces(where):
+                weights.copy_(self.master[piece])
+
+    def _pieces(self, where: slice) -> Iterator[tuple[slice, Tensor]]:
+        """Parts of parameters that lie there: where of the pool, and views of them."""
+        first = bisect.bisect_right(self._begins, where.start) - 1
+        for begin, flat in zip(self._begins[first:], self._flats[first:], strict=True):
+            if begin >= where.stop:
+                return
+            start, stop = max(where.start, begin), min(where.stop, begin + flat.numel())
+            if start < stop:
+                yield slice(start, stop), flat[start - begin : stop - begin]
+
+
+def _flat(parameter: Tensor, name: str) -> Tensor:
+    """Its elements as they lie in memory, which is how its gradient lies in the pool."""
+    if torch.empty_like(parameter, device="meta").stride() != parameter.stride():
+        raise WrongUseError(
+            f"the parameter '{name}' has gaps in memory", "make it of a tensor that is contiguous"
+        )
+    return parameter.as_strided((parameter.numel(),), (1,), parameter.storage_offset())

@@ -1,0 +1,77 @@
+"""Schedules to choose from, as an engine runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from plink.training.overlap.asc import asc
+from plink.training.overlap.heuristics import ddp, lazy, mg_wfbp, single, wfbp
+from plink.training.overlap.network import Network
+from plink.training.overlap.optimal import optimal
+from plink.training.overlap.profile import Profile
+from plink.training.overlap.schedule import Schedule
+from plink.training.overlap.timeline import communicated_s
+
+AUTO = "auto"
+PLANNED = ("asc", "mg-wfbp", "optimal")
+"""What needs a network: chosen anew as it changes."""
+
+_THETAS_BYTES = (1 << 18, 1 << 20, 1 << 22, 1 << 24)
+# An end that is so much later for the sake of time to find it.
+_GAP = 1e-3
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A schedule by name.
+
+    Args:
+        name: how it was made.
+        schedule: with as many collectives in flight as the engine has, whatever its authors mean.
+        communicated_s: when the last gradient is reduced, as predicted.
+    """
+
+    name: str
+    schedule: Schedule
+    communicated_s: float
+
+
+def candidates(
+    profile: Profile, network: Network, in_flight: int, wanted: str = AUTO
+) -> list[Candidate]:
+    """Those to choose from, the one that ends soonest first; of equals the one with fewest cuts.
+
+    Args:
+        profile: of the backward pass.
+        network: what collectives take.
+        in_flight: of the engine.
+        wanted: "auto" for all, or one of `PLANNED`.
+    """
+    made: dict[str, Schedule] = {}
+    if wanted in (AUTO, "asc"):
+        made["asc"] = asc(profile, network)
+    if wanted in (AUTO, "mg-wfbp"):
+        made["mg-wfbp"] = mg_wfbp(profile, network)
+    if wanted in (AUTO, "optimal"):
+        made["optimal"] = optimal(profile, network, in_flight, gap=_GAP)
+    if wanted == AUTO:
+        made.update({"single": single(profile), "wfbp": wfbp(profile), "ddp": ddp(profile)})
+        made.update({f"lazy({theta})": lazy(profile, theta) for theta in _THETAS_BYTES})
+    found = []
+    for name, schedule in made.items():
+        run = replace(schedule, in_flight=in_flight)
+        found.append(Candidate(name, run, communicated_s(profile, run, network)))
+    return sorted(found, key=lambda one: (one.communicated_s, len(one.schedule.cuts)))
+
+
+def fewest_within(found: Sequence[Candidate], later_s: float) -> Candidate:
+    """The one with the fewest cuts of those that end at most so much later than the first.
+
+    Args:
+        found: the one that ends soonest first.
+        later_s: not negative.
+    """
+    latest_s = found[0].communicated_s + later_s
+    near = [one for one in found if one.communicated_s <= latest_s]
+    return min(near, key=lambda one: len(one.schedule.cuts))
