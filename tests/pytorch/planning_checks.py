@@ -16,6 +16,7 @@ from pytorch.parallel_checks import averaged, gradients, same
 
 _OFTEN = PlanningOptions(least_passes=5, least_window_s=0.0, most_passes=5)
 _LAYERS = 12
+_MOST_ROUNDS = 8
 
 
 class Slow(nn.Module):
@@ -57,6 +58,11 @@ def _trained(model: DataParallel, rank: int, passes: int, found: list[Any]) -> N
                 found.append("wrong")
 
 
+def _arrangements(found: list[Any]) -> set[str]:
+    """The same on all ranks, whatever else was found on one."""
+    return {str(one) for one in found if one != "wrong"}
+
+
 def planned(_say: Any, rank: int) -> tuple[int, bool, bool, list[str], bool]:
     """How many arrangements, whether all ranks had them at once, sums were right, what was done."""
     group = dist.group.WORLD
@@ -64,13 +70,17 @@ def planned(_say: Any, rank: int) -> tuple[int, bool, bool, list[str], bool]:
     planning = Planning("optimal", group, torch.device("cpu"), _OFTEN)
     model = DataParallel(Slow(rank), planning)
     found: list[Any] = []
-    _trained(model, rank, 31, found)
+    # On a busy machine it takes more windows until startup and rate are told apart.
+    for _ in range(_MOST_ROUNDS):
+        _trained(model, rank, 31, found)
+        if len(_arrangements(found)) > 1:
+            break
     ranks: list[Any] = [None] * dist.get_world_size()
     dist.all_gather_object(ranks, found)
     report = planning.report
     done = [decision.name for _, decision in report.decisions]
     return (
-        len(set(map(str, found))),
+        len(_arrangements(found)),
         all(one == ranks[0] for one in ranks),
         "wrong" not in found,
         done,
