@@ -8,10 +8,10 @@ from heapq import heappop, heappush
 import numpy as np
 
 from plink.training.overlap.decisions import Window
+from plink.training.overlap.experience import in_order_of
 from plink.training.overlap.fit import NetworkFit
 from plink.training.overlap.measured import profile_of, usual_ready_s
 from plink.training.overlap.network import Network
-from plink.training.overlap.experience import in_order_of
 from plink.training.overlap.probes import IN_ROUND, REPEATS, SIZES_BYTES, Budget
 from plink.training.overlap.profile import Profile
 from plink.training.overlap.schedule import Schedule

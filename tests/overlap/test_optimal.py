@@ -83,6 +83,27 @@ def test_with_many_gradients_no_other_schedule_ends_sooner(in_flight: int) -> No
                 assert best_s <= communicated_s(profile, other, network) * (1.0 + 1e-4)
 
 
+@given(profiles(), networks(), st.integers(2, 3))
+@settings(max_examples=_SOAK, deadline=None)
+def test_with_few_pasts_it_is_near_the_best(
+    profile: Profile, network: Network, in_flight: int
+) -> None:
+    best = optimal(profile, network, in_flight, width=4)
+    assert communicated_s(profile, best, network) <= 1.01 * least_s(
+        profile, network, in_flight, "fifo"
+    )
+
+
+@pytest.mark.timing
+def test_604_gradients_take_a_moment_where_a_proof_takes_seconds() -> None:
+    profile = _drawn(random.Random(3), 604)
+    # The line carries much more than one collective does, so that many pasts may be the best.
+    network = Network(1e-3, 4e-4, 3.2e-8, 2e-8)
+    began_s = time.process_time()
+    optimal(profile, network, 2, width=4)
+    assert time.process_time() - began_s < 1.5
+
+
 @pytest.mark.timing
 def test_604_gradients_take_a_moment() -> None:
     profile = _drawn(random.Random(3), 604)

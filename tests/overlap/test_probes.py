@@ -46,7 +46,7 @@ def test_probes_of_another_network_are_forgotten_and_those_after_the_change_are_
     rng = np.random.default_rng(6)
     slow = Network(1.7e-4, 3e-5, 2e-7, 2e-7)
     fit = NetworkFit(GUESS)
-    schedule = Schedule(tuple(range(20, 460, 20)) + (467,), 2)
+    schedule = Schedule((*tuple(range(20, 460, 20)), 467), 2)
     fit.add(timed(PROFILE, schedule, NETWORK, Noise(), rng, steps=5))
     fit.add_probes(probed(NETWORK, Noise(), rng))
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""What iterations took with each schedule that was tried, and what collectives cost beside the line.
+"""What iterations took with each schedule tried, and what collectives cost beside the line.
 
 A network says what the line carries. What a collective costs the processor, which computes at the
 same time, is in no model: it shows in iterations that take longer than predicted, the more

@@ -239,7 +239,5 @@ class NetworkFit:
 
     @property
     def _last(self) -> Timings:
-        if self._windows:
-            return self._windows[-1]
-        assert self._probes is not None
-        return self._probes
+        probes = [] if self._probes is None else [self._probes]
+        return [*probes, *self._windows][-1]

@@ -202,9 +202,7 @@ class Planner:
                 return True
         return False
 
-    def _install(
-        self, action: Action, new: InForce, trial: _Trial | None, reason: str
-    ) -> Decision:
+    def _install(self, action: Action, new: InForce, trial: _Trial | None, reason: str) -> Decision:
         self._in_force, self._trial = new, trial
         self._iterations_s, self._quiet_windows = [], 0
         return Decision(action, reason, new.names, new.schedule, new.name)

@@ -23,6 +23,7 @@ from plink.training.overlap.schedule import Schedule
 GLOO, ONE, TWO = "Gloo", "plink, one in flight", "plink"
 DDP, DDP_ON_GLOO = "DDP on plink", "DDP on Gloo"
 MG, OPTIMAL_ONE, OPTIMAL = "mg-wfbp", "optimal, one in flight", "optimal"
+FP16, POWER_SGD, LAZY, ASC = "fp16 hook", "PowerSGD rank 1", "lazy, a tenth", "asc"
 WFBP, AUTO = "wfbp, one in flight", "auto"
 WHOLE_MB = 1e6
 # Of DistributedDataParallel's first bucket in the others.
@@ -58,9 +59,9 @@ def of_ddp() -> list[Way]:
     return [
         Way(DDP_ON_GLOO, GLOO),
         Way(DDP, TWO),
-        Way("DDP on plink, fp16 hook", TWO, hook="fp16"),
-        Way("DDP on plink, PowerSGD rank 1", TWO, hook=1),
-        Way("DDP on plink, PowerSGD rank 4", TWO, hook=4),
+        Way(FP16, TWO, hook="fp16"),
+        Way(POWER_SGD, TWO, hook=1),
+        Way("PowerSGD rank 4", TWO, hook=4),
     ]
 
 
@@ -82,12 +83,12 @@ def scheduled(profile: Profile, network: Network, bucket_bytes: int) -> dict[str
         "buckets as DDP's, one": Schedule(buckets.cuts, 1),
         "buckets as DDP's, two": buckets,
         MG: heuristics.mg_wfbp(profile, network),
-        "lazy, a tenth": heuristics.lazy(profile, total / 10, 2),
+        LAZY: heuristics.lazy(profile, total / 10, 2),
         "lazy, a third": heuristics.lazy(profile, total / 3, 2),
         "asc, as printed": asc_printed(
             profile, network.startup_s, network.s_per_byte, PAPERS_GAMMA
         ),
-        "asc": asc(profile, network),
+        ASC: asc(profile, network),
         OPTIMAL_ONE: optimal(profile, network, 1),
         OPTIMAL: optimal(profile, network, 2),
     }
