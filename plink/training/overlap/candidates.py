@@ -21,7 +21,9 @@ _THETAS_BYTES = (1 << 18, 1 << 20, 1 << 22, 1 << 24)
 # Schedules that count each collective with such a share of the backward pass end hardly later, and
 # have few.
 _SPARING = (0.002, 0.01)
-# Ranks wait while schedules are made: a tenth of a second with 600 gradients, not always proven.
+# Ranks wait while schedules are made. With more gradients than that the proof that none is better
+# may take seconds, and a tenth of one without.
+_MOST_PROVEN = 64
 _WIDTH = 4
 
 
@@ -57,6 +59,7 @@ def candidates(
         wanted: "auto" for all, or one of `PLANNED`.
         per_collective_s: what each costs beyond what the network says.
     """
+    width = None if len(profile) <= _MOST_PROVEN else _WIDTH
     dear = _dearer(network, per_collective_s)
     made: dict[str, Schedule] = {}
     if wanted in (AUTO, "asc"):
@@ -64,7 +67,7 @@ def candidates(
     if wanted in (AUTO, "mg-wfbp"):
         made["mg-wfbp"] = mg_wfbp(profile, dear)
     if wanted in (AUTO, "optimal"):
-        made["optimal"] = optimal(profile, dear, in_flight, width=_WIDTH)
+        made["optimal"] = optimal(profile, dear, in_flight, width=width)
     if wanted == AUTO:
         made.update({"single": single(profile), "wfbp": wfbp(profile), "ddp": ddp(profile)})
         for share in _SPARING:

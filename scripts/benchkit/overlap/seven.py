@@ -31,14 +31,12 @@ def show(crew: Crew, subjects: Sequence[Subject], report: Report) -> None:
     """One row for each, as its figures come."""
     medians: dict[str, dict[str, float]] = {}
 
-    def rows() -> list[tuple[str, ...]]:
-        return [_row(subject, crew.ask(measured, subject), medians) for subject in subjects]
-
     report.say(
         f"{crew.ranks} ranks. Seconds an iteration takes in the median of the slowest rank, and in "
         "brackets how many times as long DDP on plink takes"
     )
-    report.table(("network", *WAYS, "auto's collectives, settled after passes", "bound"), rows())
+    rows = (_row(subject, crew.ask(measured, subject), medians) for subject in subjects)
+    report.table(("network", *WAYS, "auto's collectives, settled after passes", "bound"), rows)
     for name, took_s in medians.items():
         best_s = min(took_s[way] for way in SCHEDULES)
         report.at_least(f"{name}: DDP on plink / auto", 0.98, took_s[DDP] / took_s[AUTO])
