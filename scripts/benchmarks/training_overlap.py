@@ -10,6 +10,8 @@ measured it on 32 GPUs, where they measured it.
 
 networks: the same of all seven networks in one table, with the ways that a user may choose from.
 
+lazy: a sweep over what lazy all-reduce waits for, and what is planned.
+
 quiet: a job on a network that does not change, planned by "auto": how often it changes anything,
 and what planning takes of it.
 """
@@ -17,14 +19,15 @@ and what planning takes of it.
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 
 from benchkit.arguments import add_lab, lab_options, numbers, words
-from benchkit.control.crew import crew_on
+from benchkit.control.crew import Crew, crew_on
 from benchkit.labs import BenchLab, bench_lab, rack_numbers
-from benchkit.overlap import in_flight, iterations, quiet, seven
+from benchkit.overlap import in_flight, iterations, quiet, seven, sweep
 from benchkit.overlap.paced import Pace
 from benchkit.plans import best_forest, lab_network, limit_s, usual_plan, write_plan
 from benchkit.report import Report
@@ -89,30 +92,33 @@ def _in_flight(lab: BenchLab, arguments: argparse.Namespace, report: Report) -> 
 
 
 def _iterations(lab: BenchLab, arguments: argparse.Namespace, report: Report) -> None:
-    rates = parse_rate(arguments.host_rate), parse_rate(arguments.uplink_rate)
-    subjects = _subjects(arguments)
-    most_bytes = max(subject.profile.total_bytes for subject in subjects)
-    plan = write_plan(usual_plan(lab, *rates, most_bytes), lab.dir / "plan.json")
-    with crew_on(lab, lab.in_rack_order(), plan) as crew:
-        iterations.show(crew, subjects, report)
+    with _planned_crew(lab, arguments) as crew:
+        iterations.show(crew, _subjects(arguments), report)
 
 
 def _networks(lab: BenchLab, arguments: argparse.Namespace, report: Report) -> None:
-    rates = parse_rate(arguments.host_rate), parse_rate(arguments.uplink_rate)
-    subjects = [replace(subject, ways=seven.WAYS) for subject in _subjects(arguments)]
-    most_bytes = max(subject.profile.total_bytes for subject in subjects)
-    plan = write_plan(usual_plan(lab, *rates, most_bytes), lab.dir / "plan.json")
-    with crew_on(lab, lab.in_rack_order(), plan) as crew:
-        seven.show(crew, subjects, report)
+    with _planned_crew(lab, arguments) as crew:
+        seven.show(crew, _subjects(arguments), report)
+
+
+def _lazy(lab: BenchLab, arguments: argparse.Namespace, report: Report) -> None:
+    with _planned_crew(lab, arguments) as crew:
+        sweep.show(crew, _subjects(arguments), report)
 
 
 def _quiet(lab: BenchLab, arguments: argparse.Namespace, report: Report) -> None:
+    with _planned_crew(lab, arguments) as crew:
+        quiet.show(crew, _subjects(arguments)[0], arguments.seconds, report)
+
+
+@contextmanager
+def _planned_crew(lab: BenchLab, arguments: argparse.Namespace) -> Iterator[Crew]:
+    """Ranks with the plan that suits the largest of the networks."""
     rates = parse_rate(arguments.host_rate), parse_rate(arguments.uplink_rate)
-    subject = _subjects(arguments)[0]
-    most_bytes = subject.profile.total_bytes
+    most_bytes = max(subject.profile.total_bytes for subject in _subjects(arguments))
     plan = write_plan(usual_plan(lab, *rates, most_bytes), lab.dir / "plan.json")
     with crew_on(lab, lab.in_rack_order(), plan) as crew:
-        quiet.show(crew, subject, arguments.seconds, report)
+        yield crew
 
 
 def _subjects(arguments: argparse.Namespace) -> list[iterations.Subject]:
@@ -129,5 +135,6 @@ POINTS = {
     "in-flight": _in_flight,
     "iterations": _iterations,
     "networks": _networks,
+    "lazy": _lazy,
     "quiet": _quiet,
 }

@@ -39,6 +39,17 @@ def test_no_schedule_ends_sooner(
     assert communicated_s(profile, best, network, sharing) <= least * _ROUNDING
 
 
+@pytest.mark.skipif(_SOAK < 1000, reason="it takes minutes: PLINK_SOAK=1")
+@given(profiles(12), networks(), st.integers(1, 3))
+@settings(max_examples=300, deadline=None)
+def test_no_schedule_of_twelve_gradients_ends_sooner(
+    profile: Profile, network: Network, in_flight: int
+) -> None:
+    best = optimal(profile, network, in_flight, gap=0.0)
+    least = least_s(profile, network, in_flight, "fifo")
+    assert communicated_s(profile, best, network) <= least * _ROUNDING
+
+
 @given(profiles(6), networks(), st.integers(1, 3))
 @settings(max_examples=_SOAK // 3, deadline=None)
 def test_shared_fairly_it_is_near_the_best(

@@ -227,7 +227,7 @@ def test_the_best_comes_first() -> None:
         profile, Schedule(wfbp(profile).cuts, 2), network
     )
     assert [one.communicated_s for one in found] == sorted(one.communicated_s for one in found)
-    assert len({one.name for one in found}) == len(found) == 12
+    assert len({one.name for one in found}) == len(found) == 19
 
 
 def test_of_schedules_that_end_nearly_alike_the_one_with_fewest_collectives_is_taken() -> None:

@@ -14,10 +14,11 @@ from plink.training.overlap.schedule import Schedule
 from plink.training.overlap.timeline import communicated_s
 
 AUTO = "auto"
-PLANNED = ("asc", "mg-wfbp", "optimal")
+PLANNED = ("asc", "lazy", "mg-wfbp", "optimal")
 """What needs a network: chosen anew as it changes."""
 
-_THETAS_BYTES = (1 << 18, 1 << 20, 1 << 22, 1 << 24)
+# Lazy all-reduce waits for such a part of all bytes: its paper does not say for how many.
+_PARTS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 # Schedules that count each collective with such a share of the backward pass end hardly later, and
 # have few.
 _SPARING = (0.002, 0.01)
@@ -75,7 +76,9 @@ def candidates(
             made[f"optimal, sparing {100 * share:g} %"] = optimal(
                 profile, sparing, in_flight, width=_WIDTH
             )
-        made.update({f"lazy({theta})": lazy(profile, theta) for theta in _THETAS_BYTES})
+    if wanted in (AUTO, "lazy"):
+        thetas_bytes = sorted({profile.total_bytes // part for part in _PARTS})
+        made.update({f"lazy({theta})": lazy(profile, theta) for theta in thetas_bytes})
     found = []
     for name, schedule in made.items():
         run = replace(schedule, in_flight=in_flight)

@@ -123,9 +123,10 @@ class Planner:
         self._experience.add(self._in_force, self._usual_s())
         each_s = self._experience.per_collective_s(window.profile, window.network)
         if is_first and options.wanted != AUTO:
-            asked = candidates(
+            of_kind = candidates(
                 window.profile, window.network, options.in_flight, options.wanted, each_s
-            )[0]
+            )
+            asked = fewest_within(of_kind, options.indifferent * self._usual_s())
             new = _in_force(window.profile, asked)
             return self._install(Action.INSTALL, new, None, f"{asked.name}, as asked for")
         best, gain = self._best(window, each_s)

@@ -30,6 +30,7 @@ from benchkit.overlap.ways import (
     WFBP,
     Trainer,
     Way,
+    lazies,
     of_ddp,
     scheduled,
 )
@@ -172,7 +173,12 @@ def iterated(module: nn.Module) -> tuple[float, float]:
 
 def ways_of(subject: Subject, network: Network) -> list[Way]:
     """All of them; the same on all ranks."""
-    every = [*of_ddp(), *scheduled(subject.profile, network, subject.bucket_bytes).values()]
+    profile = subject.profile
+    every = [
+        *of_ddp(),
+        *scheduled(profile, network, subject.bucket_bytes).values(),
+        *(lazies(profile, network).values() if subject.ways else ()),
+    ]
     return [way for way in every if not subject.ways or way.name in subject.ways]
 
 

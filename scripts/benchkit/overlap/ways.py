@@ -15,6 +15,7 @@ from benchkit.overlap.paced import Paced
 from plink.training.overlap import heuristics
 from plink.training.overlap.asc import asc
 from plink.training.overlap.asc_printed import asc_printed
+from plink.training.overlap.candidates import candidates, fewest_within
 from plink.training.overlap.network import Network
 from plink.training.overlap.optimal import optimal
 from plink.training.overlap.profile import Profile
@@ -28,6 +29,9 @@ WFBP, AUTO = "wfbp, one in flight", "auto"
 WHOLE_MB = 1e6
 # Of DistributedDataParallel's first bucket in the others.
 FIRST_SHARE = heuristics.DDP_FIRST_BUCKET_BYTES / heuristics.DDP_BUCKET_BYTES
+# Parts of all bytes for which lazy all-reduce waits.
+SWEEP = (1, 2, 3, 5, 7, 10, 14, 20, 40)
+PLANNED_LAZY = "lazy, planned"
 # Shi et al. (2021), section III.
 PAPERS_GAMMA = 1.5
 
@@ -97,6 +101,20 @@ def scheduled(profile: Profile, network: Network, bucket_bytes: int) -> dict[str
         for name, schedule in schedules.items()
     }
     return {**found, AUTO: Way(AUTO, TWO, "auto")}
+
+
+def lazies(profile: Profile, network: Network) -> dict[str, Way]:
+    """A sweep over what lazy all-reduce waits for, and what is planned for the network, by name.
+
+    Args:
+        profile: of the backward pass.
+        network: what collectives take.
+    """
+    total = profile.total_bytes
+    planned = fewest_within(candidates(profile, network, 2, "lazy"), 0.01 * profile.ready_s[-1])
+    schedules = {f"lazy, 1/{part}": heuristics.lazy(profile, total / part, 2) for part in SWEEP}
+    schedules[PLANNED_LAZY] = planned.schedule
+    return {name: Way(name, TWO, schedule) for name, schedule in schedules.items()}
 
 
 class Trainer:
