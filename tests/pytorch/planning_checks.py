@@ -14,7 +14,7 @@ from plink.torch import DataParallel, PlinkGroup
 from plink.torch.overlap.planning import Planning, PlanningOptions
 from pytorch.parallel_checks import averaged, gradients, same
 
-_OFTEN = PlanningOptions(least_passes=5, least_window_s=0.0, most_passes=5)
+_OFTEN = PlanningOptions(least_passes=5, settling_passes=5, least_window_s=0.0, most_passes=5)
 _LAYERS = 12
 _MOST_ROUNDS = 8
 
