@@ -28,6 +28,7 @@ _SOAK = 10_000 if os.environ.get("PLINK_SOAK") else 150
 _IN_ORDER: tuple[Sharing, ...] = ("fifo", "serial")
 
 
+@pytest.mark.timeout(3600 if _SOAK > 1000 else 120)
 @given(profiles(), networks(), st.integers(1, 3), st.sampled_from(_IN_ORDER))
 @settings(max_examples=_SOAK, deadline=None)
 def test_no_schedule_ends_sooner(
