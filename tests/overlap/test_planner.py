@@ -236,3 +236,16 @@ def test_of_schedules_that_end_nearly_alike_the_one_with_fewest_collectives_is_t
     assert fewest_within(found, 0.0) is found[0]
     assert fewest_within(found, 0.01) is found[1]
     assert fewest_within(found, 0.5) is found[2]
+
+
+def test_one_window_of_other_work_moves_nothing() -> None:
+    planner = _planner()
+    planner.decide(_window(0.040))
+    assert "kept" in planner.decide(_window(0.031)).reason
+    assert "too little" in planner.decide(_window(0.031)).reason
+    slower = Network(1e-5, 1e-5, 1.15e-8, 1.15e-8)
+    for _ in range(3):
+        assert planner.decide(_window(0.034, slower)).reason == "nothing has moved for long"
+        assert planner.decide(_window(0.031)).reason == "nothing has moved"
+    planner.decide(_window(0.034, slower))
+    assert "too little" in planner.decide(_window(0.034, slower)).reason

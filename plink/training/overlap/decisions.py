@@ -39,6 +39,8 @@ class PlannerOptions:
         remembered_windows: of which the noise is known.
         moved_network: by which share collectives take longer or shorter on another network.
         moved_profile: by which share of the backward pass gradients come at other times.
+        moved_windows: for so many in a row either has to have moved: one may be of other work.
+        forgotten: what was tried counts no more where either has moved by so many times that.
         forgiven_windows: after so many without a change a broken promise counts half.
     """
 
@@ -56,6 +58,8 @@ class PlannerOptions:
     remembered_windows: int = 20
     moved_network: float = 0.1
     moved_profile: float = 0.1
+    moved_windows: int = 2
+    forgotten: float = 3.0
     forgiven_windows: int = 100
 
 

@@ -62,7 +62,7 @@ class Planner:
         self._iterations_s: list[float] = []
         self._deviation = 0.0
         self._was_new = self._has_learned = self._has_planned = False
-        self._quiet_windows = 0
+        self._quiet_windows = self._moved_windows = 0
         self._trial: _Trial | None = None
         self._planned: tuple[Network, Profile] | None = None
 
@@ -112,14 +112,18 @@ class Planner:
         if not window.has_network:
             return self.wait("startup and rate of collectives cannot be told apart yet")
         if self._planned is not None:
-            if not self._has_moved(window, *self._planned):
-                return self.wait("nothing has moved")
-            self._experience.forget()
+            has_moved = self._has_moved(window, *self._planned)
+            self._moved_windows = self._moved_windows + 1 if has_moved else 0
+            if self._moved_windows < self.options.moved_windows:
+                return self.wait("nothing has moved for long" if has_moved else "nothing has moved")
+            if self._has_moved(window, *self._planned, self.options.forgotten):
+                self._experience.forget()
         return self._plan_anew(window)
 
     def _plan_anew(self, window: Window) -> Decision:
         options, is_first = self.options, not self._has_planned
         self._planned, self._has_planned = (window.network, window.profile), True
+        self._moved_windows = 0
         self._experience.add(self._in_force, self._usual_s())
         each_s = self._experience.per_collective_s(window.profile, window.network)
         if is_first and options.wanted != AUTO:
@@ -190,8 +194,11 @@ class Planner:
             return self._install(Action.ROLL_BACK, trial.before, None, said)
         return self.wait(f"kept: {said}")
 
-    def _has_moved(self, window: Window, network: Network, profile: Profile) -> bool:
-        if shift(profile, window.profile) > self.options.moved_profile:
+    def _has_moved(
+        self, window: Window, network: Network, profile: Profile, times: float = 1.0
+    ) -> bool:
+        """Whether one of them is another now, by so many times what counts as such."""
+        if shift(profile, window.profile) > times * self.options.moved_profile:
             return True
         in_turn = in_order_of(window.profile, self._in_force.names)
         schedule = replace(self._in_force.schedule, in_flight=self.options.in_flight)
@@ -199,7 +206,7 @@ class Planner:
         for size_bytes in (min(sizes_bytes), max(sizes_bytes)):
             before_s = max(network.alone_s(size_bytes), network.line_s(size_bytes))
             after_s = max(window.network.alone_s(size_bytes), window.network.line_s(size_bytes))
-            if abs(after_s - before_s) > self.options.moved_network * before_s:
+            if abs(after_s - before_s) > times * self.options.moved_network * before_s:
                 return True
         return False
 

@@ -29,14 +29,14 @@ class Found:
 
     Args:
         passes: that were planned.
-        changes: the passes after which "auto" changed its schedule; on rank 0.
+        changes: the passes after which "auto" changed its schedule, and why; on rank 0.
         windows: in which it decided; on rank 0.
         auto_s, fixed_s: medians of turns, with "auto" and with its schedule alone.
         auto_cpu_s, fixed_cpu_s: of the processor.
     """
 
     passes: int
-    changes: list[int]
+    changes: list[tuple[int, str]]
     windows: int
     auto_s: list[float]
     fixed_s: list[float]
@@ -68,7 +68,9 @@ def measured(rank: Rank, subject: Subject, seconds: float) -> Found:
             dist.broadcast(last, 0)
         planning: Any = auto.arranger
         report = planning.report
-        found.changes = [at for at, _ in report.decisions]
+        found.changes = [
+            (at, f"{len(one.schedule.cuts)} groups, {one.reason}") for at, one in report.decisions
+        ]
         found.windows = report.windows
         return found
 
@@ -102,16 +104,15 @@ def show(crew: Crew, subject: Subject, seconds: float, report: Report) -> None:
         sum(statistics.median(turns) for turns in each)
         for each in ([one.auto_cpu_s for one in found], [one.fixed_cpu_s for one in found])
     ]
-    late = [at for at in first.changes if at > AUTO_PASSES]
+    late = [at for at, _ in first.changes if at > AUTO_PASSES]
     rows = [
         ("auto", f"{took[0]:.4f}", f"{used[0]:.4f}"),
         ("the same schedule, fixed", f"{took[1]:.4f}", f"{used[1]:.4f}"),
     ]
     report.table(("way", "an iteration, s", "processor, s, all ranks"), rows, subject.network)
-    report.say(
-        f"{first.passes} passes in {first.windows} windows; changes after pass "
-        f"{', '.join(map(str, first.changes)) or 'none'}"
-    )
+    report.say(f"{first.passes} passes with auto, {first.windows} windows")
+    for at, reason in first.changes:
+        report.say(f"after pass {at}: {reason}")
     report.at_most(f"changes after pass {AUTO_PASSES}", 0, len(late))
     report.at_most("an iteration, hooks and planning", 1.0, 100 * (took[0] / took[1] - 1.0), "%")
     share = 100 * (used[0] - used[1]) / len(found) / took[1]
