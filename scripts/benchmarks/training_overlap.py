@@ -35,7 +35,7 @@ from labkit.rates import parse_rate
 from plink.plans.forest import Forest
 
 EXAMPLE = "--only in-flight --repetitions 5"
-QUICK = "--racks 2 --hosts 2 --sizes 4000,64000 --repetitions 1"
+QUICK = "--racks 2 --hosts 2 --sizes 4000,64000 --repetitions 1 --networks vgg16,resnet50"
 PLANS = ("flat", "ring", "2lha")
 # Seconds forward and backward on 32 GPUs: of the first four as follows from Shi et al. (2021), from
 # a, b, and iterations merged into one collective and at their S^max; others in proportion to

@@ -111,7 +111,8 @@ def lazies(profile: Profile, network: Network) -> dict[str, Way]:
         network: what collectives take.
     """
     total = profile.total_bytes
-    planned = fewest_within(candidates(profile, network, 2, "lazy"), 0.01 * profile.ready_s[-1])
+    found = candidates(profile, network, 2, "lazy")
+    planned = fewest_within(found, 0.01 * found[0].communicated_s)
     schedules = {f"lazy, 1/{part}": heuristics.lazy(profile, total / part, 2) for part in SWEEP}
     schedules[PLANNED_LAZY] = planned.schedule
     return {name: Way(name, TWO, schedule) for name, schedule in schedules.items()}
