@@ -27,6 +27,8 @@ class PlannerOptions:
         wanted: "auto" for the best of all, or the name of one kind of schedule.
         in_flight: collectives that the engine runs at once.
         least_gain: what a schedule has to promise, as a share of an iteration.
+        drifted_gain: the same where only network or profile have drifted: what was found before
+            has proved itself.
         least_kept: what it has to keep of it, as such a share, unless half of it is less.
         most_gain: how much it has to promise at most after broken promises.
         indifferent: of schedules that end within that share of an iteration, the one with the
@@ -47,6 +49,7 @@ class PlannerOptions:
     wanted: str = AUTO
     in_flight: int = 2
     least_gain: float = 0.03
+    drifted_gain: float = 0.06
     least_kept: float = 0.02
     most_gain: float = 0.24
     indifferent: float = 0.01

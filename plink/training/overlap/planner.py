@@ -118,9 +118,10 @@ class Planner:
                 return self.wait("nothing has moved for long" if has_moved else "nothing has moved")
             if self._has_moved(window, *self._planned, self.options.forgotten):
                 self._experience.forget()
-        return self._plan_anew(window)
+            return self._plan_anew(window, max(self._least_gain, self.options.drifted_gain))
+        return self._plan_anew(window, self._least_gain)
 
-    def _plan_anew(self, window: Window) -> Decision:
+    def _plan_anew(self, window: Window, least_gain: float) -> Decision:
         options, is_first = self.options, not self._has_planned
         self._planned, self._has_planned = (window.network, window.profile), True
         self._moved_windows = 0
@@ -135,11 +136,11 @@ class Planner:
             return self._install(Action.INSTALL, new, None, f"{asked.name}, as asked for")
         best, gain = self._best(window, each_s)
         said = ""
-        if gain < self._least_gain and self._suspected_s(window) > each_s:
+        if gain < least_gain and self._suspected_s(window) > each_s:
             each_s = self._suspected_s(window)
             best, gain = self._best(window, each_s)
             said = f" if each collective costs {1e3 * each_s:.2g} ms beside the line"
-        if gain < self._least_gain:
+        if gain < least_gain:
             return self.wait(f"{best.name} promises {100 * gain:.1f} % less, which is too little")
         trial = _Trial(self._in_force, self._usual_s(), len(self._iterations_s), gain)
         reason = f"{best.name} promises {100 * gain:.1f} % less{said}"
