@@ -34,6 +34,8 @@ SWEEP = (1, 2, 3, 5, 7, 10, 14, 20, 40)
 PLANNED_LAZY = "lazy, planned"
 # Shi et al. (2021), section III.
 PAPERS_GAMMA = 1.5
+# By the print's equations nothing may begin in no time.
+LEAST_STARTUP_S = 1e-6
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ def scheduled(profile: Profile, network: Network, bucket_bytes: int) -> dict[str
         LAZY: heuristics.lazy(profile, total / 10, 2),
         "lazy, a third": heuristics.lazy(profile, total / 3, 2),
         "asc, as printed": asc_printed(
-            profile, network.startup_s, network.s_per_byte, PAPERS_GAMMA
+            profile, max(LEAST_STARTUP_S, network.startup_s), network.s_per_byte, PAPERS_GAMMA
         ),
         ASC: asc(profile, network),
         OPTIMAL_ONE: optimal(profile, network, 1),
