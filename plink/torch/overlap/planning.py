@@ -20,7 +20,11 @@ from plink.torch.overlap.profiling import CudaClock, HostClock, Passes
 from plink.training.overlap.candidates import AUTO, PLANNED
 from plink.training.overlap.decisions import Action, Decision, PlannerOptions, Window
 from plink.training.overlap.fit import Fitted, NetworkFit
-from plink.training.overlap.heuristics import ddp
+from plink.training.overlap.heuristics import (
+    DDP_BUCKET_BYTES,
+    DDP_FIRST_BUCKET_BYTES,
+    ddp,
+)
 from plink.training.overlap.measured import profile_of, slowdown, usual_ready_s
 from plink.training.overlap.network import Network
 from plink.training.overlap.planner import Planner
@@ -55,6 +59,7 @@ class PlanningOptions:
         settling_passes: the same as long as something is being learned or tried.
         least_window_s: how long one is at least.
         most_passes: but it has no more than that.
+        bucket_bytes: of DistributedDataParallel's, with which it begins.
         prediction: of the network, such as `plink plan` makes; None where nobody has one.
     """
 
@@ -62,6 +67,7 @@ class PlanningOptions:
     settling_passes: int = 5
     least_window_s: float = 1.0
     most_passes: int = 1000
+    bucket_bytes: int = DDP_BUCKET_BYTES
     prediction: Network | None = None
 
 
@@ -135,7 +141,9 @@ class Planning:
         """PyTorch's buckets, as long as nothing is known."""
         self._profile = profile
         self._places = {name: place for place, name in enumerate(profile.names)}
-        schedule = ddp(profile)
+        bucket_bytes = self._options.bucket_bytes
+        first_bytes = bucket_bytes * DDP_FIRST_BUCKET_BYTES // DDP_BUCKET_BYTES
+        schedule = ddp(profile, bucket_bytes, first_bytes)
         options = PlannerOptions(wanted=self._wanted, in_flight=self._group.in_flight)
         self._planner = Planner(profile.names, schedule, "ddp", options)
         count = len(profile)

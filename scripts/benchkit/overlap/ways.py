@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import nn
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
 from torch.nn.parallel import DistributedDataParallel
 
 import plink.torch
 from benchkit.overlap.paced import Paced
+from plink.torch.overlap.planning import Planning, PlanningOptions
 from plink.training.overlap import heuristics
 from plink.training.overlap.asc import asc
 from plink.training.overlap.asc_printed import asc_printed
@@ -136,8 +138,13 @@ class Trainer:
         self._bare = module
         group = groups[way.group]
         if way.schedule is not None:
+            schedule: Any = way.schedule
+            if schedule == AUTO:
+                # Its beginning is as long as the network, too.
+                options = PlanningOptions(bucket_bytes=int(bucket_mb * 2**20))
+                schedule = Planning(AUTO, group, torch.device("cpu"), options)
             self.module: nn.Module = plink.torch.DataParallel(
-                module, schedule=way.schedule, group=group
+                module, schedule=schedule, group=group
             )
             return
         # PowerSGD begins collectives when others have ended: with several buckets ranks would not
