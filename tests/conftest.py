@@ -57,6 +57,8 @@ LONG = (
     "executors/test_executors.py",
     "pytorch/test_named.py",
     "pytorch/test_sparse.py",
+    "overlap/test_planner.py",
+    "overlap/test_optimal.py",
     "control/test_cycles.py",
     "pytorch/test_named_faults.py",
     "probes/test_calls.py",
