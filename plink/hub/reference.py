@@ -135,6 +135,8 @@ def squared_norm(gradient: Floats) -> float:
 
     Lane j adds items j, j + 8, j + 16, ... in that order, from 0; then lanes 0 to 3 take lanes 4 to
     7, lanes 0 and 1 take lanes 2 and 3, and lane 0 takes lane 1. Chunks are added in their order.
+    Squares of float32 are exact in float64 and cannot overflow it, so the sum is finite exactly
+    where all gradients are.
     """
     padded = np.zeros(-(-len(gradient) // LANES) * LANES)
     padded[: len(gradient)] = gradient
