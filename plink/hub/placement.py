@@ -116,14 +116,14 @@ class Placement:
         sites: where they could.
         loops: of each chunk, the number of its event loop in `sites.loops`. It is the number of the
             connection, too, by which each worker sends it and gets it back.
-        bytes: of each chunk.
+        chunk_bytes: of each chunk.
         interfaces: key: a worker reaches a loop through the loop's own port. worker, for
             comparison: through the port that the worker has for all chunks of a server.
     """
 
     sites: Sites
     loops: npt.NDArray[np.int32]
-    bytes: Integers
+    chunk_bytes: Integers
     interfaces: str = "key"
 
     def dialled_port(self, worker: int, loop: int) -> int:
@@ -135,7 +135,7 @@ class Placement:
 
     def loop_bytes(self) -> Integers:
         """How many bytes live on each loop."""
-        found = np.bincount(self.loops, weights=self.bytes, minlength=len(self.sites.loops))
+        found = np.bincount(self.loops, weights=self.chunk_bytes, minlength=len(self.sites.loops))
         return found.astype(np.int64)
 
     def port_bytes(self, workers: int) -> dict[tuple[int, int], int]:
@@ -176,7 +176,7 @@ class Placement:
     def digest(self) -> str:
         """SHA-256 over where every chunk lives, by which ends see that they agree."""
         head = f"plink hub placement 1 {self.interfaces} {self.sites.to_json()} "
-        table = self.loops.astype("<i4").tobytes() + self.bytes.astype("<i8").tobytes()
+        table = self.loops.astype("<i4").tobytes() + self.chunk_bytes.astype("<i8").tobytes()
         return hashlib.sha256(head.encode() + table).hexdigest()
 
 

@@ -75,7 +75,7 @@ def test_weights_and_several_servers() -> None:
     placement = place(network("resnet50").chunks(), sites)
     sizes = placement.port_bytes(4)
     assert set(sizes) == {(0, 0), (0, 1), (1, 0)}
-    assert sum(sizes.values()) == network("resnet50").bytes * 4
+    assert sum(sizes.values()) == network("resnet50").size_bytes * 4
     assert sizes[0, 0] / sizes[0, 1] == pytest.approx(2.0, rel=0.01)
     assert placement.port_load() <= 1.01
 
@@ -111,8 +111,8 @@ def test_both_ends_find_the_same(items: list[int], servers: list[tuple[Port, ...
     ours, theirs = place(manifest.chunks(), sites), place(manifest.chunks(), there)
     assert ours.digest == theirs.digest
     assert ((ours.loops >= 0) & (ours.loops < len(sites.loops))).all()
-    assert ours.loop_bytes().sum() == manifest.bytes
-    assert sum(ours.port_bytes(1).values()) == manifest.bytes
+    assert ours.loop_bytes().sum() == manifest.size_bytes
+    assert sum(ours.port_bytes(1).values()) == manifest.size_bytes
 
 
 def test_what_cannot_be_is_refused() -> None:
