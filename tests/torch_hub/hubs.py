@@ -60,11 +60,21 @@ def together(workers: int, work: Callable[[int], Any]) -> list[Any]:
 
 def model(seed: int = 0) -> nn.Module:
     """Three layers: 435 parameters."""
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        return nn.Sequential(
+    return drawn(
+        nn.Sequential(
             nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 16), nn.Tanh(), nn.Linear(16, 3)
-        )
+        ),
+        seed,
+    )
+
+
+def drawn(net: nn.Module, seed: int) -> nn.Module:
+    """Draw weights anew, from no generator that threads share."""
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in net.parameters():
+            parameter.uniform_(-0.4, 0.4, generator=generator)
+    return net
 
 
 def examples(count: int = 64) -> tuple[Tensor, Tensor]:
@@ -79,6 +89,6 @@ def loss_of(net: nn.Module, inputs: Tensor, targets: Tensor) -> Tensor:
 def apart(ours: nn.Module, theirs: nn.Module) -> float:
     """The greatest difference of two models' parameters."""
     return max(
-        float((one - other).abs().max())
+        float((one - other).detach().abs().max())
         for one, other in zip(ours.parameters(), theirs.parameters(), strict=True)
     )
