@@ -44,7 +44,7 @@ def together(workers: int, work: Callable[[int], Any]) -> list[Any]:
     def run(worker: int) -> None:
         try:
             returned[worker] = work(worker)
-        except BaseException as error:  # noqa: BLE001 - it is raised below
+        except BaseException as error:
             errors.append(error)
 
     threads = [threading.Thread(target=run, args=(one,), daemon=True) for one in range(workers)]
@@ -61,9 +61,7 @@ def together(workers: int, work: Callable[[int], Any]) -> list[Any]:
 def model(seed: int = 0) -> nn.Module:
     """Three layers: 435 parameters."""
     return drawn(
-        nn.Sequential(
-            nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 16), nn.Tanh(), nn.Linear(16, 3)
-        ),
+        nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 16), nn.Tanh(), nn.Linear(16, 3)),
         seed,
     )
 

@@ -165,7 +165,10 @@ class Service:
         with self.lock:
             start = 0
             for p in self.parts:
-                own = {n: torch.from_numpy(a[start : start + p.numel()].copy()) for n, a in arrays.items()}
+                own = {
+                    n: torch.from_numpy(a[start : start + p.numel()].copy())
+                    for n, a in arrays.items()
+                }
                 if self.options.optimizer.startswith("adam"):
                     own["step"] = torch.tensor(float(steps))
                 if steps:
@@ -179,7 +182,9 @@ LOCK = threading.Lock()
 
 def connected(servers, secret, asked, manifest, *, creates, timeout_s):
     with LOCK:
-        service = SERVICES.setdefault((tuple(servers), asked.namespace), None) or Service(asked, manifest)
+        service = SERVICES.setdefault((tuple(servers), asked.namespace), None) or Service(
+            asked, manifest
+        )
         SERVICES[tuple(servers), asked.namespace] = service
         assert service.manifest.digest == manifest.digest
         return service.join()

@@ -73,23 +73,16 @@ def reference(
 
 
 @pytest.mark.parametrize(
-    ("sync_every", "fragments", "overlap_steps", "mixing", "momentum"),
+    ("schedule", "mixing", "momentum"),
     [
-        (6, 1, 0, 0.0, 0.9),
-        (6, 1, 0, 0.0, 0.0),
-        (6, 3, 0, 0.0, 0.9),
-        (6, 3, 2, 0.5, 0.9),
-        (6, 2, 5, 0.25, 0.5),
+        (Schedule(6, 1, 0), 0.0, 0.9),
+        (Schedule(6, 1, 0), 0.0, 0.0),
+        (Schedule(6, 3, 0), 0.0, 0.9),
+        (Schedule(6, 3, 2), 0.5, 0.9),
+        (Schedule(6, 2, 5), 0.25, 0.5),
     ],
 )
-def test_it_is_the_papers(
-    place: Place,
-    sync_every: int,
-    fragments: int,
-    overlap_steps: int,
-    mixing: float,
-    momentum: float,
-) -> None:
+def test_it_is_the_papers(place: Place, schedule: Schedule, mixing: float, momentum: float) -> None:
     started = threading.Barrier(WORKERS)
 
     def work(worker: int) -> nn.Module:
@@ -103,11 +96,11 @@ def test_it_is_the_papers(
                 net,
                 inner,
                 hub=hub,
-                sync_every=sync_every,
+                sync_every=schedule.sync_every,
                 outer_lr=0.7,
                 outer_momentum=momentum,
-                fragments=fragments,
-                overlap_steps=overlap_steps,
+                fragments=schedule.fragments,
+                overlap_steps=schedule.overlap_steps,
                 mixing=mixing,
             ),
         ):
@@ -122,10 +115,8 @@ def test_it_is_the_papers(
         1: [range(6)],
         2: [[0, 1, 4, 5], [2, 3]],
         3: [[0, 1], [2, 3], [4, 5]],
-    }[fragments]
-    wanted = reference(
-        Schedule(sync_every, fragments, overlap_steps), parts, mixing, 0.7, momentum
-    )
+    }[schedule.fragments]
+    wanted = reference(schedule, parts, mixing, 0.7, momentum)
     for ours, theirs in zip(together(WORKERS, work), wanted, strict=True):
         assert apart(ours, theirs) < LIMIT
 

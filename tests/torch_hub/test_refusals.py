@@ -19,12 +19,12 @@ INPUTS, TARGETS = examples()
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda ps: torch.optim.RMSprop(ps), "the hub has no RMSprop"),
-        (lambda ps: torch.optim.NAdam(ps), "the hub has no NAdam"),
+        (torch.optim.RMSprop, "the hub has no RMSprop"),
+        (torch.optim.NAdam, "the hub has no NAdam"),
         (lambda ps: torch.optim.Adam(ps, amsgrad=True), "amsgrad is"),
         (lambda ps: torch.optim.AdamW(ps, maximize=True), "maximize is"),
-        (lambda ps: list(ps), "takes one of PyTorch's optimizers, not a list"),
-        (lambda ps: torch.optim.SGD([torch.zeros(2)], lr=1.0), "no parameter that is trained"),
+        (list, "takes one of PyTorch's optimizers, not a list"),
+        (lambda _: torch.optim.SGD([torch.zeros(2)], lr=1.0), "no parameter that is trained"),
         (
             lambda ps: torch.optim.SGD([p.double().detach().requires_grad_() for p in ps], lr=1.0),
             "parameter '0.0' is float64",
@@ -81,15 +81,15 @@ def _scaled(net: nn.Module, optimizer: HubOptimizer) -> None:
 @pytest.mark.parametrize(
     ("act", "said"),
     [
-        (lambda net, it: it.step(lambda: 1.0), "a closure computes gradients again"),
-        (lambda net, it: it.zero_grad(), "were pushed cannot be set to zero"),
-        (lambda net, it: it.state_dict(), r"state_dict\(\) came between"),
-        (lambda net, it: it.load_state_dict({}), r"load_state_dict\(\) came between"),
+        (lambda _, it: it.step(lambda: 1.0), "a closure computes gradients again"),
+        (lambda _, it: it.zero_grad(), "were pushed cannot be set to zero"),
+        (lambda _, it: it.state_dict(), r"state_dict\(\) came between"),
+        (lambda _, it: it.load_state_dict({}), r"load_state_dict\(\) came between"),
         (
-            lambda net, it: it.add_param_group({"params": [torch.zeros(1, requires_grad=True)]}),
+            lambda _, it: it.add_param_group({"params": [torch.zeros(1, requires_grad=True)]}),
             "parameters cannot be added",
         ),
-        (lambda net, it: loss_of(net, INPUTS, TARGETS).backward(), "came once more before a step"),
+        (lambda net, _: loss_of(net, INPUTS, TARGETS).backward(), "came once more before a step"),
         (_changed_lr, "hyperparameters were changed between backward and step"),
         (_clipped, "the gradient of '0.5' was changed after it was pushed"),
         (_loaded, "parameter '0.0' was changed outside of step"),

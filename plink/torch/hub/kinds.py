@@ -38,7 +38,7 @@ def kind_of(optimizer: Optimizer) -> str:
         )
     if any(optimizer.state.values()):
         raise WrongUseError(
-            f"the {type(optimizer).__name__} has taken steps already, which the hub knows nothing of",
+            f"the {type(optimizer).__name__} has taken steps already, of which the hub knows none",
             "give it new, and load its state_dict into what hub.optimizer() returns",
         )
     return hyper.optimizer_of(_CLASSES[type(optimizer)], optimizer.param_groups)

@@ -75,7 +75,7 @@ class HubOptimizer(Optimizer):
 
     @property
     def iteration(self) -> int:
-        """How many iterations the hub has taken: a worker that joins sees how far the others are."""
+        """How many steps the hub has taken: a worker that joins sees how far the others are."""
         return self._worker.iteration
 
     @property

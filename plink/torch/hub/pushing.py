@@ -83,8 +83,9 @@ class Pushing:
         for index, (gradient, version) in self._pushed.items():
             now = self._layout.parameters[index].grad
             if now is not gradient or (now is not None and now._version != version):
+                name = self._layout.names[index]
                 raise WrongUseError(
-                    f"the gradient of '{self._layout.names[index]}' was changed after it was pushed",
+                    f"the gradient of '{name}' was changed after it was pushed",
                     "clip_norm of hub.optimizer() clips at the hub; overlap=False pushes at step()",
                 )
         if self._told is not None and self._told != self._hyper():
