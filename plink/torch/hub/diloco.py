@@ -99,6 +99,13 @@ class DiLoCo:
         return min(one.iteration for one in self._exchanges)
 
     @property
+    def step(self) -> int:
+        """How many local steps it is into the training; one that joins begins where the others
+        exchanged last.
+        """
+        return self._step
+
+    @property
     def last_exchange(self) -> Step | None:
         """What the hub said of the last exchange that was taken in; None before the first."""
         return self._last
