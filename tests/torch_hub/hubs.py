@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from plink.hub.serving import Server, ServerOptions
 from plink.torch.hub.hub import Hub
 
 JOIN_TIMEOUT_S = 60
@@ -33,7 +34,9 @@ class Place:
 def running(folder: Path) -> Iterator[Place]:
     secret = folder / "secret"
     secret.write_text("s" * 32)
-    yield Place(["127.0.0.1:1"], secret)
+    options = ServerOptions(listen=["127.0.0.1:0"], secret=secret.read_bytes(), cores=1, pins=())
+    with Server(options) as server:
+        yield Place([server.addresses[0]], secret)
 
 
 def together(workers: int, work: Callable[[int], Any]) -> list[Any]:

@@ -8,6 +8,7 @@ from torch.nn import Parameter
 from plink.hub.hyper import Hyper
 from plink.hub.worker import Step, Worker
 from plink.torch.hub.layout import Layout
+from plink.torch.hub.link import steps_taken
 
 
 class Exchange:
@@ -32,7 +33,7 @@ class Exchange:
     @property
     def iteration(self) -> int:
         """How many outer steps the hub has made of it."""
-        return self._worker.iteration
+        return steps_taken(self._worker, is_under_way=self.is_under_way)
 
     @property
     def parameters(self) -> list[Parameter]:

@@ -13,7 +13,7 @@ from torch.optim import Optimizer
 from plink.base.errors import WrongUseError
 from plink.hub.manifest import Manifest
 from plink.hub.service import ServiceOptions
-from plink.hub.worker import Worker
+from plink.hub.worker import Worker, WorkerOptions
 from plink.torch.hub.kinds import hyper_of, kind_of
 from plink.torch.hub.layout import Layout
 from plink.torch.hub.link import connected
@@ -29,13 +29,14 @@ class Hub:
     Args:
         servers: "host:port" of each server, in the service's order; separated by commas, or a list.
         namespace: of the service.
-        secret_file: with the namespace's secret.
+        secret_file: with the secret of the namespace, or lines of namespaces and their secrets;
+            with `workers` the secret of the servers.
         workers: how many there will be: the first creates the service, as `hub.optimizer` or
             `DiLoCo` then says. None where `plink hub create` has made it.
         on_loss: what follows when a worker is lost, for a service that is created: "fail", "wait"
             or "shrink".
         grace_s: for "wait" alone: how long for, in seconds.
-        timeout_s: of connecting, and of a step.
+        timeout_s: of each answer while it connects.
 
     Raises:
         WrongUseError: the secret cannot be read.
@@ -50,14 +51,14 @@ class Hub:
         workers: int | None = None,
         on_loss: str = "fail",
         grace_s: float = 0.0,
-        timeout_s: float | None = None,
+        timeout_s: float = 60.0,
     ) -> None:
         self.servers = servers.split(",") if isinstance(servers, str) else list(servers)
         self.namespace = namespace
         self.workers = workers
         self.on_loss = on_loss
         self.grace_s = grace_s
-        self.timeout_s = timeout_s
+        self._options = WorkerOptions(timeout_s=timeout_s)
         self._secret_file = Path(secret_file)
         self._open: dict[str, Worker] = {}
 
@@ -151,17 +152,26 @@ class Hub:
         )
         worker = connected(
             self.servers,
-            self._secret(),
+            self._secret(namespace),
             asked,
             manifest,
             creates=self.workers is not None,
-            timeout_s=self.timeout_s,
+            options=self._options,
         )
         self._open[namespace] = worker
         return worker
 
-    def _secret(self) -> bytes:
+    def _secret(self, namespace: str) -> bytes:
+        """The file's only word; or the second of the line that begins with the namespace."""
         try:
-            return self._secret_file.read_bytes().strip()
+            lines = [line.split() for line in self._secret_file.read_bytes().splitlines()]
         except OSError as error:
             raise WrongUseError(f"{self._secret_file}: cannot be read: {error.strerror}") from None
+        lines = [line for line in lines if line]
+        is_the_servers = self.workers is not None
+        if len(lines) == 1 and len(lines[0]) == 1 and (is_the_servers or namespace == self.namespace):
+            return lines[0][0]
+        for line in lines:
+            if len(line) == 2 and line[0] == namespace.encode():
+                return line[1]
+        raise WrongUseError(f"{self._secret_file}: has no secret of namespace '{namespace}'")

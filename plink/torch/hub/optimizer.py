@@ -16,6 +16,7 @@ from plink.hub.worker import Step, Worker
 from plink.torch.hub import checkpoints
 from plink.torch.hub.kinds import hyper_of
 from plink.torch.hub.layout import Layout
+from plink.torch.hub.link import steps_taken
 from plink.torch.hub.pushing import Pushing
 
 
@@ -76,7 +77,7 @@ class HubOptimizer(Optimizer):
     @property
     def iteration(self) -> int:
         """How many steps the hub has taken: a worker that joins sees how far the others are."""
-        return self._worker.iteration
+        return steps_taken(self._worker, is_under_way=self._pushing.is_under_way)
 
     @property
     def last_step(self) -> Step | None:
