@@ -14,7 +14,6 @@ from autotune.logs import plan_of_log
 from hostile import texts
 from hostile.changes import changed_bytes, changed_json
 from plink.autotune.protocol import messages, status
-from plink.autotune.protocol.frames import Channel, ProtocolError, payload_of
 from plink.autotune.protocol.handshake import greeting, parse_greeting
 from plink.autotune.protocol.identity import identity
 from plink.autotune.protocol.messages import PEER_FIGURES, Ask, Join, Message, NewPlan, Report
@@ -36,6 +35,7 @@ from plink.probes.inventories.topologies import parse_topology
 from plink.probes.iperf3 import parse as iperf3
 from plink.probes.ssh.known_hosts import KnownHosts
 from plink.probes.trace import protocol as trace
+from plink.transport.frames import Channel, ProtocolError, payload_of
 from support.kubernetes import pod
 
 _KEY = b"key" * 11
@@ -77,13 +77,13 @@ def contents(reader: Reader) -> Iterator[tuple[str, bytes]]:
 
 def _message(content: bytes) -> Message:
     """As both ends read: a proven frame, and what it says."""
-    daemon, rank = Channel(_KEY, is_daemon=True), Channel(_KEY, is_daemon=False)
+    daemon, rank = Channel(_KEY, is_server=True), Channel(_KEY, is_server=False)
     (said,) = daemon.feed(rank.pack(_packed(content)))
     return messages.from_json(said, _FOREST.ranks)
 
 
 def _status(content: bytes) -> object:
-    daemon, viewer = Channel(_KEY, is_daemon=True), Channel(_KEY, is_daemon=False)
+    daemon, viewer = Channel(_KEY, is_server=True), Channel(_KEY, is_server=False)
     (said,) = viewer.feed(daemon.pack(_packed(content)))
     return status.to_json(status.from_json(said))
 
@@ -159,8 +159,8 @@ READERS: Mapping[str, Reader] = {
         _status, (json.dumps(status.to_json(_JOB)).encode(),), (ProtocolError,)
     ),
     "frames": Reader(
-        Channel(_KEY, is_daemon=True).feed,
-        (Channel(_KEY, is_daemon=False).pack(payload_of({"what": "watch"})),),
+        Channel(_KEY, is_server=True).feed,
+        (Channel(_KEY, is_server=False).pack(payload_of({"what": "watch"})),),
         (ProtocolError,),
     ),
     "greetings": Reader(parse_greeting, (greeting("job", b"n" * 32),), (ProtocolError,)),
