@@ -18,8 +18,7 @@ constexpr int kEventsAtOnce = 64;
 }  // namespace
 
 Client::Client(std::vector<ClientChunk> chunks, float* gradients, float* values, Wire wire,
-               std::uint16_t incarnation, bool is_by_step, std::uint32_t iteration,
-               std::vector<transport::Stream> links, std::vector<std::string> servers)
+               bool is_by_step, std::uint32_t iteration, std::vector<Dialled> links)
     : is_by_step_(is_by_step),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       iteration_(iteration) {
@@ -28,7 +27,6 @@ Client::Client(std::vector<ClientChunk> chunks, float* gradients, float* values,
     state_.gradients = gradients;
     state_.values = values;
     state_.wire = wire;
-    state_.incarnation = incarnation;
     state_.has_come.resize(state_.chunks.size());
     state_.squares.resize(state_.chunks.size());
     items_missing_.resize(state_.chunks.size());
@@ -37,7 +35,8 @@ Client::Client(std::vector<ClientChunk> chunks, float* gradients, float* values,
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, alarm_.fd(), &event);
     for (std::size_t i = 0; i < links.size(); ++i) {
         links_.push_back(std::make_unique<ClientLink>(
-            std::move(links[i]), static_cast<std::uint32_t>(i), servers[i], state_));
+            std::move(links[i].stream), static_cast<std::uint32_t>(i), std::move(links[i].server),
+            links[i].incarnation, state_));
     }
     for (std::uint32_t id = 0; id < state_.chunks.size(); ++id) {
         links_.at(state_.chunks[id].link)->chunks.push_back(id);
@@ -193,7 +192,7 @@ void Client::begin_posted(const Posted& posted) {
         if (link->chunks.empty()) continue;
         link->is_initial = posted.is_pull;
         const Kind kind = posted.is_pull ? Kind::kPull : Kind::kStep;
-        link->say({kind, 0, state_.incarnation, 0, state_.iteration, 0}, posted.hypers);
+        link->say({kind, 0, link->incarnation, 0, state_.iteration, 0}, posted.hypers);
         if (!posted.is_source) continue;
         for (const std::uint32_t id : link->chunks) link->send_chunk(id);
     }
@@ -237,8 +236,7 @@ void Client::send_total() {
     std::memcpy(payload.data(), &total_, sizeof(total_));
     for (const auto& link : links_) {
         if (link->chunks.empty()) continue;
-        link->say({Kind::kTotal, 0, state_.incarnation, 0, state_.iteration, 0}, payload);
-        if (link->is_writable) link->write();
+        link->say({Kind::kTotal, 0, link->incarnation, 0, state_.iteration, 0}, payload);
     }
 }
 

@@ -28,14 +28,20 @@ struct ClientLinkFigures {
     std::uint64_t bytes_out;
 };
 
+/// A connection to a lane; closed where it has no chunks.
+struct Dialled {
+    transport::Stream stream;
+    std::string server;  ///< for people
+    std::uint16_t incarnation;
+};
+
 /// A worker's end of a service. One thread of its own carries the data.
 class Client {
   public:
-    /// `links`: by number, those that have no chunks closed. `is_by_step`: the service steps all
+    /// `links`: by number. `is_by_step`: the service steps all
     /// chunks together.
     Client(std::vector<ClientChunk> chunks, float* gradients, float* values, Wire wire,
-           std::uint16_t incarnation, bool is_by_step, std::uint32_t iteration,
-           std::vector<transport::Stream> links, std::vector<std::string> servers);
+           bool is_by_step, std::uint32_t iteration, std::vector<Dialled> links);
     Client(const Client&) = delete;
     ~Client();
 
@@ -90,7 +96,7 @@ class Client {
     bool is_pending_ = false;                    ///< as callers see it
     std::optional<StepResult> result_;
     std::string failure_;
-    bool has_failed_ = false;
+    std::atomic<bool> has_failed_{false};
     std::atomic<bool> must_stop_{false};
     std::thread thread_;
 };

@@ -18,9 +18,10 @@ constexpr std::size_t kFramesAhead = 16;
 }  // namespace
 
 ClientLink::ClientLink(transport::Stream stream, std::uint32_t its_number, std::string its_server,
-                       ClientState& state)
+                       std::uint16_t its_incarnation, ClientState& state)
     : number(its_number),
       server(std::move(its_server)),
+      incarnation(its_incarnation),
       stream_(std::move(stream)),
       state_(state) {}
 
@@ -38,7 +39,7 @@ void ClientLink::fill_outbox() {
         const std::size_t bytes = wire_bytes(wire, chunk.items);
         const Frame frame{Kind::kPush,
                           is_initial ? kInitial : std::uint8_t{0},
-                          state_.incarnation,
+                          incarnation,
                           id,
                           state_.iteration,
                           static_cast<std::uint32_t>(bytes)};

@@ -24,7 +24,6 @@ struct ClientState {
     float* gradients;
     float* values;
     Wire wire;
-    std::uint16_t incarnation;
     std::uint32_t iteration = 0;
     std::vector<std::uint8_t> has_come;  ///< by chunk, in this iteration
     std::size_t missing = 0;             ///< chunks that have not
@@ -42,10 +41,11 @@ struct ServerRefusal : std::runtime_error {
 class ClientLink {
   public:
     ClientLink(transport::Stream stream, std::uint32_t number, std::string server,
-               ClientState& state);
+               std::uint16_t incarnation, ClientState& state);
 
     const std::uint32_t number;
     const std::string server;  ///< for people
+    const std::uint16_t incarnation;
     bool is_readable = true;
     bool is_writable = true;
     std::vector<std::uint32_t> chunks;  ///< that live there, ascending

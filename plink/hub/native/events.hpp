@@ -16,6 +16,7 @@ struct Event {
         kLost,      ///< a worker's connection ended
         kFault,     ///< a worker sent what no honest one sends
         kFilled,    ///< all chunks of a lane have their first values
+        kMissed,    ///< a worker that is done is needed
         kSnapshot,  ///< all chunks of a lane are copied
     };
     What what;

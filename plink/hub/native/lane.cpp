@@ -26,12 +26,11 @@ std::string number(std::uint32_t value) { return std::to_string(value); }
 
 }  // namespace
 
-Lane::Lane(LaneOptions options, const std::vector<ChunkPlace>& places,
-           std::function<void(Link&)> attend, std::function<void()> filled)
+Lane::Lane(LaneOptions options, const std::vector<ChunkPlace>& places, LaneCalls calls)
     : options_(options),
-      attend_(std::move(attend)),
-      filled_(std::move(filled)),
+      calls_(std::move(calls)),
       links_(options.workers),
+      retirements_(options.workers),
       words_((options.workers + kMarkBits - 1) / kMarkBits),
       remaining_(places.size()) {
     std::size_t items = 0;
@@ -55,10 +54,22 @@ Lane::Lane(LaneOptions options, const std::vector<ChunkPlace>& places,
 void Lane::join(Link& link) {
     if (link.worker >= options_.workers) throw std::invalid_argument("a worker of no number");
     links_[link.worker] = &link;
+    retirements_[link.worker].clear();
 }
 
 void Lane::leave(Link& link) {
     if (links_[link.worker] == &link) links_[link.worker] = nullptr;
+}
+
+void Lane::retire(std::uint32_t worker, const std::string& why) {
+    retirements_.at(worker) = why;
+    if (is_begun_) miss_retired();
+}
+
+void Lane::miss_retired() const {
+    for (std::uint32_t i = 0; i < options_.workers; ++i) {
+        if (!retirements_[i].empty()) calls_.missed(i, retirements_[i]);
+    }
 }
 
 const Lane::Chunk* Lane::find(std::uint32_t id) const {
@@ -138,6 +149,7 @@ void Lane::begin(Link& link, const Frame& frame, const std::uint8_t* payload) {
         remaining_ = chunks_.size();
         filled_chunks_ = 0;
         has_totals_ = false;
+        miss_retired();
     }
     link.iteration = frame.iteration;
     link.has_begun = true;
@@ -159,9 +171,11 @@ void Lane::push(Link& link, const Frame& frame, const std::uint8_t* payload) {
         std::memcpy(values_.get() + chunk.offset, payload, frame.bytes);
         chunk.has_values = true;
         for (Link* const other : links_) {
-            if (other != nullptr && other->is_waiting) send_value(*other, chunk, 0);
+            if (other != nullptr && other->is_waiting) {
+                send_value(*other, chunk, other->pulled);
+            }
         }
-        if (--remaining_ == 0) filled_();
+        if (--remaining_ == 0) calls_.filled();
         return;
     }
     if (options_.mode != Mode::kSync) {
@@ -202,10 +216,11 @@ void Lane::add_in_order(Chunk& chunk, std::uint32_t worker, const std::uint8_t* 
     } while (early != nullptr);
 }
 
-void Lane::pull(Link& link, const Frame&) {
+void Lane::pull(Link& link, const Frame& frame) {
     link.is_waiting = true;
+    link.pulled = frame.iteration;
     for (const Chunk& chunk : chunks_) {
-        if (chunk.has_values) send_value(link, chunk, chunk.iteration);
+        if (chunk.has_values) send_value(link, chunk, frame.iteration);
     }
 }
 

@@ -48,13 +48,18 @@ struct LaneFigures {
     std::uint64_t early_bytes = 0;  ///< kept at most for the sake of the order
 };
 
+/// What a lane calls out of its thread.
+struct LaneCalls {
+    std::function<void(Link&)> attend;  ///< a connection has something to send
+    std::function<void()> filled;       ///< all chunks have their first values
+    std::function<void(std::uint32_t worker, const std::string& why)> missed;  ///< it is needed
+};
+
 /// The chunks of a service that live on one core of one port, and what is done with them. One
 /// thread at a time uses it, and it knows no other lane.
 class Lane {
   public:
-    /// Calls `attend` for connections that have something to send.
-    Lane(LaneOptions options, const std::vector<ChunkPlace>& places,
-         std::function<void(Link&)> attend, std::function<void()> filled);
+    Lane(LaneOptions options, const std::vector<ChunkPlace>& places, LaneCalls calls);
 
     const LaneOptions& options() const { return options_; }
     const LaneFigures& figures() const { return figures_; }
@@ -62,6 +67,8 @@ class Lane {
     /// A worker's connection; it replaces one that is there.
     void join(Link& link);
     void leave(Link& link);
+    /// A worker is done. Whoever goes on without it is told so.
+    void retire(std::uint32_t worker, const std::string& why);
     Link* link_of(std::uint32_t worker) const { return links_[worker]; }
 
     /// Throws std::runtime_error where the header is none that an honest worker sends now.
@@ -87,6 +94,7 @@ class Lane {
 
     Chunk& chunk_of(std::uint32_t id);
     const Chunk* find(std::uint32_t id) const;
+    void miss_retired() const;
     bool mark(Chunk& chunk, std::uint32_t worker);
     void fill(Chunk& chunk, const std::uint8_t* payload);
     void add_in_order(Chunk& chunk, std::uint32_t worker, const std::uint8_t* payload);
@@ -101,9 +109,9 @@ class Lane {
     void send_value(Link& link, const Chunk& chunk, std::uint32_t iteration);
 
     LaneOptions options_;
-    std::function<void(Link&)> attend_;
-    std::function<void()> filled_;
-    std::vector<Link*> links_;  ///< by worker
+    LaneCalls calls_;
+    std::vector<Link*> links_;             ///< by worker
+    std::vector<std::string> retirements_;  ///< by worker, why it is done; empty where it is not
     std::vector<Chunk> chunks_;
     std::size_t words_;                       ///< of a chunk's marks
     std::vector<std::uint64_t> marks_;        ///< whose contributions a chunk has

@@ -59,7 +59,7 @@ void Lane::send_value(Link& link, const Chunk& chunk, std::uint32_t iteration) {
     link.outbox.queue({Kind::kValue, 0, link.incarnation, chunk.place.id, iteration,
                        chunk.place.items * static_cast<std::uint32_t>(sizeof(float))},
                       values_.get() + chunk.offset);
-    attend_(link);
+    calls_.attend(link);
 }
 
 void Lane::send_partials() {
@@ -70,7 +70,7 @@ void Lane::send_partials() {
     for (Link* const link : links_) {
         if (link == nullptr) continue;
         link->outbox.queue_owned({Kind::kPartial, 0, link->incarnation, 0, iteration_, 0}, payload);
-        attend_(*link);
+        calls_.attend(*link);
     }
 }
 
@@ -106,7 +106,7 @@ void Lane::skip() {
             link->outbox.queue({Kind::kValue, kUnchanged, link->incarnation, chunk.place.id,
                                 iteration_, 0},
                                nullptr);
-            attend_(*link);
+            calls_.attend(*link);
         }
     }
     remaining_ = 0;

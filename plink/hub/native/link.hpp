@@ -41,6 +41,7 @@ class Link {
     bool has_begun = false;       ///< any
     std::vector<Hyper> hypers;    ///< of its own, where every push is stepped by itself
     bool is_waiting = false;      ///< for first values, since it pulled
+    std::uint32_t pulled = 0;     ///< the iteration of whose values it then calls them
 
     Outbox outbox;
     int fd() const { return stream_.get(); }

@@ -193,16 +193,25 @@ TenantTurn& Loop::turn_of(std::uint32_t tenant) {
     return *found->second;
 }
 
+LaneCalls Loop::calls_of(const LaneOptions& options) {
+    const std::uint32_t tenant = options.tenant;
+    const std::uint32_t lane = options.lane;
+    return {[this](Link& link) { attend_later(link); },
+            [this, tenant, lane] {
+                events_->add({Event::What::kFilled, tenant, lane, 0, 0, {}});
+            },
+            [this, tenant, lane](std::uint32_t worker, const std::string& why) {
+                events_->add({Event::What::kMissed, tenant, lane, worker, 0, why});
+            }};
+}
+
 void Loop::open(const LaneOptions& options, std::vector<ChunkPlace> places, double weight) {
     call([&] {
         std::unique_ptr<TenantTurn>& turn = tenants_[options.tenant];
         if (turn == nullptr) turn = std::make_unique<TenantTurn>();
         turn->weight = weight;
-        const auto filled = [this, options] {
-            events_->add({Event::What::kFilled, options.tenant, options.lane, 0, 0, {}});
-        };
-        turn->lanes[options.lane] = std::make_unique<Lane>(
-            options, places, [this](Link& link) { attend_later(link); }, filled);
+        turn->lanes[options.lane] =
+            std::make_unique<Lane>(options, places, calls_of(options));
     });
 }
 
@@ -243,6 +252,12 @@ void Loop::dismiss(std::uint32_t tenant, std::uint32_t worker, const std::string
             link->end(why);
             attend_later(*link);
         }
+    });
+}
+
+void Loop::retire(std::uint32_t tenant, std::uint32_t worker, const std::string& why) {
+    call([&] {
+        for (const auto& [number, lane] : turn_of(tenant).lanes) lane->retire(worker, why);
     });
 }
 

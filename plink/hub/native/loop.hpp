@@ -51,6 +51,8 @@ class Loop {
     void fail(std::uint32_t tenant, const std::string& why);
     /// The same for the connections of one worker.
     void dismiss(std::uint32_t tenant, std::uint32_t worker, const std::string& why);
+    /// A worker is done.
+    void retire(std::uint32_t tenant, std::uint32_t worker, const std::string& why);
     void close(std::uint32_t tenant);
     LaneFigures figures(std::uint32_t tenant, std::uint32_t lane);
     std::vector<LinkFigures> links(std::uint32_t tenant);
@@ -71,6 +73,7 @@ class Loop {
     std::size_t attend(Link& link);
     void lose(Link& link, Event::What what, const std::string& why);
     void bury();
+    LaneCalls calls_of(const LaneOptions& options);
     TenantTurn& turn_of(std::uint32_t tenant);
 
     const std::shared_ptr<Events> events_;

@@ -4,6 +4,8 @@
 
 #ifdef PLINK_HAS_X86_STEPS
 #include <cpuid.h>
+
+#include <initializer_list>
 #endif
 
 namespace plink::hub {

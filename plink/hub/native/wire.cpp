@@ -42,7 +42,7 @@ void narrow_int8(std::uint8_t* into, const float* values, std::size_t items) {
     std::memcpy(into, &scale, sizeof(scale));
     auto* const numbers = reinterpret_cast<std::int8_t*>(into + kScaleBytes);
     if (!(scale > 0.0F)) {
-        std::memset(numbers, is_finite ? 0 : 1, items);
+        std::memset(numbers, 0, items);
         return;
     }
     for (std::size_t i = 0; i < items; ++i) {
