@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from typing import Any
 
-from plink.base.errors import WrongUseError
-from plink.hub.calling import Session
+from plink.base.errors import PlinkError, WrongUseError
+from plink.hub.calling import Control
+from plink.hub.placement import Sites
 from plink.hub.service import ServiceOptions
-from plink.hub.serving.hello import ADMIN, service_secret
+from plink.hub.session.handshake import NO_NAMESPACE
+from plink.hub.session.messages import Ask, Create, Delete, Message, Status
+from plink.hub.session.roles import ADMIN, SALT_BYTES, namespace_secret
+from plink.transport.frames import ProtocolError
 
 _TIMEOUT_S = 30.0
-_ANY = "hub"
 
 
 def create_service(servers: Sequence[str], secret: bytes, options: ServiceOptions) -> bytes:
     """A new service on all of these servers.
 
     Args:
-        servers: their addresses, HOST:PORT, in the order that workers will name them in.
+        servers: their addresses, HOST:PORT, in the order in which workers name them.
         secret: of the servers.
         options: of the service.
 
@@ -28,21 +30,24 @@ def create_service(servers: Sequence[str], secret: bytes, options: ServiceOption
 
     Raises:
         HubError: a server cannot be reached or refuses; none has the service then.
+        ProtocolError: a server has another secret.
     """
     if not servers:
         raise WrongUseError("a service without servers")
-    salt = secrets.token_hex(16)
-    message = {"what": "create", "options": options.to_json(), "salt": salt}
+    found = [server_status(server, secret) for server in servers]
+    sites = Sites(tuple(status.site.servers[0] for status in found))
+    addresses = tuple(status.addresses for status in found)
+    salt = secrets.token_bytes(SALT_BYTES)
     made: list[str] = []
     try:
-        for server in servers:
-            _ask(server, secret, options.namespace, message)
+        for number, server in enumerate(servers):
+            _ask(server, secret, Create(options, salt, sites, addresses, number))
             made.append(server)
-    except Exception:
+    except PlinkError:
         for server in made:
-            _ask(server, secret, options.namespace, {"what": "delete"})
+            _ask(server, secret, Delete(options.namespace))
         raise
-    return service_secret(secret, options.namespace, salt)
+    return namespace_secret(secret, options.namespace, salt)
 
 
 def delete_service(servers: Sequence[str], secret: bytes, namespace: str) -> None:
@@ -50,24 +55,28 @@ def delete_service(servers: Sequence[str], secret: bytes, namespace: str) -> Non
 
     Raises:
         HubError: a server cannot be reached, or has no such service.
+        ProtocolError: a server has another secret.
     """
     for server in servers:
-        _ask(server, secret, namespace, {"what": "delete"})
+        _ask(server, secret, Delete(namespace))
 
 
-def server_status(server: str, secret: bytes) -> dict[str, Any]:
-    """A server's addresses and services.
+def server_status(server: str, secret: bytes, namespace: str = "") -> Status:
+    """A server's ports and services, or one of these.
 
     Raises:
-        HubError: it cannot be reached.
+        HubError: it cannot be reached, or has no such service.
+        ProtocolError: it has another secret.
     """
-    answer = _ask(server, secret, _ANY, {"what": "status"})
-    return {"addresses": answer["addresses"], "services": answer["services"]}
+    answer = _ask(server, secret, Ask(namespace))
+    if not isinstance(answer, Status):
+        raise ProtocolError(f"the hub at {server} answers something else")
+    return answer
 
 
-def _ask(server: str, secret: bytes, name: str, message: dict[str, Any]) -> dict[str, Any]:
-    session = Session(server, ADMIN, name, secret, _TIMEOUT_S)
+def _ask(server: str, secret: bytes, message: Message) -> Message:
+    control = Control(server, ADMIN, NO_NAMESPACE, secret, _TIMEOUT_S)
     try:
-        return session.ask(message)
+        return control.ask(message)
     finally:
-        session.close()
+        control.close()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import math
-import secrets
+import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,16 +15,16 @@ import numpy.typing as npt
 
 from plink.base.errors import PlinkError, WrongUseError
 from plink.engine.congestion import congestion_control, systems_congestion_control
-from plink.files.fields import Fields
 from plink.hub import _native
-from plink.hub.calling import HubError, Session, open_data, with_port_of
+from plink.hub.calling import Control, HubError, data_connection
 from plink.hub.hyper import Hyper, pack
 from plink.hub.manifest import Manifest
-from plink.hub.placement import Placement, Port, Sites, place
-from plink.hub.service import WIRES, ServiceOptions, options_from_json
-from plink.hub.serving.hello import WORKER, DataHello
-from plink.transport.addresses import parse_address
-from plink.transport.proofs import NONCE_BYTES
+from plink.hub.placement import Placement, place
+from plink.hub.service import WIRES
+from plink.hub.session.data import DataHello, new_nonce
+from plink.hub.session.messages import Join, Joined, Leave, NeedManifest
+from plink.hub.session.roles import WORKER
+from plink.transport.addresses import format_address, is_wildcard, parse_address
 
 Floats = npt.NDArray[np.float32]
 
@@ -86,7 +88,8 @@ class Worker:
             raise WrongUseError("a service without servers")
         self._options = options or WorkerOptions()
         self._manifest = manifest
-        self._sessions: list[Session] = []
+        self._offsets = manifest.offsets_items
+        self._controls: list[Control] = []
         self._client: _native.Client | None = None
         self.gradients: Floats = np.zeros(manifest.items, np.float32)
         self.values: Floats = np.zeros(manifest.items, np.float32)
@@ -97,88 +100,71 @@ class Worker:
             raise
 
     def _connect(self, servers: Sequence[str], namespace: str, secret: bytes) -> None:
-        answers: list[Fields] = []
-        number: int | None = None
+        joined: list[Joined] = []
         for address in servers:
-            session = Session(address, WORKER, namespace, secret, self._options.timeout_s)
-            self._sessions.append(session)
-            join = {"what": "join", "number": number, "manifest": self._manifest.to_json()}
-            answers.append(Fields(session.ask(join), f"{session.peer}'s answer"))
-            number = answers[-1].integer("number", 0, 0xFFFF)
-        self.number = number or 0
-        self.service: ServiceOptions = options_from_json(answers[0].object("options"))
-        self.workers = self.service.workers
+            control = Control(address, WORKER, namespace, secret, self._options.timeout_s)
+            self._controls.append(control)
+            joined.append(_join(control, self._manifest, joined[0] if joined else None))
+        first = joined[0]
+        self.number = first.worker
+        self.workers = first.workers
+        self.service = first.options
+        self.iteration = max(its.iteration for its in joined)
+        self._has_values = all(its.has_values for its in joined)
         by_key = self.service.granularity == "key"
         chunks = self._manifest.chunks(self.service.chunk_bytes, by_key=by_key)
-        ports = [answer.objects("ports") for answer in answers]
-        sites = Sites(
-            tuple(
-                tuple(Port(p.integer("cores", 1, 1024), p.number("weight", 0.0, 1e6)) for p in its)
-                for its in ports
+        placement = place(chunks, first.sites, interfaces=self.service.interfaces)
+        if len(servers) != len(first.sites.servers):
+            raise HubError(
+                f"service {namespace} has {len(first.sites.servers)} servers, not {len(servers)}",
+                "name all of them, in the order in which the service was made",
             )
-        )
-        placement = place(chunks, sites, interfaces=self.service.interfaces)
-        self.iteration, self._has_values = self._place(sites, placement)
-        fds, names, sockets = [], [], []
+        if any(its.placement != placement.digest for its in joined):
+            raise HubError("the servers place chunks elsewhere than this worker")
+        near = congestion_control(None, systems_congestion_control())
+        line = _native.LineOptions(near.near or "", near.far or "", self._options.send_buffer_bytes)
+        sockets = self._dial(servers, namespace, first, placement)
         try:
-            used = set(placement.loops.tolist())
-            firsts: dict[int, int] = {}
-            for number_of_loop, loop in enumerate(sites.loops):
-                lane = number_of_loop - firsts.setdefault(loop.server, number_of_loop)
-                names.append(servers[loop.server])
-                if number_of_loop not in used:
-                    fds.append(-1)
-                    continue
-                host = parse_address(servers[loop.server], "a server")[0]
-                port = placement.dialled_port(self.number, number_of_loop)
-                address = with_port_of(host, ports[loop.server][port].text("address"))
-                answer = answers[loop.server]
-                hello = DataHello(
-                    namespace,
-                    self.number,
-                    answer.integer("incarnation", 1, 0xFFFF),
-                    lane,
-                    secrets.token_bytes(NONCE_BYTES),
-                )
-                key = self._sessions[loop.server].key
-                sockets.append(open_data(address, hello, key, self._options.timeout_s))
-                fds.append(sockets[-1].fileno())
-            near = congestion_control(None, systems_congestion_control())
-            line = _native.LineOptions(
-                near.near or "", near.far or "", self._options.send_buffer_bytes
-            )
             self._client = _native.Client(
                 chunks.items.astype(np.uint32),
                 placement.loops.astype(np.uint32),
                 self.gradients,
                 self.values,
                 WIRES.index(self.service.wire),
-                [answers[loop.server].integer("incarnation", 1, 0xFFFF) for loop in sites.loops],
+                first.incarnation,
                 self.service.commit == "step",
-                self.iteration,
-                fds,
-                names,
+                self.iteration - 1,
+                [
+                    sockets[i].fileno() if i in sockets else -1
+                    for i in range(len(first.sites.loops))
+                ],
+                [servers[loop.server] for loop in first.sites.loops],
                 line,
             )
         finally:
-            for connection in sockets:
+            for connection in sockets.values():
                 connection.close()
-        self.iteration += 1
-        self._offsets = self._manifest.offsets_items
 
-    def _place(self, sites: Sites, placement: Placement) -> tuple[int, bool]:
-        iteration, has_values = 0, True
-        for server, session in enumerate(self._sessions):
-            message = {
-                "what": "place",
-                "sites": sites.to_json(),
-                "server": server,
-                "digest": placement.digest,
-            }
-            answer = Fields(session.ask(message), f"{session.peer}'s answer")
-            iteration = max(iteration, answer.integer("iteration", 0, 0xFFFFFFFF))
-            has_values = has_values and answer.flag("has_values")
-        return iteration, has_values
+    def _dial(
+        self, servers: Sequence[str], namespace: str, joined: Joined, placement: Placement
+    ) -> dict[int, socket.socket]:
+        """A connection to each loop that has chunks."""
+        sockets: dict[int, socket.socket] = {}
+        try:
+            for number in sorted(set(placement.loops.tolist())):
+                server = joined.sites.loops[number].server
+                port = placement.dialled_port(self.number, number)
+                address = _reached(joined.addresses[server][port], servers[server])
+                hello = DataHello(
+                    WORKER, namespace, self.number, joined.incarnation, number, new_nonce()
+                )
+                key = self._controls[server].session.data_key
+                sockets[number] = data_connection(address, hello, key, self._options.timeout_s)
+        except BaseException:
+            for connection in sockets.values():
+                connection.close()
+            raise
+        return sockets
 
     def initialise(self, values: npt.ArrayLike) -> None:
         """Begin with the first worker's values, or with those that the service has.
@@ -246,17 +232,16 @@ class Worker:
     def close(self) -> None:
         """Leave the service."""
         client, self._client = self._client, None
-        for session in self._sessions:
-            try:
+        for control in self._controls:
+            # Who is done is not lost; where the service has failed that makes no difference.
+            with contextlib.suppress(PlinkError):
                 if client is not None:
-                    session.tell({"what": "leave"})
-            except (OSError, PlinkError):
-                continue
+                    control.ask(Leave(self.iteration - 1))
         if client is not None:
             client.close()
-        for session in self._sessions:
-            session.close()
-        self._sessions = []
+        for control in self._controls:
+            control.close()
+        self._controls = []
 
     def __enter__(self) -> Worker:
         return self
@@ -282,3 +267,24 @@ class Worker:
             return call(self._client)
         except RuntimeError as error:
             raise HubError(str(error)) from None
+
+
+def _join(control: Control, manifest: Manifest, first: Joined | None) -> Joined:
+    """What a server says to a worker, to which another one may have given a number."""
+    join = Join(manifest.digest)
+    if first is not None:
+        join = Join(manifest.digest, None, first.worker, first.incarnation)
+    answer = control.ask(join)
+    if isinstance(answer, NeedManifest):
+        answer = control.ask(dataclasses.replace(join, manifest=manifest))
+    if not isinstance(answer, Joined):
+        raise HubError(f"{control.peer} answers something else")
+    return answer
+
+
+def _reached(address: str, server: str) -> str:
+    """A port's address; that of the server as it was named, where the port is all of its hosts'."""
+    host, port = parse_address(address, "a port")
+    return (
+        format_address(parse_address(server, "a server")[0], port) if is_wildcard(host) else address
+    )

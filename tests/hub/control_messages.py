@@ -14,7 +14,7 @@ OPTIONS = ServiceOptions("job", 4, "adamw", commit="step", on_loss="wait", grace
 SITES = Sites(((Port(2), Port(1, 2.5)), (Port(),)))
 
 SPOKEN: list[tuple[str, Message]] = [
-    ("admin", said.Create(OPTIONS, b"s" * 16, ("10.0.0.9:7100", "[::1]:7100"), 1)),
+    ("admin", said.Create(OPTIONS, b"s" * 16, SITES, (("10.0.0.9:7100",), ("[::1]:7100",)), 1)),
     ("admin", said.Delete("job")),
     ("admin", said.Ask()),
     ("worker", said.Ask("job")),
@@ -37,6 +37,6 @@ SPOKEN: list[tuple[str, Message]] = [
     ("server", said.Members(4, (0, 1, 3))),
     ("server", said.PushAgain(4)),
     ("server", said.Saved("job-4.snapshot", 4, DIGEST, 123)),
-    ("server", said.Status(({"namespace": "job", "iteration": 3},))),
+    ("server", said.Status(SITES, ("10.0.0.9:7100",), ({"namespace": "job", "iteration": 3},))),
     ("server", said.Failure("worker 3 is lost", "start it again", is_final=True)),
 ]  # fmt: skip

@@ -32,19 +32,18 @@ std::vector<ClientChunk> chunks_of(const Numbers& items, const Numbers& links) {
 }
 
 void make(Client* made, const Numbers& items, const Numbers& links, const Floats& gradients,
-          const Floats& values, int wire, const std::vector<std::uint16_t>& incarnations,
+          const Floats& values, int wire, std::uint16_t incarnation,
           bool is_by_step, std::uint32_t iteration, const std::vector<int>& fds,
           const std::vector<std::string>& servers, const LineOptions& line) {
     auto chunks = chunks_of(items, links);
     const std::size_t all = chunks.empty() ? 0 : chunks.back().offset + chunks.back().items;
-    if (gradients.size() != all || values.size() != all || servers.size() != fds.size() ||
-        incarnations.size() != fds.size()) {
+    if (gradients.size() != all || values.size() != all || servers.size() != fds.size()) {
         throw std::invalid_argument("gradients and values are as long as all chunks");
     }
     std::vector<Dialled> dialled;
     for (std::size_t i = 0; i < fds.size(); ++i) {
         auto stream = fds[i] < 0 ? transport::Stream() : taken_over(fds[i], line, nullptr, true);
-        dialled.push_back({std::move(stream), servers[i], incarnations[i]});
+        dialled.push_back({std::move(stream), servers[i], incarnation});
     }
     new (made) Client(std::move(chunks), gradients.data(), values.data(), static_cast<Wire>(wire),
                       is_by_step, iteration, std::move(dialled));
@@ -64,7 +63,7 @@ void register_client(nb::module_& module) {
     const auto unlocked = nb::call_guard<nb::gil_scoped_release>();
     nb::class_<Client>(module, "Client")
         .def("__init__", &make, "items"_a, "links"_a, "gradients"_a, "values"_a, "wire"_a,
-             "incarnations"_a, "is_by_step"_a, "iteration"_a, "fds"_a, "servers"_a, "line"_a,
+             "incarnation"_a, "is_by_step"_a, "iteration"_a, "fds"_a, "servers"_a, "line"_a,
              nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>())
         .def("initialise", &Client::initialise, "is_source"_a, unlocked)
         .def(

@@ -46,6 +46,8 @@ struct LaneFigures {
     std::uint64_t skipped = 0;
     std::uint64_t replays = 0;      ///< pushes that had come before
     std::uint64_t early_bytes = 0;  ///< kept at most for the sake of the order
+    std::uint64_t bytes_in = 0;
+    std::uint64_t bytes_out = 0;
 };
 
 /// What a lane calls out of its thread.
@@ -62,7 +64,7 @@ class Lane {
     Lane(LaneOptions options, const std::vector<ChunkPlace>& places, LaneCalls calls);
 
     const LaneOptions& options() const { return options_; }
-    const LaneFigures& figures() const { return figures_; }
+    LaneFigures& figures() { return figures_; }
 
     /// A worker's connection; it replaces one that is there.
     void join(Link& link);

@@ -27,7 +27,8 @@ std::size_t Link::read(Scratch& scratch) {
     const std::size_t asked = missing + Scratch::kBytes;
     const std::size_t got = received(stream_, stream_.receive(pieces + first, 2 - first));
     is_readable = got > 0 && !stream_.is_drained(got, asked);
-    bytes_in_.fetch_add(got, std::memory_order_relaxed);
+    bytes_in_ += got;
+    lane.figures().bytes_in += got;
     if (got == 0 || is_ending) return got;
     if (has_frame_) {
         const std::size_t of_payload = std::min(got, missing);
@@ -94,7 +95,8 @@ void Link::handle(const Frame& frame, const std::uint8_t* payload) {
 std::size_t Link::write() {
     const Outbox::Sent sent = outbox.send(stream_);
     is_writable = !sent.is_full;
-    bytes_out_.fetch_add(sent.bytes, std::memory_order_relaxed);
+    bytes_out_ += sent.bytes;
+    lane.figures().bytes_out += sent.bytes;
     return sent.bytes;
 }
 

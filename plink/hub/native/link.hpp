@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -56,8 +55,8 @@ class Link {
     /// Tells the worker why, and nothing after it.
     void end(const std::string& why);
 
-    std::uint64_t bytes_in() const { return bytes_in_.load(std::memory_order_relaxed); }
-    std::uint64_t bytes_out() const { return bytes_out_.load(std::memory_order_relaxed); }
+    std::uint64_t bytes_in() const { return bytes_in_; }
+    std::uint64_t bytes_out() const { return bytes_out_; }
 
   private:
     std::size_t feed(const std::uint8_t* bytes, std::size_t size);
@@ -72,8 +71,8 @@ class Link {
     Array<std::uint8_t> payload_;
     std::size_t payload_room_ = 0;
     std::size_t payload_got_ = 0;
-    std::atomic<std::uint64_t> bytes_in_{0};
-    std::atomic<std::uint64_t> bytes_out_{0};
+    std::uint64_t bytes_in_ = 0;
+    std::uint64_t bytes_out_ = 0;
 };
 
 }  // namespace plink::hub

@@ -60,7 +60,9 @@ void register_figures(nb::module_& module) {
         .def_ro("steps", &LaneFigures::steps)
         .def_ro("skipped", &LaneFigures::skipped)
         .def_ro("replays", &LaneFigures::replays)
-        .def_ro("early_bytes", &LaneFigures::early_bytes);
+        .def_ro("early_bytes", &LaneFigures::early_bytes)
+        .def_ro("bytes_in", &LaneFigures::bytes_in)
+        .def_ro("bytes_out", &LaneFigures::bytes_out);
     nb::class_<LinkFigures>(module, "LinkFigures")
         .def_ro("lane", &LinkFigures::lane)
         .def_ro("worker", &LinkFigures::worker)
@@ -80,6 +82,11 @@ void register_serving(nb::module_& module) {
         .def_ro("worker", &Event::worker)
         .def_ro("incarnation", &Event::incarnation)
         .def_ro("text", &Event::text);
+    module.attr("LOST") = static_cast<int>(Event::What::kLost);
+    module.attr("FAULT") = static_cast<int>(Event::What::kFault);
+    module.attr("FILLED") = static_cast<int>(Event::What::kFilled);
+    module.attr("MISSED") = static_cast<int>(Event::What::kMissed);
+    module.attr("SNAPSHOT") = static_cast<int>(Event::What::kSnapshot);
     nb::class_<Events>(module, "Events")
         .def(nb::init<>())
         .def("fd", &Events::fd)

@@ -38,7 +38,9 @@ class ServerOptions:
 
     def __post_init__(self) -> None:
         if not 0 < len(self.listen) <= MOST_PORTS:
-            raise WrongUseError(f"a server with {len(self.listen)} ports, expected 1 to {MOST_PORTS}")
+            raise WrongUseError(
+                f"a server with {len(self.listen)} ports, expected 1 to {MOST_PORTS}"
+            )
         for address in self.listen:
             parse_address(address, "a server's address")
         if self.cores is not None and not 0 < self.cores <= MOST_CORES:

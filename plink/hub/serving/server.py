@@ -4,37 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import secrets
 import socket
 import threading
-from typing import Any
 
 from plink.base.errors import PlinkError
 from plink.engine.congestion import congestion_control, systems_congestion_control
-from plink.files.fields import Fields
 from plink.hub import _native
-from plink.hub.manifest import manifest_from_json
-from plink.hub.placement import sites_from_json
-from plink.hub.service import ServiceOptions, options_from_json
-from plink.hub.serving.hello import (
-    ADMIN,
-    WELCOME,
-    WORKER,
-    parse_data_hello,
-    service_secret,
-)
+from plink.hub.serving.callers import Control, greeted
+from plink.hub.serving.conversation import converse
 from plink.hub.serving.options import ServerOptions, cores_of_ports
-from plink.hub.serving.session import Session, exactly, opening, proven
-from plink.hub.serving.tenant import Member, ServiceError, Tenant
+from plink.hub.serving.registry import Registry
+from plink.hub.session.data import DataHello
 from plink.transport.addresses import format_address, parse_address
-from plink.transport.frames import ProtocolError
-from plink.transport.proofs import NONCE_BYTES, PROOF_BYTES, is_proof
 
 _BACKLOG = 4096
 _HANDSHAKE_S = 10.0
-
-# As `Event::What`.
-_LOST, _FAULT, _FILLED, _MISSED = range(4)
 
 
 class Server:
@@ -42,21 +26,10 @@ class Server:
 
     def __init__(self, options: ServerOptions) -> None:
         self._options = options
-        self._cores = cores_of_ports(len(options.listen), options.loops())
-        near = congestion_control(None, systems_congestion_control())
-        self._line = _native.LineOptions(
-            near.near or "", near.far or "", options.send_buffer_bytes
-        )
-        self._events = _native.Events()
-        self._loops: list[_native.Loop] = []
-        self._tenants: dict[str, Tenant] = {}
-        self._salts: dict[str, str] = {}
-        self._numbers = 0
         self._listeners: list[socket.socket] = []
-        self._callers: set[asyncio.Task[None]] = set()
+        self._loops: list[_native.Loop] = []
         self._thread: threading.Thread | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._stopped: asyncio.Event | None = None
+        self._shell: _Shell | None = None
 
     @property
     def addresses(self) -> list[str]:
@@ -69,31 +42,35 @@ class Server:
         Raises:
             PlinkError: an address is not this host's, or taken.
         """
+        options = self._options
         try:
-            for address in self._options.listen:
+            for address in options.listen:
                 self._listeners.append(_listening(address))
         except PlinkError:
             self.close()
             raise
-        pins = self._options.pinned_cores()
-        self._loops = [_native.Loop(self._events, core) for core in pins]
-        ready = threading.Event()
-        self._thread = threading.Thread(target=self._run, args=(ready,), daemon=True)
+        events = _native.Events()
+        self._loops = [_native.Loop(events, core) for core in options.pinned_cores()]
+        cores = cores_of_ports(len(self._listeners), len(self._loops))
+        weights = list(options.weights) or [1.0] * len(cores)
+        registry = Registry(options.secret, self._loops, cores, weights, self.addresses)
+        self._shell = _Shell(registry, events, self._listeners, options.send_buffer_bytes)
+        self._thread = threading.Thread(target=self._shell.run, name="plink-hub", daemon=True)
         self._thread.start()
-        ready.wait()
+        self._shell.is_ready.wait()
 
     def close(self) -> None:
         """End all connections, and free all memory."""
-        if self._thread is not None and self._loop is not None and self._stopped is not None:
-            with contextlib.suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(self._stopped.set)
+        if self._thread is not None and self._shell is not None:
+            self._shell.stop()
             self._thread.join()
             self._thread = None
-        for listener in self._listeners:
-            listener.close()
         for loop in self._loops:
             loop.stop()
         self._loops = []
+        for listener in self._listeners:
+            listener.close()
+        self._listeners = []
 
     def __enter__(self) -> Server:
         self.start()
@@ -102,25 +79,47 @@ class Server:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def wait(self) -> None:
-        """Until it is closed by another thread."""
-        if self._thread is not None:
-            self._thread.join()
 
-    def _run(self, ready: threading.Event) -> None:
-        asyncio.run(self._serve(ready))
+class _Shell:
+    """What runs in the thread for all that is rare."""
 
-    async def _serve(self, ready: threading.Event) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        events: _native.Events,
+        listeners: list[socket.socket],
+        send_buffer_bytes: int,
+    ) -> None:
+        self.is_ready = threading.Event()
+        self._registry = registry
+        self._events = events
+        self._listeners = listeners
+        near = congestion_control(None, systems_congestion_control())
+        self._line = _native.LineOptions(near.near or "", near.far or "", send_buffer_bytes)
+        self._callers: set[asyncio.Task[None]] = set()
+
+    def run(self) -> None:
+        asyncio.run(self._serve())
+
+    def stop(self) -> None:
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._stopped.set)
+
+    async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._stopped = asyncio.Event()
         self._loop.add_reader(self._events.fd(), self._hear)
         doors = [asyncio.create_task(self._welcome(listener)) for listener in self._listeners]
-        ready.set()
+        self.is_ready.set()
         await self._stopped.wait()
         self._loop.remove_reader(self._events.fd())
         for task in [*doors, *self._callers]:
             task.cancel()
         await asyncio.gather(*doors, *self._callers, return_exceptions=True)
+
+    def _hear(self) -> None:
+        for event in self._events.take():
+            self._registry.hear(event)
 
     async def _welcome(self, listener: socket.socket) -> None:
         loop = asyncio.get_running_loop()
@@ -133,152 +132,13 @@ class Server:
     async def _attend(self, connection: socket.socket, host: str) -> None:
         with connection, contextlib.suppress(OSError, PlinkError, asyncio.TimeoutError):
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            session = await asyncio.wait_for(self._greet(connection, host), _HANDSHAKE_S)
-            if session is not None:
-                await session
-
-    async def _greet(self, connection: socket.socket, host: str) -> Any:
-        """What is to be awaited with the caller; None where it is only handed on."""
-        data = await opening(connection)
-        if data.startswith(WORKER.magic):
-            session = await proven(connection, WORKER, data, self._secret_of, host)
-            return self._serve_worker(session)
-        if data.startswith(ADMIN.magic):
-            admin = self._options.secret
-            session = await proven(connection, ADMIN, data, lambda _: admin, host)
-            return self._serve_admin(session)
-        await self._adopt(connection, data)
-        return None
-
-    def _secret_of(self, name: str) -> bytes:
-        tenant = self._tenants.get(name)
-        # A stranger does not learn which services there are.
-        return tenant.secret if tenant is not None else secrets.token_bytes(32)
-
-    async def _adopt(self, connection: socket.socket, data: bytes) -> None:
-        loop = asyncio.get_running_loop()
-        hello = parse_data_hello(data)
-        tenant = self._tenants.get(hello.namespace)
-        member = tenant.members.get(hello.worker) if tenant is not None else None
-        if tenant is None or member is None or member.incarnation != hello.incarnation:
-            raise ProtocolError("a data connection of nobody")
-        nonce = secrets.token_bytes(NONCE_BYTES)
-        key = member.session_key
-        await loop.sock_sendall(connection, nonce + hello.proof(key, "server", nonce))
-        answer = await exactly(connection, PROOF_BYTES)
-        if not is_proof(answer, hello.proof(key, "worker", nonce)):
-            raise ProtocolError("a data connection without the session's key")
-        if tenant.members.get(hello.worker) is not member:
-            raise ProtocolError("a data connection of nobody")
-        await loop.sock_sendall(connection, WELCOME)
-        tenant.adopt(member, hello.lane, connection.fileno(), self._line)
-
-    async def _serve_worker(self, session: Session) -> None:
-        tenant = self._tenants[session.name]
-        member: Member | None = None
-        try:
-            while (message := await session.receive()) is not None:
-                fields = Fields(message, "a worker's message")
-                what = fields.text("what")
-                try:
-                    if what == "join" and member is None:
-                        member, answer = self._join(tenant, fields, session)
-                    elif what == "place":
-                        answer = self._place(tenant, fields)
-                    elif what == "leave" and member is not None:
-                        tenant.left(member)
-                        member = None
-                        return
-                    else:
-                        raise ProtocolError(f"a message of kind {what[:40]!r}")
-                except PlinkError as error:
-                    await session.send({"what": "refused", "why": str(error), "hint": error.hint})
-                    return
-                await session.send(answer)
-        finally:
-            if member is not None:
-                tenant.lost(member.number, member.incarnation, "it closed the connection")
-
-    def _join(
-        self, tenant: Tenant, fields: Fields, session: Session
-    ) -> tuple[Member, dict[str, Any]]:
-        manifest = manifest_from_json(fields.object("manifest"))
-        number = fields.values.get("number")
-        wanted = fields.integer("number", 0, tenant.options.workers - 1) if number is not None else None
-        member = tenant.join(manifest, wanted, session.host, session.key)
-        weights = list(self._options.weights) or [1.0] * len(self._cores)
-        return member, {
-            "what": "welcome",
-            "number": member.number,
-            "incarnation": member.incarnation,
-            "options": tenant.options.to_json(),
-            "ports": [
-                {"address": address, "cores": len(cores), "weight": weight}
-                for address, cores, weight in zip(
-                    self.addresses, self._cores, weights, strict=True
-                )
-            ],
-        }
-
-    def _place(self, tenant: Tenant, fields: Fields) -> dict[str, Any]:
-        sites = sites_from_json(fields.object("sites"))
-        server = fields.integer("server", 0, len(sites.servers) - 1)
-        tenant.place(sites, server, fields.text("digest"))
-        return {
-            "what": "placed",
-            "iteration": tenant.status()["iteration"],
-            "has_values": tenant.has_values,
-        }
-
-    async def _serve_admin(self, session: Session) -> None:
-        while (message := await session.receive()) is not None:
-            fields = Fields(message, "a person's message")
-            try:
-                answer = self._administer(session.name, fields)
-            except PlinkError as error:
-                answer = {"what": "refused", "why": str(error), "hint": error.hint}
-            await session.send(answer)
-
-    def _administer(self, name: str, fields: Fields) -> dict[str, Any]:
-        what = fields.text("what")
-        if what == "create":
-            self._create(options_from_json(fields.object("options")), fields.text("salt"))
-            return {"what": "created"}
-        if what == "delete":
-            tenant = self._tenants.pop(name, None)
-            if tenant is None:
-                raise ServiceError(f"there is no service {name}")
-            tenant.fail("the service is deleted")
-            tenant.close()
-            return {"what": "deleted"}
-        if what == "status":
-            return {
-                "what": "status",
-                "addresses": self.addresses,
-                "services": [tenant.status() for tenant in self._tenants.values()],
-            }
-        raise ProtocolError(f"a message of kind {what[:40]!r}")
-
-    def _create(self, options: ServiceOptions, salt: str) -> None:
-        name = options.namespace
-        if name in self._tenants:
-            raise ServiceError(f"there is a service {name} already", "delete it first")
-        secret = service_secret(self._options.secret, name, salt)
-        self._numbers += 1
-        self._tenants[name] = Tenant(self._numbers, options, secret, self._loops, self._cores)
-
-    def _hear(self) -> None:
-        by_number = {tenant.number: tenant for tenant in self._tenants.values()}
-        for event in self._events.take():
-            tenant = by_number.get(event.tenant)
-            if tenant is None:
-                continue
-            if event.what in (_LOST, _FAULT):
-                tenant.lost(event.worker, event.incarnation, event.text)
-            elif event.what == _FILLED:
-                tenant.filled(event.lane)
-            elif event.what == _MISSED:
-                tenant.fail(event.text)
+            beginning = greeted(connection, self._registry.secret_of, self._registry.opened)
+            caller = await asyncio.wait_for(beginning, _HANDSHAKE_S)
+            if isinstance(caller, DataHello):
+                tenant = self._registry.tenant(caller.namespace)
+                tenant.adopt(caller.number, caller.connection, connection.fileno(), self._line)
+                return
+            await converse(Control(connection, caller, host), self._registry)
 
 
 def _listening(address: str) -> socket.socket:

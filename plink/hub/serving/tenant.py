@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
-from plink.base.errors import PlinkError, WrongUseError
+from plink.base.errors import PlinkError
 from plink.hub import _native
-from plink.hub.hyper import OPTIMIZERS, STATES
 from plink.hub.manifest import Manifest
-from plink.hub.placement import Placement, Sites, place
-from plink.hub.service import MODES, WIRES, ServiceOptions
+from plink.hub.placement import Placement, place
+from plink.hub.serving.lanes import Lanes, needed_bytes
+from plink.hub.session.data import Nonces, Opened
+from plink.hub.session.messages import Create, Join, Joined
 
 
 class ServiceError(PlinkError):
@@ -26,51 +25,68 @@ class Member:
     Args:
         number, incarnation: its own.
         host: from which it called.
-        session_key: that its data connections prove.
+        opened: what its data connections prove.
     """
 
     number: int
     incarnation: int
     host: str
-    session_key: bytes
-    lanes: set[int] = field(default_factory=set)
+    opened: Opened
+
+
+@dataclass
+class _Seats:
+    """Who takes part, by number."""
+
+    members: dict[int, Member] = field(default_factory=dict)
+    incarnations: int = 0
+
+    def take(self, wanted: int | None, workers: int) -> int | None:
+        """A free number; None where there is none."""
+        free = [i for i in range(workers) if i not in self.members]
+        if wanted is not None:
+            free = [number for number in free if number == wanted]
+        return free[0] if free else None
 
 
 class Tenant:
     """A service.
 
     Args:
-        number: its own at this server.
-        options: of the service.
+        create: as its maker wants it.
         secret: that its workers prove.
-        loops: of the server.
-        cores: the loops of each port.
+        lanes: of this server, none open yet.
     """
 
-    def __init__(
-        self,
-        number: int,
-        options: ServiceOptions,
-        secret: bytes,
-        loops: list[_native.Loop],
-        cores: list[list[int]],
-    ) -> None:
-        self.number = number
-        self.options = options
+    def __init__(self, create: Create, secret: bytes, lanes: Lanes) -> None:
+        self.options = create.options
         self.secret = secret
-        self.manifest: Manifest | None = None
-        self.placement: Placement | None = None
-        self.members: dict[int, Member] = {}
         self.failure: str | None = None
-        self.server = -1
-        self.has_values = False
-        self._loops = loops
-        self._lane_loops = [loop for port in cores for loop in port]
-        self._lanes_without_values: set[int] = set()
-        self._incarnations = 0
-        self._opened: set[int] = set()
+        self._create = create
+        self._lanes = lanes
+        self._manifest: Manifest | None = None
+        self._placement: Placement | None = None
+        self._seats = _Seats()
 
-    def join(self, manifest: Manifest, wanted: int | None, host: str, key: bytes) -> Member:
+    @property
+    def number(self) -> int:
+        """Its own at this server."""
+        return self._lanes.tenant
+
+    def knows_manifest(self, digest: str) -> bool:
+        """Whether a worker that has such keys need not send them.
+
+        Raises:
+            ServiceError: the service has other keys.
+        """
+        if self._manifest is not None and digest != self._manifest.digest:
+            raise ServiceError(
+                f"service {self.options.namespace} has other keys than this worker",
+                "all workers need the same parameters, in the same order and groups",
+            )
+        return self._manifest is not None
+
+    def join(self, join: Join, host: str, data_key: bytes) -> tuple[Member, Joined]:
         """A worker takes part; of several servers the first gives its number, the others are told.
 
         Raises:
@@ -78,158 +94,114 @@ class Tenant:
         """
         if self.failure is not None:
             raise ServiceError(f"service {self.options.namespace} has failed: {self.failure}")
-        if self.manifest is not None and manifest.digest != self.manifest.digest:
+        number = self._seats.take(join.worker, self.options.workers)
+        if number is None:
             raise ServiceError(
-                f"service {self.options.namespace} has other keys than this worker",
-                "all workers must have the same parameters, in the same order and groups",
+                f"service {self.options.namespace} has its {self.options.workers} workers",
+                "plink hub status shows who is there",
             )
-        free = [i for i in range(self.options.workers) if i not in self.members]
-        if wanted is not None:
-            free = [number for number in free if number == wanted]
-        if not free:
-            raise ServiceError(
-                f"service {self.options.namespace} has its {self.options.workers} workers"
-            )
-        self._check_bytes(manifest)
-        self.manifest = manifest
-        self._incarnations = self._incarnations % 0xFFFF + 1
-        member = Member(free[0], self._incarnations, host, key)
-        self.members[member.number] = member
-        return member
+        if not self.knows_manifest(join.digest):
+            if join.manifest is None or join.manifest.digest != join.digest:
+                raise ServiceError("a worker's keys are not those that it speaks of")
+            self._open(join.manifest)
+        self._seats.incarnations = self._seats.incarnations % 0xFFFF + 1
+        incarnation = join.incarnation or self._seats.incarnations
+        member = Member(number, incarnation, host, Opened(data_key, Nonces()))
+        self._seats.members[number] = member
+        return member, self._joined(member)
 
-    def place(self, sites: Sites, server: int, digest: str) -> None:
-        """The lanes of this server, at the first call; later ones must say the same.
+    def opened(self, number: int, incarnation: int) -> Opened | None:
+        """What a worker's data connections prove."""
+        member = self._seats.members.get(number)
+        return member.opened if member and member.incarnation == incarnation else None
+
+    def adopt(self, number: int, loop: int, fd: int, line: _native.LineOptions) -> None:
+        """A proven data connection to a loop, by its number in the sites.
 
         Raises:
-            ServiceError: they do not.
+            ServiceError: it is for another server's chunks.
         """
-        if self.manifest is None or not 0 <= server < len(sites.servers):
-            raise ServiceError("a worker places chunks before it has joined")
-        if self.placement is None:
-            ports = sites.servers[server]
-            if sum(port.cores for port in ports) != len(self._lane_loops):
-                raise ServiceError("a worker takes this server for another one")
-            self._open(sites, server)
-        if self.placement is None or self.placement.digest != digest or self.server != server:
-            raise ServiceError(
-                "workers name the servers of the service differently",
-                "all must name the same servers in the same order",
-            )
-
-    def adopt(self, member: Member, lane: int, fd: int, line: _native.LineOptions) -> None:
-        """A proven data connection."""
-        if lane not in self._opened:
+        member = self._seats.members[number]
+        first, end = self._own_loops()
+        if not first <= loop < end or not self._lanes.is_open(loop - first):
             raise ServiceError("a connection for chunks that are not here")
-        loop = self._loops[self._lane_loops[lane]]
-        loop.adopt(self.number, lane, member.number, member.incarnation, fd, line)
-        member.lanes.add(lane)
+        self._lanes.adopt(loop - first, number, member.incarnation, fd, line)
 
-    def filled(self, lane: int) -> None:
-        """All chunks of a lane have their first values."""
-        self._lanes_without_values.discard(lane)
-        self.has_values = not self._lanes_without_values
+    def hear(self, event: _native.Event) -> None:
+        """A loop says that something has happened."""
+        what = event.what
+        if what in (_native.LOST, _native.FAULT):
+            self.lost(event.worker, event.incarnation, event.text)
+        elif what == _native.FILLED:
+            self._lanes.filled(event.lane)
+        elif what == _native.MISSED:
+            self.fail(event.text)
 
     def lost(self, number: int, incarnation: int, why: str) -> None:
         """A worker's connection broke, or it sent what it must not."""
-        member = self.members.get(number)
-        if member is None or member.incarnation != incarnation:
-            return
-        self.fail(f"worker {number} ({member.host}) is lost: {why}")
-
-    def fail(self, why: str) -> None:
-        """It ends for all workers."""
-        if self.failure is not None:
-            return
-        self.failure = why
-        for loop in self._own_loops():
-            loop.fail(self.number, why)
+        member = self._seats.members.get(number)
+        if member is not None and member.incarnation == incarnation:
+            del self._seats.members[number]
+            self.fail(f"worker {number} ({member.host}) is lost: {why}")
 
     def left(self, member: Member) -> None:
         """A worker is done."""
-        if self.members.get(member.number) is not member:
-            return
-        del self.members[member.number]
-        for loop in self._own_loops():
-            loop.retire(self.number, member.number, f"worker {member.number} has left")
+        if self._seats.members.get(member.number) is member:
+            del self._seats.members[member.number]
+            self._lanes.retire(member.number, f"worker {member.number} has left")
+
+    def fail(self, why: str) -> None:
+        """It ends for all workers."""
+        if self.failure is None:
+            self.failure = why
+            self._lanes.fail(why)
 
     def close(self) -> None:
         """Frees what it has."""
-        for loop in self._own_loops():
-            loop.close(self.number)
-        self._opened.clear()
+        self._lanes.close()
 
     def status(self) -> dict[str, Any]:
         """For people, as JSON."""
-        lanes = [
-            self._loops[self._lane_loops[lane]].figures(self.number, lane)
-            for lane in sorted(self._opened)
-        ]
-        links = [link for loop in self._own_loops() for link in loop.links(self.number)]
         return {
             "namespace": self.options.namespace,
-            "workers": len(self.members),
+            "workers": len(self._seats.members),
             "wanted_workers": self.options.workers,
-            "iteration": max((lane.iteration for lane in lanes), default=0),
-            "steps": max((lane.steps for lane in lanes), default=0),
-            "skipped": max((lane.skipped for lane in lanes), default=0),
-            "replays": sum(lane.replays for lane in lanes),
-            "bytes_in": sum(link.bytes_in for link in links),
-            "bytes_out": sum(link.bytes_out for link in links),
             "failure": self.failure,
+            **self._lanes.status(),
         }
 
-    def _own_loops(self) -> list[_native.Loop]:
-        return [self._loops[i] for i in sorted({self._lane_loops[lane] for lane in self._opened})]
+    def _own_loops(self) -> tuple[int, int]:
+        """Numbers in the sites of this server's first loop, and one past the last."""
+        counts = [sum(port.cores for port in ports) for ports in self._create.sites.servers]
+        first = sum(counts[: self._create.server])
+        return first, first + counts[self._create.server]
 
-    def _check_bytes(self, manifest: Manifest) -> None:
-        """Before anything is allocated."""
+    def _open(self, manifest: Manifest) -> None:
         options = self.options
-        arrays = 2 + len(STATES[options.optimizer])
-        if options.deterministic:
-            arrays += options.workers - 1
-        needed = arrays * manifest.size_bytes
+        needed = needed_bytes(options, manifest.size_bytes)
         if needed > options.quotas.bytes:
-            raise WrongUseError(
+            raise ServiceError(
                 f"service {options.namespace} needs {needed} bytes, "
                 f"and its quota is {options.quotas.bytes}"
             )
+        chunks = manifest.chunks(options.chunk_bytes, by_key=options.granularity == "key")
+        placement = place(chunks, self._create.sites, interfaces=options.interfaces)
+        self._lanes.open(chunks, placement.loops, self._own_loops()[0], manifest.groups)
+        self._manifest, self._placement = manifest, placement
 
-    def _open(self, sites: Sites, server: int) -> None:
-        if self.manifest is None:
+    def _joined(self, member: Member) -> Joined:
+        if self._placement is None:
             raise ServiceError("there is no manifest")
-        options = self.options
-        chunks = self.manifest.chunks(options.chunk_bytes, by_key=options.granularity == "key")
-        placement = place(chunks, sites, interfaces=options.interfaces)
-        first = sum(port.cores for ports in sites.servers[:server] for port in ports)
-        for lane in range(len(self._lane_loops)):
-            ids = np.flatnonzero(placement.loops == first + lane).astype(np.uint32)
-            if not len(ids):
-                continue
-            self._opened.add(lane)
-            self._loops[self._lane_loops[lane]].open(
-                self._lane_options(lane),
-                ids,
-                chunks.items[ids].astype(np.uint32),
-                chunks.groups[ids].astype(np.uint32),
-                options.weight,
-            )
-        self._lanes_without_values = set(self._opened)
-        self.placement = placement
-        self.server = server
-
-    def _lane_options(self, lane: int) -> _native.LaneOptions:
-        made = _native.LaneOptions()
-        options = self.options
-        made.tenant = self.number
-        made.lane = lane
-        made.workers = options.workers
-        made.groups = self.manifest.groups if self.manifest else 1
-        made.optimizer = OPTIMIZERS.index(options.optimizer)
-        made.mode = MODES.index(options.mode)
-        made.staleness = options.staleness
-        made.is_by_step = options.commit == "step"
-        made.is_in_order = options.deterministic
-        made.skips_nonfinite = options.skip_nonfinite
-        made.clip = options.clip_norm or 0.0
-        made.wire = WIRES.index(options.wire)
-        return made
+        has_values = self._lanes.has_values
+        return Joined(
+            worker=member.number,
+            incarnation=member.incarnation,
+            workers=self.options.workers,
+            iteration=self._lanes.iteration + 1,
+            has_values=has_values,
+            source=member.number == 0 and not has_values,
+            options=self.options,
+            sites=self._create.sites,
+            addresses=self._create.addresses,
+            placement=self._placement.digest,
+        )

@@ -153,8 +153,8 @@ def _addresses(values: Any, place: str, most: int) -> tuple[str, ...]:
     return tuple(values)
 
 
-def _servers(fields: Fields, name: str) -> tuple[str, ...]:
-    return _addresses(fields.values.get(name), f"{_PLACE}: {name}", MOST_SERVERS)
+def _own_ports(fields: Fields, name: str) -> tuple[str, ...]:
+    return _addresses(fields.values.get(name), f"{_PLACE}: {name}", MOST_PORTS)
 
 
 def _ports(fields: Fields, name: str) -> tuple[tuple[str, ...], ...]:
@@ -196,7 +196,8 @@ _SERVER = _whole(0, MOST_SERVERS - 1)
 
 _SPOKEN: list[tuple[type[Any], str, tuple[str, ...], Mapping[str, Read]]] = [
     (said.Create, "create", (ADMIN,), {
-        "options": _options, "salt": _salt, "servers": _servers, "server": _SERVER,
+        "options": _options, "salt": _salt, "sites": _sites, "addresses": _ports,
+        "server": _SERVER,
     }),
     (said.Delete, "delete", (ADMIN,), {"namespace": _namespace}),
     (said.Ask, "ask", (ADMIN, WORKER), {"namespace": _namespace_or_all}),
@@ -231,7 +232,9 @@ _SPOKEN: list[tuple[type[Any], str, tuple[str, ...], Mapping[str, Read]]] = [
         "snapshot": _file_name, "iteration": _ITERATION, "sha256": _digest,
         "size_bytes": _whole(0, MOST_ITERATION),
     }),
-    (said.Status, "status", (SERVER,), {"services": _services}),
+    (said.Status, "status", (SERVER,), {
+        "site": _sites, "addresses": _own_ports, "services": _services,
+    }),
     (said.Failure, "failure", (SERVER, PEER), {
         "sentence": _sentence, "hint": _hint, "is_final": _flag,
     }),

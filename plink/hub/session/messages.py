@@ -22,13 +22,15 @@ class Create:
     Args:
         options: of it.
         salt: of its secret (`namespace_secret`), from the administrator.
-        servers: control addresses of all its servers, `HOST:PORT` as workers reach them.
+        sites: ports and cores of all its servers, as each has told.
+        addresses: of each server's ports; the first is its control address.
         server: which of them this one is.
     """
 
     options: ServiceOptions
     salt: bytes
-    servers: tuple[str, ...]
+    sites: Sites
+    addresses: tuple[tuple[str, ...], ...]
     server: int
 
 
@@ -226,8 +228,16 @@ class Saved:
 
 @dataclass(frozen=True)
 class Status:
-    """How services are doing: an object for each, as `plink hub status --json` prints it."""
+    """How a server and its services are doing.
 
+    Args:
+        site: its ports and cores, as the only server.
+        addresses: of its ports.
+        services: an object for each, as `plink hub status --json` prints it.
+    """
+
+    site: Sites
+    addresses: tuple[str, ...]
     services: tuple[Mapping[str, Any], ...] = field(default_factory=tuple)
 
 
