@@ -102,13 +102,12 @@ def unpack(data: bytes) -> list[Hyper]:
     if len(data) % HYPER_BYTES:
         raise WrongUseError(f"hyperparameters of {len(data)} bytes, expected {HYPER_BYTES} a group")
     hypers = []
-    for *numbers, flags in _WIRE.iter_unpack(data):
+    for lr, momentum, dampening, decay, beta1, beta2, eps, flags in _WIRE.iter_unpack(data):
         if flags not in (0.0, 1.0, 2.0, 3.0):
             raise WrongUseError(f"hyperparameters with flags {flags}, expected 0 to 3")
         bits = int(flags)
-        hypers.append(
-            Hyper(*numbers, nesterov=bool(bits & NESTEROV), maximize=bool(bits & MAXIMIZE))
-        )
+        nesterov, maximize = bool(bits & NESTEROV), bool(bits & MAXIMIZE)
+        hypers.append(Hyper(lr, momentum, dampening, decay, beta1, beta2, eps, nesterov, maximize))
     return hypers
 
 

@@ -174,8 +174,8 @@ class ServiceOptions:
             (
                 not is_sync and self.commit == "step",
                 (
-                    f"commit step needs the gradients of all workers, which mode {self.mode} does not "
-                    "wait for"
+                    "commit step needs the gradients of all workers, "
+                    f"which mode {self.mode} does not wait for"
                 ),
                 "choose mode sync or commit stream",
             ),
@@ -212,8 +212,8 @@ class ServiceOptions:
             (
                 self.on_loss == "shrink" and is_sync and self.commit != "step",
                 (
-                    "on_loss shrink needs chunks that are stepped together: else some would be means "
-                    "with the lost worker and some without"
+                    "on_loss shrink needs chunks that are stepped together: else some would be "
+                    "means with the lost worker and some without"
                 ),
                 "choose commit step",
             ),

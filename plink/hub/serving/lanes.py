@@ -1,0 +1,153 @@
+"""The lanes of one service at one server, over the event loops that serve them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from plink.hub import _native
+from plink.hub.hyper import OPTIMIZERS, STATES
+from plink.hub.manifest import Chunks
+from plink.hub.service import MODES, WIRES, ServiceOptions
+
+
+class Lanes:
+    """A lane is a core of a port, and has the chunks that the placement puts there.
+
+    Args:
+        tenant: number of the service at this server.
+        options: of the service.
+        loops: of the server.
+        cores: the loops of each port.
+    """
+
+    def __init__(
+        self,
+        tenant: int,
+        options: ServiceOptions,
+        loops: list[_native.Loop],
+        cores: list[list[int]],
+    ) -> None:
+        self.tenant = tenant
+        self._options = options
+        self._loop_of = [loops[loop] for port in cores for loop in port]
+        self._open: set[int] = set()
+        self._own: list[_native.Loop] = []
+        self._without_values: set[int] = set()
+
+    def open(self, chunks: Chunks, loops: npt.NDArray[np.int32], first: int, groups: int) -> None:
+        """Make the lanes that have chunks.
+
+        Args:
+            chunks: of the service.
+            loops: of each chunk, the number of its loop among those of all servers.
+            first: the number of this server's first loop.
+            groups: of parameters.
+        """
+        for lane, loop in enumerate(self._loop_of):
+            ids = np.flatnonzero(loops == first + lane).astype(np.uint32)
+            if not len(ids):
+                continue
+            loop.open(
+                _options(self._options, self.tenant, lane, groups),
+                ids,
+                chunks.items[ids].astype(np.uint32),
+                chunks.groups[ids].astype(np.uint32),
+                self._options.weight,
+            )
+            self._open.add(lane)
+            if loop not in self._own:
+                self._own.append(loop)
+        self._without_values = set(self._open)
+
+    def is_open(self, lane: int) -> bool:
+        """Whether it has chunks."""
+        return lane in self._open
+
+    @property
+    def has_values(self) -> bool:
+        """Whether all chunks have values."""
+        return not self._without_values
+
+    @property
+    def iteration(self) -> int:
+        """The last one that has begun."""
+        return max((lane.iteration for lane in self._figures()), default=0)
+
+    def adopt(
+        self, lane: int, worker: int, incarnation: int, fd: int, line: _native.LineOptions
+    ) -> None:
+        """A worker's connection."""
+        self._loop_of[lane].adopt(self.tenant, lane, worker, incarnation, fd, line)
+
+    def filled(self, lane: int) -> None:
+        """All its chunks have their first values."""
+        self._without_values.discard(lane)
+
+    def retire(self, worker: int, why: str) -> None:
+        """A worker is done; whoever goes on hears why it is not there."""
+        for loop in self._own:
+            loop.retire(self.tenant, worker, why)
+
+    def fail(self, why: str) -> None:
+        """Tell all workers, and take nothing more from them."""
+        for loop in self._own:
+            loop.fail(self.tenant, why)
+
+    def close(self) -> None:
+        """Free them."""
+        for loop in self._own:
+            loop.close(self.tenant)
+        self._open.clear()
+        self._own.clear()
+
+    def status(self) -> dict[str, Any]:
+        """Figures, as JSON."""
+        figures = self._figures()
+        links = [link for loop in self._own for link in loop.links(self.tenant)]
+        return {
+            "iteration": max((lane.iteration for lane in figures), default=0),
+            "steps": max((lane.steps for lane in figures), default=0),
+            "skipped": max((lane.skipped for lane in figures), default=0),
+            "replays": sum(lane.replays for lane in figures),
+            "early_bytes": sum(lane.early_bytes for lane in figures),
+            "connections": len(links),
+            "bytes_in": sum(lane.bytes_in for lane in figures),
+            "bytes_out": sum(lane.bytes_out for lane in figures),
+        }
+
+    def _figures(self) -> list[_native.LaneFigures]:
+        return [self._loop_of[lane].figures(self.tenant, lane) for lane in sorted(self._open)]
+
+
+def needed_bytes(options: ServiceOptions, values_bytes: int) -> int:
+    """What a service takes of all its servers together.
+
+    Args:
+        options: of the service.
+        values_bytes: of all values in float32.
+    """
+    # Sums and values, and what waits for its turn: a contribution of each worker but one.
+    arrays = 2 + len(STATES[options.optimizer])
+    if options.deterministic:
+        arrays += options.workers - 1
+    return arrays * values_bytes
+
+
+def _options(options: ServiceOptions, tenant: int, lane: int, groups: int) -> _native.LaneOptions:
+    made = _native.LaneOptions()
+    made.tenant = tenant
+    made.lane = lane
+    made.workers = options.workers
+    made.groups = groups
+    made.optimizer = OPTIMIZERS.index(options.optimizer)
+    made.mode = MODES.index(options.mode)
+    made.staleness = options.staleness
+    made.is_by_step = options.commit == "step"
+    made.is_in_order = options.deterministic
+    made.skips_nonfinite = options.skip_nonfinite
+    made.clip = options.clip_norm or 0.0
+    made.wire = WIRES.index(options.wire)
+    return made

@@ -1,0 +1,112 @@
+"""The services of a server: made, found, ended. No sockets."""
+
+from __future__ import annotations
+
+from plink.hub import _native
+from plink.hub.placement import Port, Sites
+from plink.hub.serving.lanes import Lanes
+from plink.hub.serving.tenant import ServiceError, Tenant
+from plink.hub.session.data import DataHello, Opened
+from plink.hub.session.messages import Create, Delete, Status
+from plink.hub.session.roles import ADMIN, WORKER, namespace_secret
+from plink.transport.frames import ProtocolError
+
+
+class Registry:
+    """All services.
+
+    Args:
+        secret: of whoever may make and end them.
+        loops: of the server.
+        cores: the loops of each port.
+        weights: of the ports.
+        addresses: of the ports.
+    """
+
+    def __init__(
+        self,
+        secret: bytes,
+        loops: list[_native.Loop],
+        cores: list[list[int]],
+        weights: list[float],
+        addresses: list[str],
+    ) -> None:
+        self._secret = secret
+        self._loops = loops
+        self._cores = cores
+        self._addresses = addresses
+        ports = [Port(len(its), weight) for its, weight in zip(cores, weights, strict=True)]
+        self._site = tuple(ports)
+        self._tenants: dict[str, Tenant] = {}
+        self._numbers = 0
+
+    def secret_of(self, role: str, namespace: str) -> bytes | None:
+        """What a caller has to prove; None where nobody could."""
+        if role == ADMIN:
+            return self._secret
+        tenant = self._tenants.get(namespace)
+        return tenant.secret if tenant is not None and role == WORKER else None
+
+    def opened(self, hello: DataHello) -> Opened | None:
+        """What a data connection has to prove; None where nobody could."""
+        tenant = self._tenants.get(hello.namespace)
+        if tenant is None or hello.role != WORKER:
+            return None
+        return tenant.opened(hello.number, hello.incarnation)
+
+    def tenant(self, namespace: str) -> Tenant:
+        """By name.
+
+        Raises:
+            ServiceError: there is none.
+        """
+        if namespace not in self._tenants:
+            raise ServiceError(
+                f"there is no service {namespace}", "plink hub status shows which there are"
+            )
+        return self._tenants[namespace]
+
+    def create(self, create: Create) -> None:
+        """A new service.
+
+        Raises:
+            ServiceError: there is one of that name, or it is for other ports than this server's.
+        """
+        name = create.options.namespace
+        if name in self._tenants:
+            raise ServiceError(f"there is a service {name} already", "plink hub delete ends it")
+        servers = create.sites.servers
+        if create.server >= len(servers) or len(create.addresses) != len(servers):
+            raise ProtocolError("a service of servers that are not named")
+        if servers[create.server] != self._site:
+            raise ServiceError("this server has other ports than the service's maker thinks")
+        self._numbers += 1
+        secret = namespace_secret(self._secret, name, create.salt)
+        lanes = Lanes(self._numbers, create.options, self._loops, self._cores)
+        self._tenants[name] = Tenant(create, secret, lanes)
+
+    def delete(self, delete: Delete) -> None:
+        """End a service.
+
+        Raises:
+            ServiceError: there is none.
+        """
+        tenant = self.tenant(delete.namespace)
+        tenant.fail("the service is deleted")
+        tenant.close()
+        del self._tenants[delete.namespace]
+
+    def status(self, namespace: str) -> Status:
+        """Of a service, or of all."""
+        tenants = [self.tenant(namespace)] if namespace else list(self._tenants.values())
+        return Status(
+            Sites((self._site,)),
+            tuple(self._addresses),
+            tuple(tenant.status() for tenant in tenants),
+        )
+
+    def hear(self, event: _native.Event) -> None:
+        """A loop says that something has happened."""
+        for tenant in self._tenants.values():
+            if tenant.number == event.tenant:
+                tenant.hear(event)

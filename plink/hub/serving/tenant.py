@@ -1,0 +1,207 @@
+"""A service at one server: its lanes, its workers, and what follows from events. No sockets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from plink.base.errors import PlinkError
+from plink.hub import _native
+from plink.hub.manifest import Manifest
+from plink.hub.placement import Placement, place
+from plink.hub.serving.lanes import Lanes, needed_bytes
+from plink.hub.session.data import Nonces, Opened
+from plink.hub.session.messages import Create, Join, Joined
+
+
+class ServiceError(PlinkError):
+    """A service cannot do what a worker or a person asks for."""
+
+
+@dataclass
+class Member:
+    """A worker that has joined.
+
+    Args:
+        number, incarnation: its own.
+        host: from which it called.
+        opened: what its data connections prove.
+    """
+
+    number: int
+    incarnation: int
+    host: str
+    opened: Opened
+
+
+@dataclass
+class _Seats:
+    """Who takes part, by number."""
+
+    members: dict[int, Member] = field(default_factory=dict)
+    incarnations: int = 0
+
+    def take(self, wanted: int | None, workers: int) -> int | None:
+        """A free number; None where there is none."""
+        free = [i for i in range(workers) if i not in self.members]
+        if wanted is not None:
+            free = [number for number in free if number == wanted]
+        return free[0] if free else None
+
+
+class Tenant:
+    """A service.
+
+    Args:
+        create: as its maker wants it.
+        secret: that its workers prove.
+        lanes: of this server, none open yet.
+    """
+
+    def __init__(self, create: Create, secret: bytes, lanes: Lanes) -> None:
+        self.options = create.options
+        self.secret = secret
+        self.failure: str | None = None
+        self._create = create
+        self._lanes = lanes
+        self._manifest: Manifest | None = None
+        self._placement: Placement | None = None
+        self._seats = _Seats()
+
+    @property
+    def number(self) -> int:
+        """Its own at this server."""
+        return self._lanes.tenant
+
+    def knows_manifest(self, digest: str) -> bool:
+        """Whether a worker that has such keys need not send them.
+
+        Raises:
+            ServiceError: the service has other keys.
+        """
+        if self._manifest is not None and digest != self._manifest.digest:
+            raise ServiceError(
+                f"service {self.options.namespace} has other keys than this worker",
+                "all workers need the same parameters, in the same order and groups",
+            )
+        return self._manifest is not None
+
+    def join(self, join: Join, host: str, data_key: bytes) -> tuple[Member, Joined]:
+        """A worker takes part; of several servers the first gives its number, the others are told.
+
+        Raises:
+            ServiceError: it cannot.
+        """
+        if self.failure is not None:
+            raise ServiceError(f"service {self.options.namespace} has failed: {self.failure}")
+        number = self._seats.take(join.worker, self.options.workers)
+        if number is None:
+            raise ServiceError(
+                f"service {self.options.namespace} has its {self.options.workers} workers",
+                "plink hub status shows who is there",
+            )
+        if not self.knows_manifest(join.digest):
+            if join.manifest is None or join.manifest.digest != join.digest:
+                raise ServiceError("a worker's keys are not those that it speaks of")
+            self._open(join.manifest)
+        self._seats.incarnations = self._seats.incarnations % 0xFFFF + 1
+        incarnation = join.incarnation or self._seats.incarnations
+        member = Member(number, incarnation, host, Opened(data_key, Nonces()))
+        self._seats.members[number] = member
+        return member, self._joined(member)
+
+    def opened(self, number: int, incarnation: int) -> Opened | None:
+        """What a worker's data connections prove."""
+        member = self._seats.members.get(number)
+        return member.opened if member and member.incarnation == incarnation else None
+
+    def adopt(self, number: int, loop: int, fd: int, line: _native.LineOptions) -> None:
+        """A proven data connection to a loop, by its number in the sites.
+
+        Raises:
+            ServiceError: it is for another server's chunks.
+        """
+        member = self._seats.members[number]
+        first, end = self._own_loops()
+        if not first <= loop < end or not self._lanes.is_open(loop - first):
+            raise ServiceError("a connection for chunks that are not here")
+        self._lanes.adopt(loop - first, number, member.incarnation, fd, line)
+
+    def hear(self, event: _native.Event) -> None:
+        """A loop says that something has happened."""
+        what = event.what
+        if what in (_native.LOST, _native.FAULT):
+            self.lost(event.worker, event.incarnation, event.text)
+        elif what == _native.FILLED:
+            self._lanes.filled(event.lane)
+        elif what == _native.MISSED:
+            self.fail(event.text)
+
+    def lost(self, number: int, incarnation: int, why: str) -> None:
+        """A worker's connection broke, or it sent what it must not."""
+        member = self._seats.members.get(number)
+        if member is not None and member.incarnation == incarnation:
+            del self._seats.members[number]
+            self.fail(f"worker {number} ({member.host}) is lost: {why}")
+
+    def left(self, member: Member) -> None:
+        """A worker is done."""
+        if self._seats.members.get(member.number) is member:
+            del self._seats.members[member.number]
+            self._lanes.retire(member.number, f"worker {member.number} has left")
+
+    def fail(self, why: str) -> None:
+        """It ends for all workers."""
+        if self.failure is None:
+            self.failure = why
+            self._lanes.fail(why)
+
+    def close(self) -> None:
+        """Frees what it has."""
+        self._lanes.close()
+
+    def status(self) -> dict[str, Any]:
+        """For people, as JSON."""
+        return {
+            "namespace": self.options.namespace,
+            "workers": len(self._seats.members),
+            "wanted_workers": self.options.workers,
+            "failure": self.failure,
+            **self._lanes.status(),
+        }
+
+    def _own_loops(self) -> tuple[int, int]:
+        """Numbers in the sites of this server's first loop, and one past the last."""
+        counts = [sum(port.cores for port in ports) for ports in self._create.sites.servers]
+        first = sum(counts[: self._create.server])
+        return first, first + counts[self._create.server]
+
+    def _open(self, manifest: Manifest) -> None:
+        options = self.options
+        needed = needed_bytes(options, manifest.size_bytes)
+        if needed > options.quotas.bytes:
+            raise ServiceError(
+                f"service {options.namespace} needs {needed} bytes, "
+                f"and its quota is {options.quotas.bytes}"
+            )
+        chunks = manifest.chunks(options.chunk_bytes, by_key=options.granularity == "key")
+        placement = place(chunks, self._create.sites, interfaces=options.interfaces)
+        self._lanes.open(chunks, placement.loops, self._own_loops()[0], manifest.groups)
+        self._manifest, self._placement = manifest, placement
+
+    def _joined(self, member: Member) -> Joined:
+        if self._placement is None:
+            raise ServiceError("there is no manifest")
+        has_values = self._lanes.has_values
+        return Joined(
+            worker=member.number,
+            incarnation=member.incarnation,
+            workers=self.options.workers,
+            iteration=self._lanes.iteration + 1,
+            has_values=has_values,
+            source=member.number == 0 and not has_values,
+            options=self.options,
+            sites=self._create.sites,
+            addresses=self._create.addresses,
+            placement=self._placement.digest,
+        )
