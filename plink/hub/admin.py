@@ -17,13 +17,16 @@ from plink.transport.frames import ProtocolError
 _TIMEOUT_S = 30.0
 
 
-def create_service(servers: Sequence[str], secret: bytes, options: ServiceOptions) -> bytes:
+def create_service(
+    servers: Sequence[str], secret: bytes, options: ServiceOptions, *, salt: bytes | None = None
+) -> bytes:
     """A new service on all of these servers.
 
     Args:
         servers: their addresses, HOST:PORT, in the order in which workers name them.
         secret: of the servers.
         options: of the service.
+        salt: of its secret, `SALT_BYTES`; None for a new one.
 
     Returns:
         The secret that its workers need.
@@ -37,7 +40,7 @@ def create_service(servers: Sequence[str], secret: bytes, options: ServiceOption
     found = [server_status(server, secret) for server in servers]
     sites = Sites(tuple(status.site.servers[0] for status in found))
     addresses = tuple(status.addresses for status in found)
-    salt = secrets.token_bytes(SALT_BYTES)
+    salt = secrets.token_bytes(SALT_BYTES) if salt is None else salt
     made: list[str] = []
     try:
         for number, server in enumerate(servers):

@@ -61,6 +61,33 @@ def together(workers: int, work: Callable[[int], Any]) -> list[Any]:
     return returned
 
 
+class Turns:
+    """Workers join in the order of their numbers, and go on when all have.
+
+    Args:
+        workers: how many.
+    """
+
+    def __init__(self, workers: int) -> None:
+        self._workers = workers
+        self._joined = 0
+        self._changed = threading.Condition()
+
+    @contextmanager
+    def of(self, worker: int) -> Iterator[None]:
+        """Within it this worker joins."""
+        self._wait(worker)
+        yield
+        with self._changed:
+            self._joined += 1
+            self._changed.notify_all()
+        self._wait(self._workers)
+
+    def _wait(self, joined: int) -> None:
+        with self._changed:
+            assert self._changed.wait_for(lambda: self._joined >= joined, JOIN_TIMEOUT_S)
+
+
 def model(seed: int = 0) -> nn.Module:
     """Three layers: 435 parameters."""
     return drawn(

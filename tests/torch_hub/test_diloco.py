@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +13,7 @@ from torch import Tensor, nn
 from plink.base.errors import WrongUseError
 from plink.torch.hub.diloco import DiLoCo
 from plink.torch.hub.fragments import Schedule
-from torch_hub.hubs import Place, apart, drawn, examples, loss_of, model, together
+from torch_hub.hubs import Place, Turns, apart, drawn, examples, loss_of, model, together
 
 INPUTS, TARGETS = examples()
 WORKERS = 2
@@ -83,31 +82,26 @@ def reference(
     ],
 )
 def test_it_is_the_papers(place: Place, schedule: Schedule, mixing: float, momentum: float) -> None:
-    started = threading.Barrier(WORKERS)
+    turns = Turns(WORKERS)
 
     def work(worker: int) -> nn.Module:
         net = model(seed=worker)
         inner = inner_of(net)
-        if worker:
-            started.wait()
-        with (
-            place.hub("job", workers=WORKERS) as hub,
-            DiLoCo(
-                net,
-                inner,
-                hub=hub,
-                sync_every=schedule.sync_every,
-                outer_lr=0.7,
-                outer_momentum=momentum,
-                fragments=schedule.fragments,
-                overlap_steps=schedule.overlap_steps,
-                mixing=mixing,
-            ),
-        ):
-            if not worker:
-                started.wait()
-            for _ in range(STEPS):
-                train(net, inner, worker)
+        with place.hub("job", workers=WORKERS) as hub:
+            with turns.of(worker):
+                diloco = DiLoCo(
+                    net,
+                    inner,
+                    hub=hub,
+                    sync_every=schedule.sync_every,
+                    outer_momentum=momentum,
+                    fragments=schedule.fragments,
+                    overlap_steps=schedule.overlap_steps,
+                    mixing=mixing,
+                )
+            with diloco:
+                for _ in range(STEPS):
+                    train(net, inner, worker)
         return net
 
     # Layers of 112, 272 and 51 numbers, each a weight and a bias.
@@ -122,13 +116,14 @@ def test_it_is_the_papers(place: Place, schedule: Schedule, mixing: float, momen
 
 
 def test_weights_that_are_not_finite_change_nothing(place: Place) -> None:
+    turns = Turns(WORKERS)
+
     def work(worker: int) -> tuple[nn.Module, Any]:
         net = model()
         inner = inner_of(net)
-        with (
-            place.hub("job", workers=WORKERS) as hub,
-            DiLoCo(net, inner, hub=hub, sync_every=2) as diloco,
-        ):
+        with place.hub("job", workers=WORKERS) as hub:
+            with turns.of(worker):
+                diloco = DiLoCo(net, inner, hub=hub, sync_every=2)
             train(net, inner, worker)
             if worker:
                 with torch.no_grad():

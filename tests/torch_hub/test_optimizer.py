@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +12,7 @@ from torch import nn
 from torch.nn import Parameter
 from torch.optim import Optimizer
 
-from torch_hub.hubs import Place, apart, drawn, examples, loss_of, model, together
+from torch_hub.hubs import Place, Turns, apart, drawn, examples, loss_of, model, together
 
 INPUTS, TARGETS = examples()
 STEPS = 20
@@ -57,18 +56,15 @@ def alone(kind: str, clip_norm: float | None, steps: int = STEPS) -> tuple[nn.Mo
 def test_two_workers_learn_what_one_process_does(
     place: Place, kind: str, clip_norm: float | None
 ) -> None:
-    started = threading.Barrier(2)
+    turns = Turns(2)
 
     def work(worker: int) -> tuple[nn.Module, Any, float]:
         # Every worker draws other weights; all leave with the first one's.
         net = model(seed=worker)
-        if worker:
-            started.wait()
         with place.hub("job", workers=2) as hub:
-            optimizer = hub.optimizer(optimizer_of(kind, net), clip_norm=clip_norm)
+            with turns.of(worker):
+                optimizer = hub.optimizer(optimizer_of(kind, net), clip_norm=clip_norm)
             assert isinstance(optimizer, Optimizer)
-            if not worker:
-                started.wait()
             schedule = torch.optim.lr_scheduler.StepLR(optimizer, 5, 0.5)
             for _ in range(STEPS):
                 optimizer.zero_grad()
@@ -210,10 +206,13 @@ def test_tied_unused_and_frozen_parameters(place: Place) -> None:
 
 
 def test_buffers_stay_each_workers_own(place: Place) -> None:
+    turns = Turns(2)
+
     def work(worker: int) -> torch.Tensor:
         net = odd()
         with place.hub("job", workers=2) as hub:
-            optimizer = hub.optimizer(torch.optim.SGD(net.parameters(), lr=0.1))
+            with turns.of(worker):
+                optimizer = hub.optimizer(torch.optim.SGD(net.parameters(), lr=0.1))
             loss_of(net, INPUTS[worker::2], TARGETS[worker::2]).backward()
             optimizer.step()
         return net.norm.running_mean  # type: ignore[return-value]
@@ -262,14 +261,14 @@ def test_half_precision_parameters_have_a_float32_master_at_the_hub(place: Place
 
 
 def test_infinite_gradients_of_one_worker_skip_the_step_of_all(place: Place) -> None:
-    started = threading.Barrier(2)
+    turns = Turns(2)
 
     def work(worker: int) -> tuple[nn.Module, list[float], list[bool]]:
         net = model()
         scaler = torch.amp.GradScaler("cpu", init_scale=1024.0, growth_interval=3)
         with place.hub("job", workers=2) as hub:
-            optimizer = hub.optimizer(optimizer_of("adam", net), scaler=scaler)
-            started.wait()
+            with turns.of(worker):
+                optimizer = hub.optimizer(optimizer_of("adam", net), scaler=scaler)
             scales, skipped = [], []
             for step in range(5):
                 optimizer.zero_grad()

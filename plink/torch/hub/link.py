@@ -10,11 +10,12 @@ from plink.hub.admin import create_service, server_status
 from plink.hub.calling import HubError
 from plink.hub.manifest import Manifest
 from plink.hub.service import ServiceOptions
-from plink.hub.serving.hello import service_secret
+from plink.hub.session.roles import namespace_secret
 from plink.hub.worker import Worker, WorkerOptions
+from plink.transport.frames import ProtocolError
 
-# Of services that workers make: all of them find the secret from the servers' own.
-SALT = "made by a worker"
+# Of services that workers make, `SALT_BYTES` long: all find the secret from the servers' own.
+SALT = b"made by a worker"
 # How long the first worker may take to make the service on all servers.
 _MAKING_S = 10.0
 _PAUSE_S = 0.05
@@ -50,7 +51,7 @@ def connected(
     """
     if creates:
         _make(servers, secret, asked)
-        secret = service_secret(secret, asked.namespace, SALT)
+        secret = namespace_secret(secret, asked.namespace, SALT)
     worker = _joined(servers, asked.namespace, secret, manifest, options, patient=creates)
     try:
         verify(asked, worker.service, creates=creates)
@@ -91,7 +92,7 @@ def _make(servers: Sequence[str], secret: bytes, asked: ServiceOptions) -> None:
 
 
 def _is_there(server: str, secret: bytes, namespace: str) -> bool:
-    services = server_status(server, secret)["services"]
+    services = server_status(server, secret).services
     return any(service["namespace"] == namespace for service in services)
 
 
@@ -108,7 +109,7 @@ def _joined(
     while True:
         try:
             return Worker(servers, namespace, secret, manifest, options)
-        except HubError:
+        except (HubError, ProtocolError):
             # Later servers may not have it yet.
             if time.monotonic() >= ends_s:
                 raise
