@@ -251,7 +251,7 @@ class Worker:
         left_s = math.inf if timeout_s is None else timeout_s
         while True:
             look_s = min(left_s, _LOOK_S)
-            result = self._native(lambda client, s=look_s: client.wait(s))
+            result: _native.StepResult | None = self._native(lambda its, s=look_s: its.wait(s))
             if result is not None:
                 return result
             left_s -= look_s
