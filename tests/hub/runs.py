@@ -86,7 +86,7 @@ class Threads:
         def run() -> None:
             try:
                 self.results[index] = work()
-            except BaseException as error:  # noqa: BLE001
+            except BaseException as error:
                 self.failures[index] = error
 
         self.threads.append(threading.Thread(target=run, daemon=True))
