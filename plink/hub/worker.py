@@ -123,6 +123,7 @@ class Worker:
             raise HubError("the servers place chunks elsewhere than this worker")
         near = congestion_control(None, systems_congestion_control())
         line = _native.LineOptions(near.near or "", near.far or "", self._options.send_buffer_bytes)
+        loops = first.sites.loops
         sockets = self._dial(servers, namespace, first, placement)
         try:
             self._client = _native.Client(
@@ -134,11 +135,8 @@ class Worker:
                 first.incarnation,
                 self.service.commit == "step",
                 self.iteration - 1,
-                [
-                    sockets[i].fileno() if i in sockets else -1
-                    for i in range(len(first.sites.loops))
-                ],
-                [servers[loop.server] for loop in first.sites.loops],
+                [sockets[i].fileno() if i in sockets else -1 for i in range(len(loops))],
+                [servers[loop.server] for loop in loops],
                 line,
             )
         finally:
@@ -253,7 +251,7 @@ class Worker:
         left_s = math.inf if timeout_s is None else timeout_s
         while True:
             look_s = min(left_s, _LOOK_S)
-            result = self._native(lambda client, s=look_s: client.wait(s))
+            result: _native.StepResult | None = self._native(lambda its, s=look_s: its.wait(s))
             if result is not None:
                 return result
             left_s -= look_s

@@ -63,7 +63,7 @@ void Lane::leave(Link& link) {
 
 void Lane::retire(std::uint32_t worker, const std::string& why) {
     retirements_.at(worker) = why;
-    if (is_begun_) miss_retired();
+    if (is_begun_ && !why.empty()) miss_retired();
 }
 
 void Lane::miss_retired() const {

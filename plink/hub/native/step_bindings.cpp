@@ -83,7 +83,7 @@ void register_steps(nb::module_& module) {
             const auto* const from = reinterpret_cast<const std::uint8_t*>(bytes.c_str());
             (is_first ? widen : add)(which, into.data(), from, into.size());
         },
-        "wire"_a, "into"_a, "bytes"_a, "is_first"_a);
+        "wire"_a, "into"_a, "data"_a, "is_first"_a);
 }
 
 }  // namespace plink::hub

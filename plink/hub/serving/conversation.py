@@ -57,34 +57,61 @@ def _administered(message: Message, registry: Registry) -> Message:
 
 
 async def _serve(control: Control, registry: Registry, tenant: Tenant) -> None:
-    member: Member | None = None
+    worker = _Worker(control, registry, tenant)
+    why = "it closed the connection"
     try:
         while (message := await control.receive()) is not None:
-            answer: Message = Done()
             try:
-                if isinstance(message, Join) and member is None:
-                    if message.manifest is None and not tenant.knows_manifest(message.digest):
-                        answer = NeedManifest()
-                    else:
-                        member, answer = tenant.join(
-                            message, control.host, control.session.data_key
-                        )
-                elif isinstance(message, Ask):
-                    answer = registry.status(tenant.options.namespace)
-                elif isinstance(message, Leave) and member is not None:
-                    tenant.left(member)
-                    member = None
-                elif isinstance(message, StepError) and member is not None:
-                    tenant.fail(f"worker {member.number} ({member.host}): {message.sentence}")
-                elif not isinstance(message, Initialised):
-                    raise ProtocolError("a message out of its order")
+                answer = worker.answer(message)
             except PlinkError as error:
                 answer = Failure(str(error), error.hint, tenant.failure is not None)
             await control.send(answer)
     except ProtocolError as error:
-        if member is not None:
-            tenant.lost(member.number, member.incarnation, str(error))
+        why = str(error)
         raise
     finally:
-        if member is not None:
-            tenant.lost(member.number, member.incarnation, "it closed the connection")
+        worker.lost(why)
+
+
+class _Worker:
+    """Who calls, and whether it takes part."""
+
+    def __init__(self, control: Control, registry: Registry, tenant: Tenant) -> None:
+        self._control = control
+        self._registry = registry
+        self._tenant = tenant
+        self._member: Member | None = None
+
+    def answer(self, message: Message) -> Message:
+        """To what it says.
+
+        Raises:
+            PlinkError: it cannot have what it asks for.
+        """
+        if isinstance(message, Ask):
+            return self._registry.status(self._tenant.options.namespace)
+        if isinstance(message, Join) and self._member is None:
+            return self._join(message)
+        if self._member is None:
+            raise ProtocolError("a message out of its order")
+        if isinstance(message, Leave):
+            self._tenant.left(self._member)
+            self._member = None
+        elif isinstance(message, StepError):
+            where = f"worker {self._member.number} ({self._member.host})"
+            self._tenant.fail(f"{where}: {message.sentence}")
+        elif not isinstance(message, Initialised):
+            raise ProtocolError("a message out of its order")
+        return Done()
+
+    def lost(self, why: str) -> None:
+        """It is gone."""
+        if self._member is not None:
+            self._tenant.lost(self._member.number, self._member.incarnation, why)
+
+    def _join(self, join: Join) -> Message:
+        if join.manifest is None and not self._tenant.knows_manifest(join.digest):
+            return NeedManifest()
+        control = self._control
+        self._member, joined = self._tenant.join(join, control.host, control.session.data_key)
+        return joined

@@ -149,6 +149,10 @@ class Tenant:
         if self._seats.members.get(member.number) is member:
             del self._seats.members[member.number]
             self._lanes.retire(member.number, f"worker {member.number} has left")
+        if not self._seats.members:
+            # Whoever comes now waits for as many others as the first ones did.
+            for number in range(self.options.workers):
+                self._lanes.retire(number, "")
 
     def fail(self, why: str) -> None:
         """It ends for all workers."""
