@@ -169,7 +169,11 @@ class Hub:
             raise WrongUseError(f"{self._secret_file}: cannot be read: {error.strerror}") from None
         lines = [line for line in lines if line]
         is_the_servers = self.workers is not None
-        if len(lines) == 1 and len(lines[0]) == 1 and (is_the_servers or namespace == self.namespace):
+        if (
+            len(lines) == 1
+            and len(lines[0]) == 1
+            and (is_the_servers or namespace == self.namespace)
+        ):
             return lines[0][0]
         for line in lines:
             if len(line) == 2 and line[0] == namespace.encode():

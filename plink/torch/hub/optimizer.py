@@ -68,7 +68,7 @@ class HubOptimizer(Optimizer):
         self._take_values()
         if overlap:
             self._hooks = [
-                parameter.register_post_accumulate_grad_hook(  # type: ignore[no-untyped-call]
+                parameter.register_post_accumulate_grad_hook(
                     functools.partial(self._came, index)
                 )
                 for index, parameter in enumerate(layout.parameters)
@@ -217,5 +217,5 @@ class HubOptimizer(Optimizer):
     def _tell_scaler(self) -> None:
         """That some worker's gradients were not finite: all then lower their scale."""
         if self._scaler is not None and self._scaler.is_enabled():
-            for found in self._scaler._found_inf_per_device(self).values():  # type: ignore[no-untyped-call]
+            for found in self._scaler._found_inf_per_device(self).values():
                 found.fill_(1.0)
