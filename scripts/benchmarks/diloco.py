@@ -42,6 +42,8 @@ NAMES = {
     "streaming": "hub, Streaming DiLoCo",
     "torchft": "torchft, DiLoCo on Gloo",
 }
+CAN_LOSE = ("diloco", "torchft")
+WHOLE, LOST = "whole", "lost"
 PORT = 7100
 LIGHTHOUSE_PORT = 29510
 HEADER = (
@@ -73,6 +75,7 @@ class Told:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Its options."""
     parser.add_argument("--ways", type=words, default=list(WAYS), help=f"of {', '.join(WAYS)}")
+    parser.add_argument("--only", type=words, default=[WHOLE, LOST], help="which of the two")
     parser.add_argument("--rounds", type=int, default=8, help="of so many steps")
     parser.add_argument("--sync-every", type=int, default=16, help="steps a round")
     parser.add_argument("--batch", type=int, default=32, help="examples a worker and step")
@@ -92,16 +95,17 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
     with bench_lab(*lab_options(arguments)) as lab, tempfile.TemporaryDirectory() as folder:
         secret = Path(folder, "secret")
         secret.write_text("of this benchmark alone, on hosts of a lab")
-        for way in arguments.ways:
+        for way in arguments.ways if WHOLE in arguments.only else []:
             print(f"{NAMES[way]}", file=sys.stderr)
             whole[way] = _trained(lab, arguments, way, secret, lost_step=0)
-        for way in [way for way in arguments.ways if way in {"diloco", "torchft"}]:
+        for way in [way for way in arguments.ways if way in CAN_LOSE and LOST in arguments.only]:
             print(f"{NAMES[way]}, with a worker that is lost", file=sys.stderr)
             # Half-way through the third round, or through the last but one.
             rounds = min(2, arguments.rounds - 2)
             lost_step = rounds * arguments.sync_every + arguments.sync_every // 2
             broken[way] = _trained(lab, arguments, way, secret, lost_step=lost_step)
-    _show_whole(whole, arguments, report)
+    if whole:
+        _show_whole(whole, arguments, report)
     _show_broken(broken, arguments, report)
     report.measured = {
         "whole": {way: [vars(one) for one in told] for way, told in whole.items()},

@@ -164,16 +164,13 @@ class Hub:
     def _secret(self, namespace: str) -> bytes:
         """The file's only word; or the second of the line that begins with the namespace."""
         try:
-            lines = [line.split() for line in self._secret_file.read_bytes().splitlines()]
+            text = self._secret_file.read_bytes().strip()
         except OSError as error:
             raise WrongUseError(f"{self._secret_file}: cannot be read: {error.strerror}") from None
-        lines = [line for line in lines if line]
-        is_the_servers = self.workers is not None
-        if (
-            len(lines) == 1
-            and len(lines[0]) == 1
-            and (is_the_servers or namespace == self.namespace)
-        ):
+        if self.workers is not None and text:
+            return text
+        lines = [line.split() for line in text.splitlines()]
+        if namespace == self.namespace and [len(line) for line in lines] == [1]:
             return lines[0][0]
         for line in lines:
             if len(line) == 2 and line[0] == namespace.encode():
