@@ -160,7 +160,9 @@ def _middle(
             *("--join_timeout_ms", "2000"),
             *("--heartbeat_timeout_ms", str(arguments.heartbeat_ms)),
         ]
-        with started([[*lab.command_on(host), *command]]) as processes:
+        # It tells every quorum.
+        quiet = ["sh", "-c", 'exec "$0" "$@" >/dev/null 2>&1', *command]
+        with started([[*lab.command_on(host), *quiet]]) as processes:
             yield
             processes[0].kill()
         return

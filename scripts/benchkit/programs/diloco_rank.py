@@ -115,6 +115,8 @@ def _diloco(task: dict[str, Any], net: nn.Module) -> Iterator[tuple[torch.optim.
 def _torchft(
     task: dict[str, Any], net: nn.Module
 ) -> Iterator[tuple[torch.optim.Optimizer, Rounds]]:
+    # Its managers tell every quorum.
+    os.environ.setdefault("RUST_LOG", "error")
     import torchft  # noqa: PLC0415
     from torch.distributed import TCPStore  # type: ignore[attr-defined] # noqa: PLC0415
     from torchft.local_sgd import DiLoCo  # noqa: PLC0415
