@@ -29,6 +29,7 @@ CHUNK_STEP_BYTES = 64
 MOST_WEIGHT = 1e6
 MOST_QUOTA_BYTES = 1 << 50
 MOST_CONNECTIONS = 1 << 20
+_LARGEST = 1.7e308
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
@@ -228,43 +229,41 @@ class ServiceOptions:
 
 
 def options_from_json(fields: Fields) -> ServiceOptions:
-    """What `ServiceOptions.to_json` made; what is left out is as by default.
+    """What `ServiceOptions.to_json` made, with all its members and no others.
 
     Raises:
         WrongUseError: it is not valid.
     """
-    names = {known.name for known in dataclasses.fields(ServiceOptions)}
+    _check_names(fields, ServiceOptions)
+    quotas = fields.object("quotas")
+    _check_names(quotas, Quotas)
+    return ServiceOptions(
+        namespace=fields.text("namespace"),
+        workers=fields.integer("workers", 1, MOST_WORKERS),
+        staleness=fields.integer("staleness", 0, MOST_STALENESS),
+        grace_s=fields.number("grace_s", 0.0, MOST_GRACE_S),
+        deterministic=fields.flag("deterministic"),
+        chunk_bytes=fields.integer("chunk_bytes", LEAST_CHUNK_BYTES, MOST_CHUNK_BYTES),
+        clip_norm=fields.optional_number("clip_norm", 0.0, _LARGEST),
+        skip_nonfinite=fields.flag("skip_nonfinite"),
+        weight=fields.number("weight", 0.0, MOST_WEIGHT),
+        quotas=Quotas(
+            quotas.integer("bytes", 1, MOST_QUOTA_BYTES),
+            quotas.integer("workers", 1, MOST_WORKERS),
+            quotas.integer("connections", 1, MOST_CONNECTIONS),
+        ),
+        **{name: fields.text(name) for name in _CHOICES},
+    )
+
+
+def _check_names(fields: Fields, kind: type[ServiceOptions | Quotas]) -> None:
+    names = [known.name for known in dataclasses.fields(kind)]
+    for name in names:
+        if name not in fields.values:
+            raise fields.error(name, "an option")
     for name in fields.names():
         if name not in names:
             raise WrongUseError(f"{fields.place}: {name[:40]!r} is not known")
-    values: dict[str, Any] = {
-        "namespace": fields.text("namespace"),
-        "workers": fields.integer("workers", 1, MOST_WORKERS),
-        "quotas": _quotas(fields.optional_object("quotas")),
-        "clip_norm": fields.optional_number("clip_norm", 0.0, math.inf),
-    }
-    readers = {
-        "staleness": lambda name: fields.integer(name, 0, MOST_STALENESS),
-        "grace_s": lambda name: fields.number(name, 0.0, MOST_GRACE_S),
-        "chunk_bytes": lambda name: fields.integer(name, LEAST_CHUNK_BYTES, MOST_CHUNK_BYTES),
-        "weight": lambda name: fields.number(name, 0.0, MOST_WEIGHT),
-        "deterministic": fields.flag,
-        "skip_nonfinite": fields.flag,
-        **dict.fromkeys(_CHOICES, fields.text),
-    }
-    values |= {name: read(name) for name, read in readers.items() if name in fields.values}
-    return ServiceOptions(**values)
-
-
-def _quotas(fields: Fields | None) -> Quotas:
-    default = Quotas()
-    if fields is None:
-        return default
-    return Quotas(
-        fields.integer("bytes", 1, MOST_QUOTA_BYTES, default.bytes),
-        fields.integer("workers", 1, MOST_WORKERS, default.workers),
-        fields.integer("connections", 1, MOST_CONNECTIONS, default.connections),
-    )
 
 
 def _either(values: tuple[str, ...]) -> str:

@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import math
-import socket
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from plink.base.errors import PlinkError, WrongUseError
-from plink.engine.congestion import congestion_control, systems_congestion_control
 from plink.hub import _native
-from plink.hub.calling import Control, HubError, data_connection
+from plink.hub.calling import HubError
 from plink.hub.hyper import Hyper, pack
+from plink.hub.joining import Connected, Place, connect, line_options
 from plink.hub.manifest import Manifest
-from plink.hub.placement import Placement, place
 from plink.hub.service import WIRES
-from plink.hub.session.data import DataHello, new_nonce
-from plink.hub.session.messages import Join, Joined, Leave, NeedManifest
-from plink.hub.session.roles import WORKER
-from plink.transport.addresses import format_address, is_wildcard, parse_address
+from plink.hub.session.messages import Leave
 
 Floats = npt.NDArray[np.float32]
+T = TypeVar("T")
 
 # How long a wait goes on before it looks whether it is interrupted.
 _LOOK_S = 0.2
+# Between two tries to come back.
+_RETRY_S = 0.2
 
 
 @dataclass(frozen=True)
@@ -72,8 +70,18 @@ class Worker:
         manifest: its keys.
         options: of this worker.
 
+    Attributes:
+        number: among the workers, from 0.
+        workers: how many contribute.
+        service: its options.
+        iteration: that `begin` begins next; the first of a new service is 1.
+        gradients: (items,) to be filled before they are pushed, and left alone until the
+            iteration has ended.
+        values: (items,) new ones land here while an iteration is under way.
+
     Raises:
         HubError: a server cannot be reached or refuses.
+        ProtocolError: a server has another secret.
     """
 
     def __init__(
@@ -86,83 +94,39 @@ class Worker:
     ) -> None:
         if not servers:
             raise WrongUseError("a service without servers")
-        self._options = options or WorkerOptions()
+        options = options or WorkerOptions()
         self._manifest = manifest
         self._offsets = manifest.offsets_items
-        self._controls: list[Control] = []
-        self._client: _native.Client | None = None
+        self._place = Place(servers, namespace, secret, manifest, options.timeout_s)
+        self._line = line_options(options.send_buffer_bytes)
         self.gradients: Floats = np.zeros(manifest.items, np.float32)
         self.values: Floats = np.zeros(manifest.items, np.float32)
+        self._connected = connect(self._place)
+        joined = self._connected.joined
+        self.number = joined.worker
+        self.workers = joined.workers
+        self.service = joined.options
+        self.iteration = joined.iteration
+        self._client: _native.Client | None = None
         try:
-            self._connect(servers, namespace, secret)
-        except BaseException:
-            self.close()
-            raise
-
-    def _connect(self, servers: Sequence[str], namespace: str, secret: bytes) -> None:
-        joined: list[Joined] = []
-        for address in servers:
-            control = Control(address, WORKER, namespace, secret, self._options.timeout_s)
-            self._controls.append(control)
-            joined.append(_join(control, self._manifest, joined[0] if joined else None))
-        first = joined[0]
-        self.number = first.worker
-        self.workers = first.workers
-        self.service = first.options
-        self.iteration = max(its.iteration for its in joined)
-        self._has_values = all(its.has_values for its in joined)
-        by_key = self.service.granularity == "key"
-        chunks = self._manifest.chunks(self.service.chunk_bytes, by_key=by_key)
-        placement = place(chunks, first.sites, interfaces=self.service.interfaces)
-        if len(servers) != len(first.sites.servers):
-            raise HubError(
-                f"service {namespace} has {len(first.sites.servers)} servers, not {len(servers)}",
-                "name all of them, in the order in which the service was made",
-            )
-        if any(its.placement != placement.digest for its in joined):
-            raise HubError("the servers place chunks elsewhere than this worker")
-        near = congestion_control(None, systems_congestion_control())
-        line = _native.LineOptions(near.near or "", near.far or "", self._options.send_buffer_bytes)
-        loops = first.sites.loops
-        sockets = self._dial(servers, namespace, first, placement)
-        try:
-            self._client = _native.Client(
-                chunks.items.astype(np.uint32),
-                placement.loops.astype(np.uint32),
-                self.gradients,
-                self.values,
-                WIRES.index(self.service.wire),
-                first.incarnation,
-                self.service.commit == "step",
-                self.iteration - 1,
-                [sockets[i].fileno() if i in sockets else -1 for i in range(len(loops))],
-                [servers[loop.server] for loop in loops],
-                line,
-            )
+            self._client = self._made(self._connected)
         finally:
-            for connection in sockets.values():
-                connection.close()
+            self._connected.close_data()
 
-    def _dial(
-        self, servers: Sequence[str], namespace: str, joined: Joined, placement: Placement
-    ) -> dict[int, socket.socket]:
-        """A connection to each loop that has chunks."""
-        sockets: dict[int, socket.socket] = {}
-        try:
-            for number in sorted(set(placement.loops.tolist())):
-                server = joined.sites.loops[number].server
-                port = placement.dialled_port(self.number, number)
-                address = _reached(joined.addresses[server][port], servers[server])
-                hello = DataHello(
-                    WORKER, namespace, self.number, joined.incarnation, number, new_nonce()
-                )
-                key = self._controls[server].session.data_key
-                sockets[number] = data_connection(address, hello, key, self._options.timeout_s)
-        except BaseException:
-            for connection in sockets.values():
-                connection.close()
-            raise
-        return sockets
+    def _made(self, connected: Connected) -> _native.Client:
+        return _native.Client(
+            connected.chunks.items.astype(np.uint32),
+            connected.placement.loops.astype(np.uint32),
+            self.gradients,
+            self.values,
+            WIRES.index(self.service.wire),
+            connected.joined.incarnation,
+            self.service.commit == "step",
+            self.iteration - 1,
+            connected.fds(),
+            connected.names,
+            self._line,
+        )
 
     def initialise(self, values: npt.ArrayLike) -> None:
         """Begin with the first worker's values, or with those that the service has.
@@ -174,8 +138,8 @@ class Worker:
             HubError: the service has failed.
         """
         self.values[:] = values
-        is_source = self.number == 0 and not self._has_values
-        self._native(lambda client: client.initialise(is_source))
+        is_source = self.number == 0 and not self._connected.has_values
+        self._call(lambda client: client.initialise(is_source))
         self._wait(None)
 
     def begin(self, hyper: Sequence[Hyper]) -> int:
@@ -195,7 +159,7 @@ class Worker:
                 f"hyperparameters of {len(hyper)} groups, expected {self._manifest.groups}"
             )
         packed = pack(hyper)
-        begun: int = self._native(lambda client: client.begin(packed))
+        begun = self._call(lambda client: client.begin(packed))
         self.iteration = begun + 1
         return begun
 
@@ -208,7 +172,7 @@ class Worker:
         if not 0 <= first_key <= last_key < len(self._offsets):
             raise WrongUseError(f"there are no keys {first_key} to {last_key}")
         first, end = int(self._offsets[first_key]), int(self._offsets[last_key])
-        self._native(lambda client: client.push(first, end))
+        self._call(lambda client: client.push(first, end))
 
     def wait(self, timeout_s: float | None = None) -> Step:
         """All values of the iteration are in `values`.
@@ -219,7 +183,9 @@ class Worker:
         """
         result = self._wait(timeout_s)
         norm = math.sqrt(result.squares) if self.service.commit == "step" else None
-        return Step(result.iteration, norm, result.is_skipped, self.workers)
+        if result.workers:
+            self.workers = result.workers
+        return Step(result.iteration, norm, result.is_skipped, result.workers)
 
     def push_pull(self, hyper: Sequence[Hyper]) -> Step:
         """An iteration whose gradients are all ready."""
@@ -230,16 +196,16 @@ class Worker:
     def close(self) -> None:
         """Leave the service."""
         client, self._client = self._client, None
-        for control in self._controls:
+        for control in self._connected.controls:
             # Who is done is not lost; where the service has failed that makes no difference.
             with contextlib.suppress(PlinkError):
                 if client is not None:
                     control.ask(Leave(self.iteration - 1))
         if client is not None:
             client.close()
-        for control in self._controls:
+        for control in self._connected.controls:
             control.close()
-        self._controls = []
+        self._connected.controls = []
 
     def __enter__(self) -> Worker:
         return self
@@ -251,38 +217,44 @@ class Worker:
         left_s = math.inf if timeout_s is None else timeout_s
         while True:
             look_s = min(left_s, _LOOK_S)
-            result: _native.StepResult | None = self._native(lambda its, s=look_s: its.wait(s))
+            result = self._call(lambda client, seconds=look_s: client.wait(seconds))
             if result is not None:
                 return result
             left_s -= look_s
             if left_s <= 0.0:
                 raise TimeoutError(f"iteration {self.iteration - 1} takes longer")
 
-    def _native(self, call: Any) -> Any:
-        if self._client is None:
-            raise HubError("the worker is closed")
+    def _call(self, call: Callable[[_native.Client], T]) -> T:
+        while True:
+            client = self._client
+            if client is None:
+                raise HubError("the worker is closed")
+            try:
+                return call(client)
+            except RuntimeError as error:
+                failure = HubError(str(error))
+            if not client.is_lost() or self.service.on_loss != "wait":
+                raise failure
+            self._come_back(client, failure)
+
+    def _come_back(self, client: _native.Client, failure: HubError) -> None:
+        """By new connections, under another incarnation, while the service waits for it."""
+        until_s = time.monotonic() + self.service.grace_s
+        for control in self._connected.controls:
+            control.close()
+        self._connected.controls = []
+        while True:
+            try:
+                connected = connect(self._place, self._connected.joined)
+                break
+            except PlinkError:
+                if time.monotonic() > until_s:
+                    raise failure from None
+                time.sleep(_RETRY_S)
+        self._connected = connected
         try:
-            return call(self._client)
-        except RuntimeError as error:
-            raise HubError(str(error)) from None
-
-
-def _join(control: Control, manifest: Manifest, first: Joined | None) -> Joined:
-    """What a server says to a worker, to which another one may have given a number."""
-    join = Join(manifest.digest)
-    if first is not None:
-        join = Join(manifest.digest, None, first.worker, first.incarnation)
-    answer = control.ask(join)
-    if isinstance(answer, NeedManifest):
-        answer = control.ask(dataclasses.replace(join, manifest=manifest))
-    if not isinstance(answer, Joined):
-        raise HubError(f"{control.peer} answers something else")
-    return answer
-
-
-def _reached(address: str, server: str) -> str:
-    """A port's address; that of the server as it was named, where the port is all of its hosts'."""
-    host, port = parse_address(address, "a port")
-    return (
-        format_address(parse_address(server, "a server")[0], port) if is_wildcard(host) else address
-    )
+            client.resume(
+                connected.joined.incarnation, connected.fds(), connected.names, self._line
+            )
+        finally:
+            connected.close_data()

@@ -11,6 +11,7 @@ from plink.schemas import (
     cluster,
     comparison,
     doctor,
+    hub,
     jobs,
     kubernetes,
     measuring,
@@ -25,7 +26,7 @@ from plink.schemas.parts import Schema, closed, listed
 Make = Callable[[], Schema]
 
 # Of files, by what follows `plink.` in their member `format`. Of a log, one is of each line, of a
-# timeline of each event.
+# timeline of each event, of a snapshot of its header.
 FILES: Mapping[str, Make] = {
     "cluster": cluster.cluster_file,
     "order": order.order_file,
@@ -33,6 +34,7 @@ FILES: Mapping[str, Make] = {
     "comparison": comparison.comparison_file,
     "autotune": autotune.autotune_log,
     "timeline": timeline.timeline_file,
+    "snapshot": hub.snapshot_file,
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from autotune.logs import plan_of_log
 from hostile import texts
 from hostile.changes import changed_bytes, changed_json
 from hub.control_messages import SPOKEN
+from hub.snapshots import parts_of, state_of
 from plink.autotune.protocol import messages, status
 from plink.autotune.protocol.handshake import greeting, parse_greeting
 from plink.autotune.protocol.identity import identity
@@ -21,7 +23,8 @@ from plink.autotune.protocol.messages import PEER_FIGURES, Ask, Join, Message, N
 from plink.base.errors import WrongUseError
 from plink.engine.failure import EngineError
 from plink.engine.table import Entry, Table, pack_entry, pack_table, parse_entry, parse_table
-from plink.hub import hyper
+from plink.hub import hyper, snapshot_file
+from plink.hub.service import ServiceOptions
 from plink.hub.session import codec
 from plink.hub.session.data import DataHello, parse_hello
 from plink.hub.session.handshake import parse_greeting as parse_hub_greeting
@@ -135,6 +138,20 @@ def _known(content: bytes) -> object:
     return [hosts.of(name, ["known_hosts"]) for name in ("a", "[a]:22", "*", "a" * 255)]
 
 
+def _snapshot(content: bytes) -> object:
+    Path("snapshot").write_bytes(content)
+    return snapshot_file.read_part("snapshot").pieces
+
+
+def _written_snapshot() -> bytes:
+    service = ServiceOptions("job", 2, "momentum")
+    (part,) = parts_of(service, state_of(service), (1,))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "snapshot"
+        snapshot_file.write_part(str(path), part)
+        return path.read_bytes()
+
+
 def _report(content: bytes) -> object:
     said = iperf3.parse_report(content.decode(errors="replace"))
     if isinstance(said, iperf3.Complaint):
@@ -142,6 +159,7 @@ def _report(content: bytes) -> object:
     return iperf3.received_gbit_s(said, 0.1), iperf3.received_between_gbit_s(said, 0.1, 0.9)
 
 
+_SNAPSHOT = _written_snapshot()
 _REPORT = Report(
     _FIRST, 3, 9, 1.5, np.ones(3), 1 << 20,
     {name: np.ones(_FOREST.ranks) for name in PEER_FIGURES},
@@ -200,6 +218,7 @@ READERS: Mapping[str, Reader] = {
     "a step's hyperparameters": Reader(
         hyper.unpack, (hyper.pack([hyper.Hyper(0.1), hyper.Hyper(0.2)]),), (WrongUseError,)
     ),
+    "a hub's snapshots": Reader(_snapshot, (_SNAPSHOT,), (WrongUseError,)),
     "a rank's addresses in the store": Reader(
         lambda content: parse_entry(content, 1),
         (pack_entry(Entry([("10.0.0.1", 4000), ("::1", 4000)])),),

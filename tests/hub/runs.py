@@ -95,7 +95,8 @@ class Threads:
     def join(self, seconds: float = 60.0) -> list[Any]:
         """What they returned; fails where one has failed or goes on."""
         self.end(seconds)
-        for error in self.failures.values():
+        # Who leaves because it has failed makes others fail.
+        for error in sorted(self.failures.values(), key=lambda error: "has left" in str(error)):
             raise error
         return [self.results[index] for index in range(len(self.threads))]
 

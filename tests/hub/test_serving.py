@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 
 from hub.runs import MANIFEST, Threads, Twin, gradient, run, service, train
+from hub.vanishing import vanish
 from plink.base.errors import PlinkError
 from plink.hub.calling import HubError
 from plink.hub.hyper import OPTIMIZERS, Hyper
 from plink.hub.manifest import Key, Manifest
 from plink.hub.reference import Floats
+from plink.hub.service import Quotas
 from plink.hub.worker import Worker
 
 ITERATIONS = 5
@@ -129,15 +131,6 @@ def test_keys_can_be_pushed_in_any_order_and_from_any_thread() -> None:
         assert np.array_equal(worker.values, np.full(MANIFEST.items, -8.0, np.float32))
 
 
-def vanish(worker: Worker) -> None:
-    """As when its process is killed: nobody says a word, and the kernel closes the connections."""
-    for control in worker._controls:
-        control.close()
-    assert worker._client is not None
-    worker._client.close()
-    worker._client = None
-
-
 def test_a_worker_that_dies_is_named_to_all_others() -> None:
     with service(3, servers=2, ports=2) as served:
         threads = Threads()
@@ -184,7 +177,11 @@ def test_a_worker_with_other_keys_is_refused() -> None:
 
 
 def test_a_worker_too_many_is_refused() -> None:
-    with service(1) as served, served.worker(), pytest.raises(HubError, match="has its 1 workers"):
+    with (
+        service(1, quotas=Quotas(workers=1)) as served,
+        served.worker(),
+        pytest.raises(HubError, match="has its 1 workers"),
+    ):
         served.worker()
 
 

@@ -19,9 +19,7 @@ constexpr int kEventsAtOnce = 64;
 
 Client::Client(std::vector<ClientChunk> chunks, float* gradients, float* values, Wire wire,
                bool is_by_step, std::uint32_t iteration, std::vector<Dialled> links)
-    : is_by_step_(is_by_step),
-      epoll_(::epoll_create1(EPOLL_CLOEXEC)),
-      iteration_(iteration) {
+    : is_by_step_(is_by_step), epoll_(::epoll_create1(EPOLL_CLOEXEC)), iteration_(iteration) {
     if (!epoll_.is_open()) throw std::runtime_error("no epoll: " + transport::text_of(errno));
     state_.chunks = std::move(chunks);
     state_.gradients = gradients;
@@ -33,27 +31,56 @@ Client::Client(std::vector<ClientChunk> chunks, float* gradients, float* values,
     epoll_event event{};
     event.events = EPOLLIN;
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, alarm_.fd(), &event);
+    watch_links(std::move(links));
+    thread_ = std::thread([this] { run(); });
+}
+
+Client::~Client() { close(); }
+
+void Client::watch_links(std::vector<Dialled> links) {
     for (std::size_t i = 0; i < links.size(); ++i) {
-        links_.push_back(std::make_unique<ClientLink>(
-            std::move(links[i].stream), static_cast<std::uint32_t>(i), std::move(links[i].server),
-            links[i].incarnation, state_));
+        links_.push_back(
+            std::make_unique<ClientLink>(std::move(links[i].stream), static_cast<std::uint32_t>(i),
+                                         std::move(links[i].server), links[i].incarnation, state_));
     }
     for (std::uint32_t id = 0; id < state_.chunks.size(); ++id) {
         links_.at(state_.chunks[id].link)->chunks.push_back(id);
     }
+    partials_wanted_ = 0;
     for (const auto& link : links_) {
         if (link->chunks.empty()) continue;
         ++partials_wanted_;
+        epoll_event event{};
         event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
         event.data.ptr = link.get();
         if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, link->fd(), &event) != 0) {
             throw std::runtime_error("cannot watch a connection: " + transport::text_of(errno));
         }
     }
-    thread_ = std::thread([this] { run(); });
 }
 
-Client::~Client() { close(); }
+void Client::resume(std::vector<Dialled> links) {
+    must_stop_ = true;
+    alarm_.ring();
+    if (thread_.joinable()) thread_.join();
+    must_stop_ = false;
+    links_.clear();
+    watch_links(std::move(links));
+    {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        has_failed_ = is_lost_ = false;
+        if (is_pending_ && !posted_) {
+            // The server knows which of these it has already, and sends all values anew.
+            posted_ = begun_;
+            ready_.clear();
+            for (std::uint32_t id = 0; id < items_missing_.size(); ++id) {
+                if (!begun_.is_pull && items_missing_[id] == 0) ready_.push_back(id);
+            }
+        }
+    }
+    alarm_.ring();
+    thread_ = std::thread([this] { run(); });
+}
 
 void Client::close() {
     must_stop_ = true;
@@ -95,9 +122,12 @@ std::uint32_t Client::begin(std::vector<std::uint8_t> hypers) {
 
 void Client::push(std::size_t first, std::size_t end) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (has_failed_) throw std::runtime_error(failure_);
+    // By other connections it may go on yet.
+    if (has_failed_ && !is_lost_) throw std::runtime_error(failure_);
     if (!is_pending_) throw std::logic_error("no iteration is under way");
-    const auto is_before = [](std::size_t at, const ClientChunk& chunk) { return at < chunk.offset; };
+    const auto is_before = [](std::size_t at, const ClientChunk& chunk) {
+        return at < chunk.offset;
+    };
     auto at = std::upper_bound(state_.chunks.begin(), state_.chunks.end(), first, is_before);
     if (at != state_.chunks.begin()) --at;
     const bool was_idle = ready_.empty();
@@ -175,7 +205,10 @@ void Client::take_posted() {
         posted.swap(posted_);
         ready.swap(ready_);
     }
-    if (posted) begin_posted(*posted);
+    if (posted) {
+        begun_ = *posted;
+        begin_posted(*posted);
+    }
     for (const std::uint32_t id : ready) links_[state_.chunks[id].link]->send_chunk(id);
 }
 
@@ -185,7 +218,6 @@ void Client::begin_posted(const Posted& posted) {
     state_.missing = state_.chunks.size();
     state_.partials = 0;
     state_.is_skipped = false;
-    is_total_sent_ = false;
     is_under_way_ = true;
     total_ = 0.0;
     for (const auto& link : links_) {
@@ -212,6 +244,9 @@ void Client::move() {
             if (link->can_write()) link->write();
         } catch (const ServerRefusal& refusal) {
             return fail(refusal.what());
+        } catch (const ConnectionLost& lost) {
+            is_lost_ = true;
+            return fail("server " + link->server + " is lost: " + lost.what());
         } catch (const std::runtime_error& error) {
             return fail("server " + link->server + " is lost: " + error.what());
         }
@@ -220,23 +255,26 @@ void Client::move() {
 }
 
 void Client::settle() {
-    if (is_by_step_ && !is_total_sent_ && state_.partials == partials_wanted_) send_total();
+    if (is_by_step_ && state_.partials == partials_wanted_) send_total();
     if (state_.missing > 0) return;
     is_under_way_ = false;
     const std::lock_guard<std::mutex> lock(mutex_);
-    result_ = StepResult{state_.iteration, total_, state_.is_skipped};
+    result_ = StepResult{state_.iteration, total_, state_.is_skipped, state_.workers};
     is_pending_ = false;
     changed_.notify_all();
 }
 
 void Client::send_total() {
-    is_total_sent_ = true;
+    // Of another set of workers all squares would come again.
+    state_.partials = 0;
+    total_ = 0.0;
     for (const double squares : state_.squares) total_ += squares;
     std::vector<std::uint8_t> payload(sizeof(total_));
     std::memcpy(payload.data(), &total_, sizeof(total_));
     for (const auto& link : links_) {
         if (link->chunks.empty()) continue;
-        link->say({Kind::kTotal, 0, link->incarnation, 0, state_.iteration, 0}, payload);
+        link->say({Kind::kTotal, 0, link->incarnation, state_.revision, state_.iteration, 0},
+                  payload);
     }
 }
 

@@ -20,6 +20,7 @@ struct StepResult {
     std::uint32_t iteration = 0;
     double squares = 0.0;  ///< of the mean gradient, where all chunks are stepped together
     bool is_skipped = false;
+    std::uint32_t workers = 0;  ///< that contributed
 };
 
 struct ClientLinkFigures {
@@ -54,6 +55,11 @@ class Client {
     /// None where it takes longer. Throws std::runtime_error where the service has failed.
     std::optional<StepResult> wait(double seconds);
 
+    /// Whether it has failed because connections broke, and not because the service has.
+    bool is_lost() const { return is_lost_; }
+    /// Goes on with the iteration under way by other connections, under another incarnation.
+    void resume(std::vector<Dialled> links);
+
     std::vector<ClientLinkFigures> figures() const;
     void close();
 
@@ -68,6 +74,7 @@ class Client {
     void run();
     void watch(int milliseconds);
     void take_posted();
+    void watch_links(std::vector<Dialled> links);
     void begin_posted(const Posted& posted);
     void move();
     void settle();
@@ -81,7 +88,6 @@ class Client {
     std::vector<std::unique_ptr<ClientLink>> links_;
     std::size_t partials_wanted_ = 0;
     double total_ = 0.0;
-    bool is_total_sent_ = false;
     bool is_under_way_ = false;  ///< as the thread sees it
 
     transport::Descriptor epoll_;
@@ -90,13 +96,15 @@ class Client {
     mutable std::mutex mutex_;
     std::condition_variable changed_;
     std::optional<Posted> posted_;
-    std::vector<std::uint32_t> ready_;           ///< chunks that may go
-    std::vector<std::uint32_t> items_missing_;   ///< by chunk, until it may go
-    std::uint32_t iteration_;                    ///< of the last begun
-    bool is_pending_ = false;                    ///< as callers see it
+    Posted begun_;                              ///< last
+    std::vector<std::uint32_t> ready_;          ///< chunks that may go
+    std::vector<std::uint32_t> items_missing_;  ///< by chunk, until it may go
+    std::uint32_t iteration_;                   ///< of the last begun
+    bool is_pending_ = false;                   ///< as callers see it
     std::optional<StepResult> result_;
     std::string failure_;
     std::atomic<bool> has_failed_{false};
+    std::atomic<bool> is_lost_{false};
     std::atomic<bool> must_stop_{false};
     std::thread thread_;
 };

@@ -37,12 +37,9 @@ void ClientLink::fill_outbox() {
         const bool is_plain = is_initial || state_.wire == Wire::kFloat32;
         const Wire wire = is_plain ? Wire::kFloat32 : state_.wire;
         const std::size_t bytes = wire_bytes(wire, chunk.items);
-        const Frame frame{Kind::kPush,
-                          is_initial ? kInitial : std::uint8_t{0},
-                          incarnation,
-                          id,
-                          state_.iteration,
-                          static_cast<std::uint32_t>(bytes)};
+        const Frame frame{Kind::kPush,      is_initial ? kInitial : std::uint8_t{0},
+                          incarnation,      id,
+                          state_.iteration, static_cast<std::uint32_t>(bytes)};
         const float* const from = (is_initial ? state_.values : state_.gradients) + chunk.offset;
         if (is_plain) {
             outbox_.queue(frame, from);
@@ -102,6 +99,13 @@ void ClientLink::begin_frame() {
             into_ = reinterpret_cast<std::uint8_t*>(state_.values + chunk.offset);
             break;
         }
+        case Kind::kRepush:
+            if (frame_.bytes != 0 || frame_.chunk >= state_.chunks.size() ||
+                state_.chunks[frame_.chunk].link != number ||
+                frame_.iteration != state_.iteration) {
+                throw std::runtime_error("it asked for gradients that nobody has");
+            }
+            break;
         case Kind::kPartial:
             if (frame_.bytes != chunks.size() * sizeof(double) ||
                 frame_.iteration != state_.iteration) {
@@ -133,9 +137,15 @@ void ClientLink::end_frame() {
             std::memcpy(&state_.squares[chunks[i]], aside_.data() + i * sizeof(double),
                         sizeof(double));
         }
-        ++state_.partials;
+        if (distance(state_.revision, frame_.chunk) > 0) {
+            state_.revision = frame_.chunk;
+            state_.partials = 0;
+        }
+        if (frame_.chunk == state_.revision) ++state_.partials;
         return;
     }
+    if (frame_.kind == Kind::kRepush) return ready_.push_back(frame_.chunk);
+    state_.workers = frame_.incarnation;
     state_.has_come[frame_.chunk] = 1;
     --state_.missing;
 }

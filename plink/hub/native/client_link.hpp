@@ -28,7 +28,9 @@ struct ClientState {
     std::vector<std::uint8_t> has_come;  ///< by chunk, in this iteration
     std::size_t missing = 0;             ///< chunks that have not
     std::vector<double> squares;         ///< by chunk
-    std::size_t partials = 0;            ///< links whose squares have come
+    std::uint32_t revision = 0;          ///< of the set of workers that squares are of
+    std::size_t partials = 0;            ///< links whose squares of it have come
+    std::uint16_t workers = 0;           ///< that contributed
     bool is_skipped = false;
 };
 

@@ -13,11 +13,11 @@ namespace plink::hub {
 /// What loops tell whoever decides about services.
 struct Event {
     enum class What : std::uint8_t {
-        kLost,      ///< a worker's connection ended
-        kFault,     ///< a worker sent what no honest one sends
-        kFilled,    ///< all chunks of a lane have their first values
-        kMissed,    ///< a worker that is done is needed
-        kSnapshot,  ///< all chunks of a lane are copied
+        kLost,    ///< a worker's connection ended
+        kFault,   ///< a worker sent what no honest one sends
+        kFilled,  ///< all chunks of a lane have their first values
+        kMissed,  ///< a worker that is done is needed
+        kCopied,  ///< all chunks of a lane are
     };
     What what;
     std::uint32_t tenant;

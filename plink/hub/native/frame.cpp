@@ -23,9 +23,9 @@ Frame decode(const std::uint8_t* bytes) {
         bytes[0] > static_cast<std::uint8_t>(Kind::kTotal)) {
         throw std::runtime_error("it sent a frame of an unknown kind");
     }
-    return {static_cast<Kind>(bytes[0]),      bytes[1],
-            get<std::uint16_t>(bytes + 2),    get<std::uint32_t>(bytes + 4),
-            get<std::uint32_t>(bytes + 8),    get<std::uint32_t>(bytes + 12)};
+    return {static_cast<Kind>(bytes[0]),   bytes[1],
+            get<std::uint16_t>(bytes + 2), get<std::uint32_t>(bytes + 4),
+            get<std::uint32_t>(bytes + 8), get<std::uint32_t>(bytes + 12)};
 }
 
 }  // namespace plink::hub

@@ -53,6 +53,17 @@ class Loop {
     void dismiss(std::uint32_t tenant, std::uint32_t worker, const std::string& why);
     /// A worker is done.
     void retire(std::uint32_t tenant, std::uint32_t worker, const std::string& why);
+    /// As of `Lane`, for all lanes of a service here; false where it is too late for one of them.
+    bool admit(std::uint32_t tenant, std::uint32_t worker, std::uint32_t since);
+    void drop(std::uint32_t tenant, std::uint32_t worker, std::uint32_t since,
+              std::uint32_t revision);
+    void gather(std::uint32_t tenant);
+    bool has_all_of(std::uint32_t tenant, std::uint32_t worker, std::uint32_t iteration);
+    /// Closes a worker's connections at once: nothing more of it comes.
+    void cut(std::uint32_t tenant, std::uint32_t worker);
+    bool copy_at(std::uint32_t tenant, std::uint32_t iteration);
+    LaneCopy take_copy(std::uint32_t tenant, std::uint32_t lane);
+    void load(std::uint32_t tenant, std::uint32_t lane, const LaneCopy& copy);
     void close(std::uint32_t tenant);
     LaneFigures figures(std::uint32_t tenant, std::uint32_t lane);
     std::vector<LinkFigures> links(std::uint32_t tenant);

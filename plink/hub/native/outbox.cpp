@@ -29,9 +29,7 @@ void Outbox::queue_owned(Frame frame, std::vector<std::uint8_t> payload) {
     frames_.back().data = frames_.back().owned.data();
 }
 
-void Outbox::clear() {
-    frames_.resize(head_sent_ > 0 ? 1 : 0);
-}
+void Outbox::clear() { frames_.resize(head_sent_ > 0 ? 1 : 0); }
 
 void Outbox::keep(Outgoing& outgoing, std::size_t sent) {
     if (!outgoing.owned.empty() || outgoing.size == 0) return;

@@ -43,9 +43,15 @@ Hyper decode_hyper(const std::uint8_t* at) {
         numbers[5] < 0.0 || numbers[5] >= 1.0) {
         throw std::runtime_error("it sent hyperparameters that cannot be");
     }
-    return {numbers[0], numbers[1], numbers[2],
-            numbers[3], numbers[4], numbers[5],
-            numbers[6], (flags & kNesterov) != 0, (flags & kMaximize) != 0};
+    return {numbers[0],
+            numbers[1],
+            numbers[2],
+            numbers[3],
+            numbers[4],
+            numbers[5],
+            numbers[6],
+            (flags & kNesterov) != 0,
+            (flags & kMaximize) != 0};
 }
 
 }  // namespace
@@ -56,7 +62,8 @@ std::vector<Hyper> decode_hypers(const std::uint8_t* bytes, std::size_t size, st
     }
     std::vector<Hyper> hypers;
     hypers.reserve(groups);
-    for (std::size_t i = 0; i < groups; ++i) hypers.push_back(decode_hyper(bytes + i * kHyperBytes));
+    for (std::size_t i = 0; i < groups; ++i)
+        hypers.push_back(decode_hyper(bytes + i * kHyperBytes));
     return hypers;
 }
 

@@ -14,6 +14,7 @@ namespace plink::hub {
 
 namespace {
 
+using Floats = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Numbers = nb::ndarray<const std::uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 std::vector<ChunkPlace> places_of(const Numbers& ids, const Numbers& items, const Numbers& groups) {
@@ -61,6 +62,7 @@ void register_figures(nb::module_& module) {
         .def_ro("skipped", &LaneFigures::skipped)
         .def_ro("replays", &LaneFigures::replays)
         .def_ro("early_bytes", &LaneFigures::early_bytes)
+        .def_ro("most_early_bytes", &LaneFigures::most_early_bytes)
         .def_ro("bytes_in", &LaneFigures::bytes_in)
         .def_ro("bytes_out", &LaneFigures::bytes_out);
     nb::class_<LinkFigures>(module, "LinkFigures")
@@ -86,7 +88,7 @@ void register_serving(nb::module_& module) {
     module.attr("FAULT") = static_cast<int>(Event::What::kFault);
     module.attr("FILLED") = static_cast<int>(Event::What::kFilled);
     module.attr("MISSED") = static_cast<int>(Event::What::kMissed);
-    module.attr("SNAPSHOT") = static_cast<int>(Event::What::kSnapshot);
+    module.attr("COPIED") = static_cast<int>(Event::What::kCopied);
     nb::class_<Events>(module, "Events")
         .def(nb::init<>())
         .def("fd", &Events::fd)
@@ -107,13 +109,50 @@ void register_serving(nb::module_& module) {
             "adopt",
             [](Loop& loop, std::uint32_t tenant, std::uint32_t lane, std::uint32_t worker,
                std::uint16_t incarnation, int fd, const LineOptions& line) {
-                loop.adopt(tenant, lane, worker, incarnation,
-                           taken_over(fd, line, nullptr, false));
+                loop.adopt(tenant, lane, worker, incarnation, taken_over(fd, line, nullptr, false));
             },
             "tenant"_a, "lane"_a, "worker"_a, "incarnation"_a, "fd"_a, "line"_a, unlocked)
         .def("fail", &Loop::fail, "tenant"_a, "why"_a, unlocked)
         .def("dismiss", &Loop::dismiss, "tenant"_a, "worker"_a, "why"_a, unlocked)
         .def("retire", &Loop::retire, "tenant"_a, "worker"_a, "why"_a, unlocked)
+        .def("admit", &Loop::admit, "tenant"_a, "worker"_a, "since"_a, unlocked)
+        .def("drop", &Loop::drop, "tenant"_a, "worker"_a, "since"_a, "revision"_a, unlocked)
+        .def("gather", &Loop::gather, "tenant"_a, unlocked)
+        .def("has_all_of", &Loop::has_all_of, "tenant"_a, "worker"_a, "iteration"_a, unlocked)
+        .def("cut", &Loop::cut, "tenant"_a, "worker"_a, unlocked)
+        .def("copy_at", &Loop::copy_at, "tenant"_a, "iteration"_a, unlocked)
+        .def(
+            "take_copy",
+            [](Loop& loop, std::uint32_t tenant, std::uint32_t lane) {
+                LaneCopy copy;
+                {
+                    const nb::gil_scoped_release release;
+                    copy = loop.take_copy(tenant, lane);
+                }
+                nb::list arrays;
+                for (std::vector<float>& array : copy.arrays) {
+                    auto* const kept = new std::vector<float>(std::move(array));
+                    nb::capsule owner(kept, [](void* its) noexcept {
+                        delete static_cast<std::vector<float>*>(its);
+                    });
+                    arrays.append(nb::ndarray<nb::numpy, float, nb::ndim<1>>(
+                        kept->data(), {kept->size()}, owner));
+                }
+                return nb::make_tuple(copy.iteration, copy.steps, arrays);
+            },
+            "tenant"_a, "lane"_a)
+        .def(
+            "load",
+            [](Loop& loop, std::uint32_t tenant, std::uint32_t lane, std::uint32_t iteration,
+               std::uint64_t steps, const std::vector<Floats>& arrays) {
+                LaneCopy copy{iteration, steps, {}};
+                for (const Floats& array : arrays) {
+                    copy.arrays.emplace_back(array.data(), array.data() + array.size());
+                }
+                const nb::gil_scoped_release release;
+                loop.load(tenant, lane, copy);
+            },
+            "tenant"_a, "lane"_a, "iteration"_a, "steps"_a, "arrays"_a)
         .def("close", &Loop::close, "tenant"_a, unlocked)
         .def("figures", &Loop::figures, "tenant"_a, "lane"_a, unlocked)
         .def("links", &Loop::links, "tenant"_a, unlocked)

@@ -149,7 +149,10 @@ void add_int8(float* into, const std::int8_t* bytes, std::size_t items, float sc
 }
 
 constexpr Steps kSteps = {
-    {none, apply_sgd, apply_momentum, apply_adam, apply_adamw}, divide, widen_int8, add_int8,
+    {none, apply_sgd, apply_momentum, apply_adam, apply_adamw},
+    divide,
+    widen_int8,
+    add_int8,
 };
 
 }  // namespace

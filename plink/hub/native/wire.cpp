@@ -80,9 +80,8 @@ void widen(Wire wire, float* into, const std::uint8_t* bytes, std::size_t items)
 void add(Wire wire, float* into, const std::uint8_t* bytes, std::size_t items) {
     switch (wire) {
         case Wire::kFloat32:
-            engine::kernels().accumulate[of(engine::DType::kFloat32)]
-                                        [static_cast<std::size_t>(engine::Op::kSum)](into, bytes,
-                                                                                     items);
+            engine::kernels().accumulate[of(engine::DType::kFloat32)][static_cast<std::size_t>(
+                engine::Op::kSum)](into, bytes, items);
             return;
         case Wire::kInt8:
             steps().add_int8(into, numbers_at(bytes), items, scale_at(bytes));

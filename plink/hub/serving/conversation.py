@@ -95,7 +95,7 @@ class _Worker:
         if self._member is None:
             raise ProtocolError("a message out of its order")
         if isinstance(message, Leave):
-            self._tenant.left(self._member)
+            self._tenant.left(self._member, message.iteration)
             self._member = None
         elif isinstance(message, StepError):
             where = f"worker {self._member.number} ({self._member.host})"

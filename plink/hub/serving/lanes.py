@@ -91,6 +91,36 @@ class Lanes:
         for loop in self._own:
             loop.retire(self.tenant, worker, why)
 
+    def admit(self, worker: int, since: int) -> bool:
+        """It contributes from an iteration on; False where a lane has begun that already."""
+        admitted = [loop.admit(self.tenant, worker, since) for loop in self._own]
+        return all(admitted)
+
+    def drop(self, worker: int, since: int, revision: int) -> None:
+        """It does not from an iteration on; what it has pushed of that is forgotten.
+
+        Args:
+            worker: which; nothing more of it comes (`cut`).
+            since: the iteration.
+            revision: of the set of workers, more than before.
+        """
+        for loop in self._own:
+            loop.drop(self.tenant, worker, since, revision)
+
+    def cut(self, worker: int) -> None:
+        """Nothing more of a worker comes."""
+        for loop in self._own:
+            loop.cut(self.tenant, worker)
+
+    def gather(self) -> None:
+        """The service's number of workers is expected again."""
+        for loop in self._own:
+            loop.gather(self.tenant)
+
+    def has_all_of(self, worker: int, iteration: int) -> bool:
+        """Whether all chunks have a worker's contribution to an iteration, or are beyond it."""
+        return all(loop.has_all_of(self.tenant, worker, iteration) for loop in self._own)
+
     def fail(self, why: str) -> None:
         """Tell all workers, and take nothing more from them."""
         for loop in self._own:
@@ -112,7 +142,7 @@ class Lanes:
             "steps": max((lane.steps for lane in figures), default=0),
             "skipped": max((lane.skipped for lane in figures), default=0),
             "replays": sum(lane.replays for lane in figures),
-            "early_bytes": sum(lane.early_bytes for lane in figures),
+            "early_bytes": sum(lane.most_early_bytes for lane in figures),
             "connections": len(links),
             "bytes_in": sum(lane.bytes_in for lane in figures),
             "bytes_out": sum(lane.bytes_out for lane in figures),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from plink.hub import _native
 from plink.hub.placement import Port, Sites
+from plink.hub.serving.crew import ServiceError
 from plink.hub.serving.lanes import Lanes
-from plink.hub.serving.tenant import ServiceError, Tenant
+from plink.hub.serving.tenant import Tenant
 from plink.hub.session.data import DataHello, Opened
 from plink.hub.session.messages import Create, Delete, Status
 from plink.hub.session.roles import ADMIN, WORKER, namespace_secret
@@ -80,6 +81,8 @@ class Registry:
             raise ProtocolError("a service of servers that are not named")
         if servers[create.server] != self._site:
             raise ServiceError("this server has other ports than the service's maker thinks")
+        if len(servers) > 1 and create.options.on_loss == "shrink":
+            raise ServiceError("on_loss shrink needs a service of one server")
         self._numbers += 1
         secret = namespace_secret(self._secret, name, create.salt)
         lanes = Lanes(self._numbers, create.options, self._loops, self._cores)

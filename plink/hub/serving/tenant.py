@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from plink.base.errors import PlinkError
 from plink.hub import _native
 from plink.hub.manifest import Manifest
 from plink.hub.placement import Placement, place
+from plink.hub.serving.crew import Crew, ServiceError
 from plink.hub.serving.lanes import Lanes, needed_bytes
 from plink.hub.session.data import Nonces, Opened
 from plink.hub.session.messages import Create, Join, Joined
-
-
-class ServiceError(PlinkError):
-    """A service cannot do what a worker or a person asks for."""
 
 
 @dataclass
@@ -32,21 +28,6 @@ class Member:
     incarnation: int
     host: str
     opened: Opened
-
-
-@dataclass
-class _Seats:
-    """Who takes part, by number."""
-
-    members: dict[int, Member] = field(default_factory=dict)
-    incarnations: int = 0
-
-    def take(self, wanted: int | None, workers: int) -> int | None:
-        """A free number; None where there is none."""
-        free = [i for i in range(workers) if i not in self.members]
-        if wanted is not None:
-            free = [number for number in free if number == wanted]
-        return free[0] if free else None
 
 
 class Tenant:
@@ -66,7 +47,9 @@ class Tenant:
         self._lanes = lanes
         self._manifest: Manifest | None = None
         self._placement: Placement | None = None
-        self._seats = _Seats()
+        self._members: dict[int, Member] = {}
+        is_alone = len(create.sites.servers) == 1
+        self._crew = Crew(create.options, lanes, self.fail, is_alone)
 
     @property
     def number(self) -> int:
@@ -94,25 +77,18 @@ class Tenant:
         """
         if self.failure is not None:
             raise ServiceError(f"service {self.options.namespace} has failed: {self.failure}")
-        number = self._seats.take(join.worker, self.options.workers)
-        if number is None:
-            raise ServiceError(
-                f"service {self.options.namespace} has its {self.options.workers} workers",
-                "plink hub status shows who is there",
-            )
         if not self.knows_manifest(join.digest):
             if join.manifest is None or join.manifest.digest != join.digest:
                 raise ServiceError("a worker's keys are not those that it speaks of")
             self._open(join.manifest)
-        self._seats.incarnations = self._seats.incarnations % 0xFFFF + 1
-        incarnation = join.incarnation or self._seats.incarnations
-        member = Member(number, incarnation, host, Opened(data_key, Nonces()))
-        self._seats.members[number] = member
-        return member, self._joined(member)
+        seat = self._crew.seat(join)
+        member = Member(seat.number, seat.incarnation, host, Opened(data_key, Nonces()))
+        self._members[seat.number] = member
+        return member, self._joined(member, seat.iteration)
 
     def opened(self, number: int, incarnation: int) -> Opened | None:
         """What a worker's data connections prove."""
-        member = self._seats.members.get(number)
+        member = self._members.get(number)
         return member.opened if member and member.incarnation == incarnation else None
 
     def adopt(self, number: int, loop: int, fd: int, line: _native.LineOptions) -> None:
@@ -121,7 +97,7 @@ class Tenant:
         Raises:
             ServiceError: it is for another server's chunks.
         """
-        member = self._seats.members[number]
+        member = self._members[number]
         first, end = self._own_loops()
         if not first <= loop < end or not self._lanes.is_open(loop - first):
             raise ServiceError("a connection for chunks that are not here")
@@ -139,20 +115,19 @@ class Tenant:
 
     def lost(self, number: int, incarnation: int, why: str) -> None:
         """A worker's connection broke, or it sent what it must not."""
-        member = self._seats.members.get(number)
-        if member is not None and member.incarnation == incarnation:
-            del self._seats.members[number]
-            self.fail(f"worker {number} ({member.host}) is lost: {why}")
+        member = self._members.get(number)
+        if member is None or member.incarnation != incarnation or self.failure is not None:
+            return
+        del self._members[number]
+        failure = self._crew.lost(number, f"worker {number} ({member.host}) is lost: {why}")
+        if failure is not None:
+            self.fail(failure)
 
-    def left(self, member: Member) -> None:
-        """A worker is done."""
-        if self._seats.members.get(member.number) is member:
-            del self._seats.members[member.number]
-            self._lanes.retire(member.number, f"worker {member.number} has left")
-        if not self._seats.members:
-            # Whoever comes now waits for as many others as the first ones did.
-            for number in range(self.options.workers):
-                self._lanes.retire(number, "")
+    def left(self, member: Member, iteration: int) -> None:
+        """A worker is done after an iteration."""
+        if self._members.get(member.number) is member:
+            del self._members[member.number]
+            self._crew.left(member.number, iteration)
 
     def fail(self, why: str) -> None:
         """It ends for all workers."""
@@ -168,7 +143,7 @@ class Tenant:
         """For people, as JSON."""
         return {
             "namespace": self.options.namespace,
-            "workers": len(self._seats.members),
+            "workers": len(self._members),
             "wanted_workers": self.options.workers,
             "failure": self.failure,
             **self._lanes.status(),
@@ -193,15 +168,15 @@ class Tenant:
         self._lanes.open(chunks, placement.loops, self._own_loops()[0], manifest.groups)
         self._manifest, self._placement = manifest, placement
 
-    def _joined(self, member: Member) -> Joined:
+    def _joined(self, member: Member, iteration: int) -> Joined:
         if self._placement is None:
             raise ServiceError("there is no manifest")
         has_values = self._lanes.has_values
         return Joined(
             worker=member.number,
             incarnation=member.incarnation,
-            workers=self.options.workers,
-            iteration=self._lanes.iteration + 1,
+            workers=self._crew.workers,
+            iteration=iteration,
             has_values=has_values,
             source=member.number == 0 and not has_values,
             options=self.options,
