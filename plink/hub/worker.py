@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.base.errors import PlinkError, WrongUseError
-from plink.hub import _native
+from plink.hub import _native, recalling
 from plink.hub.calling import HubError
 from plink.hub.hyper import Hyper, pack
 from plink.hub.joining import Connected, Place, connect, line_options
@@ -192,6 +192,30 @@ class Worker:
         self.begin(hyper)
         self.push(0, len(self._offsets) - 1)
         return self.wait()
+
+    def state(self) -> tuple[int, dict[str, Floats]]:
+        """How many steps the optimiser has made, and its state: arrays by name, (items,) each.
+
+        No iteration is under way at this worker.
+
+        Raises:
+            HubError: the service is not in mode sync, and has gone on.
+        """
+        controls = self._connected.controls
+        optimizer, items = self.service.optimizer, self._manifest.items
+        return recalling.pull(controls, optimizer, self.iteration - 1, items)
+
+    def load_state(self, steps: int, arrays: Mapping[str, Floats]) -> None:
+        """Have the service go on with this state; all workers do so before they go on.
+
+        Args:
+            steps, arrays: as `state` returns them.
+
+        Raises:
+            HubError: another worker gave another state, or has gone on without one.
+        """
+        controls, optimizer = self._connected.controls, self.service.optimizer
+        recalling.give(controls, optimizer, self.iteration - 1, steps, arrays)
 
     def close(self) -> None:
         """Leave the service."""

@@ -26,6 +26,10 @@ SPOKEN: list[tuple[str, Message]] = [
     ("worker", said.Leave(12)),
     ("worker", said.StepError(3, "no memory is left")),
     ("worker", said.Pushed(7)),
+    ("worker", said.Recall(7)),
+    ("worker", said.Read(1, 40, 20)),
+    ("worker", said.Write(2, 40, b"abcdefgh")),
+    ("worker", said.Load(7, DIGEST)),
     ("peer", said.PeerReady("job", 1, DIGEST)),
     ("peer", said.Norm("job", 5, 0.1)),
     ("server", said.Norm("job", 5, None)),
@@ -34,6 +38,8 @@ SPOKEN: list[tuple[str, Message]] = [
     ("server", said.Joined(
         1, 2, 4, 9, True, False, OPTIONS, SITES, (("10.0.0.9:1", "10.0.1.9:1"), ("h:2",)), DIGEST
     )),
+    ("server", said.Recalled(7, ((0, 40), (80, 20)))),
+    ("server", said.Numbers(b"abcdefgh")),
     ("server", said.Members(4, (0, 1, 3))),
     ("server", said.PushAgain(4)),
     ("server", said.Saved("job-4.snapshot", 4, DIGEST, 123)),

@@ -72,9 +72,12 @@ class Lane {
     // What is kept.
     /// Copies at the end of an iteration; false where that is past.
     bool copy_at(std::uint32_t iteration);
+    /// What there is now; false where that is not what an iteration has left in all chunks.
+    bool copy_now(std::uint32_t iteration, LaneCopy& into) const;
     /// What was asked for, once it is there.
     LaneCopy take_copy();
-    /// Goes on from a copy. Throws std::invalid_argument where it is of other chunks.
+    /// Goes on from a copy. Throws std::invalid_argument where it is of other chunks, or an
+    /// iteration is under way.
     void load(const LaneCopy& copy);
 
   private:

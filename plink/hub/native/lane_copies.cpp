@@ -33,6 +33,23 @@ void Lane::copy(const Chunk& chunk, std::uint64_t steps) {
     calls_.copied();
 }
 
+bool Lane::copy_now(std::uint32_t iteration, LaneCopy& into) const {
+    for (const Chunk& chunk : chunks_) {
+        if (!chunk.has_values || chunk.iteration != iteration) return false;
+    }
+    into.iteration = iteration;
+    into.steps = steps_;
+    into.arrays.assign(1 + states_of(options_.optimizer), std::vector<float>(items_));
+    const Array<float>* const arrays[] = {&values_, &first_, &second_};
+    for (std::size_t i = 0; i < into.arrays.size(); ++i) {
+        for (const Chunk& chunk : chunks_) {
+            std::copy_n(arrays[i]->get() + chunk.offset, chunk.place.items,
+                        into.arrays[i].data() + chunk.packed);
+        }
+    }
+    return true;
+}
+
 LaneCopy Lane::take_copy() {
     if (is_copying_) throw std::runtime_error("the copies are not complete");
     return std::exchange(copy_, {});
@@ -42,6 +59,7 @@ void Lane::load(const LaneCopy& copy) {
     if (copy.arrays.size() != 1 + states_of(options_.optimizer)) {
         throw std::invalid_argument("copies of another optimiser");
     }
+    if (is_begun_) throw std::invalid_argument("an iteration is under way");
     Array<float>* const arrays[] = {&values_, &first_, &second_};
     for (std::size_t i = 0; i < copy.arrays.size(); ++i) {
         if (copy.arrays[i].size() != items_) {

@@ -62,6 +62,8 @@ class Loop {
     /// Closes a worker's connections at once: nothing more of it comes.
     void cut(std::uint32_t tenant, std::uint32_t worker);
     bool copy_at(std::uint32_t tenant, std::uint32_t iteration);
+    bool copy_now(std::uint32_t tenant, std::uint32_t lane, std::uint32_t iteration,
+                  LaneCopy& into);
     LaneCopy take_copy(std::uint32_t tenant, std::uint32_t lane);
     void load(std::uint32_t tenant, std::uint32_t lane, const LaneCopy& copy);
     void close(std::uint32_t tenant);

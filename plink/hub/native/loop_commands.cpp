@@ -139,6 +139,13 @@ bool Loop::copy_at(std::uint32_t tenant, std::uint32_t iteration) {
     return is_done;
 }
 
+bool Loop::copy_now(std::uint32_t tenant, std::uint32_t lane, std::uint32_t iteration,
+                    LaneCopy& into) {
+    bool is_done = false;
+    call([&] { is_done = turn_of(tenant).lanes.at(lane)->copy_now(iteration, into); });
+    return is_done;
+}
+
 LaneCopy Loop::take_copy(std::uint32_t tenant, std::uint32_t lane) {
     LaneCopy copy;
     call([&] { copy = turn_of(tenant).lanes.at(lane)->take_copy(); });

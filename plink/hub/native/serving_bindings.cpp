@@ -32,6 +32,19 @@ std::vector<ChunkPlace> places_of(const Numbers& ids, const Numbers& items, cons
     return places;
 }
 
+/// Its arrays become numpy's, and are not copied.
+nb::object tuple_of(LaneCopy& copy) {
+    nb::list arrays;
+    for (std::vector<float>& array : copy.arrays) {
+        auto* const kept = new std::vector<float>(std::move(array));
+        nb::capsule owner(
+            kept, [](void* its) noexcept { delete static_cast<std::vector<float>*>(its); });
+        arrays.append(
+            nb::ndarray<nb::numpy, float, nb::ndim<1>>(kept->data(), {kept->size()}, owner));
+    }
+    return nb::make_tuple(copy.iteration, copy.steps, arrays);
+}
+
 void register_options(nb::module_& module) {
     nb::class_<LaneOptions>(module, "LaneOptions")
         .def(nb::init<>())
@@ -122,6 +135,19 @@ void register_serving(nb::module_& module) {
         .def("cut", &Loop::cut, "tenant"_a, "worker"_a, unlocked)
         .def("copy_at", &Loop::copy_at, "tenant"_a, "iteration"_a, unlocked)
         .def(
+            "copy_now",
+            [](Loop& loop, std::uint32_t tenant, std::uint32_t lane,
+               std::uint32_t iteration) -> nb::object {
+                LaneCopy copy;
+                bool is_done;
+                {
+                    const nb::gil_scoped_release release;
+                    is_done = loop.copy_now(tenant, lane, iteration, copy);
+                }
+                return is_done ? tuple_of(copy) : nb::none();
+            },
+            "tenant"_a, "lane"_a, "iteration"_a)
+        .def(
             "take_copy",
             [](Loop& loop, std::uint32_t tenant, std::uint32_t lane) {
                 LaneCopy copy;
@@ -129,16 +155,7 @@ void register_serving(nb::module_& module) {
                     const nb::gil_scoped_release release;
                     copy = loop.take_copy(tenant, lane);
                 }
-                nb::list arrays;
-                for (std::vector<float>& array : copy.arrays) {
-                    auto* const kept = new std::vector<float>(std::move(array));
-                    nb::capsule owner(kept, [](void* its) noexcept {
-                        delete static_cast<std::vector<float>*>(its);
-                    });
-                    arrays.append(nb::ndarray<nb::numpy, float, nb::ndim<1>>(
-                        kept->data(), {kept->size()}, owner));
-                }
-                return nb::make_tuple(copy.iteration, copy.steps, arrays);
+                return tuple_of(copy);
             },
             "tenant"_a, "lane"_a)
         .def(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from plink.base.errors import PlinkError
 from plink.hub.serving.callers import Control
+from plink.hub.serving.recalled import Copies
 from plink.hub.serving.registry import Registry
 from plink.hub.serving.tenant import Member, Tenant
 from plink.hub.session.messages import (
@@ -15,9 +16,13 @@ from plink.hub.session.messages import (
     Initialised,
     Join,
     Leave,
+    Load,
     Message,
     NeedManifest,
+    Read,
+    Recall,
     StepError,
+    Write,
 )
 from plink.hub.session.roles import ADMIN
 from plink.transport.frames import ProtocolError
@@ -81,6 +86,7 @@ class _Worker:
         self._registry = registry
         self._tenant = tenant
         self._member: Member | None = None
+        self._copies: Copies | None = None
 
     def answer(self, message: Message) -> Message:
         """To what it says.
@@ -100,8 +106,25 @@ class _Worker:
         elif isinstance(message, StepError):
             where = f"worker {self._member.number} ({self._member.host})"
             self._tenant.fail(f"{where}: {message.sentence}")
+        elif isinstance(message, Recall):
+            self._copies = self._tenant.recall(message.iteration)
+            return self._copies.recalled
+        elif isinstance(message, Read | Write | Load):
+            return self._read_or_write(message)
         elif not isinstance(message, Initialised):
             raise ProtocolError("a message out of its order")
+        return Done()
+
+    def _read_or_write(self, message: Read | Write | Load) -> Message:
+        if self._copies is None:
+            raise ProtocolError("a worker reads or writes what it has not recalled")
+        if isinstance(message, Read):
+            return self._copies.read(message)
+        if isinstance(message, Write):
+            self._copies.write(message)
+        else:
+            self._tenant.load(self._copies, message)
+            self._copies = None
         return Done()
 
     def lost(self, why: str) -> None:

@@ -11,6 +11,7 @@ from plink.hub import _native
 from plink.hub.hyper import OPTIMIZERS, STATES
 from plink.hub.manifest import Chunks
 from plink.hub.service import MODES, WIRES, ServiceOptions
+from plink.hub.serving.recalled import Copies, LaneCopy
 
 
 class Lanes:
@@ -35,6 +36,7 @@ class Lanes:
         self._loop_of = [loops[loop] for port in cores for loop in port]
         self._open: set[int] = set()
         self._own: list[_native.Loop] = []
+        self._chunks: dict[int, tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]] = {}
         self._without_values: set[int] = set()
 
     def open(self, chunks: Chunks, loops: npt.NDArray[np.int32], first: int, groups: int) -> None:
@@ -58,6 +60,7 @@ class Lanes:
                 self._options.weight,
             )
             self._open.add(lane)
+            self._chunks[lane] = (chunks.offsets_items[ids], chunks.items[ids])
             if loop not in self._own:
                 self._own.append(loop)
         self._without_values = set(self._open)
@@ -120,6 +123,26 @@ class Lanes:
     def has_all_of(self, worker: int, iteration: int) -> bool:
         """Whether all chunks have a worker's contribution to an iteration, or are beyond it."""
         return all(loop.has_all_of(self.tenant, worker, iteration) for loop in self._own)
+
+    def copies(self, iteration: int) -> Copies | None:
+        """What there is now; None where that is not what an iteration has left in all chunks."""
+        found = []
+        for lane in sorted(self._open):
+            copy = self._loop_of[lane].copy_now(self.tenant, lane, iteration)
+            if copy is None:
+                return None
+            _, steps, arrays = copy
+            found.append(LaneCopy(lane, *self._chunks[lane], steps, arrays))
+        return Copies(iteration, found)
+
+    def load(self, copies: Copies, steps: int) -> None:
+        """Go on from copies.
+
+        Raises:
+            ValueError: an iteration is under way.
+        """
+        for lane, arrays in copies.of_lanes():
+            self._loop_of[lane].load(self.tenant, lane, copies.iteration, steps, arrays)
 
     def fail(self, why: str) -> None:
         """Tell all workers, and take nothing more from them."""

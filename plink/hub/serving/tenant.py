@@ -10,8 +10,9 @@ from plink.hub.manifest import Manifest
 from plink.hub.placement import Placement, place
 from plink.hub.serving.crew import Crew, ServiceError
 from plink.hub.serving.lanes import Lanes, needed_bytes
+from plink.hub.serving.recalled import Copies
 from plink.hub.session.data import Nonces, Opened
-from plink.hub.session.messages import Create, Join, Joined
+from plink.hub.session.messages import Create, Join, Joined, Load
 
 
 @dataclass
@@ -48,6 +49,7 @@ class Tenant:
         self._manifest: Manifest | None = None
         self._placement: Placement | None = None
         self._members: dict[int, Member] = {}
+        self._loaded: tuple[int, str] | None = None
         is_alone = len(create.sites.servers) == 1
         self._crew = Crew(create.options, lanes, self.fail, is_alone)
 
@@ -134,6 +136,40 @@ class Tenant:
         if self.failure is None:
             self.failure = why
             self._lanes.fail(why)
+
+    def recall(self, iteration: int) -> Copies:
+        """What an iteration has left; a worker asks that has begun no later one.
+
+        Raises:
+            ServiceError: the service is elsewhere.
+        """
+        copies = self._lanes.copies(iteration)
+        if copies is None:
+            raise ServiceError(
+                f"service {self.options.namespace} has gone on from iteration {iteration}",
+                "only in mode sync does it wait for the worker that asks",
+            )
+        return copies
+
+    def load(self, copies: Copies, load: Load) -> None:
+        """Have the state that a worker gives; all give the same one, between the same iterations.
+
+        Raises:
+            ServiceError: another worker gave another, or the next iteration is under way.
+        """
+        if self._loaded == (copies.iteration, load.digest):
+            return
+        wrong = ServiceError(
+            f"service {self.options.namespace} goes on with another state",
+            "all workers load the same one, before the next step",
+        )
+        if self._loaded and self._loaded[0] == copies.iteration:
+            raise wrong
+        try:
+            self._lanes.load(copies, load.steps)
+        except ValueError:
+            raise wrong from None
+        self._loaded = (copies.iteration, load.digest)
 
     def close(self) -> None:
         """Frees what it has."""

@@ -11,7 +11,7 @@ from typing import Any
 from plink.base.errors import WrongUseError
 from plink.base.text import printable
 from plink.files.fields import Fields
-from plink.hub.manifest import Manifest, manifest_from_json
+from plink.hub.manifest import MOST_ITEMS, Manifest, manifest_from_json
 from plink.hub.placement import MOST_PORTS, MOST_SERVERS, Sites, sites_from_json
 from plink.hub.service import MOST_WORKERS, ServiceOptions, is_namespace, options_from_json
 from plink.hub.session import messages as said
@@ -27,8 +27,12 @@ MOST_SNAPSHOT_LETTERS = 200
 _MOST_SQUARED = 1.7e308
 _DIGEST_LETTERS = 64
 _MOST_SERVICES = 1 << 16
+MOST_NUMBERS_BYTES = 1 << 20
+_MOST_PIECES = 1 << 17
+_MOST_ARRAYS = 3
 
 _PLACE = "a message"
+_HEXADECIMAL = frozenset("0123456789abcdef")
 
 Read = Callable[[Fields, str], Any]
 
@@ -130,6 +134,25 @@ def _salt(fields: Fields, name: str) -> bytes:
     return bytes.fromhex(value)
 
 
+def _numbers(fields: Fields, name: str) -> bytes:
+    value = fields.text(name)
+    # Of whole float32, in two hexadecimal digits a byte.
+    if len(value) > 2 * MOST_NUMBERS_BYTES or len(value) % 8 or set(value) - _HEXADECIMAL:
+        raise fields.error(name, f"numbers of {MOST_NUMBERS_BYTES} bytes at most")
+    return bytes.fromhex(value)
+
+
+def _pieces(fields: Fields, name: str) -> tuple[tuple[int, int], ...]:
+    values = fields.values.get(name)
+    if not isinstance(values, list) or len(values) > _MOST_PIECES:
+        raise fields.error(name, f"at most {_MOST_PIECES} pieces")
+    for value in values:
+        is_pair = isinstance(value, list) and len(value) == 2
+        if not is_pair or not all(type(one) is int and 0 <= one <= MOST_ITEMS for one in value):
+            raise fields.error(name, "pairs of a place and a length")
+    return tuple((first, items) for first, items in values)
+
+
 def _options(fields: Fields, name: str) -> ServiceOptions:
     return options_from_json(fields.object(name))
 
@@ -193,6 +216,7 @@ def _services(fields: Fields, name: str) -> tuple[Mapping[str, Any], ...]:
 _ITERATION = _whole(0, MOST_ITERATION)
 _NUMBER = _whole(0, MOST_NUMBER)
 _SERVER = _whole(0, MOST_SERVERS - 1)
+_ARRAY = _whole(0, _MOST_ARRAYS - 1)
 
 _SPOKEN: list[tuple[type[Any], str, tuple[str, ...], Mapping[str, Read]]] = [
     (said.Create, "create", (ADMIN,), {
@@ -213,6 +237,15 @@ _SPOKEN: list[tuple[type[Any], str, tuple[str, ...], Mapping[str, Read]]] = [
         "iteration": _ITERATION, "sentence": _sentence,
     }),
     (said.Pushed, "pushed", (WORKER,), {"iteration": _ITERATION}),
+    (said.Recall, "recall", (WORKER,), {"iteration": _ITERATION}),
+    (said.Read, "read", (WORKER,), {
+        "array": _ARRAY, "first": _whole(0, MOST_ITEMS),
+        "items": _whole(1, MOST_NUMBERS_BYTES // 4),
+    }),
+    (said.Write, "write", (WORKER,), {
+        "array": _ARRAY, "first": _whole(0, MOST_ITEMS), "data": _numbers,
+    }),
+    (said.Load, "load", (WORKER,), {"steps": _ITERATION, "digest": _digest}),
     (said.PeerReady, "peer-ready", (PEER, SERVER), {
         "namespace": _namespace, "server": _SERVER, "placement": _digest,
     }),
@@ -226,6 +259,8 @@ _SPOKEN: list[tuple[type[Any], str, tuple[str, ...], Mapping[str, Read]]] = [
         "iteration": _ITERATION, "has_values": _flag, "source": _flag, "options": _options,
         "sites": _sites, "addresses": _ports, "placement": _digest,
     }),
+    (said.Recalled, "recalled", (SERVER,), {"steps": _ITERATION, "pieces": _pieces}),
+    (said.Numbers, "numbers", (SERVER,), {"data": _numbers}),
     (said.Members, "members", (SERVER, PEER), {"iteration": _ITERATION, "workers": _workers}),
     (said.PushAgain, "push-again", (SERVER,), {"iteration": _ITERATION}),
     (said.Saved, "saved", (SERVER, PEER), {
