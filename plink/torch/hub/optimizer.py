@@ -68,7 +68,7 @@ class HubOptimizer(Optimizer):
         self._take_values()
         if overlap:
             self._hooks = [
-                parameter.register_post_accumulate_grad_hook(
+                parameter.register_post_accumulate_grad_hook(  # type: ignore[no-untyped-call]
                     functools.partial(self._came, index)
                 )
                 for index, parameter in enumerate(layout.parameters)
