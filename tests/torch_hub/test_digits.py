@@ -14,8 +14,8 @@ from torch_hub.programs import command, outcome, running, start, wait_for
 pytestmark = pytest.mark.timeout(240)
 
 STEPS = 200
-# Of 357 images.
-LOST_ACCURACY = 0.005
+# Of 357 images. With other batches alone it differs by 0.007 (standard deviation over seeds).
+LOST_ACCURACY = 0.02
 
 
 def test_two_workers_end_where_one_process_with_their_batches_does(
@@ -34,7 +34,7 @@ def test_two_workers_end_where_one_process_with_their_batches_does(
     for name, value in alone.items():
         assert torch.equal(first[name], second[name])
         torch.testing.assert_close(first[name], value, atol=1e-4, rtol=0)
-    assert abs(told[1] - told[0]) <= LOST_ACCURACY
+    assert told[1] == told[0]
 
 
 @pytest.mark.parametrize("way", [[], ["--diloco", "10"]], ids=["sync", "diloco"])
