@@ -138,14 +138,15 @@ void register_serving(nb::module_& module) {
                     arrays.append(nb::ndarray<nb::numpy, float, nb::ndim<1>>(
                         kept->data(), {kept->size()}, owner));
                 }
-                return nb::make_tuple(copy.iteration, copy.steps, arrays);
+                const nb::bytes hypers(copy.hypers.data(), copy.hypers.size());
+                return nb::make_tuple(copy.iteration, copy.steps, hypers, arrays);
             },
             "tenant"_a, "lane"_a)
         .def(
             "load",
             [](Loop& loop, std::uint32_t tenant, std::uint32_t lane, std::uint32_t iteration,
                std::uint64_t steps, const std::vector<Floats>& arrays) {
-                LaneCopy copy{iteration, steps, {}};
+                LaneCopy copy{iteration, steps, {}, {}};
                 for (const Floats& array : arrays) {
                     copy.arrays.emplace_back(array.data(), array.data() + array.size());
                 }

@@ -8,6 +8,7 @@ from plink.hub.serving.registry import Registry
 from plink.hub.serving.tenant import Member, Tenant
 from plink.hub.session.messages import (
     Ask,
+    Checkpoint,
     Create,
     Delete,
     Done,
@@ -17,6 +18,7 @@ from plink.hub.session.messages import (
     Leave,
     Message,
     NeedManifest,
+    Restore,
     StepError,
 )
 from plink.hub.session.roles import ADMIN
@@ -38,13 +40,13 @@ async def converse(control: Control, registry: Registry) -> None:
 async def _administer(control: Control, registry: Registry) -> None:
     while (message := await control.receive()) is not None:
         try:
-            answer = _administered(message, registry)
+            answer = await _administered(message, registry)
         except PlinkError as error:
             answer = Failure(str(error), error.hint)
         await control.send(answer)
 
 
-def _administered(message: Message, registry: Registry) -> Message:
+async def _administered(message: Message, registry: Registry) -> Message:
     if isinstance(message, Create):
         registry.create(message)
         return Done()
@@ -53,6 +55,11 @@ def _administered(message: Message, registry: Registry) -> Message:
         return Done()
     if isinstance(message, Ask):
         return registry.status(message.namespace)
+    if isinstance(message, Checkpoint):
+        return await registry.checkpoint(message)
+    if isinstance(message, Restore):
+        await registry.restore(message)
+        return Done()
     raise ProtocolError("the server does not do that")
 
 
