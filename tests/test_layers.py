@@ -29,6 +29,7 @@ FOLDERS = (
     "transport",
     "engine",
     "training",
+    "hub",
     "autotune",
     "torch",
     "torchrun",

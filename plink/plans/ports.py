@@ -22,7 +22,8 @@ class PortsVerdict:
     Args:
         workers: N.
         ports: k, of all servers together, each as quick as a worker's link.
-        needed_ports: more than so many ports are needed to beat an all-reduce: N²/(2(N-1)).
+        needed_ports: more than so many ports are needed to beat an all-reduce: N²/(2(N-1)); None of
+            one worker, which needs neither.
         gain: the time of an all-reduce over that through the servers.
         equal_bandwidth: the time of an all-reduce over that through the servers, had the workers
             the servers' interfaces as well as their own.
@@ -30,14 +31,14 @@ class PortsVerdict:
 
     workers: int
     ports: float
-    needed_ports: float
+    needed_ports: float | None
     gain: float
     equal_bandwidth: float
 
     @property
     def sentence(self) -> str:
         """For people."""
-        if self.workers < 2:
+        if self.needed_ports is None:
             return "a single worker has nothing to aggregate"
         ports = "1 port" if self.ports == 1 else f"{self.ports:g} ports"
         verdict = (
@@ -67,6 +68,6 @@ def judge_ports(workers: int, ports: float) -> PortsVerdict:
         raise ValueError(f"{workers} workers and {ports:g} ports, expected at least some")
     through_servers = max(1.0, workers / ports)
     all_reduce = 2.0 * (workers - 1) / workers
-    needed = workers**2 / (2.0 * (workers - 1)) if workers > 1 else math.inf
+    needed = workers**2 / (2.0 * (workers - 1)) if workers > 1 else None
     gain = all_reduce / through_servers
     return PortsVerdict(workers, ports, needed, gain, gain / (1.0 + ports / workers))

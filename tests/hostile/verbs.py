@@ -73,6 +73,8 @@ VERBS: Mapping[str, Sequence[str]] = {
         "{cluster} --api https://127.0.0.1:1 --timeout 0 --token-file {secret} --ca-file {csv}",
     ),
     "kube metrics": ("{cluster} -o {out}",),
+    "hub bounds": ("--model resnet50 --workers 8", "--model 1MB --iteration 1 --workers 8"),
+    "hub cost": ("",),
     "schema": ("", "cluster"),
     "completion": ("bash",),
     "agent": ("--join 127.0.0.1:1 --secret-file {secret} --wait 0",),
