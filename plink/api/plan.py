@@ -42,7 +42,7 @@ class Plan(plan_file.Plan):
         Raises:
             WrongUseError: not a plan file, or one whose forest does not aggregate.
         """
-        found = plan_file.read(os.fspath(path))
+        found = plan_file.read(os.fspath(path), with_servers=True)
         return upgraded(cls, found)
 
     @property

@@ -17,6 +17,7 @@ from plink.optimize.plans.candidates import Candidate
 from plink.optimize.plans.demand import Demand
 from plink.optimize.plans.planning import Planned
 from plink.optimize.plans.traffic import measure_traffic, traffic_of
+from plink.plans.forest import NO_PARENT
 from plink.plans.measures import Measures, measure, summed
 from plink.plans.names import ALL_REDUCE, counted_collectives
 from plink.show.terminal import facts
@@ -172,7 +173,7 @@ def _measured_in(plan: Plan, collective: str) -> Measures:
 
 def _root_shares(plan: Plan) -> list[float]:
     """The share of the buffer that each rank is the root of."""
-    roots = np.argmin(plan.forest.reduce_parents, axis=1)
+    roots = np.argmax(plan.forest.reduce_parents == NO_PARENT, axis=1)
     shares: list[float] = np.bincount(roots, plan.forest.shares, len(plan.ranks)).tolist()
     return shares
 
