@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from plink.plans.check_servers import Ports
 from plink.plans.forest import ABSENT, Forest, Parents
+from plink.plans.measures import measure
 
 Indices = npt.NDArray[np.intp]
 
@@ -81,3 +82,18 @@ def over_ranks(members: Forest, rank_of: Indices) -> tuple[Forest, Ports]:
         members.weights, gathered(members.reduce_parents), gathered(members.broadcast_parents)
     )
     return forest, ports
+
+
+def bytes_by_port(
+    forest: Forest, route_ports: Ports | None, ports_of: Sequence[int], size_bytes: float
+) -> list[list[tuple[float, float]]]:
+    """Bytes sent and received by each port of each rank, in an all-reduce of so many bytes.
+
+    Args:
+        forest, route_ports, ports_of: as of `over_members`.
+        size_bytes: of the buffer.
+    """
+    measures = measure(over_members(forest, route_ports, ports_of), size_bytes)
+    both = list(zip(measures.sent_bytes.tolist(), measures.received_bytes.tolist(), strict=True))
+    ends = np.cumsum(np.maximum(np.asarray(ports_of, dtype=np.intp), 1)).tolist()
+    return [both[begin:end] for begin, end in zip([0, *ends[:-1]], ends, strict=True)]

@@ -40,15 +40,15 @@ class PortsVerdict:
         """For people."""
         if self.needed_ports is None:
             return "a single worker has nothing to aggregate"
-        ports = "1 port" if self.ports == 1 else f"{self.ports:g} ports"
+        ports = "1 port" if self.ports == 1 else f"{self.ports:.3g} ports"
         verdict = (
             f"{self.gain:.2f} times as quick as all-reduce at most"
             if self.gain > 1.0 + _EVEN
             else f"all-reduce takes {self.gain:.2f} of its time"
         )
         return (
-            f"{self.workers} workers, servers with {ports} in all: {verdict}; servers win with "
-            f"more than {self.needed_ports:.2f} ports, k > N²/(2(N-1)); with the same interface "
+            f"{self.workers} workers, servers with {ports} of a worker's rate in all: {verdict}; "
+            f"servers win with more than {self.needed_ports:.2f} ports, k > N²/(2(N-1)); with the same interface "
             f"bandwidth in all given to the workers, all-reduce takes {self.equal_bandwidth:.3f} "
             "of the servers' time"
         )

@@ -6,6 +6,7 @@ from plink.files.plan import FORMAT, MAX_RANKS, MAX_ROUTES, VERSION, VERSION_WIT
 from plink.files.plan_ranks import MAX_PORTS, ROLES
 from plink.plans.names import MOST_CALLS
 from plink.schemas import parts
+from plink.schemas.hub import ports_verdict
 from plink.schemas.parts import MAX_COUNT, MAX_SECONDS, Schema, closed, listed, or_null
 
 
@@ -131,6 +132,7 @@ def plan_output() -> Schema:
             "routes": parts.whole("how many there are", 1),
             **_measures(),
         },
+        {"ports": listed("of servers, where it uses any", _port_use())},
     )
     refused = closed(
         "a kind of plan that does not fit",
@@ -148,7 +150,23 @@ def plan_output() -> Schema:
         "seed": parts.whole("of the random choices"),
         "made_from": or_null(parts.made_from()),
     }
-    return parts.document("plink plan --json", what, closed(what, required))
+    with_servers = {
+        "servers": parts.whole("ranks of the plan that are servers"),
+        "ports": ports_verdict(),
+    }
+    return parts.document("plink plan --json", what, closed(what, required, with_servers))
+
+
+def _port_use() -> Schema:
+    return closed(
+        "a server's port",
+        {
+            "host": parts.word("name of the server"),
+            "port": parts.whole("of the server, from 0"),
+            "sent_bytes": parts.number("in all, in bytes"),
+            "received_bytes": parts.number("in all, in bytes"),
+        },
+    )
 
 
 def shown_plan() -> Schema:
@@ -166,6 +184,7 @@ def shown_plan() -> Schema:
             "bound_s": or_null(parts.number("no plan takes less on this network, in s")),
             "assumptions": parts.texts("what was assumed of the network"),
         },
+        {"ports": listed("of servers, where there are any", _port_use())},
     )
 
 

@@ -50,7 +50,10 @@ VERBS: Mapping[str, Sequence[str]] = {
         "{order} --format openmpi",
         "{order} --format torchrun-script",
     ),
-    "plan": ("{cluster} --size 1MB -o {out}",),
+    "plan": (
+        "{cluster} --size 1MB -o {out}",
+        "{cluster} --size 1MB --kind ps --servers gpu00:2 -o {out}",
+    ),
     "autotune serve": (
         "{plan>} --listen 127.0.0.1:0 --secret-file {secret>} --log {log>}",
         "{plan>} --listen 127.0.0.1:0 --secret-file {secret>} --cluster {cluster} -o {out}",

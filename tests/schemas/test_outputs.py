@@ -43,6 +43,7 @@ LINES = [
     "order {cluster} --time-limit 0.05",
     "order {cluster} --time-limit 0.05 --objective bandwidth --ranks 4",
     "plan {cluster} --size 1MB",
+    "plan {cluster} --size 1MB --servers gpu00:2,gpu03:2",
     "predict {cluster} --size 1MB --algo ring --algo bcube",
     "predict {order} --cluster {cluster} --size 1MB --collective broadcast",
     "predict {plan} --cluster {cluster}",
