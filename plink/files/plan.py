@@ -139,7 +139,7 @@ def refuse_servers(plan: Plan, source: str) -> None:
         raise WrongUseError(
             f"{source}: {counted(servers, 'rank')} of this plan {'is' if servers == 1 else 'are'} "
             f"{'a server' if servers == 1 else 'servers'}, which the engine does not run",
-            "plink hub runs servers; plink plan without --servers makes plans for the engine",
+            "plink hub runs servers; a plan that is made without any is for the engine",
         )
 
 

@@ -48,9 +48,9 @@ class PortsVerdict:
         )
         return (
             f"{self.workers} workers, servers with {ports} of a worker's rate in all: {verdict}; "
-            f"servers win with more than {self.needed_ports:.2f} ports, k > N²/(2(N-1)); with the same interface "
-            f"bandwidth in all given to the workers, all-reduce takes {self.equal_bandwidth:.3f} "
-            "of the servers' time"
+            f"servers win with more than {self.needed_ports:.2f} ports, k > N²/(2(N-1)); with "
+            "the same interface bandwidth in all given to the workers, all-reduce takes "
+            f"{self.equal_bandwidth:.3f} of the servers' time"
         )
 
 
