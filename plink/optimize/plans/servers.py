@@ -11,6 +11,7 @@ from plink.base.errors import WrongUseError
 from plink.base.rate import parse_rate
 from plink.base.text import counted, named
 from plink.files.cluster import Cluster
+from plink.files.document import brief
 from plink.files.fields import is_word
 from plink.files.plan_ranks import MAX_PORTS, SERVER, PlanRank, Port
 from plink.solvers.contention.network import Floats, Indices, Network
@@ -60,7 +61,7 @@ def _parse(text: str, cluster: Cluster) -> Server:
     try:
         port_bytes_s = parse_rate(rate) / 8.0 if at else None
     except WrongUseError as error:
-        raise WrongUseError(f"the server {text!r}: {error}", error.hint) from None
+        raise WrongUseError(f"the server {brief(text)}: {error}", error.hint) from None
     name, is_told, listed = before.partition("=")
     addresses = tuple(listed.split("+")) if is_told else ()
     count = len(addresses) or 1
@@ -71,12 +72,13 @@ def _parse(text: str, cluster: Cluster) -> Server:
             name, count = head, int(number)
     if name not in cluster.names:
         raise WrongUseError(
-            f"the server {text!r}: {name!r} is not a host of {cluster.source}",
+            f"the server {brief(text)}: {brief(name)} is not a host of {cluster.source}",
             f"its hosts are {named(cluster.names)}; {_HINT}",
         )
     if not 1 <= count <= MAX_PORTS or not all(map(is_word, addresses)):
         raise WrongUseError(
-            f"the server {text!r} does not say 1 to {MAX_PORTS} ports, or their addresses", _HINT
+            f"the server {brief(text)} does not say 1 to {MAX_PORTS} ports, or their addresses",
+            _HINT,
         )
     place = cluster.names.index(name)
     of_ports = addresses or (cluster.hosts[place].address,) * count
