@@ -11,6 +11,12 @@ from plink.cli.verb_group import VerbGroup
 # Each verb is the `command` of a module, in the order in which they are used. The modules import
 # what is heavy when their verb runs.
 VERBS = {
+    "serve": "plink.cli.hub_serve",
+    "create": "plink.cli.hub_create",
+    "status": "plink.cli.hub_status",
+    "checkpoint": "plink.cli.hub_checkpoint",
+    "restore": "plink.cli.hub_restore",
+    "delete": "plink.cli.hub_delete",
     "bounds": "plink.cli.hub_bounds",
     "cost": "plink.cli.hub_cost",
 }

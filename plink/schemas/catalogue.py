@@ -86,6 +86,7 @@ OUTPUTS: Mapping[str, Make] = {
     "kube manifests": kubernetes.manifests_output,
     "kube labels": kubernetes.labels_output,
     "kube metrics": kubernetes.metrics_output,
+    "hub status": hub.status_output,
     "hub bounds": hub_figures.bounds_output,
     "hub cost": hub_figures.cost_output,
     "agent": jobs.agent_output,

@@ -6,7 +6,7 @@ from plink.files.plan import FORMAT, MAX_RANKS, MAX_ROUTES, VERSION, VERSION_WIT
 from plink.files.plan_ranks import MAX_PORTS, ROLES
 from plink.plans.names import MOST_CALLS
 from plink.schemas import parts
-from plink.schemas.hub import ports_verdict
+from plink.schemas.hub_figures import ports_verdict
 from plink.schemas.parts import MAX_COUNT, MAX_SECONDS, Schema, closed, listed, or_null
 
 
