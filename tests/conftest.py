@@ -52,6 +52,7 @@ LONG = (
     "engine/test_tls.py",
     "probing/test_simulated.py",
     "solvers/test_exact.py",
+    "lab/test_ported.py",
     "bench/test_gloo_client.py",
     "collectives/test_traffic.py",
     "executors/test_executors.py",

@@ -4,17 +4,29 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from plink.base.errors import PlinkError, WrongUseError
 from plink.hub.calling import Control
 from plink.hub.placement import Sites
 from plink.hub.service import ServiceOptions
 from plink.hub.session.handshake import NO_NAMESPACE
-from plink.hub.session.messages import Ask, Create, Delete, Message, Status
+from plink.hub.session.messages import (
+    Ask,
+    Checkpoint,
+    Create,
+    Delete,
+    Message,
+    Restore,
+    Saved,
+    Status,
+)
 from plink.hub.session.roles import ADMIN, SALT_BYTES, namespace_secret
 from plink.transport.frames import ProtocolError
 
 _TIMEOUT_S = 30.0
+# Servers go on while they are told of which iteration a snapshot is to be.
+_MOST_AHEAD = 16
 
 
 def create_service(
@@ -73,6 +85,57 @@ def server_status(server: str, secret: bytes, namespace: str = "") -> Status:
     """
     answer = _ask(server, secret, Ask(namespace))
     if not isinstance(answer, Status):
+        raise ProtocolError(f"the hub at {server} answers something else")
+    return answer
+
+
+def checkpoint(servers: Sequence[str], secret: bytes, namespace: str) -> list[Saved]:
+    """Let every server write what it holds at the end of the same iteration, while workers go on.
+
+    Returns:
+        By server, the file that it has written to its folder.
+
+    Raises:
+        HubError: a server cannot be reached or refuses.
+        ProtocolError: a server has another secret.
+    """
+    if len(servers) == 1:
+        return [_saved(servers[0], secret, Checkpoint(namespace))]
+    for ahead in range(_MOST_AHEAD):
+        found = [server_status(server, secret, namespace).services[0] for server in servers]
+        iteration = max(int(service["iteration"]) for service in found) + ahead
+        asked = Checkpoint(namespace, iteration)
+        with ThreadPoolExecutor(len(servers)) as pool:
+            saved = [pool.submit(_saved, server, secret, asked) for server in servers]
+        errors = [future.exception() for future in saved]
+        if not any(errors):
+            return [future.result() for future in saved]
+        late = [error for error in errors if error is not None and "is past" in str(error)]
+        if len(late) < len([error for error in errors if error is not None]):
+            break
+    raise next(error for error in errors if error is not None)
+
+
+def restore(servers: Sequence[str], secret: bytes, namespace: str, snapshot: str) -> None:
+    """Let a new service go on from a snapshot.
+
+    Args:
+        servers: of the service.
+        secret: of the servers.
+        namespace: of the service, which no worker has joined.
+        snapshot: what the names of its files begin with; all of them lie in each server's folder.
+
+    Raises:
+        HubError: a server cannot be reached or refuses.
+        ProtocolError: a server has another secret.
+    """
+    for server in servers:
+        _ask(server, secret, Restore(namespace, snapshot))
+
+
+def _saved(server: str, secret: bytes, asked: Checkpoint) -> Saved:
+    answer = _ask(server, secret, asked)
+    if not isinstance(answer, Saved):
         raise ProtocolError(f"the hub at {server} answers something else")
     return answer
 

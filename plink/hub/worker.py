@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -241,7 +242,7 @@ class Worker:
         left_s = math.inf if timeout_s is None else timeout_s
         while True:
             look_s = min(left_s, _LOOK_S)
-            result = self._call(lambda client, seconds=look_s: client.wait(seconds))
+            result = self._call(functools.partial(_native.Client.wait, seconds=look_s))
             if result is not None:
                 return result
             left_s -= look_s

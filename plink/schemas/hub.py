@@ -132,3 +132,30 @@ def _pieces() -> Schema:
         for name, (what, low, high) in whats.items()
     }
     return closed("contiguous pieces of the flat array that this file holds", required)
+
+
+def status_output() -> Schema:
+    """What `plink hub status --json` prints."""
+    what = "A server and its services"
+    each = closed(
+        "a service",
+        {
+            "namespace": {**parts.text("its name"), "pattern": _NAMESPACE},
+            "workers": parts.whole("that are there"),
+            "wanted_workers": parts.whole("that it was made for", 1, MOST_WORKERS),
+            "iteration": parts.whole("begun last; 0 before the first"),
+            "steps": parts.whole("of the optimiser; where every push is one, of a chunk"),
+            "skipped": parts.whole("iterations whose gradients were not finite"),
+            "replays": parts.whole("pushes of chunks that had come before"),
+            "early_bytes": parts.whole("kept at most for the sake of a fixed order, in bytes"),
+            "connections": parts.whole("for data"),
+            "bytes_in": parts.whole("of frames that have come"),
+            "bytes_out": parts.whole("of frames that have gone"),
+            "failure": or_null(parts.text("why it has failed")),
+        },
+    )
+    required = {
+        "addresses": parts.texts("of the ports, HOST:PORT"),
+        "services": listed("in the order in which they were made", each),
+    }
+    return parts.document("plink hub status --json", what, closed(what, required))

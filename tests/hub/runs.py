@@ -6,6 +6,7 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,7 @@ def service(
     ports: int = 1,
     cores: int = 1,
     manifest: Manifest = MANIFEST,
+    snapshots: Path | None = None,
     **options: Any,
 ) -> Iterator[Service]:
     """Servers with a service for so many workers."""
@@ -63,7 +65,8 @@ def service(
         made = []
         for _ in range(servers):
             listen = ["127.0.0.1:0"] * ports
-            made.append(Server(ServerOptions(listen, ADMIN_SECRET, cores, pins=())))
+            folder = None if snapshots is None else str(snapshots)
+            made.append(Server(ServerOptions(listen, ADMIN_SECRET, cores, (), snapshots=folder)))
             stack.enter_context(made[-1])
         addresses = [server.addresses[0] for server in made]
         chosen = ServiceOptions("job", workers, **options)

@@ -98,6 +98,7 @@ void Lane::begin(Link& link, const Frame& frame, const std::uint8_t* payload) {
             refuse("it begins iteration " + number(frame.iteration) + " again");
         }
         link.hypers = decode_hypers(payload, frame.bytes, options_.groups);
+        hyper_bytes_.assign(payload, payload + frame.bytes);
         if (distance(figures_.iteration, frame.iteration) > 0) figures_.iteration = frame.iteration;
     } else if (!begin_again(link, frame)) {
         if (is_begun_ || remaining_ > 0 || frame.iteration != iteration_ + 1) {

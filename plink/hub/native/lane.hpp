@@ -30,6 +30,7 @@ struct LaneCalls {
 struct LaneCopy {
     std::uint32_t iteration = 0;
     std::uint64_t steps = 0;
+    std::vector<std::uint8_t> hypers;  ///< of the last step; empty before the first
     std::vector<std::vector<float>> arrays;
 };
 

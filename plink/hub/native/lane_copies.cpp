@@ -30,6 +30,7 @@ void Lane::copy(const Chunk& chunk, std::uint64_t steps) {
     if (--uncopied_ > 0) return;
     is_copying_ = false;
     copy_.steps = steps;
+    copy_.hypers = hyper_bytes_;
     calls_.copied();
 }
 

@@ -42,7 +42,8 @@ nb::object tuple_of(LaneCopy& copy) {
         arrays.append(
             nb::ndarray<nb::numpy, float, nb::ndim<1>>(kept->data(), {kept->size()}, owner));
     }
-    return nb::make_tuple(copy.iteration, copy.steps, arrays);
+    const nb::bytes hypers(copy.hypers.data(), copy.hypers.size());
+    return nb::make_tuple(copy.iteration, copy.steps, hypers, arrays);
 }
 
 void register_options(nb::module_& module) {
@@ -162,7 +163,7 @@ void register_serving(nb::module_& module) {
             "load",
             [](Loop& loop, std::uint32_t tenant, std::uint32_t lane, std::uint32_t iteration,
                std::uint64_t steps, const std::vector<Floats>& arrays) {
-                LaneCopy copy{iteration, steps, {}};
+                LaneCopy copy{iteration, steps, {}, {}};
                 for (const Floats& array : arrays) {
                     copy.arrays.emplace_back(array.data(), array.data() + array.size());
                 }

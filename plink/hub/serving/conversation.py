@@ -9,6 +9,7 @@ from plink.hub.serving.registry import Registry
 from plink.hub.serving.tenant import Member, Tenant
 from plink.hub.session.messages import (
     Ask,
+    Checkpoint,
     Create,
     Delete,
     Done,
@@ -21,6 +22,7 @@ from plink.hub.session.messages import (
     NeedManifest,
     Read,
     Recall,
+    Restore,
     StepError,
     Write,
 )
@@ -43,13 +45,13 @@ async def converse(control: Control, registry: Registry) -> None:
 async def _administer(control: Control, registry: Registry) -> None:
     while (message := await control.receive()) is not None:
         try:
-            answer = _administered(message, registry)
+            answer = await _administered(message, registry)
         except PlinkError as error:
             answer = Failure(str(error), error.hint)
         await control.send(answer)
 
 
-def _administered(message: Message, registry: Registry) -> Message:
+async def _administered(message: Message, registry: Registry) -> Message:
     if isinstance(message, Create):
         registry.create(message)
         return Done()
@@ -58,6 +60,11 @@ def _administered(message: Message, registry: Registry) -> Message:
         return Done()
     if isinstance(message, Ask):
         return registry.status(message.namespace)
+    if isinstance(message, Checkpoint):
+        return await registry.checkpoint(message)
+    if isinstance(message, Restore):
+        await registry.restore(message)
+        return Done()
     raise ProtocolError("the server does not do that")
 
 

@@ -76,6 +76,10 @@ class Crew:
             return self.options.workers
         return len(self._present) + len(self._absent)
 
+    def begin_after(self, iteration: int) -> None:
+        """Those who come first begin with the next one."""
+        self._first = iteration + 1
+
     def seat(self, join: Join) -> Seat:
         """A place for whoever asks.
 

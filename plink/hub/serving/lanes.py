@@ -12,6 +12,8 @@ from plink.hub.hyper import OPTIMIZERS, STATES
 from plink.hub.manifest import Chunks
 from plink.hub.service import MODES, WIRES, ServiceOptions
 from plink.hub.serving.recalled import Copies, LaneCopy
+from plink.hub.serving.saving import merged
+from plink.hub.snapshot import VALUES, Piece, Snapshot
 
 
 class Lanes:
@@ -36,8 +38,9 @@ class Lanes:
         self._loop_of = [loops[loop] for port in cores for loop in port]
         self._open: set[int] = set()
         self._own: list[_native.Loop] = []
-        self._chunks: dict[int, tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]] = {}
         self._without_values: set[int] = set()
+        self._chunks: dict[int, list[tuple[int, int]]] = {}
+        self._copied: set[int] = set()
 
     def open(self, chunks: Chunks, loops: npt.NDArray[np.int32], first: int, groups: int) -> None:
         """Make the lanes that have chunks.
@@ -60,7 +63,8 @@ class Lanes:
                 self._options.weight,
             )
             self._open.add(lane)
-            self._chunks[lane] = (chunks.offsets_items[ids], chunks.items[ids])
+            ends = zip(chunks.offsets_items[ids].tolist(), chunks.items[ids].tolist(), strict=True)
+            self._chunks[lane] = list(ends)
             if loop not in self._own:
                 self._own.append(loop)
         self._without_values = set(self._open)
@@ -88,6 +92,45 @@ class Lanes:
     def filled(self, lane: int) -> None:
         """All its chunks have their first values."""
         self._without_values.discard(lane)
+
+    def copy_at(self, iteration: int) -> bool:
+        """Copy all at the end of an iteration (`COPIED`); False where a lane is past it."""
+        self._copied.clear()
+        copied = [loop.copy_at(self.tenant, iteration) for loop in self._own]
+        return all(copied)
+
+    def is_copied(self, lane: int) -> bool:
+        """Hear that a lane has its copies; whether all have."""
+        self._copied.add(lane)
+        return self._copied >= self._open
+
+    def take_pieces(self) -> tuple[int, bytes, list[Piece]]:
+        """The iteration, the hyperparameters of its step, and the copies, as few as they can be."""
+        names = (VALUES, *STATES[self._options.optimizer])
+        iteration, hypers, pieces = 0, b"", []
+        for lane in sorted(self._open):
+            iteration, steps, its, arrays = self._loop_of[lane].take_copy(self.tenant, lane)
+            hypers = its or hypers
+            at = 0
+            for offset, items in self._chunks[lane]:
+                parts = {
+                    name: array[at : at + items] for name, array in zip(names, arrays, strict=True)
+                }
+                pieces.append(Piece(offset, steps, parts))
+                at += items
+        return iteration, hypers, merged(pieces)
+
+    def load(self, snapshot: Snapshot) -> None:
+        """Go on from what a service had."""
+        for lane, chunks in self._chunks.items():
+            arrays = [
+                np.concatenate([array[offset : offset + items] for offset, items in chunks])
+                for array in snapshot.arrays.values()
+            ]
+            steps = max(snapshot.steps_of(offset, items) for offset, items in chunks)
+            loop = self._loop_of[lane]
+            loop.load(self.tenant, lane, snapshot.iteration, steps, arrays)
+        self._without_values.clear()
 
     def retire(self, worker: int, why: str) -> None:
         """A worker is done; whoever goes on hears why it is not there."""
@@ -131,11 +174,11 @@ class Lanes:
             copy = self._loop_of[lane].copy_now(self.tenant, lane, iteration)
             if copy is None:
                 return None
-            _, steps, arrays = copy
-            found.append(LaneCopy(lane, *self._chunks[lane], steps, arrays))
+            _, steps, _, arrays = copy
+            found.append(LaneCopy(lane, self._chunks[lane], steps, arrays))
         return Copies(iteration, found)
 
-    def load(self, copies: Copies, steps: int) -> None:
+    def load_copies(self, copies: Copies, steps: int) -> None:
         """Go on from copies.
 
         Raises:

@@ -24,6 +24,7 @@ class ServerOptions:
             there are no more of them than loops.
         weights: of the ports, such as their rates; () for equal ones.
         send_buffer_bytes: of each connection to a near host; the kernel doubles it.
+        snapshots: folder that they are written to and read from; None for none.
 
     Raises:
         WrongUseError: one of them cannot be.
@@ -35,6 +36,7 @@ class ServerOptions:
     pins: Sequence[int] | None = None
     weights: Sequence[float] = ()
     send_buffer_bytes: int = 128 << 10
+    snapshots: str | None = None
 
     def __post_init__(self) -> None:
         if not 0 < len(self.listen) <= MOST_PORTS:

@@ -21,14 +21,13 @@ class LaneCopy:
 
     Args:
         lane: its number.
-        offsets_items, items: of its chunks in the flat array of all keys.
+        chunks: of each, where it begins in the flat array of all keys, and its length.
         steps: how many the optimiser had made.
         arrays: values and states, one chunk behind the other.
     """
 
     lane: int
-    offsets_items: npt.NDArray[np.int64]
-    items: npt.NDArray[np.int64]
+    chunks: Sequence[tuple[int, int]]
     steps: int
     arrays: list[Floats]
 
@@ -53,7 +52,7 @@ class Copies:
         """What a worker is told of it."""
         pieces: list[tuple[int, int]] = []
         for lane in self._lanes:
-            for first, items in zip(lane.offsets_items.tolist(), lane.items.tolist(), strict=True):
+            for first, items in lane.chunks:
                 if pieces and sum(pieces[-1]) == first:
                     pieces[-1] = (pieces[-1][0], pieces[-1][1] + items)
                 else:
@@ -80,7 +79,7 @@ class Copies:
 
     def of_lanes(self) -> list[tuple[int, list[Floats]]]:
         """As lanes have it: each one's number, and its arrays."""
-        ends = np.cumsum([lane.items.sum() for lane in self._lanes])[:-1]
+        ends = np.cumsum([len(lane.arrays[0]) for lane in self._lanes])[:-1]
         parts = [np.split(array, ends) for array in self._arrays]
         return [(lane.lane, [part[i] for part in parts]) for i, lane in enumerate(self._lanes)]
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from plink.hub import _native
 from plink.hub.placement import Port, Sites
 from plink.hub.serving.crew import ServiceError
 from plink.hub.serving.lanes import Lanes
+from plink.hub.serving.saving import restored, save
 from plink.hub.serving.tenant import Tenant
 from plink.hub.session.data import DataHello, Opened
-from plink.hub.session.messages import Create, Delete, Status
+from plink.hub.session.messages import Checkpoint, Create, Delete, Restore, Saved, Status
 from plink.hub.session.roles import ADMIN, WORKER, namespace_secret
 from plink.transport.frames import ProtocolError
 
@@ -22,20 +25,24 @@ class Registry:
         cores: the loops of each port.
         weights: of the ports.
         addresses: of the ports.
+        snapshots: folder of these; None for none.
     """
 
     def __init__(
         self,
         secret: bytes,
+        *,
         loops: list[_native.Loop],
         cores: list[list[int]],
         weights: list[float],
         addresses: list[str],
+        snapshots: str | None,
     ) -> None:
         self._secret = secret
         self._loops = loops
         self._cores = cores
         self._addresses = addresses
+        self._snapshots = snapshots
         ports = [Port(len(its), weight) for its, weight in zip(cores, weights, strict=True)]
         self._site = tuple(ports)
         self._tenants: dict[str, Tenant] = {}
@@ -107,6 +114,32 @@ class Registry:
             tuple(self._addresses),
             tuple(tenant.status() for tenant in tenants),
         )
+
+    async def checkpoint(self, asked: Checkpoint) -> Saved:
+        """Write a snapshot, while workers go on.
+
+        Raises:
+            PlinkError: it cannot be had, or not be written.
+        """
+        folder = self._folder()
+        part = await self.tenant(asked.namespace).part(asked.iteration)
+        return await asyncio.to_thread(save, folder, part)
+
+    async def restore(self, asked: Restore) -> None:
+        """Go on from a snapshot.
+
+        Raises:
+            PlinkError: it is not there, not whole or of another service, or it is too late.
+        """
+        snapshot = await asyncio.to_thread(restored, self._folder(), asked.snapshot)
+        self.tenant(asked.namespace).restore(snapshot)
+
+    def _folder(self) -> str:
+        if self._snapshots is None:
+            raise ServiceError(
+                "this server keeps no snapshots", "plink hub serve --snapshots FOLDER does"
+            )
+        return self._snapshots
 
     def hear(self, event: _native.Event) -> None:
         """A loop says that something has happened."""

@@ -53,7 +53,14 @@ class Server:
         self._loops = [_native.Loop(events, core) for core in options.pinned_cores()]
         cores = cores_of_ports(len(self._listeners), len(self._loops))
         weights = list(options.weights) or [1.0] * len(cores)
-        registry = Registry(options.secret, self._loops, cores, weights, self.addresses)
+        registry = Registry(
+            options.secret,
+            loops=self._loops,
+            cores=cores,
+            weights=weights,
+            addresses=self.addresses,
+            snapshots=options.snapshots,
+        )
         self._shell = _Shell(registry, events, self._listeners, options.send_buffer_bytes)
         self._thread = threading.Thread(target=self._shell.run, name="plink-hub", daemon=True)
         self._thread.start()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import Any
 
 from plink.hub import _native
+from plink.hub.hyper import unpack
 from plink.hub.manifest import Manifest
 from plink.hub.placement import Placement, place
 from plink.hub.serving.crew import Crew, ServiceError
@@ -13,6 +15,10 @@ from plink.hub.serving.lanes import Lanes, needed_bytes
 from plink.hub.serving.recalled import Copies
 from plink.hub.session.data import Nonces, Opened
 from plink.hub.session.messages import Create, Join, Joined, Load
+from plink.hub.snapshot import Part, Snapshot
+
+# A snapshot is of an iteration that no lane has ended yet; they go on while they are told.
+_MOST_AHEAD = 64
 
 
 @dataclass
@@ -50,6 +56,7 @@ class Tenant:
         self._placement: Placement | None = None
         self._members: dict[int, Member] = {}
         self._loaded: tuple[int, str] | None = None
+        self._savings: list[asyncio.Future[None]] = []
         is_alone = len(create.sites.servers) == 1
         self._crew = Crew(create.options, lanes, self.fail, is_alone)
 
@@ -114,6 +121,11 @@ class Tenant:
             self._lanes.filled(event.lane)
         elif what == _native.MISSED:
             self.fail(event.text)
+        elif what == _native.COPIED and self._lanes.is_copied(event.lane):
+            for saving in self._savings:
+                if not saving.done():
+                    saving.set_result(None)
+            self._savings.clear()
 
     def lost(self, number: int, incarnation: int, why: str) -> None:
         """A worker's connection broke, or it sent what it must not."""
@@ -136,6 +148,62 @@ class Tenant:
         if self.failure is None:
             self.failure = why
             self._lanes.fail(why)
+            for saving in self._savings:
+                if not saving.done():
+                    saving.set_result(None)
+            self._savings.clear()
+
+    async def part(self, iteration: int | None) -> Part:
+        """What this server holds of it at the end of an iteration, while others go on.
+
+        Args:
+            iteration: None for the earliest that is possible.
+
+        Raises:
+            ServiceError: it is past that iteration, or has no values.
+        """
+        if self._manifest is None or not self._lanes.has_values:
+            raise ServiceError(f"service {self.options.namespace} has no values yet")
+        if self._savings:
+            raise ServiceError(f"service {self.options.namespace} is being saved already")
+        self._copy(iteration)
+        saving: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._savings.append(saving)
+        await saving
+        if self.failure is not None:
+            raise ServiceError(f"service {self.options.namespace} has failed: {self.failure}")
+        done, hypers, pieces = self._lanes.take_pieces()
+        create = self._create
+        servers = len(create.sites.servers)
+        groups = tuple(unpack(hypers))
+        manifest = self._manifest
+        return Part(self.options, manifest, create.server, servers, done, groups, tuple(pieces))
+
+    def _copy(self, iteration: int | None) -> None:
+        if iteration is not None:
+            if not self._lanes.copy_at(iteration):
+                raise ServiceError(
+                    f"service {self.options.namespace} is past iteration {iteration}"
+                )
+            return
+        for ahead in range(_MOST_AHEAD):
+            if self._lanes.copy_at(self._lanes.iteration + ahead):
+                return
+        raise ServiceError(f"service {self.options.namespace} cannot be saved: it is too fast")
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Go on from a snapshot, before any worker is there.
+
+        Raises:
+            WrongUseError: it is of another service.
+            ServiceError: workers are there.
+        """
+        if self._manifest is not None:
+            raise ServiceError(f"service {self.options.namespace} has begun already")
+        snapshot.check(self.options, snapshot.manifest)
+        self._open(snapshot.manifest)
+        self._lanes.load(snapshot)
+        self._crew.begin_after(snapshot.iteration)
 
     def recall(self, iteration: int) -> Copies:
         """What an iteration has left; a worker asks that has begun no later one.
@@ -166,7 +234,7 @@ class Tenant:
         if self._loaded and self._loaded[0] == copies.iteration:
             raise wrong
         try:
-            self._lanes.load(copies, load.steps)
+            self._lanes.load_copies(copies, load.steps)
         except ValueError:
             raise wrong from None
         self._loaded = (copies.iteration, load.digest)

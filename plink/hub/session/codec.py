@@ -225,7 +225,9 @@ _SPOKEN: list[tuple[type[Any], str, tuple[str, ...], Mapping[str, Read]]] = [
     }),
     (said.Delete, "delete", (ADMIN,), {"namespace": _namespace}),
     (said.Ask, "ask", (ADMIN, WORKER), {"namespace": _namespace_or_all}),
-    (said.Checkpoint, "checkpoint", (ADMIN, WORKER, PEER), {"namespace": _namespace}),
+    (said.Checkpoint, "checkpoint", (ADMIN, WORKER, PEER), {
+        "namespace": _namespace, "iteration": _optional_whole(0, MOST_ITERATION),
+    }),
     (said.Restore, "restore", (ADMIN,), {"namespace": _namespace, "snapshot": _file_name}),
     (said.Join, "join", (WORKER,), {
         "digest": _digest, "manifest": _manifest, "worker": _optional_whole(0, MOST_NUMBER),

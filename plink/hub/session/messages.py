@@ -50,9 +50,15 @@ class Ask:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Write a snapshot at the end of the iteration that is in progress."""
+    """Write a snapshot at the end of an iteration.
+
+    Args:
+        namespace: of the service.
+        iteration: None for the earliest that is possible; servers of a service need the same.
+    """
 
     namespace: str
+    iteration: int | None = None
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,22 @@
+"""`plink hub delete`: a service ends."""
+
+from __future__ import annotations
+
+import click
+
+from plink.cli.hub_options import namespace, secret_file, servers
+
+
+@click.command(
+    short_help="End a service; its workers are told.",
+    epilog="Example: plink hub delete 10.0.0.9:7100 --name job --secret-file hub.secret",
+)
+@servers
+@namespace
+@secret_file
+def command(*, servers: tuple[str, ...], namespace: str, secret_file: str) -> None:
+    """End a service on these servers. Values that no snapshot has are lost."""
+    from plink.hub.admin import delete_service  # noqa: PLC0415  numpy
+    from plink.transport.proofs import read_secret  # noqa: PLC0415
+
+    delete_service(servers, read_secret(secret_file), namespace)
