@@ -40,7 +40,8 @@ class DiLoCo:
     Args:
         model: whose trained parameters are exchanged; all workers leave with the first one's.
         inner: steps them.
-        hub: where; with fragments, namespaces beside its own are used: NAME.f1, NAME.f2 and so on.
+        hub: where; with fragments, namespaces beside its own are used: NAME.f1, NAME.f2 and so on,
+            whose secrets are in files beside its own, with the same endings.
         sync_every: H, local steps between two exchanges of a parameter.
         outer_lr: of the outer step.
         outer_momentum: of the outer step.

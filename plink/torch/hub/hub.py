@@ -18,6 +18,7 @@ from plink.torch.hub.kinds import hyper_of, kind_of
 from plink.torch.hub.layout import Layout
 from plink.torch.hub.link import connected
 from plink.torch.hub.optimizer import HubOptimizer
+from plink.transport.proofs import read_secret
 
 
 class Hub:
@@ -29,17 +30,13 @@ class Hub:
     Args:
         servers: "host:port" of each server, in the service's order; separated by commas, or a list.
         namespace: of the service.
-        secret_file: with the secret of the namespace, or lines of namespaces and their secrets;
-            with `workers` the secret of the servers.
+        secret_file: with the secret of the namespace; with `workers` that of the servers.
         workers: how many there will be: the first creates the service, as `hub.optimizer` or
             `DiLoCo` then says. None where `plink hub create` has made it.
         on_loss: what follows when a worker is lost, for a service that is created: "fail", "wait"
             or "shrink".
         grace_s: for "wait" alone: how long for, in seconds.
         timeout_s: of each answer while it connects.
-
-    Raises:
-        WrongUseError: the secret cannot be read.
     """
 
     def __init__(
@@ -59,7 +56,7 @@ class Hub:
         self.on_loss = on_loss
         self.grace_s = grace_s
         self._options = WorkerOptions(timeout_s=timeout_s)
-        self._secret_file = Path(secret_file)
+        self._secret_file = secret_file
         self._open: dict[str, Worker] = {}
 
     def __enter__(self) -> Hub:
@@ -134,8 +131,12 @@ class Hub:
 
         Args:
             manifest: what it holds.
-            suffix: of the namespace's name.
+            suffix: of the namespace's name, and of the file with its secret.
             options: of `ServiceOptions`: a service that is there must have them.
+
+        Raises:
+            WrongUseError: the secret cannot be read, or the service works otherwise.
+            PlinkError: the hub cannot be reached.
         """
         namespace = self.namespace + suffix
         if namespace in self._open:
@@ -152,7 +153,7 @@ class Hub:
         )
         worker = connected(
             self.servers,
-            self._secret(namespace),
+            read_secret(f"{self._secret_file}{suffix if self.workers is None else ''}"),
             asked,
             manifest,
             creates=self.workers is not None,
@@ -160,19 +161,3 @@ class Hub:
         )
         self._open[namespace] = worker
         return worker
-
-    def _secret(self, namespace: str) -> bytes:
-        """The file's only word; or the second of the line that begins with the namespace."""
-        try:
-            text = self._secret_file.read_bytes().strip()
-        except OSError as error:
-            raise WrongUseError(f"{self._secret_file}: cannot be read: {error.strerror}") from None
-        if self.workers is not None and text:
-            return text
-        lines = [line.split() for line in text.splitlines()]
-        if namespace == self.namespace and [len(line) for line in lines] == [1]:
-            return lines[0][0]
-        for line in lines:
-            if len(line) == 2 and line[0] == namespace.encode():
-                return line[1]
-        raise WrongUseError(f"{self._secret_file}: has no secret of namespace '{namespace}'")
