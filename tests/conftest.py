@@ -63,6 +63,7 @@ LONG = (
     "probes/test_calls.py",
     "pytorch/test_pytorchs_own.py",
     "pytorch/test_training.py",
+    "torch_hub/test_digits.py",
     "pytorch/test_parallel.py",
     "doctor/test_doctor_in_lab.py",
     "launchers/test_slurm_in_lab.py",
@@ -174,6 +175,7 @@ SLOW = (
     "pytorch/test_posting.py",
     "pytorch/test_staging.py",
     "pytorch/test_training.py",
+    "torch_hub/test_digits.py",
     "sampling/test_networks.py",
     "setup/test_bench_entry.py",
     "slots/test_slot_search.py",
@@ -182,6 +184,7 @@ SLOW = (
     "solvers/test_bounds.py",
     "solvers/test_exact.py",
     "trace/test_tool.py",
+    "torch_hub/test_digits.py",
 )
 
 

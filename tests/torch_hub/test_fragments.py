@@ -56,9 +56,17 @@ def test_who_joins_sends_first_what_it_is_to_contribute_first(
         -(-(exchange - fragment) // schedule.fragments) if exchange > fragment else 0
         for fragment in range(schedule.fragments)
     ]
+    assert schedule.is_possible(rounds)
     begin = schedule.begin(rounds)
     sent = (schedule.sent(step) for step in range(begin + 1, begin + 2 + schedule.sync_every))
     assert next(number for number in sent if number is not None) == exchange
+
+
+def test_rounds_with_a_gap_cannot_be_joined() -> None:
+    schedule = Schedule(6, 3)
+    assert schedule.is_possible([5, 4, 4])
+    assert not schedule.is_possible([5, 6, 5])
+    assert not schedule.is_possible([6, 4, 4])
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -13,12 +13,17 @@ from torch.nn import Parameter
 from torch.optim import Optimizer
 
 from plink.base.errors import WrongUseError
+from plink.hub.calling import HubError
 from plink.hub.hyper import Hyper
-from plink.hub.worker import Step
+from plink.hub.worker import Step, Worker
 from plink.torch.hub.exchange import Exchange
 from plink.torch.hub.fragments import Schedule, dealt
 from plink.torch.hub.hub import Hub
 from plink.torch.hub.layout import Layout
+from plink.torch.hub.link import steps_taken
+
+# To join all fragments between two exchanges.
+_TRIES = 10
 
 
 class DiLoCo:
@@ -78,18 +83,20 @@ class DiLoCo:
         self.schedule = Schedule(sync_every, fragments, overlap_steps)
         hyper = Hyper(lr=outer_lr, momentum=outer_momentum, nesterov=outer_momentum > 0.0)
         self._mixing = mixing
-        self._exchanges = []
-        for number, named in enumerate(_parts(model, fragments)):
-            layout = Layout([{"params": list(named.values()), "param_names": list(named)}])
-            worker = hub.connect(
-                layout.manifest,
-                f".f{number}" if number else "",
-                optimizer="momentum" if outer_momentum else "sgd",
-                commit="step",
-                skip_nonfinite=True,
-                wire=wire,
-            )
-            self._exchanges.append(Exchange(worker, layout, hyper))
+        parts = [
+            Layout([{"params": list(named.values()), "param_names": list(named)}])
+            for named in _parts(model, fragments)
+        ]
+        options = {
+            "optimizer": "momentum" if outer_momentum else "sgd",
+            "commit": "step",
+            "skip_nonfinite": True,
+            "wire": wire,
+        }
+        workers = self._joined(hub, parts, options)
+        self._exchanges = [
+            Exchange(worker, layout, hyper) for worker, layout in zip(workers, parts, strict=True)
+        ]
         self._step = self.schedule.begin([one.iteration for one in self._exchanges])
         self._last: Step | None = None
         self._hook = inner.register_step_post_hook(self._stepped)
@@ -139,6 +146,24 @@ class DiLoCo:
                 for exchange, kept in zip(self._exchanges, own, strict=True):
                     for parameter, value in zip(exchange.parameters, kept, strict=True):
                         parameter.copy_(value)
+
+    def _joined(self, hub: Hub, parts: Sequence[Layout], options: dict[str, Any]) -> list[Worker]:
+        """A worker of each fragment's service, at rounds that go together."""
+        for _ in range(_TRIES):
+            # All before the first waits for values: the others go on only as far as without them.
+            workers = [
+                hub.connect(layout.manifest, f".f{number}" if number else "", **options)
+                for number, layout in enumerate(parts)
+            ]
+            rounds = [steps_taken(worker, is_under_way=False) for worker in workers]
+            if self.schedule.is_possible(rounds):
+                return workers
+            for worker in workers:
+                hub.leave(worker)
+        raise HubError(
+            f"the fragments of '{hub.namespace}' are exchanged too quickly to join them",
+            "a larger sync_every, or fewer fragments, leave more time",
+        )
 
     def _stepped(self, _inner: Optimizer, _args: Any, _kwargs: Any) -> None:
         self._step += 1

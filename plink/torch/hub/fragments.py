@@ -65,6 +65,17 @@ class Schedule:
         """The exchange whose result is taken in after this local step, if there is one."""
         return self.sent(step - self.overlap_steps)
 
+    def is_possible(self, rounds: Sequence[int]) -> bool:
+        """Whether who joins can contribute from these rounds on: to exchanges without a gap.
+
+        Else it would wait for an exchange to which others need an earlier one of it.
+
+        Args:
+            rounds: of each fragment, the first to which it contributes.
+        """
+        numbers = [of * self.fragments + fragment for fragment, of in enumerate(rounds)]
+        return max(numbers) - min(numbers) < self.fragments
+
     def begin(self, rounds: Sequence[int]) -> int:
         """The local step at which a worker begins that joins.
 

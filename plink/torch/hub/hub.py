@@ -76,6 +76,11 @@ class Hub:
             worker.close()
         self._open.clear()
 
+    def leave(self, worker: Worker) -> None:
+        """Have one of the workers that `connect` returned leave its service."""
+        worker.close()
+        self._open = {name: one for name, one in self._open.items() if one is not worker}
+
     def optimizer(
         self,
         optimizer: Optimizer,
