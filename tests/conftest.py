@@ -184,7 +184,6 @@ SLOW = (
     "solvers/test_bounds.py",
     "solvers/test_exact.py",
     "trace/test_tool.py",
-    "torch_hub/test_digits.py",
 )
 
 

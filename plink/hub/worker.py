@@ -232,6 +232,15 @@ class Worker:
             control.close()
         self._connected.controls = []
 
+    def abandon(self) -> None:
+        """Be lost, as by a kill."""
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()
+        for control in self._connected.controls:
+            control.close()
+        self._connected.controls = []
+
     def __enter__(self) -> Worker:
         return self
 

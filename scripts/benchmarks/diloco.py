@@ -20,12 +20,13 @@ from pathlib import Path
 from typing import Any
 
 from benchkit.arguments import add_lab, add_seed, lab_options, words
+from benchkit.hub_digits import Digits
 from benchkit.labs import BenchLab, bench_lab
 from benchkit.processes import Process, answer, next_line, program, started, tell
 from benchkit.report import Report
 
 EXAMPLE = "--rounds 4 --sync-every 8"
-QUICK = "--rounds 3 --sync-every 5 --hosts 3 --ways sync,diloco,torchft"
+QUICK = "--seeds 1 --digit-steps 60 --rounds 3 --sync-every 5 --hosts 3 --ways sync,diloco,torchft"
 WAYS: dict[str, dict[str, Any]] = {
     "sync": {"kind": "sync"},
     "diloco": {"kind": "diloco"},
@@ -43,7 +44,7 @@ NAMES = {
     "torchft": "torchft, DiLoCo on Gloo",
 }
 CAN_LOSE = ("diloco", "torchft")
-WHOLE, LOST = "whole", "lost"
+PARTS = WHOLE, LOST, DIGITS = ["whole", "lost", "digits"]
 PORT = 7100
 LIGHTHOUSE_PORT = 29510
 HEADER = (
@@ -54,6 +55,7 @@ HEADER = (
     "loss",
     "accuracy",
 )
+DIGITS_HEADER = ("trained by", "", "accuracy, mean over seeds")
 LOSS_HEADER = (
     "way",
     "steps lost by who is lost",
@@ -75,7 +77,9 @@ class Told:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Its options."""
     parser.add_argument("--ways", type=words, default=list(WAYS), help=f"of {', '.join(WAYS)}")
-    parser.add_argument("--only", type=words, default=[WHOLE, LOST], help="which of the two")
+    parser.add_argument("--only", type=words, default=PARTS, help=f"of {', '.join(PARTS)}")
+    parser.add_argument("--seeds", type=int, default=4, help="of digits")
+    parser.add_argument("--digit-steps", type=int, default=300, help="of a worker, on digits")
     parser.add_argument("--rounds", type=int, default=8, help="of so many steps")
     parser.add_argument("--sync-every", type=int, default=16, help="steps a round")
     parser.add_argument("--batch", type=int, default=32, help="examples a worker and step")
@@ -87,6 +91,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, report: Report) -> None:
     """Train in every way, twice: undisturbed, and with a worker that is lost half-way."""
+    if DIGITS in arguments.only:
+        _digits(arguments, report)
+    if {WHOLE, LOST} & set(arguments.only):
+        _in_lab(arguments, report)
+
+
+def _digits(arguments: argparse.Namespace, report: Report) -> None:
+    ways = {"hub, every step": 0, "hub, DiLoCo every 10": 10}
+    alone: list[float] = []
+    found: dict[tuple[str, bool], list[float]] = {}
+    for seed in range(1, arguments.seeds + 1):
+        task = Digits(seed, arguments.digit_steps)
+        alone.append(task.alone())
+        for way, sync_every in ways.items():
+            for lost_at in (0, arguments.digit_steps // 3):
+                reached = task.at_hub(sync_every, lost_at)
+                found.setdefault((way, lost_at > 0), []).append(reached)
+    rows = [("one process", "", f"{statistics.mean(alone):.4f}")]
+    rows += [
+        (way, "one killed, one joins" if is_broken else "", f"{statistics.mean(reached):.4f}")
+        for (way, is_broken), reached in found.items()
+    ]
+    report.table(DIGITS_HEADER, rows, "Digits, three workers")
+    for way in ways:
+        whole, broken = (statistics.mean(found[way, is_broken]) for is_broken in (False, True))
+        report.at_most(
+            f"accuracy lost by a kill and a join, {way}", 0.5, 100 * (whole - broken), "points"
+        )
+
+
+def _in_lab(arguments: argparse.Namespace, report: Report) -> None:
     unknown = set(arguments.ways) - WAYS.keys()
     if unknown:
         raise SystemExit(f"error: --ways: {', '.join(sorted(unknown))} is none of them")

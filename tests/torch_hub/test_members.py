@@ -27,17 +27,6 @@ def train(net: nn.Module, optimizer: Any, part: slice = slice(None)) -> None:
     optimizer.step()
 
 
-def lose(hub: Hub) -> None:
-    """End a worker's connections without a word, as its end would."""
-    for worker in hub._open.values():
-        assert worker._client is not None
-        worker._client.close()
-        worker._client = None
-        for control in worker._connected.controls:
-            control.close()
-        worker._connected.controls = []
-
-
 def sgd(net: nn.Module) -> torch.optim.Optimizer:
     return torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
 
@@ -64,7 +53,7 @@ def test_others_go_on_without_a_lost_worker_and_with_one_that_joins(place: Place
             assert optimizer.last_step is not None
             counts.append(optimizer.last_step.workers)
             if worker == 1 and optimizer.iteration == 3:
-                lose(hub)
+                hub.abandon()
                 return None
             if not worker and counts[-1] == 1:
                 shrunk.set()
@@ -109,7 +98,7 @@ def test_diloco_goes_on_without_a_lost_worker_and_with_one_that_joins(
             if diloco.last_exchange is not None:
                 counts.append(diloco.last_exchange.workers)
             if worker == 1 and diloco.step == 10:
-                lose(hub)
+                hub.abandon()
                 return None
             if not worker and counts and counts[-1] == 1:
                 shrunk.set()
@@ -143,7 +132,7 @@ def test_a_lost_worker_is_named_to_the_others(place: Place) -> None:
             optimizer = hub.optimizer(sgd(net))
         train(net, optimizer)
         if worker:
-            lose(hub)
+            hub.abandon()
             return
         with pytest.raises(HubError, match=r"worker 1 \(127.0.0.1\) is lost"):
             train(net, optimizer)

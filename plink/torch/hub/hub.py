@@ -76,6 +76,12 @@ class Hub:
             worker.close()
         self._open.clear()
 
+    def abandon(self) -> None:
+        """Be lost to the service, as by a kill: for trying out what follows (`on_loss`)."""
+        for worker in self._open.values():
+            worker.abandon()
+        self._open.clear()
+
     def leave(self, worker: Worker) -> None:
         """Have one of the workers that `connect` returned leave its service."""
         worker.close()
