@@ -1,5 +1,6 @@
 #include "link.hpp"
 
+#include <sys/socket.h>
 #include <sys/uio.h>
 
 #include <algorithm>
@@ -16,7 +17,15 @@ Link::Link(transport::Stream stream, Lane& its_lane, std::uint32_t its_worker,
       worker(its_worker),
       incarnation(its_incarnation),
       outbox(its_lane.options().mode != Mode::kSync),
-      stream_(std::move(stream)) {}
+      stream_(std::move(stream)),
+      is_near_(transport::is_near(stream_.get())) {}
+
+void Link::limit(int bytes) {
+    if (!is_near_) return;
+    // A queue in front of a port is shared out by what each connection has in it.
+    ::setsockopt(stream_.get(), SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+    transport::bound_send_buffer(stream_.get(), bytes);
+}
 
 std::size_t Link::read(Scratch& scratch) {
     // The rest of a payload goes where its beginning is; what follows is used where it lies.

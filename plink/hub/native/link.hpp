@@ -55,6 +55,10 @@ class Link {
     /// Tells the worker why, and nothing after it.
     void end(const std::string& why);
 
+    /// What may be on its way to and from a near worker at a time, in bytes; others keep what the
+    /// kernel finds.
+    void limit(int bytes);
+
     std::uint64_t bytes_in() const { return bytes_in_; }
     std::uint64_t bytes_out() const { return bytes_out_; }
 
@@ -64,6 +68,7 @@ class Link {
     void begin_frame(const std::uint8_t* bytes);
 
     transport::Stream stream_;
+    bool is_near_;
     std::uint8_t header_[kFrameBytes];
     std::size_t header_got_ = 0;  ///< bytes of an incomplete header
     bool has_frame_ = false;      ///< whose payload is not complete

@@ -84,6 +84,7 @@ class Loop {
     std::size_t attend(Link& link);
     void lose(Link& link, Event::What what, const std::string& why);
     void bury();
+    void share_out(TenantTurn& turn, const Lane& lane);
     LaneCalls calls_of(const LaneOptions& options);
     TenantTurn& turn_of(std::uint32_t tenant);
 
