@@ -12,10 +12,11 @@
 namespace plink::hub {
 
 Link::Link(transport::Stream stream, Lane& its_lane, std::uint32_t its_worker,
-           std::uint16_t its_incarnation)
+           std::uint16_t its_incarnation, int its_rack)
     : lane(its_lane),
       worker(its_worker),
       incarnation(its_incarnation),
+      rack(its_rack),
       outbox(its_lane.options().mode != Mode::kSync),
       stream_(std::move(stream)),
       is_near_(transport::is_near(stream_.get())) {}
@@ -86,6 +87,7 @@ void Link::begin_frame(const std::uint8_t* bytes) {
 }
 
 void Link::handle(const Frame& frame, const std::uint8_t* payload) {
+    if (rack >= 0) return lane.hear_peer(*this, frame, payload);
     switch (frame.kind) {
         case Kind::kStep:
             lane.begin(*this, frame, payload);

@@ -23,11 +23,13 @@ struct Scratch {
 /// A connection of a worker to a lane, at the server's end.
 class Link {
   public:
-    Link(transport::Stream stream, Lane& lane, std::uint32_t worker, std::uint16_t incarnation);
+    Link(transport::Stream stream, Lane& lane, std::uint32_t worker, std::uint16_t incarnation,
+         int rack = -1);
 
     Lane& lane;
     const std::uint32_t worker;
     const std::uint16_t incarnation;
+    const int rack;  ///< whose server is at the other end; -1 for a worker
     TenantTurn* tenant = nullptr;
     bool is_readable = true;
     bool is_writable = true;

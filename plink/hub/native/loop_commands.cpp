@@ -53,19 +53,33 @@ void Loop::adopt(std::uint32_t tenant, std::uint32_t lane, std::uint32_t worker,
         Lane& its_lane = *turn.lanes.at(lane);
         if (Link* const old = its_lane.link_of(worker)) lose(*old, Event::What::kLost, "replaced");
         auto link = std::make_unique<Link>(std::move(stream), its_lane, worker, incarnation);
-        link->tenant = &turn;
-        its_lane.join(*link);
-        epoll_event event{};
-        event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
-        event.data.ptr = link.get();
-        if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, link->fd(), &event) != 0) {
-            its_lane.leave(*link);
-            throw std::runtime_error("cannot watch a connection: " + transport::text_of(errno));
-        }
-        turn.links.push_back(std::move(link));
+        its_lane.join(watch_link(turn, std::move(link)));
         share_out(turn, its_lane);
-        attend_later(*turn.links.back());
     });
+}
+
+void Loop::adopt_peer(std::uint32_t tenant, std::uint32_t lane, std::uint32_t rack,
+                      transport::Stream stream) {
+    call([&] {
+        TenantTurn& turn = turn_of(tenant);
+        Lane& its_lane = *turn.lanes.at(lane);
+        auto link = std::make_unique<Link>(std::move(stream), its_lane, UINT32_MAX, 0,
+                                           static_cast<int>(rack));
+        its_lane.join_peer(watch_link(turn, std::move(link)));
+    });
+}
+
+Link& Loop::watch_link(TenantTurn& turn, std::unique_ptr<Link> link) {
+    link->tenant = &turn;
+    epoll_event event{};
+    event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+    event.data.ptr = link.get();
+    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, link->fd(), &event) != 0) {
+        throw std::runtime_error("cannot watch a connection: " + transport::text_of(errno));
+    }
+    turn.links.push_back(std::move(link));
+    attend_later(*turn.links.back());
+    return *turn.links.back();
 }
 
 /// A service has as much on its way through a port as another one of its weight, however many
@@ -73,7 +87,7 @@ void Loop::adopt(std::uint32_t tenant, std::uint32_t lane, std::uint32_t worker,
 void Loop::share_out(TenantTurn& turn, const Lane& lane) {
     std::vector<Link*> its;
     for (const auto& link : turn.links) {
-        if (&link->lane == &lane) its.push_back(link.get());
+        if (&link->lane == &lane && link->rack < 0) its.push_back(link.get());
     }
     const double share = kShareBytes * turn.weight / static_cast<double>(its.size());
     const double bytes = std::min(std::max(share, kLeastBytes), kMostBytes);

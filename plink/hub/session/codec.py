@@ -164,6 +164,10 @@ def _ports(fields: Fields, name: str) -> tuple[tuple[str, ...], ...]:
     return tuple(_addresses(value, f"{_PLACE}: {name}", MOST_PORTS) for value in values)
 
 
+def _racks(fields: Fields, name: str) -> tuple[tuple[str, ...], ...]:
+    return () if fields.values.get(name) == [] else _ports(fields, name)
+
+
 def _workers(fields: Fields, name: str) -> tuple[int, ...]:
     values = fields.values.get(name)
     if not isinstance(values, list) or len(values) > MOST_WORKERS:
@@ -197,7 +201,7 @@ _SERVER = _whole(0, MOST_SERVERS - 1)
 _SPOKEN: list[tuple[type[Any], str, tuple[str, ...], Mapping[str, Read]]] = [
     (said.Create, "create", (ADMIN,), {
         "options": _options, "salt": _salt, "sites": _sites, "addresses": _ports,
-        "server": _SERVER,
+        "server": _SERVER, "racks": _racks, "rack": _SERVER,
     }),
     (said.Delete, "delete", (ADMIN,), {"namespace": _namespace}),
     (said.Ask, "ask", (ADMIN, WORKER), {"namespace": _namespace_or_all}),

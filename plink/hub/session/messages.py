@@ -25,6 +25,9 @@ class Create:
         sites: ports and cores of all its servers, as each has told.
         addresses: of each server's ports; the first is its control address.
         server: which of them this one is.
+        racks: where each rack has a server, the addresses of its ports; each of these is then the
+            only server of its rack's workers. Empty where there are no racks.
+        rack: which of them this server is of.
     """
 
     options: ServiceOptions
@@ -32,6 +35,8 @@ class Create:
     sites: Sites
     addresses: tuple[tuple[str, ...], ...]
     server: int
+    racks: tuple[tuple[str, ...], ...] = ()
+    rack: int = 0
 
 
 @dataclass(frozen=True)
