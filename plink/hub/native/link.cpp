@@ -22,8 +22,8 @@ Link::Link(transport::Stream stream, Lane& its_lane, std::uint32_t its_worker,
       is_near_(transport::is_near(stream_.get())) {}
 
 void Link::limit(int bytes) {
-    if (!is_near_) return;
-    // A queue in front of a port is shared out by what each connection has in it.
+    if (!is_near_ || bytes == limit_bytes_) return;
+    limit_bytes_ = bytes;
     ::setsockopt(stream_.get(), SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
     transport::bound_send_buffer(stream_.get(), bytes);
 }

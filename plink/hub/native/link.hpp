@@ -71,6 +71,7 @@ class Link {
 
     transport::Stream stream_;
     bool is_near_;
+    int limit_bytes_ = 0;
     std::uint8_t header_[kFrameBytes];
     std::size_t header_got_ = 0;  ///< bytes of an incomplete header
     bool has_frame_ = false;      ///< whose payload is not complete

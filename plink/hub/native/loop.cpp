@@ -184,8 +184,10 @@ void Loop::lose(Link& link, Event::What what, const std::string& why) {
     }
     const auto is_it = [&link](const std::unique_ptr<Link>& other) { return other.get() == &link; };
     const auto at = std::find_if(turn.links.begin(), turn.links.end(), is_it);
+    const std::uint32_t lane = link.lane.options().lane;
     dead_.push_back(std::move(*at));
     turn.links.erase(at);
+    share_out(lane);
 }
 
 /// Once no event can be of them any more.

@@ -89,7 +89,7 @@ class Loop {
     void lose(Link& link, Event::What what, const std::string& why);
     void bury();
     Link& watch_link(TenantTurn& turn, std::unique_ptr<Link> link);
-    void share_out(TenantTurn& turn, const Lane& lane);
+    void share_out(std::uint32_t lane);
     LaneCalls calls_of(const LaneOptions& options);
     TenantTurn& turn_of(std::uint32_t tenant);
 

@@ -11,12 +11,13 @@ namespace plink::hub {
 
 namespace {
 
-// Through a port each way, of a service of weight 1. With 8 workers 128 KB each, which the kernel
-// doubles: enough for 400 Mbit/s and queues of some milliseconds.
-constexpr double kShareBytes = 1 << 20;
-// Some segments, without which a connection stops and starts.
-constexpr double kLeastBytes = 8 << 10;
-constexpr double kMostBytes = 4 << 20;
+// Through a port each way, of the service with the largest weight. With 8 workers 128 KB each,
+// which the kernel doubles: enough for 400 Mbit/s and queues of some milliseconds.
+constexpr double kMostBytes = 1 << 20;
+// Of a connection: what every kernel allows (net.core.rmem_max), and some segments, without which a
+// connection stops and starts.
+constexpr double kMostLinkBytes = 160 << 10;
+constexpr double kLeastLinkBytes = 8 << 10;
 
 }  // namespace
 
@@ -54,7 +55,7 @@ void Loop::adopt(std::uint32_t tenant, std::uint32_t lane, std::uint32_t worker,
         if (Link* const old = its_lane.link_of(worker)) lose(*old, Event::What::kLost, "replaced");
         auto link = std::make_unique<Link>(std::move(stream), its_lane, worker, incarnation);
         its_lane.join(watch_link(turn, std::move(link)));
-        share_out(turn, its_lane);
+        share_out(lane);
     });
 }
 
@@ -83,15 +84,26 @@ Link& Loop::watch_link(TenantTurn& turn, std::unique_ptr<Link> link) {
 }
 
 /// A service has as much on its way through a port as another one of its weight, however many
-/// connections it has.
-void Loop::share_out(TenantTurn& turn, const Lane& lane) {
-    std::vector<Link*> its;
-    for (const auto& link : turn.links) {
-        if (&link->lane == &lane && link->rack < 0) its.push_back(link.get());
+/// connections it has: a queue in front of the port is shared out by what each has in it.
+void Loop::share_out(std::uint32_t lane) {
+    std::vector<std::pair<TenantTurn*, std::vector<Link*>>> shares;
+    double most_weight = 0.0;
+    double all_bytes = kMostBytes;
+    for (const auto& [number, turn] : tenants_) {
+        std::vector<Link*> its;
+        for (const auto& link : turn->links) {
+            if (link->lane.options().lane == lane && link->rack < 0) its.push_back(link.get());
+        }
+        if (its.empty()) continue;
+        most_weight = std::max(most_weight, turn->weight);
+        all_bytes = std::min(all_bytes, kMostLinkBytes * static_cast<double>(its.size()));
+        shares.emplace_back(turn.get(), std::move(its));
     }
-    const double share = kShareBytes * turn.weight / static_cast<double>(its.size());
-    const double bytes = std::min(std::max(share, kLeastBytes), kMostBytes);
-    for (Link* const link : its) link->limit(static_cast<int>(bytes));
+    for (const auto& [turn, its] : shares) {
+        const double share = all_bytes * turn->weight / most_weight;
+        const double bytes = std::max(share / static_cast<double>(its.size()), kLeastLinkBytes);
+        for (Link* const link : its) link->limit(static_cast<int>(bytes));
+    }
 }
 
 void Loop::fail(std::uint32_t tenant, const std::string& why) {
