@@ -1,11 +1,16 @@
-"""One of each control message, and who sends it."""
+"""One of each message of control connections, who sends it, and JSON of any kind."""
 
 from __future__ import annotations
 
+from hypothesis import strategies as st
+
 from plink.hub.manifest import Key, Manifest
+from plink.hub.membership.actions import Admit, Allow, Begin, Commit, Drop, End, Fail, PushAgain
+from plink.hub.membership.events import Pushed
 from plink.hub.placement import Port, Sites
 from plink.hub.service import ServiceOptions
 from plink.hub.session import messages as said
+from plink.hub.session.following import Cut, IsCut, IsOpen, Step, Take
 from plink.hub.session.messages import Message
 
 DIGEST = "0123456789abcdef" * 4
@@ -40,3 +45,25 @@ SPOKEN: list[tuple[str, Message]] = [
     ("server", said.Status(SITES, ("10.0.0.9:7100",), ({"namespace": "job", "iteration": 3},))),
     ("server", said.Failure("worker 3 is lost", "start it again", is_final=True)),
 ]  # fmt: skip
+
+LED: list[Step] = [
+    Take(3, 1),
+    Cut(3, 1),
+    Admit(3, 9),
+    Allow(3, 12),
+    Begin(9, 4, (0, 3), (1,)),
+    Commit(9, 4),
+    PushAgain(3, 9),
+    Drop(3, 1, "worker 3 is lost"),
+    Fail("worker 3 is lost"),
+    End("the service is deleted"),
+]
+REPORTED: list[Step] = [Pushed(3, 9, 4), IsCut(3, 1), IsOpen(3, 2)]
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4)
+    ),
+    max_leaves=10,
+)

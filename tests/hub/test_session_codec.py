@@ -9,20 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hub.control_messages import SPOKEN
+from hub.control_messages import JSON, SPOKEN
 from plink.hub.session import messages as said
 from plink.hub.session.codec import from_json, to_json
 from plink.hub.session.messages import Message
 from plink.transport.frames import ProtocolError
 
 ROLES = ("admin", "worker", "peer", "server")
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
-    lambda inner: (
-        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4)
-    ),
-    max_leaves=10,
-)
 
 
 @pytest.mark.parametrize(("sender", "message"), SPOKEN)
