@@ -4,6 +4,7 @@
 
 #include "lane.hpp"
 #include "link.hpp"
+#include "text.hpp"
 
 namespace plink::hub {
 
@@ -65,7 +66,8 @@ void Lane::check_peer(const Link& link, const Frame& frame) const {
 
 void Lane::hear_peer(Link& link, const Frame& frame, const std::uint8_t* payload) {
     if (frame.kind == Kind::kError) {
-        throw std::runtime_error(std::string(payload, payload + frame.bytes));
+        const std::string why(payload, payload + frame.bytes);
+        throw std::runtime_error(why.empty() ? "it said no more" : transport::printable(why));
     }
     Chunk& chunk = chunk_of(frame.chunk);
     if ((frame.flags & kInitial) != 0) {
