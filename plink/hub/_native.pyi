@@ -38,6 +38,8 @@ class LaneOptions:
     is_in_order: bool
     skips_nonfinite: bool
     clip: float
+    racks: int
+    rack: int
 
     def __init__(self) -> None: ...
 
@@ -61,6 +63,7 @@ LOST: int
 FAULT: int
 FILLED: int
 MISSED: int
+PEER_LOST: int
 COPIED: int
 
 class Event:
@@ -90,6 +93,7 @@ class Loop:
         fd: int,
         line: LineOptions,
     ) -> None: ...
+    def adopt_peer(self, tenant: int, lane: int, rack: int, fd: int, line: LineOptions) -> None: ...
     def fail(self, tenant: int, why: str) -> None: ...
     def dismiss(self, tenant: int, worker: int, why: str) -> None: ...
     def retire(self, tenant: int, worker: int, why: str) -> None: ...

@@ -65,6 +65,40 @@ def create_service(
     return namespace_secret(secret, options.namespace, salt)
 
 
+def create_service_of_racks(racks: Sequence[str], secret: bytes, options: ServiceOptions) -> bytes:
+    """A new service whose racks have a server each; workers call that of their own rack.
+
+    A rack's server adds up its workers' gradients, the servers add up their sums, and each steps
+    all values (Luo 2020, §2.3). First values are those of the first rack's first worker.
+
+    Args:
+        racks: the address of each rack's server; all have as many ports and cores.
+        secret: of the servers.
+        options: of the service; `workers` are those of a rack.
+
+    Returns:
+        The secret that its workers need.
+
+    Raises:
+        HubError: a server cannot be reached or refuses; none has the service then.
+        ProtocolError: a server has another secret.
+    """
+    found = [server_status(server, secret) for server in racks]
+    ports = tuple(status.addresses for status in found)
+    salt = secrets.token_bytes(SALT_BYTES)
+    made: list[str] = []
+    try:
+        for rack, (server, status) in enumerate(zip(racks, found, strict=True)):
+            create = Create(options, salt, status.site, (status.addresses,), 0, ports, rack)
+            _ask(server, secret, create)
+            made.append(server)
+    except PlinkError:
+        for server in made:
+            _ask(server, secret, Delete(options.namespace))
+        raise
+    return namespace_secret(secret, options.namespace, salt)
+
+
 def delete_service(servers: Sequence[str], secret: bytes, namespace: str) -> None:
     """End a service; its workers are told.
 

@@ -139,7 +139,7 @@ class Worker:
             HubError: the service has failed.
         """
         self.values[:] = values
-        is_source = self.number == 0 and not self._connected.has_values
+        is_source = self._connected.joined.source and not self._connected.has_values
         self._call(lambda client: client.initialise(is_source))
         self._wait(None)
 

@@ -14,7 +14,7 @@ import numpy as np
 from autotune.logs import plan_of_log
 from hostile import texts
 from hostile.changes import changed_bytes, changed_json
-from hub.control_messages import SPOKEN
+from hub.control_messages import LED, REPORTED, SPOKEN
 from hub.snapshots import parts_of, state_of
 from plink.autotune.protocol import messages, status
 from plink.autotune.protocol.handshake import greeting, parse_greeting
@@ -25,7 +25,7 @@ from plink.engine.failure import EngineError
 from plink.engine.table import Entry, Table, pack_entry, pack_table, parse_entry, parse_table
 from plink.hub import hyper, snapshot_file
 from plink.hub.service import ServiceOptions
-from plink.hub.session import codec
+from plink.hub.session import codec, following
 from plink.hub.session.data import DataHello, parse_hello
 from plink.hub.session.handshake import parse_greeting as parse_hub_greeting
 from plink.probes import facts
@@ -95,9 +95,7 @@ def _control(sender: str) -> Callable[[bytes], object]:
     """As an end of a hub's control connection reads what the sender says."""
 
     def read(content: bytes) -> object:
-        ours, theirs = Channel(_KEY, is_server=True), Channel(_KEY, is_server=False)
-        (said,) = ours.feed(theirs.pack(_packed(content)))
-        return codec.to_json(codec.from_json(said, sender))
+        return codec.to_json(codec.from_json(_said(content), sender))
 
     return read
 
@@ -107,6 +105,21 @@ def _controls(sender: str) -> Reader:
     return Reader(
         _control(sender), tuple(json.dumps(message).encode() for message in valid), (ProtocolError,)
     )
+
+
+def _followed(*, is_leader: bool) -> Reader:
+    valid = (following.to_json("job", step) for step in (LED if is_leader else REPORTED))
+    return Reader(
+        lambda content: following.from_json(_said(content), is_leader=is_leader),
+        tuple(json.dumps(step).encode() for step in valid),
+        (ProtocolError,),
+    )
+
+
+def _said(content: bytes) -> Mapping[str, object]:
+    ours, theirs = Channel(_KEY, is_server=True), Channel(_KEY, is_server=False)
+    (said,) = ours.feed(theirs.pack(_packed(content)))
+    return said
 
 
 def _status(content: bytes) -> object:
@@ -208,6 +221,8 @@ READERS: Mapping[str, Reader] = {
     "greetings": Reader(parse_greeting, (greeting("job", b"n" * 32),), (ProtocolError,)),
     **{f"what a hub's {sender} says": _controls(sender)
        for sender in ("admin", "worker", "peer", "server")},
+    "what a hub's leading server says": _followed(is_leader=True),
+    "what a hub's other servers report": _followed(is_leader=False),
     "a hub's greetings": Reader(
         parse_hub_greeting,
         (b"plinkhub\x01w" + b"job".ljust(64, b"\0") + b"n" * 32,), (ProtocolError,),

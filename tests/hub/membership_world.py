@@ -15,6 +15,7 @@ from plink.hub.membership import events as happened
 from plink.hub.membership.actions import Action
 from plink.hub.membership.events import Event
 from plink.hub.membership.machine import Membership
+from plink.hub.membership.tally import Tally
 from plink.hub.service import ServiceOptions
 
 CHUNKS = 3
@@ -181,7 +182,7 @@ class World:
         self.events: deque[Event] = deque()
         self.chunks = [Chunk(self, number) for number in range(CHUNKS)]
         self.processes: list[Process] = []
-        self.seen: dict[tuple[int, int, int], set[int]] = {}
+        self.tally = Tally(CHUNKS)
         self.seated: list[tuple[Process, int]] = []
         self.waits: dict[int, float] = {}
         self.failed = ""
@@ -234,10 +235,10 @@ class World:
         self.events.append(happened.Left(process.worker, process.iteration))
 
     def reported(self, chunk: int, worker: int, iteration: int, revision: int) -> None:
-        there = self.seen.setdefault((worker, iteration, revision), set())
-        there.add(chunk)
-        if len(there) == CHUNKS:
-            self.events.append(happened.Pushed(worker, iteration, revision))
+        report = happened.Pushed(worker, iteration, revision)
+        if self.tally.pushed(chunk, report):
+            self.events.append(report)
+        self.tally.forget_before(self.membership.iteration)
 
     def up(self, worker: int) -> Process | None:
         there = [one for one in self.processes if one.worker == worker and one.is_up]

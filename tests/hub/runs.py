@@ -164,7 +164,10 @@ class Twin:
 
     def step(self, gradients: Sequence[Floats], hypers: Sequence[Hyper]) -> None:
         """One iteration of these workers' gradients, in the order of their numbers."""
-        mean = reference.mean(reference.aggregate(gradients), len(gradients))
+        self.step_of(reference.mean(reference.aggregate(gradients), len(gradients)), hypers)
+
+    def step_of(self, mean: Floats, hypers: Sequence[Hyper]) -> None:
+        """One iteration whose mean gradient is known."""
         scale = 1.0
         places = list(zip(self._chunks.offsets_items, self._chunks.items, strict=True))
         if self._options.commit == "step":

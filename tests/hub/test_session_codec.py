@@ -9,20 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hub.control_messages import SPOKEN
+from hub.control_messages import JSON, SPOKEN
 from plink.hub.session import messages as said
+from plink.hub.session import recall
 from plink.hub.session.codec import from_json, to_json
 from plink.hub.session.messages import Message
 from plink.transport.frames import ProtocolError
 
 ROLES = ("admin", "worker", "peer", "server")
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
-    lambda inner: (
-        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4)
-    ),
-    max_leaves=10,
-)
 
 
 @pytest.mark.parametrize(("sender", "message"), SPOKEN)
@@ -31,8 +25,9 @@ def test_messages_come_back(sender: str, message: Message) -> None:
 
 
 def test_every_message_is_tried() -> None:
-    kinds = {kind for kind in vars(said).values() if isinstance(kind, type)}
-    ours = {kind for kind in kinds if kind.__module__ == said.__name__}
+    modules = (said, recall)
+    kinds = {kind for one in modules for kind in vars(one).values() if isinstance(kind, type)}
+    ours = {kind for kind in kinds if kind.__module__ in {one.__name__ for one in modules}}
     assert ours == {type(message) for _, message in SPOKEN}
 
 

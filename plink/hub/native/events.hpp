@@ -13,11 +13,12 @@ namespace plink::hub {
 /// What loops tell whoever decides about services.
 struct Event {
     enum class What : std::uint8_t {
-        kLost,    ///< a worker's connection ended
-        kFault,   ///< a worker sent what no honest one sends
-        kFilled,  ///< all chunks of a lane have their first values
-        kMissed,  ///< a worker that is done is needed
-        kCopied,  ///< all chunks of a lane are
+        kLost,      ///< a worker's connection ended
+        kFault,     ///< a worker sent what no honest one sends
+        kFilled,    ///< all chunks of a lane have their first values
+        kMissed,    ///< a worker that is done is needed
+        kPeerLost,  ///< the connection to a rack's server ended, or it said why
+        kCopied,    ///< all chunks of a lane are
     };
     What what;
     std::uint32_t tenant;

@@ -21,21 +21,20 @@ std::string number(std::uint32_t value) { return std::to_string(value); }
 
 Lane::Lane(LaneOptions options, const std::vector<ChunkPlace>& places, LaneCalls calls)
     : options_(options), calls_(std::move(calls)), remaining_(places.size()) {
-    std::size_t room = 0;
     for (const ChunkPlace& place : places) {
         if (place.group >= options_.groups) throw std::invalid_argument("a chunk of no group");
         Chunk& chunk = chunks_.emplace_back();
         chunk.place = place;
-        chunk.offset = room;
+        chunk.offset = room_;
         chunk.packed = items_;
         items_ += place.items;
-        room += (place.items + kLineItems - 1) / kLineItems * kLineItems;
+        room_ += (place.items + kLineItems - 1) / kLineItems * kLineItems;
     }
-    sums_ = make_array<float>(room);
-    values_ = make_array<float>(room);
+    sums_ = make_array<float>(room_);
+    values_ = make_array<float>(room_);
     const std::size_t states = states_of(options_.optimizer);
-    if (states > 0) first_ = make_array<float>(room);
-    if (states > 1) second_ = make_array<float>(room);
+    if (states > 0) first_ = make_array<float>(room_);
+    if (states > 1) second_ = make_array<float>(room_);
     gather();
 }
 
@@ -54,6 +53,7 @@ std::size_t Lane::index_of(const Chunk& chunk) const {
 }
 
 void Lane::check(const Link& link, const Frame& frame) const {
+    if (link.rack >= 0) return check_peer(link, frame);
     if (frame.incarnation != link.incarnation) refuse("it sent a frame of another incarnation");
     switch (frame.kind) {
         case Kind::kStep:
@@ -84,7 +84,9 @@ void Lane::check(const Link& link, const Frame& frame) const {
         refuse("it pushes " + number(frame.bytes) + " bytes of chunk " + number(frame.chunk) +
                ", expected " + std::to_string(bytes));
     }
-    if (is_initial && link.worker != 0) refuse("it pushes first values, which worker 0 has");
+    if (is_initial && (link.worker != 0 || options_.rack != 0)) {
+        refuse("it pushes first values, which worker 0 has");
+    }
     if (is_initial) return;
     if (!link.has_begun || frame.iteration != link.iteration) {
         refuse("it pushes in iteration " + number(frame.iteration) + ", which it has not begun");
@@ -148,16 +150,7 @@ bool Lane::begin_again(Link& link, const Frame& frame) {
 void Lane::push(Link& link, const Frame& frame, const std::uint8_t* payload) {
     Chunk& chunk = chunk_of(frame.chunk);
     if ((frame.flags & kInitial) != 0) {
-        if (chunk.has_values) return;
-        std::memcpy(values_.get() + chunk.offset, payload, frame.bytes);
-        chunk.has_values = true;
-        chunk.iteration = iteration_;
-        for (const Seat& seat : seats_) {
-            if (seat.link != nullptr && seat.link->is_waiting) {
-                send_value(*seat.link, chunk, seat.link->pulled);
-            }
-        }
-        if (--remaining_ == 0) calls_.filled();
+        fill(chunk, payload);
         return;
     }
     if (options_.mode != Mode::kSync) {
@@ -173,6 +166,25 @@ void Lane::push(Link& link, const Frame& frame, const std::uint8_t* payload) {
         add(chunk, payload);
         if (is_begun_ && chunk.count > 0) add_early(chunk);
     }
+}
+
+/// Its first values have come.
+void Lane::fill(Chunk& chunk, const std::uint8_t* payload) {
+    if (chunk.has_values) return;
+    std::memcpy(values_.get() + chunk.offset, payload, chunk.place.items * sizeof(float));
+    chunk.has_values = true;
+    chunk.iteration = iteration_;
+    for (const Seat& seat : seats_) {
+        if (seat.link != nullptr && seat.link->is_waiting) {
+            send_value(*seat.link, chunk, seat.link->pulled);
+        }
+    }
+    if (options_.rack == 0) {
+        for (Link* const peer : peers_) {
+            if (peer != nullptr) send_initial(*peer, chunk);
+        }
+    }
+    if (--remaining_ == 0) calls_.filled();
 }
 
 void Lane::add(Chunk& chunk, const std::uint8_t* payload) {

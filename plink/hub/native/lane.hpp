@@ -61,6 +61,12 @@ class Lane {
     /// Whether all chunks have its contribution to an iteration, or are beyond it.
     bool has_all_of(std::uint32_t worker, std::uint32_t iteration) const;
 
+    // Where each rack has a server: a chunk's root adds up the sums of all, and tells all the
+    // total.
+    void join_peer(Link& link);
+    void check_peer(const Link& link, const Frame& frame) const;
+    void hear_peer(Link& link, const Frame& frame, const std::uint8_t* payload);
+
     // What comes.
     /// Throws std::runtime_error where the header is none that an honest worker sends now.
     void check(const Link& link, const Frame& frame) const;
@@ -82,6 +88,10 @@ class Lane {
     void load(const LaneCopy& copy);
 
   private:
+    struct RackSum {
+        Array<float> sum;
+        std::uint32_t workers = 0;
+    };
     struct Chunk {
         ChunkPlace place;
         std::size_t offset;  ///< in the arrays
@@ -94,6 +104,8 @@ class Lane {
         bool is_full = false;
         double squares = 0.0;
         std::vector<Array<std::uint8_t>> early;  ///< by worker
+        std::uint32_t totalled = 0;              ///< iteration of the last total of all racks
+        std::vector<RackSum> racks;              ///< that have come to their root
     };
     struct Seat {
         Link* link = nullptr;
@@ -124,7 +136,14 @@ class Lane {
     void add(Chunk& chunk, const std::uint8_t* payload);
     void keep_early(Chunk& chunk, std::uint32_t worker, const std::uint8_t* payload);
     void add_early(Chunk& chunk);
+    void fill(Chunk& chunk, const std::uint8_t* payload);
     void complete(Chunk& chunk);
+    void conclude(Chunk& chunk, std::uint32_t workers);
+    void complete_rack(Chunk& chunk);
+    void add_racks(Chunk& chunk);
+    void send_sum(const Chunk& chunk);
+    void send_initial(Link& link, const Chunk& chunk);
+    std::uint32_t root_of(const Chunk& chunk) const { return chunk.place.id % options_.racks; }
     void step(Chunk& chunk, float* sums, float divisor, float scale, const Scalars& scalars);
     void finish_chunk(Chunk& chunk);
     void skip();
@@ -144,12 +163,16 @@ class Lane {
     std::size_t words_ = 0;             ///< of a chunk's marks
     std::vector<std::uint64_t> marks_;  ///< whose contributions a chunk has
     Array<float> sums_, values_, first_, second_;
-    std::size_t items_ = 0;  ///< of all chunks, without gaps
+    Array<float> totals_;       ///< of all racks, of the chunks whose root is here
+    std::vector<Link*> peers_;  ///< by rack
+    std::size_t room_ = 0;      ///< of an array
+    std::size_t items_ = 0;     ///< of all chunks, without gaps
     LaneFigures figures_;
 
     bool is_begun_ = false;        ///< an iteration is under way
     std::uint32_t iteration_ = 0;  ///< it, or the last one
     std::uint32_t expected_ = 0;   ///< contributions of each chunk
+    std::uint32_t workers_ = 0;    ///< that contributed, in all racks
     std::uint32_t revision_ = 0;   ///< of the set of workers
     std::uint64_t steps_ = 0;
     std::size_t remaining_ = 0;  ///< chunks that are not done, or without values

@@ -25,7 +25,7 @@ void Lane::step_alone(Link& link, Chunk& chunk, const Frame& frame, const std::u
              scalars_of(options_.optimizer, link.hypers[chunk.place.group], ++chunk.steps));
         figures_.steps = std::max(figures_.steps, chunk.steps);
     }
-    expected_ = 1;
+    workers_ = 1;
     owed_.push_back({static_cast<std::uint32_t>(at), link.worker, frame.iteration});
     reply(chunk);
 }

@@ -73,7 +73,7 @@ void Lane::load(const LaneCopy& copy) {
     }
     for (Chunk& chunk : chunks_) {
         chunk.has_values = true;
-        chunk.iteration = copy.iteration;
+        chunk.iteration = chunk.totalled = copy.iteration;
         chunk.steps = copy.steps;
     }
     remaining_ = 0;

@@ -19,6 +19,7 @@ void Lane::join(Link& link) {
 }
 
 void Lane::leave(Link& link) {
+    std::replace(peers_.begin(), peers_.end(), &link, static_cast<Link*>(nullptr));
     if (link_of(link.worker) == &link) seats_[link.worker].link = nullptr;
 }
 

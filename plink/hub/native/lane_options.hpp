@@ -22,6 +22,8 @@ struct LaneOptions {
     bool skips_nonfinite = false;
     double clip = 0.0;  ///< 0 for none
     Wire wire = Wire::kFloat32;
+    std::uint32_t racks = 1;  ///< each with a server of its own
+    std::uint32_t rack = 0;   ///< this one
 };
 
 /// What every chunk is, in ascending order of its number.

@@ -20,7 +20,17 @@ double number_at(const std::uint8_t* at) {
 
 /// It has the contributions of all workers.
 void Lane::complete(Chunk& chunk) {
-    const auto divisor = static_cast<float>(expected_);
+    if (options_.racks > 1) {
+        complete_rack(chunk);
+    } else {
+        conclude(chunk, expected_);
+    }
+}
+
+/// Its sum is that of all workers, so many.
+void Lane::conclude(Chunk& chunk, std::uint32_t workers) {
+    workers_ = workers;
+    const auto divisor = static_cast<float>(workers);
     float* const sums = sums_.get() + chunk.offset;
     if (!options_.is_by_step) {
         step(chunk, sums, divisor, 1.0F, scalars_[chunk.place.group]);
@@ -65,7 +75,7 @@ bool Lane::waits_for_values(const Link* link) const {
 
 void Lane::send_value(Link& link, const Chunk& chunk, std::uint32_t iteration) {
     // How many have contributed stands where pushes have the incarnation.
-    const auto workers = static_cast<std::uint16_t>(expected_);
+    const auto workers = static_cast<std::uint16_t>(workers_);
     link.outbox.queue({Kind::kValue, 0, workers, chunk.place.id, iteration,
                        chunk.place.items * static_cast<std::uint32_t>(sizeof(float))},
                       values_.get() + chunk.offset);
@@ -114,7 +124,7 @@ void Lane::total(Link& link, const Frame& frame, const std::uint8_t* payload) {
 
 /// The iteration ends with the values that it began with.
 void Lane::skip() {
-    const auto workers = static_cast<std::uint16_t>(expected_);
+    const auto workers = static_cast<std::uint16_t>(workers_);
     for (Chunk& chunk : chunks_) {
         chunk.iteration = iteration_;
         chunk.count = 0;

@@ -1,5 +1,6 @@
 #include "link.hpp"
 
+#include <sys/socket.h>
 #include <sys/uio.h>
 
 #include <algorithm>
@@ -11,12 +12,21 @@
 namespace plink::hub {
 
 Link::Link(transport::Stream stream, Lane& its_lane, std::uint32_t its_worker,
-           std::uint16_t its_incarnation)
+           std::uint16_t its_incarnation, int its_rack)
     : lane(its_lane),
       worker(its_worker),
       incarnation(its_incarnation),
+      rack(its_rack),
       outbox(its_lane.options().mode != Mode::kSync),
-      stream_(std::move(stream)) {}
+      stream_(std::move(stream)),
+      is_near_(transport::is_near(stream_.get())) {}
+
+void Link::limit(int bytes) {
+    if (!is_near_ || bytes == limit_bytes_) return;
+    limit_bytes_ = bytes;
+    ::setsockopt(stream_.get(), SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+    transport::bound_send_buffer(stream_.get(), bytes);
+}
 
 std::size_t Link::read(Scratch& scratch) {
     // The rest of a payload goes where its beginning is; what follows is used where it lies.
@@ -77,6 +87,7 @@ void Link::begin_frame(const std::uint8_t* bytes) {
 }
 
 void Link::handle(const Frame& frame, const std::uint8_t* payload) {
+    if (rack >= 0) return lane.hear_peer(*this, frame, payload);
     switch (frame.kind) {
         case Kind::kStep:
             lane.begin(*this, frame, payload);

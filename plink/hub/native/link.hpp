@@ -23,11 +23,13 @@ struct Scratch {
 /// A connection of a worker to a lane, at the server's end.
 class Link {
   public:
-    Link(transport::Stream stream, Lane& lane, std::uint32_t worker, std::uint16_t incarnation);
+    Link(transport::Stream stream, Lane& lane, std::uint32_t worker, std::uint16_t incarnation,
+         int rack = -1);
 
     Lane& lane;
     const std::uint32_t worker;
     const std::uint16_t incarnation;
+    const int rack;  ///< whose server is at the other end; -1 for a worker
     TenantTurn* tenant = nullptr;
     bool is_readable = true;
     bool is_writable = true;
@@ -55,6 +57,10 @@ class Link {
     /// Tells the worker why, and nothing after it.
     void end(const std::string& why);
 
+    /// What may be on its way to and from a near worker at a time, in bytes; others keep what the
+    /// kernel finds.
+    void limit(int bytes);
+
     std::uint64_t bytes_in() const { return bytes_in_; }
     std::uint64_t bytes_out() const { return bytes_out_; }
 
@@ -64,6 +70,8 @@ class Link {
     void begin_frame(const std::uint8_t* bytes);
 
     transport::Stream stream_;
+    bool is_near_;
+    int limit_bytes_ = 0;
     std::uint8_t header_[kFrameBytes];
     std::size_t header_got_ = 0;  ///< bytes of an incomplete header
     bool has_frame_ = false;      ///< whose payload is not complete

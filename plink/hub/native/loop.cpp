@@ -151,8 +151,7 @@ std::size_t Loop::attend(Link& link) {
         lose(link, Event::What::kLost, lost.what());
         return moved;
     } catch (const std::runtime_error& fault) {
-        events_->add({Event::What::kFault, link.lane.options().tenant, link.lane.options().lane,
-                      link.worker, link.incarnation, fault.what()});
+        tell(link, Event::What::kFault, fault.what());
         link.end(fault.what());
     }
     try {
@@ -165,14 +164,19 @@ std::size_t Loop::attend(Link& link) {
     return moved;
 }
 
+void Loop::tell(const Link& link, Event::What what, const std::string& why) {
+    const LaneOptions& options = link.lane.options();
+    const bool is_peer = link.rack >= 0;
+    const std::uint32_t who = is_peer ? static_cast<std::uint32_t>(link.rack) : link.worker;
+    events_->add({is_peer ? Event::What::kPeerLost : what, options.tenant, options.lane, who,
+                  link.incarnation, why});
+}
+
 void Loop::lose(Link& link, Event::What what, const std::string& why) {
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, link.fd(), nullptr);
     link.is_over = true;
     link.lane.leave(link);
-    if (!link.is_ending) {
-        events_->add({what, link.lane.options().tenant, link.lane.options().lane, link.worker,
-                      link.incarnation, why});
-    }
+    if (!link.is_ending) tell(link, what, why);
     TenantTurn& turn = *link.tenant;
     if (link.is_queued) {
         turn.waiting.erase(std::find(turn.waiting.begin(), turn.waiting.end(), &link));
@@ -180,8 +184,10 @@ void Loop::lose(Link& link, Event::What what, const std::string& why) {
     }
     const auto is_it = [&link](const std::unique_ptr<Link>& other) { return other.get() == &link; };
     const auto at = std::find_if(turn.links.begin(), turn.links.end(), is_it);
+    const std::uint32_t lane = link.lane.options().lane;
     dead_.push_back(std::move(*at));
     turn.links.erase(at);
+    share_out(lane);
 }
 
 /// Once no event can be of them any more.

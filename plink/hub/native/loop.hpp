@@ -47,6 +47,9 @@ class Loop {
     void open(const LaneOptions& options, std::vector<ChunkPlace> places, double weight);
     void adopt(std::uint32_t tenant, std::uint32_t lane, std::uint32_t worker,
                std::uint16_t incarnation, transport::Stream stream);
+    /// The same from another rack's server.
+    void adopt_peer(std::uint32_t tenant, std::uint32_t lane, std::uint32_t rack,
+                    transport::Stream stream);
     /// Tells all workers why it ends.
     void fail(std::uint32_t tenant, const std::string& why);
     /// The same for the connections of one worker.
@@ -84,8 +87,11 @@ class Loop {
     TenantTurn* next_turn();
     void attend_later(Link& link);
     std::size_t attend(Link& link);
+    void tell(const Link& link, Event::What what, const std::string& why);
     void lose(Link& link, Event::What what, const std::string& why);
     void bury();
+    Link& watch_link(TenantTurn& turn, std::unique_ptr<Link> link);
+    void share_out(std::uint32_t lane);
     LaneCalls calls_of(const LaneOptions& options);
     TenantTurn& turn_of(std::uint32_t tenant);
 

@@ -66,7 +66,9 @@ void register_options(nb::module_& module) {
         .def_rw("is_by_step", &LaneOptions::is_by_step)
         .def_rw("is_in_order", &LaneOptions::is_in_order)
         .def_rw("skips_nonfinite", &LaneOptions::skips_nonfinite)
-        .def_rw("clip", &LaneOptions::clip);
+        .def_rw("clip", &LaneOptions::clip)
+        .def_rw("racks", &LaneOptions::racks)
+        .def_rw("rack", &LaneOptions::rack);
 }
 
 void register_figures(nb::module_& module) {
@@ -102,6 +104,7 @@ void register_serving(nb::module_& module) {
     module.attr("FAULT") = static_cast<int>(Event::What::kFault);
     module.attr("FILLED") = static_cast<int>(Event::What::kFilled);
     module.attr("MISSED") = static_cast<int>(Event::What::kMissed);
+    module.attr("PEER_LOST") = static_cast<int>(Event::What::kPeerLost);
     module.attr("COPIED") = static_cast<int>(Event::What::kCopied);
     nb::class_<Events>(module, "Events")
         .def(nb::init<>())
@@ -126,6 +129,13 @@ void register_serving(nb::module_& module) {
                 loop.adopt(tenant, lane, worker, incarnation, taken_over(fd, line, nullptr, false));
             },
             "tenant"_a, "lane"_a, "worker"_a, "incarnation"_a, "fd"_a, "line"_a, unlocked)
+        .def(
+            "adopt_peer",
+            [](Loop& loop, std::uint32_t tenant, std::uint32_t lane, std::uint32_t rack, int fd,
+               const LineOptions& line) {
+                loop.adopt_peer(tenant, lane, rack, taken_over(fd, line, nullptr, false));
+            },
+            "tenant"_a, "lane"_a, "rack"_a, "fd"_a, "line"_a, unlocked)
         .def("fail", &Loop::fail, "tenant"_a, "why"_a, unlocked)
         .def("dismiss", &Loop::dismiss, "tenant"_a, "worker"_a, "why"_a, unlocked)
         .def("retire", &Loop::retire, "tenant"_a, "worker"_a, "why"_a, unlocked)

@@ -1,11 +1,10 @@
 #include <cstring>
+#include <initializer_list>
 
 #include "steps.hpp"
 
 #ifdef PLINK_HAS_X86_STEPS
 #include <cpuid.h>
-
-#include <initializer_list>
 #endif
 
 namespace plink::hub {

@@ -17,16 +17,14 @@ from plink.hub.session.messages import (
     Initialised,
     Join,
     Leave,
-    Load,
     Message,
     NeedManifest,
-    Read,
-    Recall,
+    PeerReady,
     Restore,
     StepError,
-    Write,
 )
-from plink.hub.session.roles import ADMIN
+from plink.hub.session.recall import Load, Read, Recall, Write
+from plink.hub.session.roles import ADMIN, PEER
 from plink.transport.frames import ProtocolError
 
 
@@ -38,6 +36,8 @@ async def converse(control: Control, registry: Registry) -> None:
     """
     if control.session.role == ADMIN:
         await _administer(control, registry)
+    elif control.session.role == PEER:
+        await _meet(control, registry)
     else:
         await _serve(control, registry, registry.tenant(control.session.namespace))
 
@@ -49,6 +49,27 @@ async def _administer(control: Control, registry: Registry) -> None:
         except PlinkError as error:
             answer = Failure(str(error), error.hint)
         await control.send(answer)
+
+
+async def _meet(control: Control, registry: Registry) -> None:
+    """Another rack's server, for as long as it has the service."""
+    tenant: Tenant | None = None
+    rack = 0
+    while (message := await control.receive()) is not None:
+        if not isinstance(message, PeerReady):
+            raise ProtocolError("a message out of its order")
+        answer: Message = Done()
+        try:
+            tenant, rack = registry.tenant(message.namespace), message.server
+            if tenant.peers is None:
+                raise ProtocolError("a service without racks")
+            tenant.peers.greet(message, control.session.data_key)
+        except PlinkError as error:
+            tenant = None
+            answer = Failure(str(error), error.hint)
+        await control.send(answer)
+    if tenant is not None:
+        tenant.fail(f"the server of rack {rack} is lost: it closed the connection")
 
 
 async def _administered(message: Message, registry: Registry) -> Message:

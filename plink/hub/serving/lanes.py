@@ -24,6 +24,7 @@ class Lanes:
         options: of the service.
         loops: of the server.
         cores: the loops of each port.
+        racks: how many there are, each with a server, and which this one is of.
     """
 
     def __init__(
@@ -32,9 +33,12 @@ class Lanes:
         options: ServiceOptions,
         loops: list[_native.Loop],
         cores: list[list[int]],
+        racks: tuple[int, int] = (1, 0),
     ) -> None:
         self.tenant = tenant
         self._options = options
+        self._racks = racks
+        self._ports = [port for port, its in enumerate(cores) for _ in its]
         self._loop_of = [loops[loop] for port in cores for loop in port]
         self._open: set[int] = set()
         self._own: list[_native.Loop] = []
@@ -56,7 +60,7 @@ class Lanes:
             if not len(ids):
                 continue
             loop.open(
-                _options(self._options, self.tenant, lane, groups),
+                self._lane_options(lane, groups),
                 ids,
                 chunks.items[ids].astype(np.uint32),
                 chunks.groups[ids].astype(np.uint32),
@@ -68,6 +72,19 @@ class Lanes:
             if loop not in self._own:
                 self._own.append(loop)
         self._without_values = set(self._open)
+
+    def _lane_options(self, lane: int, groups: int) -> _native.LaneOptions:
+        made = _options(self._options, self.tenant, lane, groups)
+        made.racks, made.rack = self._racks
+        return made
+
+    def ports(self) -> tuple[tuple[int, int], ...]:
+        """The lanes that have chunks, and the port of each."""
+        return tuple((lane, self._ports[lane]) for lane in sorted(self._open))
+
+    def adopt_peer(self, lane: int, rack: int, fd: int, line: _native.LineOptions) -> None:
+        """A connection to another rack's server."""
+        self._loop_of[lane].adopt_peer(self.tenant, lane, rack, fd, line)
 
     def is_open(self, lane: int) -> bool:
         """Whether it has chunks."""

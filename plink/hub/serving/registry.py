@@ -8,11 +8,12 @@ from plink.hub import _native
 from plink.hub.placement import Port, Sites
 from plink.hub.serving.crew import ServiceError
 from plink.hub.serving.lanes import Lanes
+from plink.hub.serving.peers import Peers
 from plink.hub.serving.saving import restored, save
 from plink.hub.serving.tenant import Tenant
 from plink.hub.session.data import DataHello, Opened
 from plink.hub.session.messages import Checkpoint, Create, Delete, Restore, Saved, Status
-from plink.hub.session.roles import ADMIN, WORKER, namespace_secret
+from plink.hub.session.roles import ADMIN, PEER, WORKER, namespace_secret, peer_secret
 from plink.transport.frames import ProtocolError
 
 
@@ -26,6 +27,7 @@ class Registry:
         weights: of the ports.
         addresses: of the ports.
         snapshots: folder of these; None for none.
+        line: what connections to other servers get.
     """
 
     def __init__(
@@ -37,12 +39,14 @@ class Registry:
         weights: list[float],
         addresses: list[str],
         snapshots: str | None,
+        line: _native.LineOptions,
     ) -> None:
         self._secret = secret
         self._loops = loops
         self._cores = cores
         self._addresses = addresses
         self._snapshots = snapshots
+        self._line = line
         ports = [Port(len(its), weight) for its, weight in zip(cores, weights, strict=True)]
         self._site = tuple(ports)
         self._tenants: dict[str, Tenant] = {}
@@ -52,14 +56,18 @@ class Registry:
         """What a caller has to prove; None where nobody could."""
         if role == ADMIN:
             return self._secret
+        if role == PEER:
+            return peer_secret(self._secret)
         tenant = self._tenants.get(namespace)
         return tenant.secret if tenant is not None and role == WORKER else None
 
     def opened(self, hello: DataHello) -> Opened | None:
         """What a data connection has to prove; None where nobody could."""
         tenant = self._tenants.get(hello.namespace)
-        if tenant is None or hello.role != WORKER:
+        if tenant is None:
             return None
+        if hello.role == PEER:
+            return tenant.peers.opened(hello.number) if tenant.peers is not None else None
         return tenant.opened(hello.number, hello.incarnation)
 
     def tenant(self, namespace: str) -> Tenant:
@@ -88,12 +96,19 @@ class Registry:
             raise ProtocolError("a service of servers that are not named")
         if servers[create.server] != self._site:
             raise ServiceError("this server has other ports than the service's maker thinks")
+        racks = create.racks
+        if racks and (len(servers) > 1 or create.rack >= len(racks)):
+            raise ProtocolError("a rack with more than one server, or that is not named")
+        if racks and (create.options.mode != "sync" or create.options.on_loss != "fail"):
+            raise ServiceError("a service over racks needs mode sync and on_loss fail")
         if len(servers) > 1 and create.options.on_loss == "shrink":
             raise ServiceError("on_loss shrink needs a service of one server")
         self._numbers += 1
         secret = namespace_secret(self._secret, name, create.salt)
-        lanes = Lanes(self._numbers, create.options, self._loops, self._cores)
-        self._tenants[name] = Tenant(create, secret, lanes)
+        places = (max(1, len(racks)), create.rack)
+        lanes = Lanes(self._numbers, create.options, self._loops, self._cores, places)
+        peers = Peers(create, peer_secret(self._secret), lanes, self._line) if racks else None
+        self._tenants[name] = Tenant(create, secret, lanes, peers)
 
     def delete(self, delete: Delete) -> None:
         """End a service.
@@ -140,6 +155,12 @@ class Registry:
                 "this server keeps no snapshots", "plink hub serve --snapshots FOLDER does"
             )
         return self._snapshots
+
+    def close(self) -> None:
+        """End connections to other servers."""
+        for tenant in self._tenants.values():
+            if tenant.peers is not None:
+                tenant.peers.close()
 
     def hear(self, event: _native.Event) -> None:
         """A loop says that something has happened."""

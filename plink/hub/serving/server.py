@@ -15,6 +15,7 @@ from plink.hub.serving.conversation import converse
 from plink.hub.serving.options import ServerOptions, cores_of_ports
 from plink.hub.serving.registry import Registry
 from plink.hub.session.data import DataHello
+from plink.hub.session.roles import PEER
 from plink.transport.addresses import format_address, parse_address
 
 _BACKLOG = 4096
@@ -53,6 +54,8 @@ class Server:
         self._loops = [_native.Loop(events, core) for core in options.pinned_cores()]
         cores = cores_of_ports(len(self._listeners), len(self._loops))
         weights = list(options.weights) or [1.0] * len(cores)
+        near = congestion_control(None, systems_congestion_control())
+        line = _native.LineOptions(near.near or "", near.far or "", options.send_buffer_bytes)
         registry = Registry(
             options.secret,
             loops=self._loops,
@@ -60,8 +63,9 @@ class Server:
             weights=weights,
             addresses=self.addresses,
             snapshots=options.snapshots,
+            line=line,
         )
-        self._shell = _Shell(registry, events, self._listeners, options.send_buffer_bytes)
+        self._shell = _Shell(registry, events, self._listeners, line)
         self._thread = threading.Thread(target=self._shell.run, name="plink-hub", daemon=True)
         self._thread.start()
         self._shell.is_ready.wait()
@@ -95,14 +99,13 @@ class _Shell:
         registry: Registry,
         events: _native.Events,
         listeners: list[socket.socket],
-        send_buffer_bytes: int,
+        line: _native.LineOptions,
     ) -> None:
         self.is_ready = threading.Event()
         self._registry = registry
         self._events = events
         self._listeners = listeners
-        near = congestion_control(None, systems_congestion_control())
-        self._line = _native.LineOptions(near.near or "", near.far or "", send_buffer_bytes)
+        self._line = line
         self._callers: set[asyncio.Task[None]] = set()
 
     def run(self) -> None:
@@ -120,6 +123,7 @@ class _Shell:
         self.is_ready.set()
         await self._stopped.wait()
         self._loop.remove_reader(self._events.fd())
+        self._registry.close()
         for task in [*doors, *self._callers]:
             task.cancel()
         await asyncio.gather(*doors, *self._callers, return_exceptions=True)
@@ -143,6 +147,9 @@ class _Shell:
             caller = await asyncio.wait_for(beginning, _HANDSHAKE_S)
             if isinstance(caller, DataHello):
                 tenant = self._registry.tenant(caller.namespace)
+                if caller.role == PEER and tenant.peers is not None:
+                    tenant.peers.adopt(caller.number, caller.connection, connection.fileno())
+                    return
                 tenant.adopt(caller.number, caller.connection, connection.fileno(), self._line)
                 return
             await converse(Control(connection, caller, host), self._registry)

@@ -12,9 +12,11 @@ from plink.hub.manifest import Manifest
 from plink.hub.placement import Placement, place
 from plink.hub.serving.crew import Crew, ServiceError
 from plink.hub.serving.lanes import Lanes, needed_bytes
+from plink.hub.serving.peers import Peers
 from plink.hub.serving.recalled import Copies
 from plink.hub.session.data import Nonces, Opened
-from plink.hub.session.messages import Create, Join, Joined, Load
+from plink.hub.session.messages import Create, Join, Joined
+from plink.hub.session.recall import Load
 from plink.hub.snapshot import Part, Snapshot
 
 # A snapshot is of an iteration that no lane has ended yet; they go on while they are told.
@@ -44,14 +46,18 @@ class Tenant:
         create: as its maker wants it.
         secret: that its workers prove.
         lanes: of this server, none open yet.
+        peers: servers of other racks; None where there are no racks.
     """
 
-    def __init__(self, create: Create, secret: bytes, lanes: Lanes) -> None:
+    def __init__(
+        self, create: Create, secret: bytes, lanes: Lanes, peers: Peers | None = None
+    ) -> None:
         self.options = create.options
         self.secret = secret
         self.failure: str | None = None
         self._create = create
         self._lanes = lanes
+        self.peers = peers
         self._manifest: Manifest | None = None
         self._placement: Placement | None = None
         self._members: dict[int, Member] = {}
@@ -121,6 +127,8 @@ class Tenant:
             self._lanes.filled(event.lane)
         elif what == _native.MISSED:
             self.fail(event.text)
+        elif what == _native.PEER_LOST:
+            self.fail(f"the server of rack {event.worker} is lost: {event.text}")
         elif what == _native.COPIED and self._lanes.is_copied(event.lane):
             for saving in self._savings:
                 if not saving.done():
@@ -241,6 +249,8 @@ class Tenant:
 
     def close(self) -> None:
         """Frees what it has."""
+        if self.peers is not None:
+            self.peers.close()
         self._lanes.close()
 
     def status(self) -> dict[str, Any]:
@@ -271,6 +281,8 @@ class Tenant:
         placement = place(chunks, self._create.sites, interfaces=options.interfaces)
         self._lanes.open(chunks, placement.loops, self._own_loops()[0], manifest.groups)
         self._manifest, self._placement = manifest, placement
+        if self.peers is not None:
+            self.peers.open(placement.digest, self.fail)
 
     def _joined(self, member: Member, iteration: int) -> Joined:
         if self._placement is None:
@@ -282,7 +294,7 @@ class Tenant:
             workers=self._crew.workers,
             iteration=iteration,
             has_values=has_values,
-            source=member.number == 0 and not has_values,
+            source=member.number == 0 and self._create.rack == 0 and not has_values,
             options=self.options,
             sites=self._create.sites,
             addresses=self._create.addresses,

@@ -15,6 +15,7 @@ from plink.hub.manifest import MOST_ITEMS, Manifest, manifest_from_json
 from plink.hub.placement import MOST_PORTS, MOST_SERVERS, Sites, sites_from_json
 from plink.hub.service import MOST_WORKERS, ServiceOptions, is_namespace, options_from_json
 from plink.hub.session import messages as said
+from plink.hub.session import recall
 from plink.hub.session.data import MOST_NUMBER
 from plink.hub.session.messages import Message
 from plink.hub.session.roles import ADMIN, PEER, SALT_BYTES, SERVER, WORKER
@@ -187,6 +188,10 @@ def _ports(fields: Fields, name: str) -> tuple[tuple[str, ...], ...]:
     return tuple(_addresses(value, f"{_PLACE}: {name}", MOST_PORTS) for value in values)
 
 
+def _racks(fields: Fields, name: str) -> tuple[tuple[str, ...], ...]:
+    return () if fields.values.get(name) == [] else _ports(fields, name)
+
+
 def _workers(fields: Fields, name: str) -> tuple[int, ...]:
     values = fields.values.get(name)
     if not isinstance(values, list) or len(values) > MOST_WORKERS:
@@ -221,7 +226,7 @@ _ARRAY = _whole(0, _MOST_ARRAYS - 1)
 _SPOKEN: list[tuple[type[Any], str, tuple[str, ...], Mapping[str, Read]]] = [
     (said.Create, "create", (ADMIN,), {
         "options": _options, "salt": _salt, "sites": _sites, "addresses": _ports,
-        "server": _SERVER,
+        "server": _SERVER, "racks": _racks, "rack": _SERVER,
     }),
     (said.Delete, "delete", (ADMIN,), {"namespace": _namespace}),
     (said.Ask, "ask", (ADMIN, WORKER), {"namespace": _namespace_or_all}),
@@ -239,15 +244,15 @@ _SPOKEN: list[tuple[type[Any], str, tuple[str, ...], Mapping[str, Read]]] = [
         "iteration": _ITERATION, "sentence": _sentence,
     }),
     (said.Pushed, "pushed", (WORKER,), {"iteration": _ITERATION}),
-    (said.Recall, "recall", (WORKER,), {"iteration": _ITERATION}),
-    (said.Read, "read", (WORKER,), {
+    (recall.Recall, "recall", (WORKER,), {"iteration": _ITERATION}),
+    (recall.Read, "read", (WORKER,), {
         "array": _ARRAY, "first": _whole(0, MOST_ITEMS),
         "items": _whole(1, MOST_NUMBERS_BYTES // 4),
     }),
-    (said.Write, "write", (WORKER,), {
+    (recall.Write, "write", (WORKER,), {
         "array": _ARRAY, "first": _whole(0, MOST_ITEMS), "data": _numbers,
     }),
-    (said.Load, "load", (WORKER,), {"steps": _ITERATION, "digest": _digest}),
+    (recall.Load, "load", (WORKER,), {"steps": _ITERATION, "digest": _digest}),
     (said.PeerReady, "peer-ready", (PEER, SERVER), {
         "namespace": _namespace, "server": _SERVER, "placement": _digest,
     }),
@@ -261,8 +266,8 @@ _SPOKEN: list[tuple[type[Any], str, tuple[str, ...], Mapping[str, Read]]] = [
         "iteration": _ITERATION, "has_values": _flag, "source": _flag, "options": _options,
         "sites": _sites, "addresses": _ports, "placement": _digest,
     }),
-    (said.Recalled, "recalled", (SERVER,), {"steps": _ITERATION, "pieces": _pieces}),
-    (said.Numbers, "numbers", (SERVER,), {"data": _numbers}),
+    (recall.Recalled, "recalled", (SERVER,), {"steps": _ITERATION, "pieces": _pieces}),
+    (recall.Numbers, "numbers", (SERVER,), {"data": _numbers}),
     (said.Members, "members", (SERVER, PEER), {"iteration": _ITERATION, "workers": _workers}),
     (said.PushAgain, "push-again", (SERVER,), {"iteration": _ITERATION}),
     (said.Saved, "saved", (SERVER, PEER), {

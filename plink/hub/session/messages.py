@@ -13,6 +13,7 @@ from typing import Any
 from plink.hub.manifest import Manifest
 from plink.hub.placement import Sites
 from plink.hub.service import ServiceOptions
+from plink.hub.session.recall import Load, Numbers, Read, Recall, Recalled, Write
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,9 @@ class Create:
         sites: ports and cores of all its servers, as each has told.
         addresses: of each server's ports; the first is its control address.
         server: which of them this one is.
+        racks: where each rack has a server, the addresses of its ports; each of these is then the
+            only server of its rack's workers. Empty where there are no racks.
+        rack: which of them this server is of.
     """
 
     options: ServiceOptions
@@ -32,6 +36,8 @@ class Create:
     sites: Sites
     addresses: tuple[tuple[str, ...], ...]
     server: int
+    racks: tuple[tuple[str, ...], ...] = ()
+    rack: int = 0
 
 
 @dataclass(frozen=True)
@@ -126,51 +132,6 @@ class Pushed:
 
 
 @dataclass(frozen=True)
-class Recall:
-    """A worker asks for values and optimiser state as an iteration of its has left them."""
-
-    iteration: int
-
-
-@dataclass(frozen=True)
-class Read:
-    """A worker asks for numbers of what was recalled.
-
-    Args:
-        array: 0 for values, then the states in the order of `STATES`.
-        first, items: which of the server's, in the order of its pieces.
-    """
-
-    array: int
-    first: int
-    items: int
-
-
-@dataclass(frozen=True)
-class Write:
-    """A worker changes numbers of what was recalled: where `Read` finds them, to these float32."""
-
-    array: int
-    first: int
-    data: bytes
-
-
-@dataclass(frozen=True)
-class Load:
-    """What a worker has recalled and changed is the service's state from now on.
-
-    All workers do so before the next iteration; the first one's counts.
-
-    Args:
-        steps: how many the optimiser has made.
-        digest: SHA-256 of the states, which must be equal on all workers.
-    """
-
-    steps: int
-    digest: str
-
-
-@dataclass(frozen=True)
 class PeerReady:
     """A server of the same service is there.
 
@@ -238,25 +199,6 @@ class Joined:
     sites: Sites
     addresses: tuple[tuple[str, ...], ...]
     placement: str
-
-
-@dataclass(frozen=True)
-class Recalled:
-    """What a server has, ready to be read: after so many steps, and of which part of all numbers.
-
-    Args:
-        steps, pieces: as of `Load`; where each begins in the flat array, and how long it is.
-    """
-
-    steps: int
-    pieces: tuple[tuple[int, int], ...]
-
-
-@dataclass(frozen=True)
-class Numbers:
-    """What was asked for by `Read`: float32, little-endian."""
-
-    data: bytes
 
 
 @dataclass(frozen=True)
