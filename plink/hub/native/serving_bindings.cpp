@@ -37,8 +37,8 @@ nb::object tuple_of(LaneCopy& copy) {
     nb::list arrays;
     for (std::vector<float>& array : copy.arrays) {
         auto* const kept = new std::vector<float>(std::move(array));
-        nb::capsule owner(
-            kept, [](void* its) noexcept { delete static_cast<std::vector<float>*>(its); });
+        nb::capsule owner(kept,
+                          [](void* its) noexcept { delete static_cast<std::vector<float>*>(its); });
         arrays.append(
             nb::ndarray<nb::numpy, float, nb::ndim<1>>(kept->data(), {kept->size()}, owner));
     }
