@@ -75,7 +75,8 @@ class Digits:
         optimizer.param_groups[0]["lr"] = LEARNING_RATE * (1 - step / self.steps)
         optimizer.zero_grad()
         told: Tensor = net(self._images[chosen])
-        nn.functional.cross_entropy(told, self._labels[chosen]).backward()
+        loss = nn.functional.cross_entropy(told, self._labels[chosen])
+        loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
 
     def accuracy_of(self, net: nn.Module) -> float:

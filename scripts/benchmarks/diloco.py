@@ -299,4 +299,4 @@ def _by_round(told: list[Told]) -> list[list[float]]:
 
 
 def _mean(told: list[Told], name: str) -> float:
-    return statistics.mean(one.result[name] for one in told)
+    return statistics.mean(float(one.result[name]) for one in told)

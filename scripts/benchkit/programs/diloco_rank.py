@@ -26,7 +26,7 @@ from benchkit.hard_task import TRAINING, Task, accuracy, drawn_task, student
 from plink.bench.workers.torch_collectives import interface_of
 
 LEARNING_RATE = 2e-3
-OUTER = {"lr": 0.7, "momentum": 0.9, "nesterov": True}
+OUTER_LEARNING_RATE, OUTER_MOMENTUM = 0.7, 0.9
 TIMEOUT = timedelta(seconds=60)
 
 Rounds = Callable[[], int]
@@ -83,7 +83,8 @@ def _steps(
     for taken in itertools.count(1):
         chosen = torch.randint(TRAINING, (task["batch"],), generator=drawn)
         optimizer.zero_grad()
-        cross_entropy(net(data.inputs[chosen]), data.labels[chosen]).backward()
+        loss = cross_entropy(net(data.inputs[chosen]), data.labels[chosen])
+        loss.backward()  # type: ignore[no-untyped-call]
         # Stands for a larger network's, on a processor of its own.
         time.sleep(task["compute_ms"] / 1000)
         optimizer.step()
@@ -139,7 +140,9 @@ def _torchft(
         hostname=task["address"],
         timeout=TIMEOUT,
     )
-    outer = torch.optim.SGD(net.parameters(), **OUTER)
+    outer = torch.optim.SGD(
+        net.parameters(), lr=OUTER_LEARNING_RATE, momentum=OUTER_MOMENTUM, nesterov=True
+    )
     with DiLoCo(manager, [net], inner, outer, sync_every=task["sync_every"]):
         yield inner, manager.current_step
 
