@@ -52,12 +52,16 @@ def command(
     from plink.base.errors import WrongUseError  # noqa: PLC0415
     from plink.cli.stderr import note  # noqa: PLC0415
     from plink.hub.serving import Server, ServerOptions  # noqa: PLC0415  numpy: slow `--help`
+    from plink.transport.addresses import parse_address  # noqa: PLC0415
     from plink.transport.proofs import make_secret, read_secret  # noqa: PLC0415
 
     try:
         numbers = [float(word) for word in weights.split(",")] if weights else []
     except ValueError:
         raise WrongUseError(f"--weights {weights}: expected numbers") from None
+    for address in listen.split(","):
+        # Before a secret is made for nothing.
+        parse_address(address, "--listen")
     if not os.path.lexists(secret_file):
         make_secret(secret_file)
     if snapshots is not None and not os.path.isdir(snapshots):  # noqa: PTH112
