@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from plink.cli.hub_options import namespace, secret_file, servers
+from plink.cli.hub_options import as_json, namespace, print_done, secret_file, servers
 
 
 @click.command(
@@ -14,7 +14,8 @@ from plink.cli.hub_options import namespace, secret_file, servers
 @servers
 @namespace
 @secret_file
-def command(*, servers: tuple[str, ...], namespace: str, secret_file: str) -> None:
+@as_json
+def command(*, servers: tuple[str, ...], namespace: str, secret_file: str, as_json: bool) -> None:
     """Write values and the optimiser's state at the end of an iteration, the same on all servers.
 
     Each server writes a file to its folder (plink hub serve --snapshots); their names are printed.
@@ -22,5 +23,6 @@ def command(*, servers: tuple[str, ...], namespace: str, secret_file: str) -> No
     from plink.hub.admin import checkpoint  # noqa: PLC0415  numpy
     from plink.transport.proofs import read_secret  # noqa: PLC0415
 
-    for saved in checkpoint(servers, read_secret(secret_file), namespace):
-        click.echo(saved.snapshot)
+    saved = checkpoint(servers, read_secret(secret_file), namespace)
+    text = "\n".join(its.snapshot for its in saved)
+    print_done(text, {"snapshots": [vars(its) for its in saved]}, as_json=as_json)

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from plink.cli.hub_options import namespace, secret_file, servers
+from plink.cli.hub_options import as_json, namespace, print_done, secret_file, servers
 from plink.cli.options import FiniteRange
 
 
@@ -18,6 +18,7 @@ from plink.cli.options import FiniteRange
 @servers
 @namespace
 @secret_file
+@as_json
 @click.option("--workers", type=click.IntRange(1, 4096), required=True, help="That contribute.")
 @click.option(
     "--worker-secret-file",
@@ -73,7 +74,12 @@ from plink.cli.options import FiniteRange
     help="Its share of a server beside other services.",
 )
 def command(
-    *, servers: tuple[str, ...], secret_file: str, worker_secret_file: str, **options: Any
+    *,
+    servers: tuple[str, ...],
+    secret_file: str,
+    worker_secret_file: str,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Make a service on these servers, named in the order in which workers will name them.
 
@@ -91,4 +97,5 @@ def command(
     except BaseException:
         delete_service(servers, secret, options["namespace"])
         raise
-    click.echo(worker_secret_file)
+    done = {"namespace": options["namespace"], "worker_secret_file": worker_secret_file}
+    print_done(worker_secret_file, done, as_json=as_json)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from plink.cli.hub_options import namespace, secret_file, servers
+from plink.cli.hub_options import as_json, namespace, print_done, secret_file, servers
 
 
 @click.command(
@@ -14,9 +14,11 @@ from plink.cli.hub_options import namespace, secret_file, servers
 @servers
 @namespace
 @secret_file
-def command(*, servers: tuple[str, ...], namespace: str, secret_file: str) -> None:
+@as_json
+def command(*, servers: tuple[str, ...], namespace: str, secret_file: str, as_json: bool) -> None:
     """End a service on these servers. Values that no snapshot has are lost."""
     from plink.hub.admin import delete_service  # noqa: PLC0415  numpy
     from plink.transport.proofs import read_secret  # noqa: PLC0415
 
     delete_service(servers, read_secret(secret_file), namespace)
+    print_done(f"{namespace} has ended", {"namespace": namespace}, as_json=as_json)

@@ -6,6 +6,8 @@ import os
 
 import click
 
+from plink.cli.hub_options import as_json, print_done
+
 
 @click.command(
     short_help="Aggregate gradients and step the optimiser for jobs, until interrupted.",
@@ -29,8 +31,15 @@ import click
     help="Of whoever makes services; created if the file does not exist.",
 )
 @click.option("--snapshots", metavar="FOLDER", help="Where snapshots are written to and read from.")
+@as_json
 def command(
-    *, listen: str, cores: int | None, weights: str | None, secret_file: str, snapshots: str | None
+    *,
+    as_json: bool,
+    listen: str,
+    cores: int | None,
+    weights: str | None,
+    secret_file: str,
+    snapshots: str | None,
 ) -> None:
     """Serve jobs whose workers push gradients and get new values.
 
@@ -43,12 +52,16 @@ def command(
     from plink.base.errors import WrongUseError  # noqa: PLC0415
     from plink.cli.stderr import note  # noqa: PLC0415
     from plink.hub.serving import Server, ServerOptions  # noqa: PLC0415  numpy: slow `--help`
+    from plink.transport.addresses import parse_address  # noqa: PLC0415
     from plink.transport.proofs import make_secret, read_secret  # noqa: PLC0415
 
     try:
         numbers = [float(word) for word in weights.split(",")] if weights else []
     except ValueError:
         raise WrongUseError(f"--weights {weights}: expected numbers") from None
+    for address in listen.split(","):
+        # Before a secret is made for nothing.
+        parse_address(address, "--listen")
     if not os.path.lexists(secret_file):
         make_secret(secret_file)
     if snapshots is not None and not os.path.isdir(snapshots):  # noqa: PTH112
@@ -63,7 +76,8 @@ def command(
     ended = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: ended.set())
     with Server(options) as server:
-        click.echo(",".join(server.addresses))
+        text = ",".join(server.addresses)
+        print_done(text, {"addresses": server.addresses}, as_json=as_json)
         note("serving; what is sent is proven, not encrypted")
         while not ended.wait(3600.0):
             continue

@@ -159,3 +159,52 @@ def status_output() -> Schema:
         "services": listed("in the order in which they were made", each),
     }
     return parts.document("plink hub status --json", what, closed(what, required))
+
+
+def serve_output() -> Schema:
+    """What `plink hub serve --json` prints."""
+    required = {"addresses": parts.texts("of the ports, HOST:PORT")}
+    return _output("serve", "Where a server listens", required)
+
+
+def create_output() -> Schema:
+    """What `plink hub create --json` prints."""
+    required = {
+        "namespace": _name(),
+        "worker_secret_file": parts.text("where the secret lies that workers need"),
+    }
+    return _output("create", "A service that was made", required)
+
+
+def checkpoint_output() -> Schema:
+    """What `plink hub checkpoint --json` prints."""
+    each = closed(
+        "what a server has written",
+        {
+            "snapshot": parts.text("name of the file in its folder"),
+            "iteration": parts.whole("how many were completed", 0, MOST_ITERATION),
+            "sha256": {**parts.text("of the file"), "pattern": _SHA256},
+            "size_bytes": parts.whole("of the file, in bytes"),
+        },
+    )
+    required = {"snapshots": listed("a part of each server, in their order", each)}
+    return _output("checkpoint", "A snapshot", required)
+
+
+def restore_output() -> Schema:
+    """What `plink hub restore --json` prints."""
+    required = {"namespace": _name(), "snapshot": parts.text("that it goes on from")}
+    return _output("restore", "A service that goes on", required)
+
+
+def delete_output() -> Schema:
+    """What `plink hub delete --json` prints."""
+    return _output("delete", "A service that has ended", {"namespace": _name()})
+
+
+def _name() -> Schema:
+    return {**parts.text("of the service"), "pattern": _NAMESPACE}
+
+
+def _output(verb: str, what: str, required: dict[str, Schema]) -> Schema:
+    return parts.document(f"plink hub {verb} --json", what, closed(what, required))

@@ -68,6 +68,7 @@ class Crew:
     _is_gathering: bool = True
     # Those who are there early may have begun it before others come.
     _first: int = 1
+    _used: set[int] = field(default_factory=set)
 
     @property
     def workers(self) -> int:
@@ -90,7 +91,7 @@ class Crew:
             seat = self._come_back(join)
         elif self._is_gathering:
             number = self._free(join.worker, self.options.workers)
-            seat = Seat(number, self._incarnation(join), self._first)
+            seat = Seat(number, self._incarnation(join), self._begin(number))
         elif self._absent:
             seat = self._take_over(join)
         else:
@@ -137,6 +138,8 @@ class Crew:
         if not self._present and not self._absent:
             self._is_gathering = True
             self._first = self.lanes.iteration + 1
+            if self.options.mode == "sync":
+                self._used.clear()
             self.lanes.gather()
 
     def _give_up(self, number: int) -> None:
@@ -165,6 +168,17 @@ class Crew:
         iteration = self.lanes.iteration
         is_done = self.options.mode != "sync" or self.lanes.has_all_of(number, iteration)
         return Seat(number, self._incarnation(join), max(1, iteration + is_done))
+
+    def _begin(self, number: int) -> int:
+        """Where a worker begins that comes while others may still be awaited."""
+        is_first = number not in self._used
+        self._used.add(number)
+        if is_first or self.options.mode == "sync":
+            return self._first
+        # One that had its number has pushed, and left, before all were there.
+        since = self.lanes.iteration + 1
+        self.lanes.admit(number, since)
+        return since
 
     def _join_late(self, join: Join) -> Seat:
         number = self._free(join.worker, self.options.quotas.workers)
