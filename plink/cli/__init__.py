@@ -56,6 +56,7 @@ COMMANDS = {
     "export": ("plink.cli.export", "Write a measured matrix as CSV."),
     "slurm-order": ("plink.cli.slurm_order", "Let a Slurm job's srun follow an order, in a line."),
     "kube": ("plink.cli.kube", "Measure the nodes of a Kubernetes cluster, and label them."),
+    "hub": ("plink.cli.hub", "Aggregate and optimise at servers, and say what that takes."),
     "agent": ("plink.cli.agent", "Call plink from a host that it cannot reach."),
     "schema": ("plink.cli.schema", "Print the JSON Schema of a file or of what a verb prints."),
     "completion": ("plink.cli.completion", "Let a shell complete plink's command lines."),

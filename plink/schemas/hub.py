@@ -132,3 +132,79 @@ def _pieces() -> Schema:
         for name, (what, low, high) in whats.items()
     }
     return closed("contiguous pieces of the flat array that this file holds", required)
+
+
+def status_output() -> Schema:
+    """What `plink hub status --json` prints."""
+    what = "A server and its services"
+    each = closed(
+        "a service",
+        {
+            "namespace": {**parts.text("its name"), "pattern": _NAMESPACE},
+            "workers": parts.whole("that are there"),
+            "wanted_workers": parts.whole("that it was made for", 1, MOST_WORKERS),
+            "iteration": parts.whole("begun last; 0 before the first"),
+            "steps": parts.whole("of the optimiser; where every push is one, of a chunk"),
+            "skipped": parts.whole("iterations whose gradients were not finite"),
+            "replays": parts.whole("pushes of chunks that had come before"),
+            "early_bytes": parts.whole("kept at most for the sake of a fixed order, in bytes"),
+            "connections": parts.whole("for data"),
+            "bytes_in": parts.whole("of frames that have come"),
+            "bytes_out": parts.whole("of frames that have gone"),
+            "failure": or_null(parts.text("why it has failed")),
+        },
+    )
+    required = {
+        "addresses": parts.texts("of the ports, HOST:PORT"),
+        "services": listed("in the order in which they were made", each),
+    }
+    return parts.document("plink hub status --json", what, closed(what, required))
+
+
+def serve_output() -> Schema:
+    """What `plink hub serve --json` prints."""
+    required = {"addresses": parts.texts("of the ports, HOST:PORT")}
+    return _output("serve", "Where a server listens", required)
+
+
+def create_output() -> Schema:
+    """What `plink hub create --json` prints."""
+    required = {
+        "namespace": _name(),
+        "worker_secret_file": parts.text("where the secret lies that workers need"),
+    }
+    return _output("create", "A service that was made", required)
+
+
+def checkpoint_output() -> Schema:
+    """What `plink hub checkpoint --json` prints."""
+    each = closed(
+        "what a server has written",
+        {
+            "snapshot": parts.text("name of the file in its folder"),
+            "iteration": parts.whole("how many were completed", 0, MOST_ITERATION),
+            "sha256": {**parts.text("of the file"), "pattern": _SHA256},
+            "size_bytes": parts.whole("of the file, in bytes"),
+        },
+    )
+    required = {"snapshots": listed("a part of each server, in their order", each)}
+    return _output("checkpoint", "A snapshot", required)
+
+
+def restore_output() -> Schema:
+    """What `plink hub restore --json` prints."""
+    required = {"namespace": _name(), "snapshot": parts.text("that it goes on from")}
+    return _output("restore", "A service that goes on", required)
+
+
+def delete_output() -> Schema:
+    """What `plink hub delete --json` prints."""
+    return _output("delete", "A service that has ended", {"namespace": _name()})
+
+
+def _name() -> Schema:
+    return {**parts.text("of the service"), "pattern": _NAMESPACE}
+
+
+def _output(verb: str, what: str, required: dict[str, Schema]) -> Schema:
+    return parts.document(f"plink hub {verb} --json", what, closed(what, required))

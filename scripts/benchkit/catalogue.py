@@ -62,6 +62,7 @@ CATALOGUE = (
     Benchmark("tls", "what encrypting the engine's connections costs", "", "1 min"),
     Benchmark("init", "init_process_group by plink and by Gloo", _TORCH, "1 min"),
     Benchmark("members", "from a kill to the next step, beside torchft", "torchft", "3 min"),
+    Benchmark("diloco", "DiLoCo at a hub, beside torchft's", "root, torchft", "5 min"),
     Benchmark("torchrun", "torchrun's agents, killed and joined by chance", "torch", "15 min"),
     Benchmark("training", "trainings without computing, over plink and Gloo", _TORCH, "30 min"),
     Benchmark(

@@ -50,7 +50,10 @@ VERBS: Mapping[str, Sequence[str]] = {
         "{order} --format openmpi",
         "{order} --format torchrun-script",
     ),
-    "plan": ("{cluster} --size 1MB -o {out}",),
+    "plan": (
+        "{cluster} --size 1MB -o {out}",
+        "{cluster} --size 1MB --kind ps --servers gpu00:2 -o {out}",
+    ),
     "autotune serve": (
         "{plan>} --listen 127.0.0.1:0 --secret-file {secret>} --log {log>}",
         "{plan>} --listen 127.0.0.1:0 --secret-file {secret>} --cluster {cluster} -o {out}",
@@ -73,13 +76,21 @@ VERBS: Mapping[str, Sequence[str]] = {
         "{cluster} --api https://127.0.0.1:1 --timeout 0 --token-file {secret} --ca-file {csv}",
     ),
     "kube metrics": ("{cluster} -o {out}",),
+    "hub serve": ("--listen 127.0.0.1:x --secret-file {secret>}",),
+    "hub create": ("127.0.0.1:1 --workers 2 --secret-file {secret} --worker-secret-file {out}",),
+    "hub status": ("127.0.0.1:1 --secret-file {secret}",),
+    "hub checkpoint": ("127.0.0.1:1 --secret-file {secret}",),
+    "hub restore": ("127.0.0.1:1 --snapshot job-1 --secret-file {secret}",),
+    "hub delete": ("127.0.0.1:1 --secret-file {secret}",),
+    "hub bounds": ("--model resnet50 --workers 8", "--model 1MB --iteration 1 --workers 8"),
+    "hub cost": ("",),
     "schema": ("", "cluster"),
     "completion": ("bash",),
     "agent": ("--join 127.0.0.1:1 --secret-file {secret} --wait 0",),
 }
 
 # What a verb may write where its option says.
-OUTPUTS = {"certificates", "output", "plot", "log", "secret_file"}
+OUTPUTS = {"worker_secret_file", "certificates", "output", "plot", "log", "secret_file"}
 
 
 def verbs(command: click.Command, name: str = "") -> Iterator[tuple[str, click.Command]]:

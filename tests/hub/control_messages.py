@@ -10,6 +10,7 @@ from plink.hub.membership.events import Pushed
 from plink.hub.placement import Port, Sites
 from plink.hub.service import ServiceOptions
 from plink.hub.session import messages as said
+from plink.hub.session import recall
 from plink.hub.session.following import Cut, IsCut, IsOpen, Step, Take
 from plink.hub.session.messages import Message
 
@@ -19,7 +20,7 @@ OPTIONS = ServiceOptions("job", 4, "adamw", commit="step", on_loss="wait", grace
 SITES = Sites(((Port(2), Port(1, 2.5)), (Port(),)))
 
 SPOKEN: list[tuple[str, Message]] = [
-    ("admin", said.Create(OPTIONS, b"s" * 16, ("10.0.0.9:7100", "[::1]:7100"), 1)),
+    ("admin", said.Create(OPTIONS, b"s" * 16, SITES, (("10.0.0.9:7100",), ("[::1]:7100",)), 1)),
     ("admin", said.Delete("job")),
     ("admin", said.Ask()),
     ("worker", said.Ask("job")),
@@ -31,6 +32,10 @@ SPOKEN: list[tuple[str, Message]] = [
     ("worker", said.Leave(12)),
     ("worker", said.StepError(3, "no memory is left")),
     ("worker", said.Pushed(7)),
+    ("worker", recall.Recall(7)),
+    ("worker", recall.Read(1, 40, 20)),
+    ("worker", recall.Write(2, 40, b"abcdefgh")),
+    ("worker", recall.Load(7, DIGEST)),
     ("peer", said.PeerReady("job", 1, DIGEST)),
     ("peer", said.Norm("job", 5, 0.1)),
     ("server", said.Norm("job", 5, None)),
@@ -39,10 +44,12 @@ SPOKEN: list[tuple[str, Message]] = [
     ("server", said.Joined(
         1, 2, 4, 9, True, False, OPTIONS, SITES, (("10.0.0.9:1", "10.0.1.9:1"), ("h:2",)), DIGEST
     )),
+    ("server", recall.Recalled(7, ((0, 40), (80, 20)))),
+    ("server", recall.Numbers(b"abcdefgh")),
     ("server", said.Members(4, (0, 1, 3))),
     ("server", said.PushAgain(4)),
     ("server", said.Saved("job-4.snapshot", 4, DIGEST, 123)),
-    ("server", said.Status(({"namespace": "job", "iteration": 3},))),
+    ("server", said.Status(SITES, ("10.0.0.9:7100",), ({"namespace": "job", "iteration": 3},))),
     ("server", said.Failure("worker 3 is lost", "start it again", is_final=True)),
 ]  # fmt: skip
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from hub.control_messages import JSON, SPOKEN
 from plink.hub.session import messages as said
+from plink.hub.session import recall
 from plink.hub.session.codec import from_json, to_json
 from plink.hub.session.messages import Message
 from plink.transport.frames import ProtocolError
@@ -24,8 +25,9 @@ def test_messages_come_back(sender: str, message: Message) -> None:
 
 
 def test_every_message_is_tried() -> None:
-    kinds = {kind for kind in vars(said).values() if isinstance(kind, type)}
-    ours = {kind for kind in kinds if kind.__module__ == said.__name__}
+    modules = (said, recall)
+    kinds = {kind for one in modules for kind in vars(one).values() if isinstance(kind, type)}
+    ours = {kind for kind in kinds if kind.__module__ in {one.__name__ for one in modules}}
     assert ours == {type(message) for _, message in SPOKEN}
 
 

@@ -11,10 +11,11 @@ from typing import Any
 from plink.base.errors import WrongUseError
 from plink.base.text import printable
 from plink.files.fields import Fields
-from plink.hub.manifest import Manifest, manifest_from_json
+from plink.hub.manifest import MOST_ITEMS, Manifest, manifest_from_json
 from plink.hub.placement import MOST_PORTS, MOST_SERVERS, Sites, sites_from_json
 from plink.hub.service import MOST_WORKERS, ServiceOptions, is_namespace, options_from_json
 from plink.hub.session import messages as said
+from plink.hub.session import recall
 from plink.hub.session.data import MOST_NUMBER
 from plink.hub.session.messages import Message
 from plink.hub.session.roles import ADMIN, PEER, SALT_BYTES, SERVER, WORKER
@@ -27,8 +28,12 @@ MOST_SNAPSHOT_LETTERS = 200
 _MOST_SQUARED = 1.7e308
 _DIGEST_LETTERS = 64
 _MOST_SERVICES = 1 << 16
+MOST_NUMBERS_BYTES = 1 << 20
+_MOST_PIECES = 1 << 17
+_MOST_ARRAYS = 3
 
 _PLACE = "a message"
+_HEXADECIMAL = frozenset("0123456789abcdef")
 
 Read = Callable[[Fields, str], Any]
 
@@ -130,6 +135,25 @@ def _salt(fields: Fields, name: str) -> bytes:
     return bytes.fromhex(value)
 
 
+def _numbers(fields: Fields, name: str) -> bytes:
+    value = fields.text(name)
+    # Of whole float32, in two hexadecimal digits a byte.
+    if len(value) > 2 * MOST_NUMBERS_BYTES or len(value) % 8 or set(value) - _HEXADECIMAL:
+        raise fields.error(name, f"numbers of {MOST_NUMBERS_BYTES} bytes at most")
+    return bytes.fromhex(value)
+
+
+def _pieces(fields: Fields, name: str) -> tuple[tuple[int, int], ...]:
+    values = fields.values.get(name)
+    if not isinstance(values, list) or len(values) > _MOST_PIECES:
+        raise fields.error(name, f"at most {_MOST_PIECES} pieces")
+    for value in values:
+        is_pair = isinstance(value, list) and len(value) == 2
+        if not is_pair or not all(type(one) is int and 0 <= one <= MOST_ITEMS for one in value):
+            raise fields.error(name, "pairs of a place and a length")
+    return tuple((first, items) for first, items in values)
+
+
 def _options(fields: Fields, name: str) -> ServiceOptions:
     return options_from_json(fields.object(name))
 
@@ -153,8 +177,8 @@ def _addresses(values: Any, place: str, most: int) -> tuple[str, ...]:
     return tuple(values)
 
 
-def _servers(fields: Fields, name: str) -> tuple[str, ...]:
-    return _addresses(fields.values.get(name), f"{_PLACE}: {name}", MOST_SERVERS)
+def _own_ports(fields: Fields, name: str) -> tuple[str, ...]:
+    return _addresses(fields.values.get(name), f"{_PLACE}: {name}", MOST_PORTS)
 
 
 def _ports(fields: Fields, name: str) -> tuple[tuple[str, ...], ...]:
@@ -162,6 +186,10 @@ def _ports(fields: Fields, name: str) -> tuple[tuple[str, ...], ...]:
     if not isinstance(values, list) or not 0 < len(values) <= MOST_SERVERS:
         raise fields.error(name, f"addresses of 1 to {MOST_SERVERS} servers")
     return tuple(_addresses(value, f"{_PLACE}: {name}", MOST_PORTS) for value in values)
+
+
+def _racks(fields: Fields, name: str) -> tuple[tuple[str, ...], ...]:
+    return () if fields.values.get(name) == [] else _ports(fields, name)
 
 
 def _workers(fields: Fields, name: str) -> tuple[int, ...]:
@@ -193,14 +221,18 @@ def _services(fields: Fields, name: str) -> tuple[Mapping[str, Any], ...]:
 _ITERATION = _whole(0, MOST_ITERATION)
 _NUMBER = _whole(0, MOST_NUMBER)
 _SERVER = _whole(0, MOST_SERVERS - 1)
+_ARRAY = _whole(0, _MOST_ARRAYS - 1)
 
 _SPOKEN: list[tuple[type[Any], str, tuple[str, ...], Mapping[str, Read]]] = [
     (said.Create, "create", (ADMIN,), {
-        "options": _options, "salt": _salt, "servers": _servers, "server": _SERVER,
+        "options": _options, "salt": _salt, "sites": _sites, "addresses": _ports,
+        "server": _SERVER, "racks": _racks, "rack": _SERVER,
     }),
     (said.Delete, "delete", (ADMIN,), {"namespace": _namespace}),
     (said.Ask, "ask", (ADMIN, WORKER), {"namespace": _namespace_or_all}),
-    (said.Checkpoint, "checkpoint", (ADMIN, WORKER, PEER), {"namespace": _namespace}),
+    (said.Checkpoint, "checkpoint", (ADMIN, WORKER, PEER), {
+        "namespace": _namespace, "iteration": _optional_whole(0, MOST_ITERATION),
+    }),
     (said.Restore, "restore", (ADMIN,), {"namespace": _namespace, "snapshot": _file_name}),
     (said.Join, "join", (WORKER,), {
         "digest": _digest, "manifest": _manifest, "worker": _optional_whole(0, MOST_NUMBER),
@@ -212,6 +244,15 @@ _SPOKEN: list[tuple[type[Any], str, tuple[str, ...], Mapping[str, Read]]] = [
         "iteration": _ITERATION, "sentence": _sentence,
     }),
     (said.Pushed, "pushed", (WORKER,), {"iteration": _ITERATION}),
+    (recall.Recall, "recall", (WORKER,), {"iteration": _ITERATION}),
+    (recall.Read, "read", (WORKER,), {
+        "array": _ARRAY, "first": _whole(0, MOST_ITEMS),
+        "items": _whole(1, MOST_NUMBERS_BYTES // 4),
+    }),
+    (recall.Write, "write", (WORKER,), {
+        "array": _ARRAY, "first": _whole(0, MOST_ITEMS), "data": _numbers,
+    }),
+    (recall.Load, "load", (WORKER,), {"steps": _ITERATION, "digest": _digest}),
     (said.PeerReady, "peer-ready", (PEER, SERVER), {
         "namespace": _namespace, "server": _SERVER, "placement": _digest,
     }),
@@ -225,13 +266,17 @@ _SPOKEN: list[tuple[type[Any], str, tuple[str, ...], Mapping[str, Read]]] = [
         "iteration": _ITERATION, "has_values": _flag, "source": _flag, "options": _options,
         "sites": _sites, "addresses": _ports, "placement": _digest,
     }),
+    (recall.Recalled, "recalled", (SERVER,), {"steps": _ITERATION, "pieces": _pieces}),
+    (recall.Numbers, "numbers", (SERVER,), {"data": _numbers}),
     (said.Members, "members", (SERVER, PEER), {"iteration": _ITERATION, "workers": _workers}),
     (said.PushAgain, "push-again", (SERVER,), {"iteration": _ITERATION}),
     (said.Saved, "saved", (SERVER, PEER), {
         "snapshot": _file_name, "iteration": _ITERATION, "sha256": _digest,
         "size_bytes": _whole(0, MOST_ITERATION),
     }),
-    (said.Status, "status", (SERVER,), {"services": _services}),
+    (said.Status, "status", (SERVER,), {
+        "site": _sites, "addresses": _own_ports, "services": _services,
+    }),
     (said.Failure, "failure", (SERVER, PEER), {
         "sentence": _sentence, "hint": _hint, "is_final": _flag,
     }),

@@ -13,6 +13,7 @@ from typing import Any
 from plink.hub.manifest import Manifest
 from plink.hub.placement import Sites
 from plink.hub.service import ServiceOptions
+from plink.hub.session.recall import Load, Numbers, Read, Recall, Recalled, Write
 
 
 @dataclass(frozen=True)
@@ -22,14 +23,21 @@ class Create:
     Args:
         options: of it.
         salt: of its secret (`namespace_secret`), from the administrator.
-        servers: control addresses of all its servers, `HOST:PORT` as workers reach them.
+        sites: ports and cores of all its servers, as each has told.
+        addresses: of each server's ports; the first is its control address.
         server: which of them this one is.
+        racks: where each rack has a server, the addresses of its ports; each of these is then the
+            only server of its rack's workers. Empty where there are no racks.
+        rack: which of them this server is of.
     """
 
     options: ServiceOptions
     salt: bytes
-    servers: tuple[str, ...]
+    sites: Sites
+    addresses: tuple[tuple[str, ...], ...]
     server: int
+    racks: tuple[tuple[str, ...], ...] = ()
+    rack: int = 0
 
 
 @dataclass(frozen=True)
@@ -48,9 +56,15 @@ class Ask:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Write a snapshot at the end of the iteration that is in progress."""
+    """Write a snapshot at the end of an iteration.
+
+    Args:
+        namespace: of the service.
+        iteration: None for the earliest that is possible; servers of a service need the same.
+    """
 
     namespace: str
+    iteration: int | None = None
 
 
 @dataclass(frozen=True)
@@ -226,8 +240,16 @@ class Saved:
 
 @dataclass(frozen=True)
 class Status:
-    """How services are doing: an object for each, as `plink hub status --json` prints it."""
+    """How a server and its services are doing.
 
+    Args:
+        site: its ports and cores, as the only server.
+        addresses: of its ports.
+        services: an object for each, as `plink hub status --json` prints it.
+    """
+
+    site: Sites
+    addresses: tuple[str, ...]
     services: tuple[Mapping[str, Any], ...] = field(default_factory=tuple)
 
 
@@ -257,11 +279,17 @@ Message = (
     | Leave
     | StepError
     | Pushed
+    | Recall
+    | Read
+    | Write
+    | Load
     | PeerReady
     | Norm
     | Done
     | NeedManifest
     | Joined
+    | Recalled
+    | Numbers
     | Members
     | PushAgain
     | Saved

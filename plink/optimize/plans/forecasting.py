@@ -8,7 +8,7 @@ from typing import Any
 
 from plink.base.errors import WrongUseError
 from plink.files.cluster import Cluster
-from plink.files.plan import Plan
+from plink.files.plan import Plan, refuse_servers
 from plink.model.network import network_of
 from plink.optimize.plans.demand import Demand, least_of
 from plink.optimize.plans.planning import USUAL_LINK_GBIT_S
@@ -77,8 +77,9 @@ def forecast_plan(
         source: what messages call the plan.
 
     Raises:
-        WrongUseError: the plan is of other hosts.
+        WrongUseError: the plan is of other hosts, or some of its ranks are servers.
     """
+    refuse_servers(plan, source)
     place_of = {name: place for place, name in enumerate(cluster.names)}
     for rank in plan.ranks:
         if rank.host not in place_of:
