@@ -139,7 +139,7 @@ class Manifest:
         return sum(key.items for key in self.keys)
 
     @property
-    def bytes(self) -> int:
+    def size_bytes(self) -> int:
         """Of all values."""
         return self.items * ITEM_BYTES
 

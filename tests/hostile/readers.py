@@ -13,13 +13,18 @@ import numpy as np
 from autotune.logs import plan_of_log
 from hostile import texts
 from hostile.changes import changed_bytes, changed_json
+from hub.control_messages import SPOKEN
 from plink.autotune.protocol import messages, status
-from plink.autotune.protocol.frames import Channel, ProtocolError, payload_of
 from plink.autotune.protocol.handshake import greeting, parse_greeting
 from plink.autotune.protocol.identity import identity
 from plink.autotune.protocol.messages import PEER_FIGURES, Ask, Join, Message, NewPlan, Report
+from plink.base.errors import WrongUseError
 from plink.engine.failure import EngineError
 from plink.engine.table import Entry, Table, pack_entry, pack_table, parse_entry, parse_table
+from plink.hub import hyper
+from plink.hub.session import codec
+from plink.hub.session.data import DataHello, parse_hello
+from plink.hub.session.handshake import parse_greeting as parse_hub_greeting
 from plink.probes import facts
 from plink.probes.echo import protocol as echo
 from plink.probes.errors import ProbesError
@@ -36,6 +41,7 @@ from plink.probes.inventories.topologies import parse_topology
 from plink.probes.iperf3 import parse as iperf3
 from plink.probes.ssh.known_hosts import KnownHosts
 from plink.probes.trace import protocol as trace
+from plink.transport.frames import Channel, ProtocolError, payload_of
 from support.kubernetes import pod
 
 _KEY = b"key" * 11
@@ -77,13 +83,31 @@ def contents(reader: Reader) -> Iterator[tuple[str, bytes]]:
 
 def _message(content: bytes) -> Message:
     """As both ends read: a proven frame, and what it says."""
-    daemon, rank = Channel(_KEY, is_daemon=True), Channel(_KEY, is_daemon=False)
+    daemon, rank = Channel(_KEY, is_server=True), Channel(_KEY, is_server=False)
     (said,) = daemon.feed(rank.pack(_packed(content)))
     return messages.from_json(said, _FOREST.ranks)
 
 
+def _control(sender: str) -> Callable[[bytes], object]:
+    """As an end of a hub's control connection reads what the sender says."""
+
+    def read(content: bytes) -> object:
+        ours, theirs = Channel(_KEY, is_server=True), Channel(_KEY, is_server=False)
+        (said,) = ours.feed(theirs.pack(_packed(content)))
+        return codec.to_json(codec.from_json(said, sender))
+
+    return read
+
+
+def _controls(sender: str) -> Reader:
+    valid = (codec.to_json(message) for one, message in SPOKEN if one == sender)
+    return Reader(
+        _control(sender), tuple(json.dumps(message).encode() for message in valid), (ProtocolError,)
+    )
+
+
 def _status(content: bytes) -> object:
-    daemon, viewer = Channel(_KEY, is_daemon=True), Channel(_KEY, is_daemon=False)
+    daemon, viewer = Channel(_KEY, is_server=True), Channel(_KEY, is_server=False)
     (said,) = viewer.feed(daemon.pack(_packed(content)))
     return status.to_json(status.from_json(said))
 
@@ -159,11 +183,23 @@ READERS: Mapping[str, Reader] = {
         _status, (json.dumps(status.to_json(_JOB)).encode(),), (ProtocolError,)
     ),
     "frames": Reader(
-        Channel(_KEY, is_daemon=True).feed,
-        (Channel(_KEY, is_daemon=False).pack(payload_of({"what": "watch"})),),
+        Channel(_KEY, is_server=True).feed,
+        (Channel(_KEY, is_server=False).pack(payload_of({"what": "watch"})),),
         (ProtocolError,),
     ),
     "greetings": Reader(parse_greeting, (greeting("job", b"n" * 32),), (ProtocolError,)),
+    **{f"what a hub's {sender} says": _controls(sender)
+       for sender in ("admin", "worker", "peer", "server")},
+    "a hub's greetings": Reader(
+        parse_hub_greeting,
+        (b"plinkhub\x01w" + b"job".ljust(64, b"\0") + b"n" * 32,), (ProtocolError,),
+    ),
+    "a hub's connections for data": Reader(
+        parse_hello, (DataHello("worker", "job", 1, 2, 3, b"n" * 32).pack(),), (ProtocolError,)
+    ),
+    "a step's hyperparameters": Reader(
+        hyper.unpack, (hyper.pack([hyper.Hyper(0.1), hyper.Hyper(0.2)]),), (WrongUseError,)
+    ),
     "a rank's addresses in the store": Reader(
         lambda content: parse_entry(content, 1),
         (pack_entry(Entry([("10.0.0.1", 4000), ("::1", 4000)])),),
