@@ -88,14 +88,11 @@ class Setting:
         crowd = crowd or self.crowd
         addresses = [self._servers[one].address for one in servers]
         options = {"namespace": name, "workers": crowd.workers, "optimizer": "none", **service}
-        secret_file = str(self._folder / "secret")
-        self._servers[servers[0]].ask(
-            "create", servers=addresses, secret_file=secret_file, options=options
-        )
+        made = self._servers[servers[0]].ask("create", servers=addresses, options=options)
         spec = {
             "servers": addresses,
             "namespace": name,
-            "secret_file": secret_file,
+            "secret": made["secret"],
             "keys": list(keys),
             "optimizer": options["optimizer"],
             "options": dict(worker or {}),
@@ -106,9 +103,7 @@ class Setting:
         """All leave the service, which is deleted."""
         (crowd or self.crowd).close(name)
         addresses = [self._servers[one].address for one in servers]
-        self._servers[servers[0]].ask(
-            "delete", servers=addresses, secret_file=str(self._folder / "secret"), namespace=name
-        )
+        self._servers[servers[0]].ask("delete", servers=addresses, namespace=name)
 
     def open_engine(self, name: str, forest: Forest | Routes, items: int) -> None:
         """An engine of all workers along a plan."""

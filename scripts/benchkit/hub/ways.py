@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -64,7 +63,7 @@ class HubWay:
         rank, ranks: of this process.
         servers: where they listen, in the service's order.
         namespace: of the service.
-        secret_file: with its secret.
+        secret: its, in hexadecimal digits.
         keys: lengths of the parameters.
         optimizer: of the service; with `none` the mean comes back, and is checked.
         options: others of a worker.
@@ -76,7 +75,7 @@ class HubWay:
         ranks: int,
         servers: Sequence[str],
         namespace: str,
-        secret_file: str,
+        secret: str,
         keys: Sequence[int],
         optimizer: str,
         options: Mapping[str, Any] | None = None,
@@ -85,10 +84,9 @@ class HubWay:
         from plink.hub.manifest import Key, Manifest  # noqa: PLC0415
         from plink.hub.worker import Worker, WorkerOptions  # noqa: PLC0415
 
-        manifest = Manifest([Key(f"k{number}", items, 0) for number, items in enumerate(keys)])
-        secret = Path(secret_file).read_bytes().strip()
+        manifest = Manifest(tuple(Key(f"k{number}", items) for number, items in enumerate(keys)))
         self._worker = Worker(
-            servers, namespace, secret, manifest, WorkerOptions(**(options or {}))
+            servers, namespace, bytes.fromhex(secret), manifest, WorkerOptions(**(options or {}))
         )
         self._is_mean = optimizer == "none"
         self._averaged = Averaged(rank, ranks, sum(keys))

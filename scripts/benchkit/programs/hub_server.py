@@ -13,6 +13,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from plink.hub.admin import create_service, delete_service
+from plink.hub.service import ServiceOptions
 from plink.hub.serving import Server, ServerOptions
 
 
@@ -21,18 +23,24 @@ def main() -> None:
     output = os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1)
     os.dup2(2, 1)
     task = json.loads(sys.stdin.readline())
-    options = ServerOptions(
-        listen=task["listen"], cores=task["cores"], secret=Path(task["secret_file"]).read_bytes()
-    )
-    with Server(options) as server:
-        print(json.dumps({"address": server.address}), file=output)
+    secret = Path(task["secret_file"]).read_bytes()
+    with Server(ServerOptions(task["listen"], secret, cores=task["cores"])) as server:
+        print(json.dumps({"address": server.addresses[0]}), file=output)
         for line in sys.stdin:
-            command = json.loads(line)
-            answer: dict[str, Any] = {}
-            if command["do"] == "cpu":
-                usage = resource.getrusage(resource.RUSAGE_SELF)
-                answer = {"cpu_s": usage.ru_utime + usage.ru_stime}
-            print(json.dumps(answer), file=output)
+            print(json.dumps(_done(json.loads(line), secret)), file=output)
+
+
+def _done(command: dict[str, Any], secret: bytes) -> dict[str, Any]:
+    """What is answered to a command: `create`, `delete` or `cpu`."""
+    servers = command.get("servers", [])
+    if command["do"] == "create":
+        own = create_service(servers, secret, ServiceOptions(**command["options"]))
+        return {"secret": own.hex()}
+    if command["do"] == "delete":
+        delete_service(servers, secret, command["namespace"])
+        return {}
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return {"cpu_s": usage.ru_utime + usage.ru_stime}
 
 
 if __name__ == "__main__":
