@@ -76,6 +76,7 @@ CATALOGUE = (
     Benchmark(
         "training-overlap", "gradients under way while the rest is computed", _TORCH, "20 min"
     ),
+    Benchmark("hub", "the parameter service beside all-reduces", _TORCH, "10 min"),
     Benchmark("digits", "one small real training on Gloo and on plink", _TORCH, "3 min"),
     Benchmark("autotune", "what tuning gains on simulated networks", "", "3 min"),
     Benchmark("autotune-lab", "what tuning gains in the lab", f"{_TORCH}, iperf3", "5 min each"),
