@@ -8,6 +8,7 @@ from typing import Any
 
 from plink.base.errors import WrongUseError
 from plink.files.fields import Fields
+from plink.files.link_facts import MAX_BURST_BYTES
 
 FITTED = ("engine", "gloo", "openmpi", "mpich")
 
@@ -67,11 +68,14 @@ class ClientFit:
     Args:
         client: of `FITTED`.
         overhead_us: before a message begins, beside the network's latency.
+        rendezvous_us: the same, of a message above 64 KiB, for asking first.
         reduction_s_per_gb: to add 10^9 bytes that arrived.
         flow_share: what flows get together of a link's rate.
         serialised: the share of exchanges in which one message waits for the other.
         processor_s_per_gb: of a rank's process, for 10^9 bytes of buffer; None where it polls, so
             that its time says nothing.
+        burst_bytes: that links let pass at once, as its times show where nothing else tells; None
+            where the cluster file does.
         spreads: how far times are from predicted ones, by size, the least size first.
         shared_cores: of the one machine that all hosts are on; None where each has its own.
         versions: of the client's parts.
@@ -81,10 +85,12 @@ class ClientFit:
 
     client: str
     overhead_us: Estimate
+    rendezvous_us: Estimate
     reduction_s_per_gb: Estimate
     flow_share: Estimate
     serialised: Estimate
     processor_s_per_gb: Estimate | None = None
+    burst_bytes: Estimate | None = None
     spreads: Sequence[SizeSpread] = ()
     shared_cores: int | None = None
     versions: Mapping[str, str] | None = None
@@ -118,11 +124,14 @@ def to_json(fit: ClientFit) -> dict[str, Any]:
 
 _RANGES: Mapping[str, tuple[float, float]] = {
     "overhead_us": (0.0, _MAX_OVERHEAD_US),
+    "rendezvous_us": (0.0, _MAX_OVERHEAD_US),
     "reduction_s_per_gb": (0.0, _MAX_S_PER_GB),
     "flow_share": (_LEAST_SHARE, _MAX_SHARE),
     "serialised": (0.0, 1.0),
     "processor_s_per_gb": (0.0, _MAX_S_PER_GB),
+    "burst_bytes": (0.0, MAX_BURST_BYTES),
 }
+_OPTIONAL = ("processor_s_per_gb", "burst_bytes")
 
 
 def parse_all(items: Sequence[Fields]) -> list[ClientFit]:
@@ -147,9 +156,8 @@ def _parse(fields: Fields) -> ClientFit:
     estimates = {
         name: _estimate(fields.object(name), *limits)
         for name, limits in _RANGES.items()
-        if name != "processor_s_per_gb"
+        if name not in _OPTIONAL or fields.values.get(name) is not None
     }
-    processor = fields.optional_object("processor_s_per_gb")
     versions = None
     if fields.values.get("versions") is not None:
         parts = fields.object("versions")
@@ -157,9 +165,6 @@ def _parse(fields: Fields) -> ClientFit:
     return ClientFit(
         client=client,
         **estimates,
-        processor_s_per_gb=None
-        if processor is None
-        else _estimate(processor, *_RANGES["processor_s_per_gb"]),
         spreads=_spreads(fields),
         shared_cores=fields.optional_integer("shared_cores", 1, _MAX_CORES),
         versions=versions,

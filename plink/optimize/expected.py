@@ -18,15 +18,12 @@ from plink.base.text import counted
 from plink.files.clients import ClientFit
 from plink.files.cluster import Cluster
 from plink.model.network import network_of
-from plink.optimize.plans.traffic import Traffic, traffic_time_s
 from plink.solvers.collectives.algorithm import Algorithm
 from plink.solvers.collectives.table import PeerTable
-from plink.solvers.contention.flows import Manner, flow_time_s
+from plink.solvers.contention.flows import FlowClock, Manner
 from plink.solvers.contention.network import Network
 from plink.solvers.contention.shared_links import SharedLinks, Trunk, shared_links
 from plink.solvers.contention.time import Clock
-from plink.solvers.forests.time import forest_table
-from plink.solvers.forests.trees import messages_on_the_way
 
 # Of a normal distribution, to either side.
 _Z_OF_90_PERCENT = 1.645
@@ -71,19 +68,17 @@ class ExpectedTimes:
     Args:
         cluster: hosts, and what is known of their network.
         fit: of the client.
+        network: what is known of the hosts' links, where it was made before.
     """
 
-    def __init__(self, cluster: Cluster, fit: ClientFit) -> None:
+    def __init__(self, cluster: Cluster, fit: ClientFit, network: Network | None = None) -> None:
         self._cluster = cluster
         self.fit = fit
+        self.network = network or network_of(cluster).network
 
     @cached_property
-    def network(self) -> Network:
-        """What is known of the hosts' links."""
-        return network_of(self._cluster).network
-
-    @cached_property
-    def _latency_s(self) -> list[list[float]]:
+    def latency_s(self) -> list[list[float]]:
+        """(N, N) one way."""
         found: list[list[float]] = self.network.latency_s.tolist()
         return found
 
@@ -101,7 +96,9 @@ class ExpectedTimes:
             for row in (() if facts is None else facts.rows)
             if set(row.groups) <= set(place_of)
         ]
-        burst_bytes = 0 if facts is None else facts.burst_bytes
+        burst_bytes: float = 0 if facts is None else facts.burst_bytes
+        if not burst_bytes and self.fit.burst_bytes is not None:
+            burst_bytes = self.fit.burst_bytes.value
         share = self.fit.flow_share.value
         return shared_links(self.network, trunks, burst_bytes=burst_bytes, flow_share=share)
 
@@ -120,61 +117,51 @@ class ExpectedTimes:
         messages = sum(len(step.sources) for step in table.rounds[:_MESSAGES_OF_A_RING])
         if messages > _MOST_MESSAGES:
             return Expected(None, refused=f"{algorithm.name} has too many messages to follow")
-        runs_s = self.runs_s(table, hosts, _RUNS)
-        overhead_s = self.fit.overhead_us.value * 1e-6
-        if overhead_s and self.fit.shared_cores is not None:
-            free_s = self.runs_s(table, hosts, 1, overhead_s=0.0)
-        else:
-            free_s = runs_s
-        return self._expected(runs_s, statistics.median(free_s), size_bytes, hosts)
-
-    def of_plan(self, traffic: Traffic, size_bytes: int, hosts: Sequence[int]) -> Expected:
-        """What the engine takes for one call along a plan, with rank r on host `hosts[r]`."""
-        free_s, whole_s = self.plan_s(traffic, hosts)
-        return self._expected([whole_s], free_s, size_bytes, hosts)
-
-    def runs_s(
-        self,
-        table: PeerTable,
-        hosts: Sequence[int],
-        runs: int,
-        *,
-        overhead_s: float | None = None,
-    ) -> list[float]:
-        """The times of some runs, which differ in what is serialised."""
-        fit = self.fit
-        each_s = fit.overhead_us.value * 1e-6 if overhead_s is None else overhead_s
         if table.is_pipelined:
-            waits_s = Clock(table, _unlimited(self.network)).time_s(list(hosts))
-            begun_s = each_s * len(table.rounds)
-            return [self.links.carried_s(table, hosts) + waits_s + begun_s]
-        manner = Manner(each_s, fit.reduction_s_per_gb.value * 1e-9, fit.serialised.value)
-        return [
-            flow_time_s(table, hosts, self._latency_s, self.links, manner=manner, seed=seed)
-            for seed in range(runs if fit.serialised.value else 1)
-        ]
+            free_s = self.pipelined_s(table, hosts, is_free=True)
+            return self.expected([self.pipelined_s(table, hosts)], free_s, size_bytes, hosts)
+        clock = FlowClock(table, hosts, self.latency_s, self.links)
+        runs_s = self.runs_s(clock, _RUNS)
+        free = Manner(0.0, 0.0, self.manner.reduction_s_byte, self.manner.serialised)
+        free_s = statistics.median(clock.time_s(free, seed) for seed in range(len(runs_s)))
+        return self.expected(runs_s, free_s, size_bytes, hosts)
 
-    def plan_s(self, traffic: Traffic, hosts: Sequence[int]) -> tuple[float, float]:
-        """The time along a plan without the client's overhead, and with it."""
-        network = _scaled(self.network, self.fit.flow_share.value)
-        free_s = traffic_time_s(traffic, hosts, network)
-        if traffic.routes is None:
-            messages = 1
-        else:
-            table = forest_table(traffic.routes, traffic.size_bytes)
-            # What buckets save, and what rows' links cost.
-            plain = shared_links(network)
-            free_s += self.links.carried_s(table, hosts) - plain.carried_s(table, hosts)
-            up, down = (
-                parents.astype(np.intp)
-                for parents in (traffic.routes.reduce_parents, traffic.routes.broadcast_parents)
-            )
-            messages = int(messages_on_the_way(up, down).max())
-        return free_s, free_s + self.fit.overhead_us.value * 1e-6 * messages
+    @cached_property
+    def manner(self) -> Manner:
+        """Of the client."""
+        fit = self.fit
+        return Manner(
+            fit.overhead_us.value * 1e-6,
+            fit.rendezvous_us.value * 1e-6,
+            fit.reduction_s_per_gb.value * 1e-9,
+            fit.serialised.value,
+        )
 
-    def _expected(
+    def runs_s(self, clock: FlowClock, runs: int) -> list[float]:
+        """The times of some runs, which differ in what is serialised."""
+        is_by_chance = clock.has_exchanges and self.manner.serialised > 0.0
+        seeds = range(runs if is_by_chance else 1)
+        return [clock.time_s(self.manner, seed, self.links) for seed in seeds]
+
+    def pipelined_s(
+        self, table: PeerTable, hosts: Sequence[int], *, is_free: bool = False
+    ) -> float:
+        """The time of a pipelined table, `is_free` without the client's overhead."""
+        waits_s = Clock(table, _unlimited(self.network)).time_s(list(hosts))
+        begun_s = 0.0 if is_free else self.manner.overhead_s * len(table.rounds)
+        return self.links.carried_s(table, hosts) + waits_s + begun_s
+
+    def expected(
         self, runs_s: Sequence[float], free_s: float, size_bytes: int, hosts: Sequence[int]
     ) -> Expected:
+        """The median of runs with its interval, unless ranks mostly wait for processors.
+
+        Args:
+            runs_s: times with all of the client's costs.
+            free_s: what it would take without overhead.
+            size_bytes: of the buffer.
+            hosts: (R,) of the ranks.
+        """
         seconds = statistics.median(runs_s)
         cores = self.fit.shared_cores
         if cores is not None and len(hosts) > cores:
@@ -206,14 +193,4 @@ def _unlimited(network: Network) -> Network:
         receive_bytes_s=np.full(network.hosts, np.inf),
         uplink_send_bytes_s=np.full(network.groups, np.inf),
         uplink_receive_bytes_s=np.full(network.groups, np.inf),
-    )
-
-
-def _scaled(network: Network, share: float) -> Network:
-    return replace(
-        network,
-        send_bytes_s=network.send_bytes_s * share,
-        receive_bytes_s=network.receive_bytes_s * share,
-        uplink_send_bytes_s=network.uplink_send_bytes_s * share,
-        uplink_receive_bytes_s=network.uplink_receive_bytes_s * share,
     )

@@ -4,35 +4,37 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from plink.base.errors import PlinkError
 from plink.files.clients import ClientFit, Estimate, FitSample, SizeSpread
 from plink.files.cluster import Cluster
 from plink.optimize.expected import ExpectedTimes
 from plink.optimize.plans.demand import Demand
+from plink.optimize.plans.expecting import plan_s
 from plink.optimize.plans.traffic import Traffic, traffic_of
 from plink.plans.forest import Forest
 from plink.plans.names import ALL_REDUCE
 from plink.solvers.collectives.registry import find
 from plink.solvers.collectives.table import PeerTable
+from plink.solvers.contention.flows import FlowClock
 
 # What a model of a few numbers leaves, whatever the readings' own spread.
-_LEAST_SPREAD = 0.03
+_LEAST_SPREAD = 0.05
+
+# How far small messages are from any model where ranks wait for a core that they share.
+_SHARED_SPREAD = 0.5
+_SMALL_BYTES = 1 << 18
 
 # Runs of a model, which differ by chance.
-_RUNS = 5
-_PASSES = 3
-
-_LEAST_OVERHEAD_S, _MOST_OVERHEAD_S = 1e-7, 1.0
-_LEAST_SHARE, _MOST_SHARE = 0.2, 1.3
-_STEPS = 14
+_RUNS = 7
+_ROUNDS_OF_SEARCH = 400
 
 _Z_OF_90_PERCENT = 1.645
-_GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,35 @@ class Costs:
     processor_s_per_gb: Sequence[float] = ()
 
 
+@dataclass(frozen=True)
+class _Cost:
+    """One number that is looked for: where the search begins, and within what it stays.
+
+    Logarithms are searched where it is a matter of magnitude.
+    """
+
+    firsts: tuple[float, ...]
+    low: float
+    high: float
+    is_magnitude: bool = True
+
+    def inside(self, place: float) -> float:
+        value = math.exp(place) if self.is_magnitude else place
+        return min(self.high, max(self.low, value))
+
+    def place(self, value: float) -> float:
+        return math.log(value) if self.is_magnitude else value
+
+
+_COSTS: Mapping[str, _Cost] = {
+    "overhead_us": _Cost((300.0,), 0.1, 1e6),
+    "flow_share": _Cost((0.95,), 0.2, 1.1, is_magnitude=False),
+    "rendezvous_us": _Cost((300.0,), 0.1, 1e6),
+    "serialised": _Cost((0.3, 0.8), 0.0, 1.0, is_magnitude=False),
+    "burst_bytes": _Cost((3e4, 3e5), 1e3, 1e7),
+}
+
+
 def fit_client(
     cluster: Cluster,
     client: str,
@@ -73,8 +104,8 @@ def fit_client(
 ) -> ClientFit:
     """The costs with which predictions are nearest to the readings.
 
-    Overhead, share and serialisation are found in turn, each by golden section; a reading counts
-    the less, the more its repetitions differ. What they leave is the spread.
+    They are found by simplex (Nelder and Mead, 1965) from a few places; a reading counts the less,
+    the more its repetitions differ. What they leave is the spread.
 
     Args:
         cluster: of the readings' hosts.
@@ -88,8 +119,7 @@ def fit_client(
     """
     if not readings:
         raise PlinkError("nothing was measured that a client could be fitted to")
-    search = _Search(cluster, client, readings, costs, shared_cores)
-    return search.found()
+    return _Search(cluster, client, readings, costs, shared_cores).found()
 
 
 class _Search:
@@ -102,86 +132,131 @@ class _Search:
         shared_cores: int | None,
     ) -> None:
         self._cluster = cluster
-        self._models = [_model_of(client, reading) for reading in readings]
         self._readings = readings
-        self._logs = [np.log(reading.sample.seconds) for reading in readings]
-        self._weights = [
-            1.0 / (float(logs.std()) ** 2 / len(logs) + _LEAST_SPREAD**2) for logs in self._logs
-        ]
+        logs = [np.log(reading.sample.seconds) for reading in readings]
+        self._logs = logs
+        self._medians = np.array([np.median(each) for each in logs])
+        self._weights = np.array(
+            [
+                1.0
+                / (_deviation(each) ** 2 / len(each) + _model_spread(reading, shared_cores) ** 2)
+                for each, reading in zip(logs, readings, strict=True)
+            ]
+        )
         reduction, processor = costs.reduction_s_per_gb, costs.processor_s_per_gb
         self._fit = ClientFit(
             client=client,
-            overhead_us=_exactly(1.0),
+            overhead_us=_exactly(0.0),
+            rendezvous_us=_exactly(0.0),
             reduction_s_per_gb=_estimate_of(reduction) if reduction else _exactly(0.0),
             flow_share=_exactly(1.0),
-            serialised=_exactly(0.5 if self._has_exchanges() else 0.0),
+            serialised=_exactly(0.0),
             processor_s_per_gb=_estimate_of(processor) if processor else None,
             shared_cores=shared_cores,
             samples=[reading.sample for reading in readings],
         )
+        self._first = ExpectedTimes(cluster, self._fit)
+        self._models = [self._model_of(client, reading) for reading in readings]
+        flows = [model for model in self._models if isinstance(model, FlowClock)]
+        self._names = ["overhead_us", "flow_share"]
+        self._names += ["rendezvous_us"] if flows else []
+        self._names += ["serialised"] if any(model.has_exchanges for model in flows) else []
+        knows_burst = cluster.links is not None and cluster.links.burst_bytes > 0
+        self._names += [] if knows_burst else ["burst_bytes"]
 
-    def _has_exchanges(self) -> bool:
-        return any(isinstance(model, PeerTable) and _exchanges(model) for model in self._models)
+    def _model_of(self, client: str, reading: Reading) -> FlowClock | PeerTable | Traffic:
+        sample = reading.sample
+        if reading.forest is not None:
+            return traffic_of(Demand(ALL_REDUCE, sample.size_bytes), reading.forest)
+        algorithm = find(f"{client}-{sample.algorithm}")
+        table = algorithm.table(len(reading.hosts), sample.size_bytes)
+        if table.is_pipelined:
+            return table
+        return FlowClock(table, reading.hosts, self._first.latency_s, self._first.links)
 
     def found(self) -> ClientFit:
-        for _ in range(_PASSES):
-            self._fit = self._with(
-                "overhead_us",
-                _best(
-                    lambda log_s: self._miss("overhead_us", math.exp(log_s) * 1e6),
-                    math.log(_LEAST_OVERHEAD_S),
-                    math.log(_MOST_OVERHEAD_S),
-                ),
-                lambda log_s: math.exp(log_s) * 1e6,
-            )
-            self._fit = self._with(
-                "flow_share",
-                _best(lambda share: self._miss("flow_share", share), _LEAST_SHARE, _MOST_SHARE),
-            )
-            if self._has_exchanges():
-                self._fit = self._with(
-                    "serialised", _best(lambda p: self._miss("serialised", p), 0.0, 1.0)
-                )
-        return replace(self._fit, spreads=self._spreads())
+        from scipy.optimize import minimize  # noqa: PLC0415  only a fit needs it
 
-    def _with(
-        self,
-        name: str,
-        best: tuple[float, float],
-        value_of: Callable[[float], float] = lambda value: value,
-    ) -> ClientFit:
-        at, reach = best
-        low, value, high = (value_of(each) for each in (at - reach, at, at + reach))
-        if name == "serialised":
-            low, high = max(0.0, low), min(1.0, high)
-        found = Estimate(value, max(0.0, min(low, value)), max(high, value))
-        return replace(self._fit, **{name: found})
+        ends = []
+        for begin in self._begins():
+            spans = [0.3 if _COSTS[name].is_magnitude else 0.1 for name in self._names]
+            simplex = np.vstack([begin, begin + 4.0 * np.diag(spans)])
+            options = {
+                "initial_simplex": simplex,
+                "maxfev": _ROUNDS_OF_SEARCH,
+                "xatol": 1e-3,
+                "fatol": 1e-3,
+            }
+            done = minimize(self._miss, begin, method="Nelder-Mead", options=options)
+            ends.append((float(done.fun), done.x.tolist()))
+        _, best = min(ends)
+        fit = self._with_places(best)
+        ranges = {
+            name: self._range_of(number, name, best) for number, name in enumerate(self._names)
+        }
+        return replace(fit, **ranges, spreads=self._spreads(fit))
 
-    def _miss(self, name: str, value: float) -> float:
-        changed = replace(self._fit, **{name: _exactly(value)})
-        return float(
-            sum(
-                weight * (logs.mean() - math.log(predicted)) ** 2
-                for weight, logs, predicted in zip(
-                    self._weights, self._logs, self._predicted(changed), strict=True
-                )
-            )
+    def _begins(self) -> list[npt.NDArray[np.float64]]:
+        most = max(len(_COSTS[name].firsts) for name in self._names)
+        tried = []
+        for number in range(most):
+            for other in range(most):
+                firsts = []
+                for name in self._names:
+                    cost = _COSTS[name]
+                    chosen = other if name == "burst_bytes" else number
+                    firsts.append(cost.place(cost.firsts[chosen % len(cost.firsts)]))
+                if not any(np.array_equal(firsts, known) for known in tried):
+                    tried.append(np.array(firsts))
+        return tried
+
+    def _with_places(self, places: Sequence[float]) -> ClientFit:
+        values = {
+            name: _exactly(_COSTS[name].inside(place))
+            for name, place in zip(self._names, places, strict=True)
+        }
+        return replace(self._fit, **values)
+
+    def _miss(self, places: Sequence[float]) -> float:
+        logs = np.log(self._predicted(self._with_places(places)))
+        beyond = sum(
+            (place - _COSTS[name].place(_COSTS[name].inside(place))) ** 2
+            for name, place in zip(self._names, places, strict=True)
         )
+        return float((self._weights * (self._medians - logs) ** 2).sum() + 1e3 * beyond)
+
+    def _range_of(self, number: int, name: str, places: Sequence[float]) -> Estimate:
+        """The value, and how far it can move alone until what it misses rises too much."""
+        cost = _COSTS[name]
+        value = cost.inside(places[number])
+        least = self._miss(places)
+        ends = []
+        for sign in (-1.0, 1.0):
+            step = 0.02
+            while step < 8.0:
+                moved = [*places]
+                moved[number] += sign * step
+                # One degree of freedom, as much as the readings themselves miss.
+                if self._miss(moved) - least > _Z_OF_90_PERCENT**2 * max(
+                    1.0, least / max(1, len(self._readings) - len(self._names))
+                ):
+                    break
+                step *= 1.6
+            ends.append(cost.inside(places[number] + sign * step))
+        return Estimate(value, min(ends[0], value), max(ends[1], value))
 
     def _predicted(self, fit: ClientFit) -> list[float]:
-        times = ExpectedTimes(self._cluster, fit)
+        times = ExpectedTimes(self._cluster, fit, self._first.network)
         return [
-            statistics.median(times.runs_s(model, reading.hosts, _RUNS))
-            if isinstance(model, PeerTable)
-            else times.plan_s(model, reading.hosts)[1]
+            _time_s(times, model, reading)
             for model, reading in zip(self._models, self._readings, strict=True)
         ]
 
-    def _spreads(self) -> list[SizeSpread]:
+    def _spreads(self, fit: ClientFit) -> list[SizeSpread]:
         """By size: of all repetitions around what is predicted."""
         misses: dict[int, list[float]] = {}
         for reading, logs, predicted in zip(
-            self._readings, self._logs, self._predicted(self._fit), strict=True
+            self._readings, self._logs, self._predicted(fit), strict=True
         ):
             of_size = misses.setdefault(reading.sample.size_bytes, [])
             of_size += (logs - math.log(predicted)).tolist()
@@ -191,54 +266,31 @@ class _Search:
         ]
 
 
+def _time_s(
+    times: ExpectedTimes, model: FlowClock | PeerTable | Traffic, reading: Reading
+) -> float:
+    if isinstance(model, FlowClock):
+        return statistics.median(times.runs_s(model, _RUNS))
+    if isinstance(model, PeerTable):
+        return times.pipelined_s(model, reading.hosts)
+    return plan_s(times, model, reading.hosts)[1]
+
+
+def _model_spread(reading: Reading, shared_cores: int | None) -> float:
+    is_small = reading.sample.size_bytes < _SMALL_BYTES
+    waits = shared_cores is not None and len(reading.hosts) > shared_cores
+    return _SHARED_SPREAD if is_small and waits else _LEAST_SPREAD
+
+
+def _deviation(logs: npt.NDArray[np.float64]) -> float:
+    """The standard deviation as the median deviation shows it, which outliers leave as it is."""
+    return float(1.4826 * np.median(np.abs(logs - np.median(logs))))
+
+
 def _of_few(misses: Sequence[float]) -> float:
-    """The root mean square, as much larger as so few may hide (Student, 1908, roughly)."""
-    square = sum(miss * miss for miss in misses) / len(misses)
-    return math.sqrt(square * (1.0 + 2.0 / len(misses)))
-
-
-def _model_of(client: str, reading: Reading) -> PeerTable | Traffic:
-    sample = reading.sample
-    if reading.forest is not None:
-        return traffic_of(Demand(ALL_REDUCE, sample.size_bytes), reading.forest)
-    name = f"{client}-{sample.algorithm}"
-    return find(name).table(len(reading.hosts), sample.size_bytes)
-
-
-def _exchanges(table: PeerTable) -> bool:
-    return any(
-        set(zip(step.sources.tolist(), step.destinations.tolist(), strict=True))
-        & set(zip(step.destinations.tolist(), step.sources.tolist(), strict=True))
-        for step in table.rounds
-    )
-
-
-def _best(miss: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
-    """Where a function is least (golden section; Kiefer 1953), and how far 90 % reaches.
-
-    The reach is where a parabola through the least and a point beside it has risen by the square of
-    the quantile.
-    """
-    first, last = low, high
-    left, right = last - _GOLDEN * (last - first), first + _GOLDEN * (last - first)
-    at_left, at_right = miss(left), miss(right)
-    for _ in range(_STEPS):
-        if at_left <= at_right:
-            last, right, at_right = right, left, at_left
-            left = last - _GOLDEN * (last - first)
-            at_left = miss(left)
-        else:
-            first, left, at_left = left, right, at_right
-            right = first + _GOLDEN * (last - first)
-            at_right = miss(right)
-    best, least = (left, at_left) if at_left <= at_right else (right, at_right)
-    beside = 0.1 * (high - low)
-    rises = [
-        miss(other) - least for other in (best - beside, best + beside) if low <= other <= high
-    ]
-    rise = max(rises, default=0.0)
-    reach = high - low if rise <= 0.0 else beside * _Z_OF_90_PERCENT / math.sqrt(rise)
-    return best, min(reach, high - low)
+    """The spread whose 90 % interval holds 90 % of these, and some more as they are few."""
+    reach = float(np.quantile(np.abs(misses), 0.9))
+    return reach / _Z_OF_90_PERCENT * (1.0 + 1.0 / len(misses))
 
 
 def _exactly(value: float) -> Estimate:

@@ -86,6 +86,7 @@ def _client() -> Schema:
         {
             "client": parts.one_of("which", list(FITTED)),
             "overhead_us": estimate("before a message begins, beside latency, in µs"),
+            "rendezvous_us": estimate("the same above 64 KiB, for asking first, in µs"),
             "reduction_s_per_gb": estimate("to add 10^9 bytes that arrived, in s"),
             "flow_share": estimate("what flows get together of a link's rate"),
             "serialised": estimate("share of exchanges with one message after the other"),
@@ -93,6 +94,7 @@ def _client() -> Schema:
         },
         {
             "processor_s_per_gb": or_null(estimate("of a rank's process, per 10^9 bytes, in s")),
+            "burst_bytes": or_null(estimate("what links let pass at once, in bytes")),
             "shared_cores": or_null(parts.whole("of the one machine of all hosts", 1)),
             "versions": or_null(parts.by_name("of its parts", parts.text("a version"))),
             "started": or_null(parts.text("when it was fitted, ISO 8601 in UTC")),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 
@@ -14,16 +12,10 @@ from plink.solvers.contention.network import Network
 from plink.solvers.contention.stages import Floats, split
 
 # What a link with something in its bucket carries: more than a host sends.
-_PEAK_BYTES_S = 1.25e9
+PEAK_BYTES_S = 1.25e9
 
 # A bucket with less than this share is empty.
-_EMPTY = 0.02
-
-
-class Flow(Protocol):
-    """What crosses links."""
-
-    path: tuple[int, ...]
+EMPTY = 0.02
 
 
 @dataclass(frozen=True)
@@ -56,10 +48,6 @@ class SharedLinks:
     group_of: Sequence[int]
     trunk_of: Sequence[int]
 
-    @cached_property
-    def _limited(self) -> list[int]:
-        return [link for link, burst in enumerate(self.burst_bytes) if burst > 0.0]
-
     def path(self, source: int, destination: int) -> tuple[int, ...]:
         """The limited links from host to host; none to itself."""
         if source == destination:
@@ -79,71 +67,6 @@ class SharedLinks:
                         crossed.append(base + side * trunks + above[side])
         return tuple(link for link in crossed if self.rate_bytes_s[link] < float("inf"))
 
-    def fair(
-        self, flows: Sequence[Flow], tokens: Sequence[float]
-    ) -> tuple[list[float], dict[int, float]]:
-        """Max-min fair rates (Bertsekas and Gallager, Data Networks, 1992, §6.5.2).
-
-        Args:
-            flows: that are under way.
-            tokens: (L,) bytes in each link's bucket.
-
-        Returns:
-            the rate of each flow, and what each link that is crossed carries, in bytes/s.
-        """
-        room: dict[int, float] = {}
-        count: dict[int, int] = {}
-        for flow in flows:
-            for link in flow.path:
-                count[link] = count.get(link, 0) + 1
-        for link in count:
-            has_burst = tokens[link] > _EMPTY * self.burst_bytes[link]
-            rate = self.rate_bytes_s[link]
-            room[link] = max(rate, _PEAK_BYTES_S) if has_burst else rate
-        whole = dict(room)
-        rates = [float("inf")] * len(flows)
-        rising = [number for number, flow in enumerate(flows) if flow.path]
-        while rising:
-            level = min(room[link] / crossing for link, crossing in count.items() if crossing)
-            limit = level * (1.0 + 1e-9)
-            full = {
-                link
-                for link, crossing in count.items()
-                if crossing and room[link] <= limit * crossing
-            }
-            going = []
-            for number in rising:
-                path = flows[number].path
-                if full.isdisjoint(path):
-                    going.append(number)
-                    continue
-                rates[number] = level
-                for link in path:
-                    room[link] -= level
-                    count[link] -= 1
-            rising = going
-        return rates, {link: whole[link] - room[link] for link in whole}
-
-    def next_empty_s(self, tokens: Sequence[float], used: dict[int, float]) -> float:
-        """How long until the first bucket is empty, at these rates."""
-        least_s = float("inf")
-        for link in self._limited:
-            excess = used.get(link, 0.0) - self.rate_bytes_s[link]
-            empty = _EMPTY * self.burst_bytes[link]
-            if excess > 1e-6 * self.rate_bytes_s[link] and tokens[link] > empty:
-                # A little beyond, so that rounding leaves nothing.
-                over = 0.5 * empty
-                least_s = min(least_s, (tokens[link] - empty + over) / excess)
-        return least_s
-
-    def drain(self, tokens: list[float], used: dict[int, float], step_s: float) -> None:
-        """What buckets hold after so many seconds at these rates."""
-        if step_s == float("inf"):
-            return
-        for link in self._limited:
-            gained = (self.rate_bytes_s[link] - used.get(link, 0.0)) * step_s
-            tokens[link] = min(self.burst_bytes[link], max(0.0, tokens[link] + gained))
-
     def carried_s(self, table: PeerTable, order: Sequence[int]) -> float:
         """What the busiest link takes for all bytes of a table, all of them under way together."""
         loads, _ = split(table)
@@ -162,7 +85,7 @@ class SharedLinks:
             (
                 max(
                     (size - self.burst_bytes[link]) / self.rate_bytes_s[link],
-                    size / max(_PEAK_BYTES_S, self.rate_bytes_s[link]),
+                    size / max(PEAK_BYTES_S, self.rate_bytes_s[link]),
                 )
                 for link, size in total.items()
             ),

@@ -58,6 +58,7 @@ _OF_ROW = ("name", "groups", "uplink_gbit_s")
 # What a client may have: its least, its most, and what it has if nothing is said.
 _OF_CLIENT: Mapping[str, tuple[float, float, float]] = {
     "overhead_us": (0.0, 60e6, 0.0),
+    "rendezvous_us": (0.0, 60e6, 0.0),
     "reduction_s_per_gb": (0.0, 1e6, 0.0),
     "flow_share": (0.01, 2.0, 1.0),
     "serialised": (0.0, 1.0, 0.0),

@@ -21,9 +21,11 @@ def print_fit(console: Console, fit: ClientFit) -> None:
     table.add_column("90 %", justify="right")
     for what, estimate, unit in (
         ("before a message begins", fit.overhead_us, "µs"),
+        ("before one above 64 KiB, beside that", fit.rendezvous_us, "µs"),
         ("adding 1 GB", fit.reduction_s_per_gb, "s"),
         ("of a link's rate, flows get", fit.flow_share, ""),
         ("exchanges one way after the other", fit.serialised, ""),
+        ("links let pass at once", fit.burst_bytes, "bytes"),
         ("processor of a rank for 1 GB", fit.processor_s_per_gb, "s"),
     ):
         if estimate is not None:
