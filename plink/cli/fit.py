@@ -12,7 +12,7 @@ from plink.cli.progress import StageProgress
 from plink.cli.way_options import take_way, with_way_options
 
 _CLIENTS = ["engine", "gloo", "openmpi", "mpich"]
-_SIZES = "64KB,1MB,8MB"
+_SIZES = "64KB,1MB,4MB"
 
 
 @click.command(
@@ -35,7 +35,7 @@ _SIZES = "64KB,1MB,8MB"
 @click.option(
     "--repetitions",
     type=click.IntRange(2, 1000),
-    default=5,
+    default=4,
     show_default=True,
     help="Timed repetitions of each size.",
 )

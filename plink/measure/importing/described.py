@@ -142,11 +142,16 @@ def _hosts_of(
     groups: list[Group] = []
     links: list[HostLink] = []
     uplinks: list[Uplink] = []
+    order: dict[str, int] = {}
     parts = [_known(item, _OF_GROUP) for item in top.objects("groups", optional=True)]
     if "hosts" in top.values:
         parts.append(top)
     for part in parts:
         names = _names(part)
+        if part is top:
+            order = {name: place for place, name in enumerate(names)}
+            grouped = {host.name for host in hosts}
+            names = [name for name in names if name not in grouped]
         slots = part.integer("slots", 1, 1 << 16, default=top.integer("slots", 1, 1 << 16, 1))
         hosts += [Host(name, name, slots=slots) for name in names]
         rate = _rate(part, top, "host_gbit_s")
@@ -169,6 +174,9 @@ def _hosts_of(
         if host.name in seen:
             raise WrongUseError(f"{top.place}: host {brief(host.name)} is listed twice")
         seen.add(host.name)
+    if order:
+        # Those that it leaves out come last.
+        hosts.sort(key=lambda host: order.get(host.name, len(order)))
     return hosts, groups, links, uplinks
 
 
