@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from plink.base.errors import WrongUseError
@@ -98,6 +98,23 @@ class ClientFit:
     samples: Sequence[FitSample] = ()
 
 
+def with_estimates(fit: ClientFit, estimates: Mapping[str, Estimate]) -> ClientFit:
+    """The fit with other estimates, by their names."""
+    changed: dict[str, Any] = dict(estimates)
+    return replace(fit, **changed)
+
+
+def exactly(value: float) -> Estimate:
+    """A value that is known."""
+    return Estimate(value, value, value)
+
+
+def unfitted(client: str) -> ClientFit:
+    """A client that costs nothing, whose flows get all that links carry."""
+    nothing = exactly(0.0)
+    return ClientFit(client, nothing, nothing, nothing, flow_share=exactly(1.0), serialised=nothing)
+
+
 def to_json(fit: ClientFit) -> dict[str, Any]:
     """`fit` as a JSON object."""
     estimates = {
@@ -153,7 +170,7 @@ def _parse(fields: Fields) -> ClientFit:
     client = fields.text("client")
     if client not in FITTED:
         raise fields.error("client", f"one of {', '.join(FITTED)}")
-    estimates = {
+    estimates: dict[str, Any] = {
         name: _estimate(fields.object(name), *limits)
         for name, limits in _RANGES.items()
         if name not in _OPTIONAL or fields.values.get(name) is not None
@@ -196,6 +213,8 @@ def _spreads(fields: Fields) -> list[SizeSpread]:
 def _sample(fields: Fields) -> FitSample:
     values = fields.values.get("seconds")
     count = len(values) if isinstance(values, list) else 0
+    if "hosts" not in fields.values:
+        raise fields.error("hosts", "a list of texts")
     return FitSample(
         algorithm=fields.word("algorithm"),
         hosts=fields.texts("hosts"),

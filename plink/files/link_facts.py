@@ -79,4 +79,4 @@ def parse(fields: Fields, groups: Sequence[str]) -> LinkFacts:
                 raise WrongUseError(f"{item.place}: {brief(group)} is no group, or in two rows")
             left.remove(group)
         rows.append(row)
-    return LinkFacts(fields.integer("burst_bytes", 0, MAX_BURST_BYTES, default=0), rows)
+    return LinkFacts(fields.integer("burst_bytes", 0, MAX_BURST_BYTES), rows)

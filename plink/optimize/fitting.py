@@ -6,12 +6,21 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from plink.base.errors import PlinkError
-from plink.files.clients import ClientFit, Estimate, FitSample, SizeSpread
+from plink.files.clients import (
+    ClientFit,
+    Estimate,
+    FitSample,
+    SizeSpread,
+    exactly,
+    unfitted,
+    with_estimates,
+)
 from plink.files.cluster import Cluster
 from plink.optimize.expected import ExpectedTimes
 from plink.optimize.plans.demand import Demand
@@ -32,7 +41,7 @@ _SMALL_BYTES = 1 << 18
 
 # Runs of a model, which differ by chance.
 _RUNS = 7
-_ROUNDS_OF_SEARCH = 400
+_ROUNDS_OF_SEARCH = 250
 
 _Z_OF_90_PERCENT = 1.645
 
@@ -144,13 +153,9 @@ class _Search:
             ]
         )
         reduction, processor = costs.reduction_s_per_gb, costs.processor_s_per_gb
-        self._fit = ClientFit(
-            client=client,
-            overhead_us=_exactly(0.0),
-            rendezvous_us=_exactly(0.0),
-            reduction_s_per_gb=_estimate_of(reduction) if reduction else _exactly(0.0),
-            flow_share=_exactly(1.0),
-            serialised=_exactly(0.0),
+        self._fit = replace(
+            unfitted(client),
+            reduction_s_per_gb=_estimate_of(reduction) if reduction else exactly(0.0),
             processor_s_per_gb=_estimate_of(processor) if processor else None,
             shared_cores=shared_cores,
             samples=[reading.sample for reading in readings],
@@ -187,18 +192,18 @@ class _Search:
                 "xatol": 1e-3,
                 "fatol": 1e-3,
             }
-            done = minimize(self._miss, begin, method="Nelder-Mead", options=options)
+            done: Any = minimize(self._miss, begin, method="Nelder-Mead", options=options)  # type: ignore[call-overload]
             ends.append((float(done.fun), done.x.tolist()))
         _, best = min(ends)
         fit = self._with_places(best)
         ranges = {
             name: self._range_of(number, name, best) for number, name in enumerate(self._names)
         }
-        return replace(fit, **ranges, spreads=self._spreads(fit))
+        return replace(with_estimates(fit, ranges), spreads=self._spreads(fit))
 
     def _begins(self) -> list[npt.NDArray[np.float64]]:
         most = max(len(_COSTS[name].firsts) for name in self._names)
-        tried = []
+        tried: list[npt.NDArray[np.float64]] = []
         for number in range(most):
             for other in range(most):
                 firsts = []
@@ -212,10 +217,10 @@ class _Search:
 
     def _with_places(self, places: Sequence[float]) -> ClientFit:
         values = {
-            name: _exactly(_COSTS[name].inside(place))
+            name: exactly(_COSTS[name].inside(place))
             for name, place in zip(self._names, places, strict=True)
         }
-        return replace(self._fit, **values)
+        return with_estimates(self._fit, values)
 
     def _miss(self, places: Sequence[float]) -> float:
         logs = np.log(self._predicted(self._with_places(places)))
@@ -291,10 +296,6 @@ def _of_few(misses: Sequence[float]) -> float:
     """The spread whose 90 % interval holds 90 % of these, and some more as they are few."""
     reach = float(np.quantile(np.abs(misses), 0.9))
     return reach / _Z_OF_90_PERCENT * (1.0 + 1.0 / len(misses))
-
-
-def _exactly(value: float) -> Estimate:
-    return Estimate(value, value, value)
 
 
 def _estimate_of(values: Sequence[float]) -> Estimate:

@@ -39,7 +39,7 @@ def cluster_file() -> Schema:
                 "uplinks": or_null(_uplinks()),
                 "conditions": or_null(_conditions()),
                 "links": or_null(_links()),
-                "clients": listed("what clients' software costs (`plink fit`)", _client()),
+                "clients": listed("what clients' software costs (`plink fit`)", client()),
             },
         ),
     )
@@ -55,12 +55,14 @@ def _links() -> Schema:
     burst = parts.whole("what a limited link lets pass at once, in bytes", 0, MAX_BURST_BYTES)
     return closed(
         "what is known of links beside what was measured",
-        {},
-        {"burst_bytes": burst, "rows": listed("rows of groups", row)},
+        {"burst_bytes": burst},
+        {"rows": listed("rows of groups", row)},
     )
 
 
-def _client() -> Schema:
+def client() -> Schema:
+    """What a client costs (`plink.files.clients`)."""
+
     def estimate(what: str) -> Schema:
         figures = ("value", "low", "high")
         return closed(f"{what}, and its 90 % range", {each: parts.number(each) for each in figures})

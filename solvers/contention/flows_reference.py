@@ -69,7 +69,8 @@ class _Run:
             if burst > 0.0:
                 gained = (self._links.rate_bytes_s[link] - used.get(link, 0.0)) * step_s
                 self._tokens[link] = min(burst, max(0.0, self._tokens[link] + gained))
-        going, ended = [], []
+        going: list[int] = []
+        ended: list[int] = []
         for message, rate in zip(self._active, rates, strict=True):
             if step_s > 0.0:
                 self._left[message] -= min(self._left[message], rate * step_s)

@@ -27,6 +27,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,14 @@ import numpy as np
 from plink.base.errors import PlinkError, WrongUseError
 from plink.files import document
 from plink.files.bandwidth import MAX_GBIT_S
-from plink.files.clients import FITTED, ClientFit, Estimate, SizeSpread
+from plink.files.clients import (
+    FITTED,
+    ClientFit,
+    SizeSpread,
+    exactly,
+    unfitted,
+    with_estimates,
+)
 from plink.files.cluster import Cluster, Host
 from plink.files.document import brief
 from plink.files.fields import Fields
@@ -266,6 +274,7 @@ def _clients_of(top: Fields) -> list[ClientFit]:
             for key, (low, high, usual) in _OF_CLIENT.items()
         }
         spread = values.pop("spread")
-        exact = {key: Estimate(value, value, value) for key, value in values.items()}
-        found.append(ClientFit(client=name, spreads=[SizeSpread(1, spread)], **exact))
+        exact = {key: exactly(value) for key, value in values.items()}
+        fit = with_estimates(unfitted(name), exact)
+        found.append(replace(fit, spreads=[SizeSpread(1, spread)]))
     return found
