@@ -23,6 +23,7 @@ TEXT = """\
 latency_us = [10, 25]
 host_gbit_s = 0.4
 uplink_gbit_s = 0.4
+burst_bytes = 1000
 [[groups]]
 name = "r1"
 hosts = "n[1-4]"
