@@ -129,8 +129,7 @@ void require_messages(const Messages& messages, std::size_t links) {
                     (first < 0 || messages.rounds[first] == messages.rounds[i]) &&
                     first != static_cast<int>(i) && (first < 0 || messages.after[first] < 0),
                 "a message waits for one that does not fit");
-        require(i == 0 || messages.rounds[i - 1] <= messages.rounds[i],
-                "the rounds do not ascend");
+        require(i == 0 || messages.rounds[i - 1] <= messages.rounds[i], "the rounds do not ascend");
         require(messages.path_starts[i] <= messages.path_starts[i + 1],
                 "the paths do not fit the messages");
     }
@@ -205,8 +204,7 @@ void register_contention(nb::module_& module) {
         "flow_time_s",
         [](int ranks, Ints rounds, Ints senders, Ints receivers, Doubles sizes_bytes,
            Doubles delays_s, Ints after, Ints path_starts, Ints path_links, Doubles rates,
-           Doubles bursts, double peak_bytes_s, double empty_share,
-           double reduction_s_byte) {
+           Doubles bursts, double peak_bytes_s, double empty_share, double reduction_s_byte) {
             const Messages messages{ranks,
                                     std::move(rounds),
                                     std::move(senders),
@@ -223,9 +221,9 @@ void register_contention(nb::module_& module) {
             const nb::gil_scoped_release release;
             return flow_time_s(messages, links, reduction_s_byte);
         },
-        "ranks"_a, "rounds"_a, "senders"_a, "receivers"_a, "sizes_bytes"_a, "delays_s"_a,
-        "after"_a, "path_starts"_a, "path_links"_a, "rates"_a, "bursts"_a, "peak_bytes_s"_a,
-        "empty_share"_a, "reduction_s_byte"_a);
+        "ranks"_a, "rounds"_a, "senders"_a, "receivers"_a, "sizes_bytes"_a, "delays_s"_a, "after"_a,
+        "path_starts"_a, "path_links"_a, "rates"_a, "bursts"_a, "peak_bytes_s"_a, "empty_share"_a,
+        "reduction_s_byte"_a);
 
     nb::class_<Search>(module, "ContentionSearch")
         .def(

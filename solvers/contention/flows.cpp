@@ -258,8 +258,7 @@ class Run {
 
 }  // namespace
 
-double flow_time_s(const Messages& messages, const FlowLinks& links,
-                   double reduction_s_byte) {
+double flow_time_s(const Messages& messages, const FlowLinks& links, double reduction_s_byte) {
     return Run(messages, links, reduction_s_byte).time_s();
 }
 

@@ -7,8 +7,8 @@ namespace plink::contention {
 /// Messages of a collective, by rounds, on links (`plink.solvers.contention.flows`).
 struct Messages {
     int ranks = 0;
-    /// Of each message: its round (ascending), its ends, bytes, how long it takes to begin, and the message that it
-    /// waits for (-1 for none).
+    /// Of each message: its round (ascending), its ends, bytes, how long it takes to begin, and the
+    /// message that it waits for (-1 for none).
     std::vector<int> rounds;
     std::vector<int> senders;
     std::vector<int> receivers;
@@ -31,7 +31,6 @@ struct FlowLinks {
 };
 
 /// Seconds until all messages have arrived; ranks go on as soon as their own have.
-double flow_time_s(const Messages& messages, const FlowLinks& links,
-                   double reduction_s_byte);
+double flow_time_s(const Messages& messages, const FlowLinks& links, double reduction_s_byte);
 
 }  // namespace plink::contention
