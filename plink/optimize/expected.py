@@ -138,16 +138,10 @@ class ExpectedTimes:
         )
 
     def runs_s(self, clock: FlowClock, runs: int) -> list[float]:
-        """The times of some runs, which differ in what is serialised.
-
-        Messages of an exchange get into each other's way where one rank begins before the other
-        listens: hardly ever where each has a core of its own on the machine that all share.
-        """
-        manner, cores = self.manner, self.fit.shared_cores
-        if cores is not None and clock.ranks <= cores:
-            manner = replace(manner, serialised=0.0)
-        seeds = range(runs if clock.has_exchanges and manner.serialised else 1)
-        return [clock.time_s(manner, seed, self.links) for seed in seeds]
+        """The times of some runs, which differ in what is serialised."""
+        is_by_chance = clock.has_exchanges and self.manner.serialised > 0.0
+        seeds = range(runs if is_by_chance else 1)
+        return [clock.time_s(self.manner, seed, self.links) for seed in seeds]
 
     def pipelined_s(
         self, table: PeerTable, hosts: Sequence[int], *, is_free: bool = False

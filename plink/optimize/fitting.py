@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from collections.abc import Mapping, Sequence
@@ -97,7 +98,7 @@ class _Cost:
 _COSTS: Mapping[str, _Cost] = {
     "overhead_us": _Cost((300.0,), 0.1, 1e6),
     "flow_share": _Cost((0.95,), 0.2, 1.1, is_magnitude=False),
-    "rendezvous_us": _Cost((300.0,), 0.1, 1e6),
+    "rendezvous_us": _Cost((300.0, 5000.0), 0.1, 1e6),
     "serialised": _Cost((0.3, 0.8), 0.0, 1.0, is_magnitude=False),
     "burst_bytes": _Cost((3e4, 3e5), 1e3, 1e7),
 }
@@ -141,6 +142,10 @@ class _Search:
         shared_cores: int | None,
     ) -> None:
         self._cluster = cluster
+        # Where all predictions are of more ranks than cores, fewer ranks tell of something else.
+        cores = shared_cores or 0
+        crowded = [reading for reading in readings if len(reading.hosts) > cores]
+        given, readings = readings, crowded or readings
         self._readings = readings
         logs = [np.log(reading.sample.seconds) for reading in readings]
         self._logs = logs
@@ -158,7 +163,7 @@ class _Search:
             reduction_s_per_gb=_estimate_of(reduction) if reduction else exactly(0.0),
             processor_s_per_gb=_estimate_of(processor) if processor else None,
             shared_cores=shared_cores,
-            samples=[reading.sample for reading in readings],
+            samples=[reading.sample for reading in given],
         )
         self._first = ExpectedTimes(cluster, self._fit)
         self._models = [self._model_of(client, reading) for reading in readings]
@@ -202,18 +207,12 @@ class _Search:
         return replace(with_estimates(fit, ranges), spreads=self._spreads(fit))
 
     def _begins(self) -> list[npt.NDArray[np.float64]]:
-        most = max(len(_COSTS[name].firsts) for name in self._names)
-        tried: list[npt.NDArray[np.float64]] = []
-        for number in range(most):
-            for other in range(most):
-                firsts = []
-                for name in self._names:
-                    cost = _COSTS[name]
-                    chosen = other if name == "burst_bytes" else number
-                    firsts.append(cost.place(cost.firsts[chosen % len(cost.firsts)]))
-                if not any(np.array_equal(firsts, known) for known in tried):
-                    tried.append(np.array(firsts))
-        return tried
+        """Every choice of first values."""
+        costs = [_COSTS[name] for name in self._names]
+        return [
+            np.array([cost.place(value) for cost, value in zip(costs, firsts, strict=True)])
+            for firsts in itertools.product(*(cost.firsts for cost in costs))
+        ]
 
     def _with_places(self, places: Sequence[float]) -> ClientFit:
         values = {

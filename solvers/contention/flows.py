@@ -122,11 +122,6 @@ class FlowClock:
         self._ranks = table.ranks
 
     @property
-    def ranks(self) -> int:
-        """How many there are."""
-        return self._ranks
-
-    @property
     def has_exchanges(self) -> bool:
         """Whether any could be serialised."""
         return bool(self._exchanges)
