@@ -35,8 +35,12 @@ _RUNS = 15
 _MOST_MESSAGES = 6000
 _MESSAGES_OF_A_RING = 24
 
-# Where waiting for a core shared with other ranks is more of a time than this, chance decides.
+# Where waiting for a core shared with other ranks may be more of a time than this, chance decides.
 _MOST_OVERHEAD = 0.5
+
+# What a rank that is ready waits, each round, while another has the core: a slice of Linux's
+# scheduler is some milliseconds.
+_SLICE_S = 3e-3
 
 _GBIT_BYTES_S = 1e9 / 8.0
 
@@ -119,12 +123,13 @@ class ExpectedTimes:
             return Expected(None, refused=f"{algorithm.name} has too many messages to follow")
         if table.is_pipelined:
             free_s = self.pipelined_s(table, hosts, is_free=True)
-            return self.expected([self.pipelined_s(table, hosts)], free_s, size_bytes, hosts)
+            whole_s = [self.pipelined_s(table, hosts)]
+            return self.expected(whole_s, free_s, size_bytes, hosts, rounds=len(table.rounds))
         clock = FlowClock(table, hosts, self.latency_s, self.links)
         runs_s = self.runs_s(clock, _RUNS)
         free = Manner(0.0, 0.0, self.manner.reduction_s_byte, self.manner.serialised)
         free_s = statistics.median(clock.time_s(free, seed) for seed in range(len(runs_s)))
-        return self.expected(runs_s, free_s, size_bytes, hosts)
+        return self.expected(runs_s, free_s, size_bytes, hosts, rounds=len(table.rounds))
 
     @cached_property
     def manner(self) -> Manner:
@@ -152,7 +157,13 @@ class ExpectedTimes:
         return self.links.carried_s(table, hosts) + waits_s + begun_s
 
     def expected(
-        self, runs_s: Sequence[float], free_s: float, size_bytes: int, hosts: Sequence[int]
+        self,
+        runs_s: Sequence[float],
+        free_s: float,
+        size_bytes: int,
+        hosts: Sequence[int],
+        *,
+        rounds: int,
     ) -> Expected:
         """The median of runs with its interval, unless ranks mostly wait for processors.
 
@@ -161,13 +172,15 @@ class ExpectedTimes:
             free_s: what it would take without overhead.
             size_bytes: of the buffer.
             hosts: (R,) of the ranks.
+            rounds: in each of which a rank may have to wait for a core.
         """
         seconds = statistics.median(runs_s)
         cores = self.fit.shared_cores
         if cores is not None and len(hosts) > cores:
-            if seconds - free_s > _MOST_OVERHEAD * seconds:
+            waits_s = max(seconds - free_s, rounds * _SLICE_S)
+            if waits_s > _MOST_OVERHEAD * seconds:
                 ranks = counted(len(hosts), "rank")
-                what = f"{ranks} share {counted(cores, 'core')}, and mostly wait for one"
+                what = f"{ranks} share {counted(cores, 'core')}, and may mostly wait for one"
                 return Expected(None, refused=f"{what}: how long that takes cannot be predicted")
             if self.fit.processor_s_per_gb is not None:
                 each_s = self.fit.processor_s_per_gb.value * size_bytes * 1e-9

@@ -20,25 +20,31 @@ def expected_of_plan(
 ) -> Expected:
     """What one call along a plan takes with rank r on host `hosts[r]`."""
     free_s, whole_s = plan_s(times, traffic, hosts)
-    return times.expected([whole_s], free_s, size_bytes, hosts)
+    rounds = _messages_of(traffic)
+    return times.expected([whole_s], free_s, size_bytes, hosts, rounds=rounds)
 
 
 def plan_s(times: ExpectedTimes, traffic: Traffic, hosts: Sequence[int]) -> tuple[float, float]:
     """The time along a plan without the client's overhead, and with it."""
     share = times.fit.flow_share.value
     free_s = traffic_time_s(traffic, hosts, _scaled(times.network, share))
-    messages = 1
     if traffic.routes is not None:
         table = forest_table(traffic.routes, traffic.size_bytes)
         # What buckets save, and what rows' links cost.
         plain = shared_links(times.network, flow_share=share)
         free_s += times.links.carried_s(table, hosts) - plain.carried_s(table, hosts)
-        up, down = (
-            parents.astype(np.intp)
-            for parents in (traffic.routes.reduce_parents, traffic.routes.broadcast_parents)
-        )
-        messages = int(messages_on_the_way(up, down).max())
-    return free_s, free_s + times.fit.overhead_us.value * 1e-6 * messages
+    return free_s, free_s + times.fit.overhead_us.value * 1e-6 * _messages_of(traffic)
+
+
+def _messages_of(traffic: Traffic) -> int:
+    """That ranks handle one after the other, on the longest way."""
+    if traffic.routes is None:
+        return 1
+    up, down = (
+        parents.astype(np.intp)
+        for parents in (traffic.routes.reduce_parents, traffic.routes.broadcast_parents)
+    )
+    return int(messages_on_the_way(up, down).max())
 
 
 def _scaled(network: Network, share: float) -> Network:
