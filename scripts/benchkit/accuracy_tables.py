@@ -243,7 +243,7 @@ def plot(cases: Sequence[Case]) -> str:
     return "\n".join(parts) + "\n"
 
 
-def write_page(path: Path, labs: Sequence[AccuracyLab], cases: Sequence[Case], load: float) -> None:
+def write_page(path: Path, labs: Sequence[AccuracyLab], cases: Sequence[Case], load: str) -> None:
     """Put the tables between the marks of a page.
 
     Raises:
@@ -257,9 +257,7 @@ def write_page(path: Path, labs: Sequence[AccuracyLab], cases: Sequence[Case], l
     shapes = "\n".join(
         f"- **{lab.seed}:** {lab.hosts} hosts; racks of {lab} Mbit/s" for lab in labs
     )
-    intro = (
-        f"{len(labs)} labs; load of other work when it began: {load:.1f}. By seed, rows of racks "
-    )
+    intro = f"{len(labs)} labs; load of other work when it began: {load}. By seed, rows of racks "
     intro += "(hosts in each) at what a rack's uplink carries, below what a row's does:"
     parts = [
         f"{intro}\n\n{shapes}",

@@ -79,7 +79,8 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
     kept = arguments.again or arguments.keep
     cases: list[Case] = []
     labs = [draw(arguments.first + number) for number in range(arguments.labs)]
-    load = os.getloadavg()[0]
+    # Of what was kept nobody knows any more.
+    load = "not known" if arguments.again else f"{os.getloadavg()[0]:.1f}"
     with tempfile.TemporaryDirectory() as scratch:
         for lab in labs:
             folder = (kept or Path(scratch)) / f"lab-{lab.seed}"
@@ -88,7 +89,7 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
                 _measure(lab, ways, arguments, folder)
             cases += _compared(lab, folder, is_again=arguments.again is not None)
     report.say("Labs: " + "; ".join(f"{lab.seed}: {lab.hosts} hosts, {lab}" for lab in labs))
-    report.say(f"The load of other work was {load:.1f} when it began.")
+    report.say(f"The load of other work was {load} when it began.")
     report.table(SUMMARY_HEADER, summary_rows(cases), "By client and size")
     report.table(CASES_HEADER, [case.row() for case in cases], "Every case")
     report.measured = [case.to_json() for case in cases]
