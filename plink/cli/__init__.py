@@ -52,6 +52,7 @@ COMMANDS = {
     "verify": ("plink.cli.verify", "Check that a launcher keeps an order, by running it."),
     "run": ("plink.cli.run_", "Start a job over SSH on the hosts in an order."),
     "bench": ("plink.cli.bench", "Run real clients in several orders and compare."),
+    "fit": ("plink.cli.fit", "Find what a client's own software costs, for predictions."),
     "import": ("plink.cli.import_", "Make a cluster file from what others measured."),
     "export": ("plink.cli.export", "Write a measured matrix as CSV."),
     "slurm-order": ("plink.cli.slurm_order", "Let a Slurm job's srun follow an order, in a line."),

@@ -80,6 +80,7 @@ OUTPUTS: Mapping[str, Make] = {
     "verify": jobs.verify_output,
     "run": jobs.run_output,
     "bench": comparison.bench_output,
+    "fit": measuring.fit_output,
     "import": measuring.import_output,
     "export": measuring.export_output,
     "slurm-order": jobs.slurm_order_output,

@@ -204,6 +204,7 @@ def _predicted_order() -> Schema:
             "given": _cost("in the given order"),
             "random": _cost("in random orders (median)"),
         },
+        {"expected": _expected()},
     )
     refused = closed(
         "an algorithm that does not take so many ranks",
@@ -220,6 +221,18 @@ def _predicted_order() -> Schema:
             "assumptions": parts.texts("what was assumed of the network"),
             "rows": listed("algorithm by algorithm", row),
             "refused": listed("algorithms that are left out", refused),
+        },
+    )
+
+
+def _expected() -> Schema:
+    return closed(
+        "what the client takes that was fitted (`plink fit`); null where nobody can say",
+        {
+            "seconds": or_null(parts.number("the median, in s")),
+            "low_s": or_null(parts.number("5 % of times are below, in s")),
+            "high_s": or_null(parts.number("5 % of times are above, in s")),
+            "refused": or_null(parts.text("why nobody can say")),
         },
     )
 
@@ -254,6 +267,7 @@ def _predicted_plan() -> Schema:
             "wire_bytes": parts.number("what hosts send to each other, in bytes"),
             "cross_group_bytes": parts.number("what goes from a group to another, in bytes"),
         },
+        {"expected": _expected()},
     )
     return closed(
         "of a plan",

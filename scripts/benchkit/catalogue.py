@@ -54,6 +54,9 @@ CATALOGUE = (
     Benchmark("orders", "a real client in plink's order and in random ones", _TORCH, "5 min"),
     Benchmark("mesh", "iterations of several dimensions in plink's orders", _TORCH, "4 min"),
     Benchmark("correlate", "predicted costs of orders against measured ones", _TORCH, "4 min"),
+    Benchmark(
+        "accuracy", "predicted times against measured, drawn labs", f"{_TORCH}, mpi", "30 min"
+    ),
     Benchmark("chain", "from a host list to an all-reduce, on drawn labs", _TORCH, "2 min"),
     Benchmark("lightgbm", "LightGBM's training in plink's order", f"{_LAB}, lightgbm", "10 min"),
     Benchmark("engine", "the engine against Gloo", _TORCH, "1 min"),
