@@ -60,9 +60,15 @@ class Crowd:
         """So many of them."""
         return Crowd(self._processes[:workers])
 
-    def only(self, worker: int) -> Crowd:
-        """One of them."""
-        return Crowd(self._processes[worker : worker + 1])
+    def only(self, worker: int, workers: int = 1) -> Crowd:
+        """One of them, or so many from it on."""
+        return Crowd(self._processes[worker : worker + workers])
+
+    def kill(self) -> None:
+        """Be gone, in the middle of whatever they do."""
+        for process in self._processes:
+            process.kill()
+            process.wait()
 
     def tell(self, **message: Any) -> None:
         """Say to all what to do."""

@@ -73,6 +73,7 @@ class Setting:
         *,
         crowd: Crowd | None = None,
         worker: Mapping[str, Any] | None = None,
+        way: str = "hub",
         **service: Any,
     ) -> None:
         """A service, and workers in it.
@@ -83,6 +84,7 @@ class Setting:
             keys: lengths of the parameters.
             crowd: who takes part; all by default.
             worker: options of each worker.
+            way: `flood` for workers of bad faith.
             service: options of the service.
         """
         crowd = crowd or self.crowd
@@ -97,7 +99,7 @@ class Setting:
             "optimizer": options["optimizer"],
             "options": dict(worker or {}),
         }
-        crowd.open(name, "hub", [spec] * crowd.workers)
+        crowd.open(name, way, [spec] * crowd.workers)
 
     def open_hub_of_racks(
         self, name: str, servers: Sequence[str], keys: Sequence[int], workers: int
@@ -147,6 +149,15 @@ class Setting:
             for host in self._hosts
         ]
         self.crowd.open(name, "gloo", specs)
+
+    def delete_hub(self, name: str, servers: Sequence[str]) -> None:
+        """Delete a service whose workers are gone."""
+        addresses = [self._servers[one].address for one in servers]
+        self._servers[servers[0]].ask("delete", servers=addresses, namespace=name)
+
+    def status(self, server: str, names: Sequence[str]) -> dict[str, Any]:
+        """What a server says of these services, and when: `at_s`, `services`."""
+        return self._servers[server].ask("status", namespaces=list(names))
 
     def server_cpu_s(self, server: str) -> float:
         """Of the processor, that a server has used so far."""

@@ -54,11 +54,11 @@ class Rank:
         way.check()
         return {"ended_s": ended_s, "cpu_s": used_s}
 
-    def repeat(self, name: str, at_s: float, until_s: float) -> dict[str, float]:
+    def repeat(self, name: str, at_s: float, until_s: float) -> dict[str, Any]:
         """Average again and again.
 
         Returns:
-            `times` that ended until then, the last in part.
+            `times` that ended until then, the last in part; and what the way says of itself.
         """
         way = self._ways[name]
         way.prepare()
@@ -70,8 +70,7 @@ class Rank:
             within_s = min(ended_s, until_s) - began_s
             times += within_s / (ended_s - began_s)
             began_s = ended_s
-        way.check()
-        return {"times": times}
+        return {"times": times, **(way.check() or {})}
 
     def close(self, name: str) -> dict[str, Any]:
         """Leave what `open` met in."""

@@ -10,9 +10,10 @@ import json
 import os
 import resource
 import sys
+import time
 from typing import Any
 
-from plink.hub.admin import create_service, create_service_of_racks, delete_service
+from plink.hub.admin import create_service, create_service_of_racks, delete_service, server_status
 from plink.hub.service import ServiceOptions
 from plink.hub.serving import Server, ServerOptions
 
@@ -26,11 +27,13 @@ def main() -> None:
     with Server(ServerOptions(task["listen"], secret, cores=task.get("cores", 1))) as server:
         print(json.dumps({"addresses": list(server.addresses)}), file=output)
         for line in sys.stdin:
-            print(json.dumps(_done(json.loads(line), secret)), file=output)
+            command = json.loads(line)
+            command["here"] = server.addresses[0]
+            print(json.dumps(_done(command, secret)), file=output)
 
 
 def _done(command: dict[str, Any], secret: bytes) -> dict[str, Any]:
-    """What is answered to a command: `create`, `create_racks`, `delete` or `cpu`."""
+    """What is answered to a command: `create`, `create_racks`, `delete`, `status` or `cpu`."""
     servers = command.get("servers", [])
     if command["do"] == "create":
         own = create_service(servers, secret, ServiceOptions(**command["options"]))
@@ -41,6 +44,10 @@ def _done(command: dict[str, Any], secret: bytes) -> dict[str, Any]:
     if command["do"] == "delete":
         delete_service(servers, secret, command["namespace"])
         return {}
+    if command["do"] == "status":
+        namespaces = command["namespaces"]
+        found = [server_status(command["here"], secret, name).services[0] for name in namespaces]
+        return {"at_s": time.monotonic(), "services": found}
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return {"cpu_s": usage.ru_utime + usage.ru_stime}
 
