@@ -17,6 +17,8 @@ namespace {
 constexpr int kEventsAtOnce = 64;
 // Between two looks at what else has come.
 constexpr int kTurnsBetweenEvents = 16;
+// No event tells that what is on its way has become less.
+constexpr int kLookMilliseconds = 1;
 
 void pin(int core) {
     cpu_set_t set;
@@ -69,8 +71,9 @@ void Loop::call(const Command& command) {
 void Loop::run() {
     while (!must_stop_) {
         bury();
-        watch(ready_.empty() ? -1 : 0);
+        watch(!ready_.empty() ? 0 : is_any_held() ? kLookMilliseconds : -1);
         serve();
+        if (is_any_held()) send_in_turn();
     }
     {
         const std::lock_guard<std::mutex> lock(mutex_);
@@ -110,7 +113,7 @@ void Loop::obey() {
 }
 
 void Loop::attend_later(Link& link) {
-    if (link.is_queued || (!link.can_read() && !link.can_write())) return;
+    if (link.is_queued || (!link.can_read() && (!link.can_write() || link.is_held))) return;
     link.is_queued = true;
     TenantTurn& turn = *link.tenant;
     if (turn.waiting.empty()) {
@@ -154,14 +157,46 @@ std::size_t Loop::attend(Link& link) {
         tell(link, Event::What::kFault, fault.what());
         link.end(fault.what());
     }
+    if (link.can_write() && !is_waiting_for_its_turn(link)) {
+        send_some(link, Outbox::kMostBytesAtOnce, moved);
+    }
+    return moved;
+}
+
+/// False where the connection is lost by that.
+bool Loop::send_some(Link& link, std::size_t most, std::size_t& moved) {
     try {
-        if (link.can_write()) moved += link.write();
+        moved += link.write(most);
     } catch (const ConnectionLost& lost) {
         lose(link, Event::What::kLost, lost.what());
-        return moved;
+        return false;
     }
     if (link.is_ending && link.outbox.is_empty()) ::shutdown(link.fd(), SHUT_WR);
-    return moved;
+    return true;
+}
+
+bool Loop::is_waiting_for_its_turn(Link& link) {
+    if (!link.is_near() || link.rack >= 0) return false;
+    WayOut& way = ways_out_[link.lane.options().lane];
+    if (way.is_shared()) way.wait(link);
+    return link.is_held;
+}
+
+bool Loop::is_any_held() const {
+    return std::any_of(ways_out_.begin(), ways_out_.end(),
+                       [](const auto& way) { return way.second.has_waiting(); });
+}
+
+void Loop::send_in_turn() {
+    for (auto& [lane, way] : ways_out_) {
+        way.look();
+        while (Link* const link = way.next()) {
+            std::size_t moved = 0;
+            if (!link->can_write() || !send_some(*link, WayOut::kTurnBytes, moved)) continue;
+            way.sent(*link, moved);
+            if (link->can_write()) way.wait(*link);
+        }
+    }
 }
 
 void Loop::tell(const Link& link, Event::What what, const std::string& why) {
@@ -176,6 +211,7 @@ void Loop::lose(Link& link, Event::What what, const std::string& why) {
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, link.fd(), nullptr);
     link.is_over = true;
     link.lane.leave(link);
+    ways_out_[link.lane.options().lane].leave(link);
     if (!link.is_ending) tell(link, what, why);
     TenantTurn& turn = *link.tenant;
     if (link.is_queued) {

@@ -15,6 +15,7 @@
 #include "events.hpp"
 #include "lane.hpp"
 #include "link.hpp"
+#include "way_out.hpp"
 
 namespace plink::hub {
 
@@ -87,6 +88,10 @@ class Loop {
     TenantTurn* next_turn();
     void attend_later(Link& link);
     std::size_t attend(Link& link);
+    bool send_some(Link& link, std::size_t most, std::size_t& moved);
+    bool is_waiting_for_its_turn(Link& link);
+    bool is_any_held() const;
+    void send_in_turn();
     void tell(const Link& link, Event::What what, const std::string& why);
     void lose(Link& link, Event::What what, const std::string& why);
     void bury();
@@ -102,6 +107,7 @@ class Loop {
     std::map<std::uint32_t, std::unique_ptr<TenantTurn>> tenants_;
     std::vector<TenantTurn*> ready_;
     double virtual_time_ = 0.0;
+    std::map<std::uint32_t, WayOut> ways_out_;  ///< by lane
     std::vector<std::unique_ptr<Link>> dead_;
     std::mutex mutex_;
     std::vector<Command> commands_;

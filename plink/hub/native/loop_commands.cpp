@@ -11,9 +11,10 @@ namespace plink::hub {
 
 namespace {
 
-// Through a port each way, of the service with the largest weight. With 8 workers 128 KB each,
-// which the kernel doubles: enough for 400 Mbit/s and queues of some milliseconds.
+// What all workers of a port may have on their way to it.
 constexpr double kMostBytes = 1 << 20;
+// The same where services share it: queues of some milliseconds at 400 Mbit/s.
+constexpr double kMostSharedBytes = 512 << 10;
 // Of a connection: what every kernel allows (net.core.rmem_max), and some segments, without which a
 // connection stops and starts.
 constexpr double kMostLinkBytes = 160 << 10;
@@ -79,31 +80,44 @@ Link& Loop::watch_link(TenantTurn& turn, std::unique_ptr<Link> link) {
         throw std::runtime_error("cannot watch a connection: " + transport::text_of(errno));
     }
     turn.links.push_back(std::move(link));
-    attend_later(*turn.links.back());
-    return *turn.links.back();
+    Link& its = *turn.links.back();
+    if (its.is_near() && its.rack < 0) ways_out_[its.lane.options().lane].enter(its);
+    attend_later(its);
+    return its;
 }
 
-/// A service has as much on its way through a port as another one of its weight, however many
-/// connections it has: a queue in front of the port is shared out by what each has in it.
+/// A service may have as much on its way to a port as another one of its weight, however many
+/// connections it has: a queue in front of the port is shared out by what each has in it. What
+/// leaves by the port is `WayOut`'s.
 void Loop::share_out(std::uint32_t lane) {
     std::vector<std::pair<TenantTurn*, std::vector<Link*>>> shares;
     double most_weight = 0.0;
-    double all_bytes = kMostBytes;
+    double all_weights = 0.0;
+    double most_bytes = kMostBytes;
     for (const auto& [number, turn] : tenants_) {
         std::vector<Link*> its;
         for (const auto& link : turn->links) {
-            if (link->lane.options().lane == lane && link->rack < 0) its.push_back(link.get());
+            const bool is_here = link->lane.options().lane == lane && link->rack < 0;
+            if (is_here && link->is_near()) its.push_back(link.get());
         }
         if (its.empty()) continue;
         most_weight = std::max(most_weight, turn->weight);
-        all_bytes = std::min(all_bytes, kMostLinkBytes * static_cast<double>(its.size()));
+        all_weights += turn->weight;
+        most_bytes = std::min(most_bytes, kMostLinkBytes * static_cast<double>(its.size()));
         shares.emplace_back(turn.get(), std::move(its));
     }
+    const bool is_shared = shares.size() > 1;
+    if (is_shared) most_bytes = std::min(most_bytes, kMostSharedBytes * most_weight / all_weights);
     for (const auto& [turn, its] : shares) {
-        const double share = all_bytes * turn->weight / most_weight;
+        const double share = most_bytes * turn->weight / most_weight;
         const double bytes = std::max(share / static_cast<double>(its.size()), kLeastLinkBytes);
-        for (Link* const link : its) link->limit(static_cast<int>(bytes));
+        const double out_bytes = is_shared ? kMostLinkBytes : bytes;
+        for (Link* const link : its) {
+            link->limit(static_cast<int>(bytes), static_cast<int>(out_bytes));
+        }
     }
+    if (is_shared) return;
+    for (Link* const link : ways_out_[lane].release()) attend_later(*link);
 }
 
 void Loop::fail(std::uint32_t tenant, const std::string& why) {
