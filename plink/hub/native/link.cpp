@@ -35,9 +35,9 @@ void Link::limit(int receive_bytes, int send_bytes) {
     }
 }
 
-std::size_t Link::unacknowledged_bytes() const {
+std::size_t Link::unsent_bytes() const {
     int bytes = 0;
-    return ::ioctl(fd(), SIOCOUTQ, &bytes) == 0 && bytes > 0 ? static_cast<std::size_t>(bytes) : 0;
+    return ::ioctl(fd(), SIOCOUTQNSD, &bytes) == 0 && bytes > 0 ? static_cast<std::size_t>(bytes) : 0;
 }
 
 std::size_t Link::read(Scratch& scratch) {

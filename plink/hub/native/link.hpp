@@ -50,8 +50,8 @@ class Link {
     bool can_read() const { return is_readable && !is_over; }
     bool can_write() const { return is_writable && !is_over && !outbox.is_empty(); }
     bool is_near() const { return is_near_; }
-    /// What it has been given to send, and the worker is not known to have.
-    std::size_t unacknowledged_bytes() const;
+    /// What the kernel has been given, and has not sent yet.
+    std::size_t unsent_bytes() const;
 
     /// Receives once, and hands whole frames to the lane; how many bytes. Throws ConnectionLost,
     /// and std::runtime_error for what the worker must not send.

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <stdexcept>
 #include <utility>
 
@@ -74,6 +75,7 @@ void Loop::run() {
         watch(!ready_.empty() ? 0 : is_any_held() ? kLookMilliseconds : -1);
         serve();
         if (is_any_held()) send_in_turn();
+        look_at_ways_in();
     }
     {
         const std::lock_guard<std::mutex> lock(mutex_);
@@ -211,7 +213,10 @@ void Loop::lose(Link& link, Event::What what, const std::string& why) {
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, link.fd(), nullptr);
     link.is_over = true;
     link.lane.leave(link);
-    ways_out_[link.lane.options().lane].leave(link);
+    const std::uint32_t lane = link.lane.options().lane;
+    ways_in_[lane].leave(link);
+    WayOut& way_out = ways_out_[lane];
+    way_out.leave(link);
     if (!link.is_ending) tell(link, what, why);
     TenantTurn& turn = *link.tenant;
     if (link.is_queued) {
@@ -220,10 +225,18 @@ void Loop::lose(Link& link, Event::What what, const std::string& why) {
     }
     const auto is_it = [&link](const std::unique_ptr<Link>& other) { return other.get() == &link; };
     const auto at = std::find_if(turn.links.begin(), turn.links.end(), is_it);
-    const std::uint32_t lane = link.lane.options().lane;
     dead_.push_back(std::move(*at));
     turn.links.erase(at);
-    share_out(lane);
+    if (way_out.is_shared()) return;
+    for (Link* const other : way_out.release()) attend_later(*other);
+}
+
+void Loop::look_at_ways_in() {
+    using Seconds = std::chrono::duration<double>;
+    const Seconds now = std::chrono::steady_clock::now().time_since_epoch();
+    for (auto& [lane, way] : ways_in_) {
+        if (way.is_shared()) way.look(now.count());
+    }
 }
 
 /// Once no event can be of them any more.

@@ -15,6 +15,7 @@
 #include "events.hpp"
 #include "lane.hpp"
 #include "link.hpp"
+#include "way_in.hpp"
 #include "way_out.hpp"
 
 namespace plink::hub {
@@ -95,8 +96,8 @@ class Loop {
     void tell(const Link& link, Event::What what, const std::string& why);
     void lose(Link& link, Event::What what, const std::string& why);
     void bury();
+    void look_at_ways_in();
     Link& watch_link(TenantTurn& turn, std::unique_ptr<Link> link);
-    void share_out(std::uint32_t lane);
     LaneCalls calls_of(const LaneOptions& options);
     TenantTurn& turn_of(std::uint32_t tenant);
 
@@ -107,7 +108,8 @@ class Loop {
     std::map<std::uint32_t, std::unique_ptr<TenantTurn>> tenants_;
     std::vector<TenantTurn*> ready_;
     double virtual_time_ = 0.0;
-    std::map<std::uint32_t, WayOut> ways_out_;  ///< by lane
+    std::map<std::uint32_t, WayIn> ways_in_;  ///< by lane
+    std::map<std::uint32_t, WayOut> ways_out_;
     std::vector<std::unique_ptr<Link>> dead_;
     std::mutex mutex_;
     std::vector<Command> commands_;

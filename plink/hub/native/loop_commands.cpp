@@ -9,19 +9,6 @@
 
 namespace plink::hub {
 
-namespace {
-
-// What all workers of a port may have on their way to it.
-constexpr double kMostBytes = 1 << 20;
-// The same where services share it: queues of some milliseconds at 400 Mbit/s.
-constexpr double kMostSharedBytes = 512 << 10;
-// Of a connection: what every kernel allows (net.core.rmem_max), and some segments, without which a
-// connection stops and starts.
-constexpr double kMostLinkBytes = 160 << 10;
-constexpr double kLeastLinkBytes = 8 << 10;
-
-}  // namespace
-
 TenantTurn& Loop::turn_of(std::uint32_t tenant) {
     const auto found = tenants_.find(tenant);
     if (found == tenants_.end()) throw std::runtime_error("there is no such service here");
@@ -56,7 +43,6 @@ void Loop::adopt(std::uint32_t tenant, std::uint32_t lane, std::uint32_t worker,
         if (Link* const old = its_lane.link_of(worker)) lose(*old, Event::What::kLost, "replaced");
         auto link = std::make_unique<Link>(std::move(stream), its_lane, worker, incarnation);
         its_lane.join(watch_link(turn, std::move(link)));
-        share_out(lane);
     });
 }
 
@@ -81,43 +67,13 @@ Link& Loop::watch_link(TenantTurn& turn, std::unique_ptr<Link> link) {
     }
     turn.links.push_back(std::move(link));
     Link& its = *turn.links.back();
-    if (its.is_near() && its.rack < 0) ways_out_[its.lane.options().lane].enter(its);
+    if (its.is_near() && its.rack < 0) {
+        const std::uint32_t lane = its.lane.options().lane;
+        ways_in_[lane].enter(its);
+        ways_out_[lane].enter(its);
+    }
     attend_later(its);
     return its;
-}
-
-/// A service may have as much on its way to a port as another one of its weight, however many
-/// connections it has: a queue in front of the port is shared out by what each has in it. What
-/// leaves by the port is `WayOut`'s.
-void Loop::share_out(std::uint32_t lane) {
-    std::vector<std::pair<TenantTurn*, std::vector<Link*>>> shares;
-    double most_weight = 0.0;
-    double all_weights = 0.0;
-    double most_bytes = kMostBytes;
-    for (const auto& [number, turn] : tenants_) {
-        std::vector<Link*> its;
-        for (const auto& link : turn->links) {
-            const bool is_here = link->lane.options().lane == lane && link->rack < 0;
-            if (is_here && link->is_near()) its.push_back(link.get());
-        }
-        if (its.empty()) continue;
-        most_weight = std::max(most_weight, turn->weight);
-        all_weights += turn->weight;
-        most_bytes = std::min(most_bytes, kMostLinkBytes * static_cast<double>(its.size()));
-        shares.emplace_back(turn.get(), std::move(its));
-    }
-    const bool is_shared = shares.size() > 1;
-    if (is_shared) most_bytes = std::min(most_bytes, kMostSharedBytes * most_weight / all_weights);
-    for (const auto& [turn, its] : shares) {
-        const double share = most_bytes * turn->weight / most_weight;
-        const double bytes = std::max(share / static_cast<double>(its.size()), kLeastLinkBytes);
-        const double out_bytes = is_shared ? kMostLinkBytes : bytes;
-        for (Link* const link : its) {
-            link->limit(static_cast<int>(bytes), static_cast<int>(out_bytes));
-        }
-    }
-    if (is_shared) return;
-    for (Link* const link : ways_out_[lane].release()) attend_later(*link);
 }
 
 void Loop::fail(std::uint32_t tenant, const std::string& why) {

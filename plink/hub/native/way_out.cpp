@@ -46,25 +46,25 @@ void WayOut::wait(Link& link) {
 }
 
 void WayOut::look() {
-    out_bytes_ = 0;
+    kept_bytes_ = 0;
     for (Queue& queue : queues_) {
-        queue.out_bytes = 0;
-        for (const Link* const link : queue.links) queue.out_bytes += link->unacknowledged_bytes();
-        out_bytes_ += queue.out_bytes;
+        queue.kept_bytes = 0;
+        for (const Link* const link : queue.links) queue.kept_bytes += link->unsent_bytes();
+        kept_bytes_ += queue.kept_bytes;
     }
     // The port has been idle meanwhile, or nearly so: it is faster than this is looked at.
-    if (was_full_ && out_bytes_ < budget_bytes_ / 4) {
+    if (was_full_ && kept_bytes_ < budget_bytes_ / 4) {
         budget_bytes_ = std::min(2 * budget_bytes_, kMostBudget);
-    } else if (was_full_ && out_bytes_ > budget_bytes_ / 4 * 3) {
+    } else if (was_full_ && kept_bytes_ > budget_bytes_ / 4 * 3) {
         budget_bytes_ = std::max(budget_bytes_ - budget_bytes_ / 1024, kLeastBudget);
     }
     was_full_ = false;
 }
 
-/// Each may have something on its way, even if others' slow workers have used up the budget.
+/// Each may have something there, even if others' slow workers have used up the budget.
 bool WayOut::may_send(const Queue& queue, double most_weight) const {
     const double own = static_cast<double>(kTurnBytes) * queue.tenant->weight / most_weight;
-    return out_bytes_ < budget_bytes_ || static_cast<double>(queue.out_bytes) < own;
+    return kept_bytes_ < budget_bytes_ || static_cast<double>(queue.kept_bytes) < own;
 }
 
 Link* WayOut::next() {
@@ -89,8 +89,8 @@ Link* WayOut::next() {
 void WayOut::sent(const Link& link, std::size_t bytes) {
     Queue& queue = queue_of(link);
     queue.virtual_time += static_cast<double>(bytes) / queue.tenant->weight;
-    queue.out_bytes += bytes;
-    out_bytes_ += bytes;
+    queue.kept_bytes += bytes;
+    kept_bytes_ += bytes;
 }
 
 std::vector<Link*> WayOut::release() {

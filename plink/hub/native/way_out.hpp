@@ -10,8 +10,8 @@ class Link;
 struct TenantTurn;
 
 /// What leaves by a port while several services have near workers there. The kernel would share it
-/// out by connections. So little is on its way at a time, and who has had the least for its weight
-/// sends next (deficit round robin: Shreedhar and Varghese 1995, with start times as Goyal, Vin
+/// out by connections. So it is given little ahead, and who has had the least for its weight sends
+/// next (deficit round robin: Shreedhar and Varghese 1995, with start times as Goyal, Vin
 /// and Cheng 1996 have them).
 class WayOut {
   public:
@@ -23,9 +23,9 @@ class WayOut {
 
     /// A link has something to send.
     void wait(Link& link);
-    /// Looks how much is on its way.
+    /// Looks how much the kernel has still to send.
     void look();
-    /// Whose turn it is; none while enough is on its way.
+    /// Whose turn it is; none while the kernel has enough.
     Link* next();
     /// That has sent so much.
     void sent(const Link& link, std::size_t bytes);
@@ -41,7 +41,7 @@ class WayOut {
         std::vector<Link*> links;
         std::deque<Link*> waiting;
         double virtual_time = 0.0;
-        std::size_t out_bytes = 0;  ///< on their way
+        std::size_t kept_bytes = 0;  ///< that the kernel has not sent yet
     };
 
     Queue& queue_of(const Link& link);
@@ -49,7 +49,7 @@ class WayOut {
 
     std::vector<Queue> queues_;
     double virtual_time_ = 0.0;
-    std::size_t out_bytes_ = 0;
+    std::size_t kept_bytes_ = 0;
     std::size_t budget_bytes_ = kLeastBudget;
     bool was_full_ = false;
 

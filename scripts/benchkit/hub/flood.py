@@ -87,7 +87,7 @@ class FloodWay:
             return frame(_PUSH, flags, chunk, iteration, bytes(4 * int(chunks.items[chunk])))
 
         yield frame(_PULL, 0, 0, before, b"")
-        for chunk in its:
+        for chunk in its if joined.source else ():
             yield push(chunk, _INITIAL, before)
         expected = sum(_FRAME_BYTES + 4 * int(chunks.items[chunk]) for chunk in its)
         while self._come_bytes[loop] < expected:
