@@ -64,6 +64,9 @@ void Lane::check(const Link& link, const Frame& frame) const {
             return;
         case Kind::kPull:
             if (frame.bytes != 0) refuse("it pulls with a payload");
+            if (link.is_waiting && !link.outbox.is_empty()) {
+                refuse("it pulls again before it has all values");
+            }
             return;
         case Kind::kTotal:
             if (!options_.is_by_step || frame.bytes != sizeof(double)) {
@@ -117,6 +120,14 @@ void Lane::begin(Link& link, const Frame& frame, const std::uint8_t* payload) {
         is_begun_ = true;
         figures_.iteration = iteration_ = frame.iteration;
         expected_ = contributors(iteration_);
+        const auto is_due = [this](const auto& later) {
+            if (distance(later.first, iteration_) < 0) return false;
+            revision_ = std::max(revision_, later.second);
+            return true;
+        };
+        later_revisions_.erase(
+            std::remove_if(later_revisions_.begin(), later_revisions_.end(), is_due),
+            later_revisions_.end());
         remaining_ = chunks_.size();
         full_ = 0;
         has_totals_ = false;

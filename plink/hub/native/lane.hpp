@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "frame.hpp"
@@ -75,6 +76,11 @@ class Lane {
     void push(Link& link, const Frame& frame, const std::uint8_t* payload);
     void pull(Link& link, const Frame& frame);
     void total(Link& link, const Frame& frame, const std::uint8_t* payload);
+
+    /// Whether the norm is known and chunks are left to be stepped; nobody comes or goes then.
+    bool is_committing() const { return is_committing_; }
+    /// Steps about so many bytes of them; how many.
+    std::size_t commit(std::size_t most_bytes);
 
     // What is kept.
     /// Copies at the end of an iteration; false where that is past.
@@ -174,10 +180,14 @@ class Lane {
     std::uint32_t expected_ = 0;   ///< contributions of each chunk
     std::uint32_t workers_ = 0;    ///< that contributed, in all racks
     std::uint32_t revision_ = 0;   ///< of the set of workers
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> later_revisions_;  ///< from when, which
     std::uint64_t steps_ = 0;
     std::size_t remaining_ = 0;  ///< chunks that are not done, or without values
     std::size_t full_ = 0;       ///< chunks that have all contributions and wait for the others
     bool has_totals_ = true;
+    bool is_committing_ = false;
+    std::size_t uncommitted_ = 0;  ///< the first chunk that is
+    float scale_ = 1.0F;           ///< of the gradients
     std::vector<std::uint8_t> hyper_bytes_;
     std::uint32_t hyper_worker_ = 0;
     std::vector<Scalars> scalars_;

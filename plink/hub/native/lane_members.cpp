@@ -118,12 +118,17 @@ bool Lane::has_all_of(std::uint32_t worker, std::uint32_t iteration) const {
 void Lane::drop(std::uint32_t worker, std::uint32_t since, std::uint32_t revision) {
     if (worker >= seats_.size()) return;
     seats_[worker].contributes = false;
-    revision_ = std::max(revision_, revision);
     if (options_.mode != Mode::kSync) {
         for (Chunk& chunk : chunks_) reply(chunk);
         return;
     }
-    if (!is_begun_ || distance(since, iteration_) < 0) return;
+    if (distance(since, iteration_) < 0) {
+        // Norms of the one under way are of the same set as before, and on their way.
+        later_revisions_.emplace_back(since, revision);
+        return;
+    }
+    revision_ = std::max(revision_, revision);
+    if (!is_begun_) return;
     forget(worker);
     if (is_begun_ && expected_ == 0) {
         // Nobody is left; whoever comes begins it anew.

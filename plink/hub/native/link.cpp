@@ -13,6 +13,12 @@
 
 namespace plink::hub {
 
+namespace {
+
+constexpr std::size_t kMostEndedBytes = std::size_t{8} << 20;
+
+}  // namespace
+
 Link::Link(transport::Stream stream, Lane& its_lane, std::uint32_t its_worker,
            std::uint16_t its_incarnation, int its_rack)
     : lane(its_lane),
@@ -51,6 +57,11 @@ std::size_t Link::read(Scratch& scratch) {
     is_readable = got > 0 && !stream_.is_drained(got, asked);
     bytes_in_ += got;
     lane.figures().bytes_in += got;
+    if (is_ending) {
+        // An honest worker stops when it has heard why.
+        ended_bytes_ += got;
+        if (ended_bytes_ > kMostEndedBytes) throw ConnectionLost("it did not stop");
+    }
     if (got == 0 || is_ending) return got;
     if (has_frame_) {
         const std::size_t of_payload = std::min(got, missing);

@@ -84,6 +84,7 @@ class Link {
     Array<std::uint8_t> payload_;
     std::size_t payload_room_ = 0;
     std::size_t payload_got_ = 0;
+    std::size_t ended_bytes_ = 0;  ///< that came after the end
     std::uint64_t bytes_in_ = 0;
     std::uint64_t bytes_out_ = 0;
 };

@@ -20,6 +20,8 @@ constexpr int kEventsAtOnce = 64;
 constexpr int kTurnsBetweenEvents = 16;
 // No event tells that what is on its way has become less.
 constexpr int kLookMilliseconds = 1;
+// Of a lane at a time, where all its chunks are stepped together; some tenths of a millisecond.
+constexpr std::size_t kCommitBytes = std::size_t{1} << 20;
 
 void pin(int core) {
     cpu_set_t set;
@@ -72,8 +74,10 @@ void Loop::call(const Command& command) {
 void Loop::run() {
     while (!must_stop_) {
         bury();
-        watch(!ready_.empty() ? 0 : is_any_held() ? kLookMilliseconds : -1);
+        const bool is_busy = !ready_.empty() || !committing_.empty();
+        watch(is_busy ? 0 : is_any_held() ? kLookMilliseconds : -1);
         serve();
+        commit(kCommitBytes);
         if (is_any_held()) send_in_turn();
         look_at_ways_in();
     }
@@ -106,6 +110,8 @@ void Loop::watch(int milliseconds) {
 
 void Loop::obey() {
     alarm_.silence();
+    // Who comes or goes does so between iterations, or before the norm is known.
+    while (!committing_.empty()) commit(SIZE_MAX);
     std::vector<Command> commands;
     {
         const std::lock_guard<std::mutex> lock(mutex_);
@@ -158,6 +164,12 @@ std::size_t Loop::attend(Link& link) {
     } catch (const std::runtime_error& fault) {
         tell(link, Event::What::kFault, fault.what());
         link.end(fault.what());
+    }
+    if (link.lane.is_committing()) {
+        const std::pair<TenantTurn*, Lane*> its{link.tenant, &link.lane};
+        if (std::find(committing_.begin(), committing_.end(), its) == committing_.end()) {
+            committing_.push_back(its);
+        }
     }
     if (link.can_write() && !is_waiting_for_its_turn(link)) {
         send_some(link, Outbox::kMostBytesAtOnce, moved);
@@ -229,6 +241,17 @@ void Loop::lose(Link& link, Event::What what, const std::string& why) {
     turn.links.erase(at);
     if (way_out.is_shared()) return;
     for (Link* const other : way_out.release()) attend_later(*other);
+}
+
+/// A slice of each lane, so that others are served between.
+void Loop::commit(std::size_t most_bytes) {
+    for (const auto& [turn, lane] : committing_) {
+        const std::size_t bytes = lane->commit(most_bytes);
+        turn->virtual_time += static_cast<double>(bytes) / turn->weight;
+    }
+    const auto is_done = [](const auto& its) { return !its.second->is_committing(); };
+    committing_.erase(std::remove_if(committing_.begin(), committing_.end(), is_done),
+                      committing_.end());
 }
 
 void Loop::look_at_ways_in() {

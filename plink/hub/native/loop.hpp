@@ -10,6 +10,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "events.hpp"
@@ -97,6 +98,7 @@ class Loop {
     void lose(Link& link, Event::What what, const std::string& why);
     void bury();
     void look_at_ways_in();
+    void commit(std::size_t most_bytes);
     Link& watch_link(TenantTurn& turn, std::unique_ptr<Link> link);
     LaneCalls calls_of(const LaneOptions& options);
     TenantTurn& turn_of(std::uint32_t tenant);
@@ -110,6 +112,7 @@ class Loop {
     double virtual_time_ = 0.0;
     std::map<std::uint32_t, WayIn> ways_in_;  ///< by lane
     std::map<std::uint32_t, WayOut> ways_out_;
+    std::vector<std::pair<TenantTurn*, Lane*>> committing_;
     std::vector<std::unique_ptr<Link>> dead_;
     std::mutex mutex_;
     std::vector<Command> commands_;

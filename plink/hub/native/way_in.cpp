@@ -26,6 +26,7 @@ constexpr double kMostSharedLinkBytes = 64 << 10;
 
 // Long enough for a few round trips of a full queue.
 constexpr double kLook_s = 0.05;
+constexpr double kStale_s = 0.5;
 // Of what came before the last look; some 0.4 s are remembered.
 constexpr double kMemory = 0.88;
 constexpr double kGain = 0.3;
@@ -38,7 +39,12 @@ void WayIn::enter(Link& link) {
     auto at = std::find_if(queues_.begin(), queues_.end(), is_its);
     if (at == queues_.end()) at = queues_.insert(at, Queue{link.tenant, {}});
     at->links.push_back(&link);
+    if (at->links.size() == 1) at->seen_bytes = come_bytes(*at);
     share_out();
+}
+
+std::uint64_t WayIn::come_bytes(const Queue& queue) {
+    return queue.links.front()->lane.figures().bytes_in;
 }
 
 void WayIn::leave(Link& link) {
@@ -52,10 +58,19 @@ void WayIn::leave(Link& link) {
 
 void WayIn::look(double now_s) {
     if (now_s - looked_s_ < kLook_s) return;
+    const bool is_first = now_s - looked_s_ > kStale_s;
     looked_s_ = now_s;
+    if (is_first) {
+        // Since then one may have had the port for itself.
+        for (Queue& queue : queues_) {
+            queue.seen_bytes = come_bytes(queue);
+            queue.come_bytes = 0.0;
+        }
+        return;
+    }
     double least = HUGE_VAL;
     for (Queue& queue : queues_) {
-        const std::uint64_t bytes = queue.links.front()->lane.figures().bytes_in;
+        const std::uint64_t bytes = come_bytes(queue);
         const auto come = static_cast<double>(bytes - queue.seen_bytes);
         queue.seen_bytes = bytes;
         // Who sends nothing has no part in this, and saves up nothing.

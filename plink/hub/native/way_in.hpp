@@ -29,6 +29,7 @@ class WayIn {
         double factor = 1.0;      ///< of its windows
     };
 
+    static std::uint64_t come_bytes(const Queue& queue);
     void share_out();
 
     std::vector<Queue> queues_;
