@@ -159,6 +159,11 @@ class Setting:
         """What a server says of these services, and when: `at_s`, `services`."""
         return self._servers[server].ask("status", namespaces=list(names))
 
+    def checkpoint(self, server: str, name: str) -> None:
+        """Let it write a snapshot."""
+        addresses = [self._servers[server].address]
+        self._servers[server].ask("checkpoint", servers=addresses, namespace=name)
+
     def server_cpu_s(self, server: str) -> float:
         """Of the processor, that a server has used so far."""
         return float(self._servers[server].ask("cpu")["cpu_s"])
@@ -171,6 +176,7 @@ def setting(
     colocated: bool = False,
     cores: int = 2,
     congestion_control: str | None = "reno",
+    snapshots: Path | None = None,
 ) -> Iterator[Setting]:
     """Build it; take it down at the end.
 
@@ -181,6 +187,7 @@ def setting(
         colocated: every worker's host runs a server, too, with the worker's own link.
         cores: event loops of each server.
         congestion_control: TCP's on every host; None leaves the machine's.
+        snapshots: a folder for them.
     """
     built = [_ported(rack) for rack in racks]
     with (
@@ -201,7 +208,10 @@ def setting(
             places |= {f"w{number}": host for number, host in enumerate(workers)}
         with (
             servers_in(
-                [(host.namespace, host.addresses) for host in places.values()], cores, _SECRET
+                [(host.namespace, host.addresses) for host in places.values()],
+                cores,
+                _SECRET,
+                snapshots,
             ) as servers,
             crowd_in([host.namespace for host in workers]) as crowd,
         ):

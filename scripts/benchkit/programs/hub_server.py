@@ -11,9 +11,10 @@ import os
 import resource
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
-from plink.hub.admin import create_service, create_service_of_racks, delete_service, server_status
+from plink.hub.admin import checkpoint, create_service, create_service_of_racks, delete_service, server_status
 from plink.hub.service import ServiceOptions
 from plink.hub.serving import Server, ServerOptions
 
@@ -24,7 +25,9 @@ def main() -> None:
     os.dup2(2, 1)
     task = json.loads(sys.stdin.readline())
     secret = task["secret"].encode()
-    with Server(ServerOptions(task["listen"], secret, cores=task.get("cores", 1))) as server:
+    folder = Path(task["snapshots"]) if task.get("snapshots") else None
+    options = ServerOptions(task["listen"], secret, cores=task.get("cores", 1), snapshots=folder)
+    with Server(options) as server:
         print(json.dumps({"addresses": list(server.addresses)}), file=output)
         for line in sys.stdin:
             command = json.loads(line)
@@ -33,7 +36,9 @@ def main() -> None:
 
 
 def _done(command: dict[str, Any], secret: bytes) -> dict[str, Any]:
-    """What is answered to a command: `create`, `create_racks`, `delete`, `status` or `cpu`."""
+    """What is answered to a command: `create`, `create_racks`, `delete`, `status`,
+    `checkpoint` or `cpu`.
+    """
     servers = command.get("servers", [])
     if command["do"] == "create":
         own = create_service(servers, secret, ServiceOptions(**command["options"]))
@@ -43,6 +48,9 @@ def _done(command: dict[str, Any], secret: bytes) -> dict[str, Any]:
         return {"secret": own.hex()}
     if command["do"] == "delete":
         delete_service(servers, secret, command["namespace"])
+        return {}
+    if command["do"] == "checkpoint":
+        checkpoint(servers, secret, command["namespace"])
         return {}
     if command["do"] == "status":
         namespaces = command["namespaces"]
