@@ -43,7 +43,8 @@ class Record:
 def is_mean_of_a_set(step: float, workers: int) -> bool:
     """Whether so many different workers' gradients have that mean."""
     total = round(step * workers / SCALE)
-    return total * SCALE == step * workers and bin(total).count("1") == workers
+    mean = np.float32(total * SCALE) / np.float32(workers)
+    return bool(mean == np.float32(step)) and bin(total).count("1") == workers
 
 
 @pytest.mark.parametrize("seed", range(3))

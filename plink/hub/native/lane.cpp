@@ -64,6 +64,9 @@ void Lane::check(const Link& link, const Frame& frame) const {
             return;
         case Kind::kPull:
             if (frame.bytes != 0) refuse("it pulls with a payload");
+            if (link.is_waiting && !link.outbox.is_empty()) {
+                refuse("it pulls again before it has all values");
+            }
             return;
         case Kind::kTotal:
             if (!options_.is_by_step || frame.bytes != sizeof(double)) {

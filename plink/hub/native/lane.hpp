@@ -77,6 +77,11 @@ class Lane {
     void pull(Link& link, const Frame& frame);
     void total(Link& link, const Frame& frame, const std::uint8_t* payload);
 
+    /// Whether the norm is known and chunks are left to be stepped; nobody comes or goes then.
+    bool is_committing() const { return is_committing_; }
+    /// Steps about so many bytes of them; how many.
+    std::size_t commit(std::size_t most_bytes);
+
     // What is kept.
     /// Copies at the end of an iteration; false where that is past.
     bool copy_at(std::uint32_t iteration);
@@ -187,6 +192,9 @@ class Lane {
     std::size_t remaining_ = 0;  ///< chunks that are not done, or without values
     std::size_t full_ = 0;       ///< chunks that have all contributions and wait for the others
     bool has_totals_ = true;
+    bool is_committing_ = false;
+    std::size_t uncommitted_ = 0;  ///< the first chunk that is
+    float scale_ = 1.0F;           ///< of the gradients
     std::vector<std::uint8_t> hyper_bytes_;
     std::uint32_t hyper_worker_ = 0;
     std::vector<Scalars> scalars_;

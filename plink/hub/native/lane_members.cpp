@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 #include <stdexcept>
 
 #include "lane.hpp"
@@ -35,6 +36,7 @@ void Lane::gather() {
         seats_[i].counts_in.reset();
         seats_[i].retirement.clear();
     }
+    if (is_committing_) commit(std::numeric_limits<std::size_t>::max());
     if (is_begun_ && options_.mode == Mode::kSync) take_back();
 }
 

@@ -11,7 +11,6 @@ namespace plink::hub {
 namespace {
 
 constexpr std::size_t kMostFramesAtOnce = 32;
-constexpr std::size_t kMostBytesAtOnce = std::size_t{512} << 10;
 
 }  // namespace
 
@@ -39,13 +38,13 @@ void Outbox::keep(Outgoing& outgoing, std::size_t sent) {
     outgoing.data = outgoing.owned.data();
 }
 
-Outbox::Sent Outbox::send(transport::Stream& stream) {
+Outbox::Sent Outbox::send(transport::Stream& stream, std::size_t most) {
     iovec pieces[2 * kMostFramesAtOnce];
     std::size_t count = 0;
     std::size_t asked = 0;
     std::size_t gathered = 0;
     for (Outgoing& out : frames_) {
-        if (gathered == kMostFramesAtOnce || asked >= kMostBytesAtOnce) break;
+        if (gathered == kMostFramesAtOnce || asked >= most) break;
         const std::size_t sent = gathered == 0 ? head_sent_ : 0;
         const std::size_t of_header = std::min(sent, kFrameBytes);
         const std::size_t of_data = sent - of_header;

@@ -34,8 +34,10 @@ class Outbox {
         std::size_t bytes;
         bool is_full;  ///< the socket has no room for more
     };
-    /// Sends once. Throws ConnectionLost.
-    Sent send(transport::Stream& stream);
+    /// Sends once, about so many bytes at most. Throws ConnectionLost.
+    Sent send(transport::Stream& stream, std::size_t most = kMostBytesAtOnce);
+
+    static constexpr std::size_t kMostBytesAtOnce = std::size_t{512} << 10;
 
   private:
     struct Outgoing {
