@@ -7,10 +7,13 @@ from typing import Any
 import click
 
 from plink.cli.hub_options import as_json, namespace, print_done, secret_file, servers
-from plink.cli.options import FiniteRange
+from plink.cli.options import FiniteRange, SectionedCommand, SizeType, options_of
+
+_quotas = options_of("What it may take at most")
 
 
 @click.command(
+    cls=SectionedCommand,
     short_help="Make a service for a job, on one server or several.",
     epilog="Example: plink hub create 10.0.0.9:7100 --workers 8 --optimizer adamw "
     "--secret-file hub.secret --worker-secret-file job.secret",
@@ -73,12 +76,36 @@ from plink.cli.options import FiniteRange
     show_default=True,
     help="Its share of a server beside other services.",
 )
+@_quotas(
+    "--most-bytes",
+    type=SizeType(),
+    default="64GiB",
+    show_default=True,
+    help="Of sums, values, state, and what waits for its turn.",
+)
+@_quotas(
+    "--most-workers",
+    type=click.IntRange(1, 4096),
+    default=4096,
+    show_default=True,
+    help="At the same time.",
+)
+@_quotas(
+    "--most-connections",
+    type=click.IntRange(1, 1 << 20),
+    default=1 << 16,
+    show_default=True,
+    help="For data, of all workers; each has one to every core of every port.",
+)
 def command(
     *,
     servers: tuple[str, ...],
     secret_file: str,
     worker_secret_file: str,
     as_json: bool,
+    most_bytes: int,
+    most_workers: int,
+    most_connections: int,
     **options: Any,
 ) -> None:
     """Make a service on these servers, named in the order in which workers will name them.
@@ -87,11 +114,12 @@ def command(
     addresses, the service's name and its secret.
     """
     from plink.hub.admin import create_service, delete_service  # noqa: PLC0415  numpy
-    from plink.hub.service import ServiceOptions  # noqa: PLC0415
+    from plink.hub.service import Quotas, ServiceOptions  # noqa: PLC0415
     from plink.transport.proofs import make_secret, read_secret  # noqa: PLC0415
 
     secret = read_secret(secret_file)
-    made = create_service(servers, secret, ServiceOptions(**options))
+    quotas = Quotas(most_bytes, most_workers, most_connections)
+    made = create_service(servers, secret, ServiceOptions(**options, quotas=quotas))
     try:
         make_secret(worker_secret_file, made)
     except BaseException:

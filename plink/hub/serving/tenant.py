@@ -6,6 +6,8 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from plink.hub import _native
 from plink.hub.hyper import unpack
 from plink.hub.manifest import Manifest
@@ -275,10 +277,12 @@ class Tenant:
         if needed > options.quotas.bytes:
             raise ServiceError(
                 f"service {options.namespace} needs {needed} bytes, "
-                f"and its quota is {options.quotas.bytes}"
+                f"and its quota is {options.quotas.bytes} bytes"
             )
         chunks = manifest.chunks(options.chunk_bytes, by_key=options.granularity == "key")
         placement = place(chunks, self._create.sites, interfaces=options.interfaces)
+        self._crew.connections = len(np.unique(placement.loops))
+        self._crew.check_quotas(options.workers)
         self._lanes.open(chunks, placement.loops, self._own_loops()[0], manifest.groups)
         self._manifest, self._placement = manifest, placement
         if self.peers is not None:
