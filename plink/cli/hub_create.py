@@ -6,7 +6,15 @@ from typing import Any
 
 import click
 
-from plink.cli.hub_options import as_json, namespace, print_done, secret_file, servers
+from plink.cli.hub_options import (
+    as_json,
+    namespace,
+    print_done,
+    secret_file,
+    servers,
+    tls,
+    tls_files,
+)
 from plink.cli.options import FiniteRange, SectionedCommand, SizeType, options_of
 
 _quotas = options_of("What it may take at most")
@@ -21,6 +29,7 @@ _quotas = options_of("What it may take at most")
 @servers
 @namespace
 @secret_file
+@tls
 @as_json
 @click.option("--workers", type=click.IntRange(1, 4096), required=True, help="That contribute.")
 @click.option(
@@ -101,6 +110,7 @@ def command(
     *,
     servers: tuple[str, ...],
     secret_file: str,
+    tls: str | None,
     worker_secret_file: str,
     as_json: bool,
     most_bytes: int,
@@ -117,13 +127,13 @@ def command(
     from plink.hub.service import Quotas, ServiceOptions  # noqa: PLC0415
     from plink.transport.proofs import make_secret, read_secret  # noqa: PLC0415
 
-    secret = read_secret(secret_file)
+    secret, files = read_secret(secret_file), tls_files(tls)
     quotas = Quotas(most_bytes, most_workers, most_connections)
-    made = create_service(servers, secret, ServiceOptions(**options, quotas=quotas))
+    made = create_service(servers, secret, ServiceOptions(**options, quotas=quotas), tls=files)
     try:
         make_secret(worker_secret_file, made)
     except BaseException:
-        delete_service(servers, secret, options["namespace"])
+        delete_service(servers, secret, options["namespace"], tls=files)
         raise
     done = {"namespace": options["namespace"], "worker_secret_file": worker_secret_file}
     print_done(worker_secret_file, done, as_json=as_json)

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "memory.hpp"
-#include "outbox.hpp"
+#include "opening.hpp"
 #include "scalars.hpp"
 
 namespace plink::hub {
@@ -47,7 +47,10 @@ class Link {
     Outbox outbox;
     int fd() const { return stream_.get(); }
     bool can_read() const { return is_readable && !is_over; }
-    bool can_write() const { return is_writable && !is_over && !outbox.is_empty(); }
+    bool can_write() const {
+        const bool has_any = opening_.is_done() ? !outbox.is_empty() : opening_.must_write();
+        return is_writable && !is_over && has_any;
+    }
 
     /// Receives once, and hands whole frames to the lane; how many bytes. Throws ConnectionLost,
     /// and std::runtime_error for what the worker must not send.
@@ -70,6 +73,7 @@ class Link {
     void begin_frame(const std::uint8_t* bytes);
 
     transport::Stream stream_;
+    Opening opening_;
     bool is_near_;
     int limit_bytes_ = 0;
     std::uint8_t header_[kFrameBytes];

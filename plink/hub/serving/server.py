@@ -11,8 +11,9 @@ from plink.hub import _native
 from plink.hub.joining import line_options
 from plink.hub.serving.options import ServerOptions, cores_of_ports
 from plink.hub.serving.registry import Registry
-from plink.hub.serving.shell import Doors, Shell
+from plink.hub.serving.shell import BeginMetrics, Doors, Shell
 from plink.transport.addresses import format_address, parse_address
+from plink.transport.encryption import context_of
 
 _BACKLOG = 4096
 
@@ -45,13 +46,23 @@ class Server:
         """Where it listens, by port."""
         return [format_address(*listener.getsockname()[:2]) for listener in self._listeners]
 
+    @property
+    def metrics_address(self) -> str:
+        """Where Prometheus reads them; empty for nowhere."""
+        return self._shell.metrics_address if self._shell is not None else ""
+
     def start(self) -> None:
         """Begin to serve.
 
         Raises:
-            PlinkError: an address is not this host's, or taken.
+            PlinkError: an address is not this host's, or taken; or prometheus_client is missing.
+            WrongUseError: a file of TLS cannot be used.
         """
         options = self._options
+        tls = options.tls.for_host() if options.tls else None
+        begin_metrics = _metrics(options.metrics) if options.metrics else None
+        context = context_of(tls, is_server=True) if tls else None
+        line = line_options(options.send_buffer_bytes, tls)
         try:
             for address in options.listen:
                 self._listeners.append(_listening(address))
@@ -62,7 +73,6 @@ class Server:
         self._loops = [_native.Loop(events, core) for core in options.pinned_cores()]
         cores = cores_of_ports(len(self._listeners), len(self._loops))
         weights = list(options.weights) or [1.0] * len(cores)
-        line = line_options(options.send_buffer_bytes)
         registry = Registry(
             options.secret,
             loops=self._loops,
@@ -71,11 +81,23 @@ class Server:
             addresses=self.addresses,
             snapshots=options.snapshots,
             line=line,
+            tls=tls,
         )
-        self._shell = Shell(registry, events, self._listeners, line, self.doors)
+        self._shell = Shell(
+            registry,
+            events,
+            self._listeners,
+            line,
+            self.doors,
+            tls=context,
+            begin_metrics=begin_metrics,
+        )
         self._thread = threading.Thread(target=self._shell.run, name="plink-hub", daemon=True)
         self._thread.start()
         self._shell.is_ready.wait()
+        if self._shell.failure is not None:
+            self.close()
+            raise self._shell.failure
 
     def close(self) -> None:
         """End all connections, and free all memory."""
@@ -96,6 +118,17 @@ class Server:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _metrics(address: str) -> BeginMetrics:
+    try:
+        from plink.hub.serving import metrics  # noqa: PLC0415  an extra
+    except ImportError:
+        raise PlinkError(
+            "--metrics needs prometheus_client", "pip install prometheus-client"
+        ) from None
+    host, port = parse_address(address, "the address of metrics")
+    return lambda registry, doors: metrics.begin(registry, doors, host, port)
 
 
 def _listening(address: str) -> socket.socket:

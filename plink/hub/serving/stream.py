@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import ssl
 
 from plink.transport.encrypted import ServerTls
+from plink.transport.frames import ProtocolError
 
 _READ_BYTES = 1 << 16
 
@@ -40,8 +42,12 @@ class Stream:
             while not tls.shake_hands():
                 await self._flush(tls)
                 tls.hear(await self._received(_READ_BYTES))
-        finally:
-            await self._flush(tls)
+        except ProtocolError:
+            # It is told why, where it still listens.
+            with contextlib.suppress(OSError):
+                await self._flush(tls)
+            raise
+        await self._flush(tls)
 
     async def receive(self, most_bytes: int = _READ_BYTES) -> bytes:
         """What is there.

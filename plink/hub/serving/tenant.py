@@ -13,7 +13,7 @@ from plink.hub.hyper import unpack
 from plink.hub.manifest import Manifest
 from plink.hub.placement import Placement, place
 from plink.hub.serving.crew import Crew, ServiceError
-from plink.hub.serving.lanes import Lanes, needed_bytes
+from plink.hub.serving.lanes import Lanes, LaneStatus, needed_bytes
 from plink.hub.serving.peers import Peers
 from plink.hub.serving.recalled import Copies
 from plink.hub.session.data import Nonces, Opened
@@ -72,6 +72,15 @@ class Tenant:
     def number(self) -> int:
         """Its own at this server."""
         return self._lanes.tenant
+
+    @property
+    def workers(self) -> int:
+        """How many are there."""
+        return len(self._members)
+
+    def lanes_now(self) -> list[LaneStatus]:
+        """Figures of each lane that has chunks."""
+        return self._lanes.lanes_now()
 
     def knows_manifest(self, digest: str) -> bool:
         """Whether a worker that has such keys need not send them.
@@ -259,7 +268,7 @@ class Tenant:
         """For people, as JSON."""
         return {
             "namespace": self.options.namespace,
-            "workers": len(self._members),
+            "workers": self.workers,
             "wanted_workers": self.options.workers,
             "failure": self.failure,
             **self._lanes.status(),
