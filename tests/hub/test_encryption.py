@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import socket
-import ssl
-import struct
 import threading
 import time
 from collections.abc import Iterator
@@ -19,26 +16,19 @@ import pytest
 from engine.between import Between
 from engine.certificates import job
 from hub.runs import ADMIN_SECRET, MANIFEST, Service, Twin, gradient, run, service
-from hub.vanishing import vanish
 from plink.base.errors import PlinkError, WrongUseError
 from plink.hub import joining
 from plink.hub.admin import server_status
 from plink.hub.calling import HubError
 from plink.hub.hyper import Hyper
-from plink.hub.joining import Place, connect
-from plink.hub.manifest import CHUNK_BYTES, Key, Manifest
 from plink.hub.serving import Server, ServerOptions
 from plink.hub.worker import Worker, WorkerOptions
 from plink.transport.addresses import parse_address
-from plink.transport.encryption import context_of
 from plink.transport.tls import Tls
 
 HYPERS = [Hyper(lr=0.1, momentum=0.9), Hyper(lr=0.05, momentum=0.8)]
 # Beyond all that one worker sends before its first gradients.
 IN_GRADIENTS = 200_000
-# Of what the native code sends: kind, flags, incarnation, chunk, iteration, bytes.
-FRAME = struct.Struct("<BBHIII")
-VALUE, ERROR, PULL = 3, 7, 8
 
 
 @pytest.fixture(scope="module")
@@ -151,55 +141,6 @@ def test_who_does_not_fit_is_told_on_both_sides(
             time.sleep(0.01)
         assert server.doors.dropped == 2
     assert said in sentences[0]
-
-
-@pytest.mark.parametrize("is_encrypted", [True, False])
-def test_whoever_reads_late_gets_whole_frames_and_then_the_reason(
-    is_encrypted: bool, tls: Tls
-) -> None:
-    """What TLS has encrypted must go before what takes the place of the rest."""
-    files = tls if is_encrypted else None
-    keys = Manifest((Key("a", 4_000_000),))
-    with service(2, manifest=keys, tls=files) as served, served.worker() as first:
-        first.initialise(np.ones(keys.items, np.float32))
-        place = Place(served.addresses, "job", served.secret, keys, 20.0, files)
-        late = connect(place)
-        connection = late.sockets[0]
-        if files is not None:
-            context = context_of(files, is_server=False)
-            # The client's own end of what it has proven: TLS begins after it.
-            connection = context.wrap_socket(connection)
-        connection.sendall(FRAME.pack(PULL, 0, late.joined.incarnation, 0, 0, 0))
-        assert read(connection, FRAME.size)
-        time.sleep(0.2)
-        vanish(first)
-        failed(served)
-        with contextlib.suppress(ssl.SSLError):
-            rest = FRAME.size * b"x"
-            kinds = []
-            size = CHUNK_BYTES
-            while rest:
-                said = read(connection, size)
-                rest = read(connection, FRAME.size)
-                if rest:
-                    kind, _, _, _, _, size = FRAME.unpack(rest)
-                    kinds.append(kind)
-        connection.close()
-        for control in late.controls:
-            control.close()
-    assert 0 < len(kinds) < len(late.chunks.items) - 1
-    assert kinds == [VALUE] * (len(kinds) - 1) + [ERROR]
-    assert said.endswith(b" is lost: it closed the connection")
-
-
-def read(connection: socket.socket, size: int) -> bytes:
-    data = b""
-    while len(data) < size:
-        part = connection.recv(size - len(data))
-        if not part:
-            return b""
-        data += part
-    return data
 
 
 def test_a_connection_for_data_in_the_clear_is_refused(
