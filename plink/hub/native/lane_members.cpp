@@ -186,10 +186,7 @@ void Lane::forget(std::uint32_t worker) {
     for (Chunk& chunk : chunks_) {
         if (chunk.iteration == iteration_) continue;
         const auto is_in = [&](std::uint32_t one) { return has_mark(chunk, one); };
-        if (std::none_of(gone.begin(), gone.end(), is_in)) {
-            recount(chunk);
-            continue;
-        }
+        if (std::none_of(gone.begin(), gone.end(), is_in)) continue;
         for (std::uint32_t i = 0; i < seats_.size(); ++i) {
             if (!contributes(i, iteration_) || !has_mark(chunk, i)) continue;
             if (seats_[i].link == nullptr) continue;
@@ -202,6 +199,8 @@ void Lane::forget(std::uint32_t worker) {
         empty(chunk);
         chunk.next = next_contributor(0);
     }
+    // Not before: norms are sent once all chunks have what they need.
+    for (Chunk& chunk : chunks_) recount(chunk);
 }
 
 /// It has no contributions.

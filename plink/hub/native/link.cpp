@@ -27,6 +27,7 @@ Link::Link(transport::Stream stream, Lane& its_lane, std::uint32_t its_worker,
       rack(its_rack),
       outbox(its_lane.options().mode != Mode::kSync),
       stream_(std::move(stream)),
+      opening_(stream_),
       is_near_(transport::is_near(stream_.get())) {}
 
 void Link::limit(int receive_bytes, int send_bytes) {
@@ -43,10 +44,15 @@ void Link::limit(int receive_bytes, int send_bytes) {
 
 std::size_t Link::unsent_bytes() const {
     int bytes = 0;
-    return ::ioctl(fd(), SIOCOUTQNSD, &bytes) == 0 && bytes > 0 ? static_cast<std::size_t>(bytes) : 0;
+    return ::ioctl(fd(), SIOCOUTQNSD, &bytes) == 0 && bytes > 0 ? static_cast<std::size_t>(bytes)
+                                                                : 0;
 }
 
 std::size_t Link::read(Scratch& scratch) {
+    if (!opening_.is_done()) {
+        opening_.go_on(stream_, is_readable, is_writable);
+        return 0;
+    }
     // The rest of a payload goes where its beginning is; what follows is used where it lies.
     std::uint8_t* const data = scratch.data();
     const std::size_t missing = has_frame_ ? frame_.bytes - payload_got_ : 0;
@@ -127,6 +133,10 @@ void Link::handle(const Frame& frame, const std::uint8_t* payload) {
 }
 
 std::size_t Link::write(std::size_t most) {
+    if (!opening_.is_done()) {
+        opening_.go_on(stream_, is_readable, is_writable);
+        return 0;
+    }
     const Outbox::Sent sent = outbox.send(stream_, most);
     is_writable = !sent.is_full;
     bytes_out_ += sent.bytes;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "memory.hpp"
-#include "outbox.hpp"
+#include "opening.hpp"
 #include "scalars.hpp"
 
 namespace plink::hub {
@@ -48,7 +48,10 @@ class Link {
     Outbox outbox;
     int fd() const { return stream_.get(); }
     bool can_read() const { return is_readable && !is_over; }
-    bool can_write() const { return is_writable && !is_over && !outbox.is_empty(); }
+    bool can_write() const {
+        const bool has_any = opening_.is_done() ? !outbox.is_empty() : opening_.must_write();
+        return is_writable && !is_over && has_any;
+    }
     bool is_near() const { return is_near_; }
     /// What the kernel has been given, and has not sent yet.
     std::size_t unsent_bytes() const;
@@ -74,6 +77,7 @@ class Link {
     void begin_frame(const std::uint8_t* bytes);
 
     transport::Stream stream_;
+    Opening opening_;
     bool is_near_;
     int receive_bytes_ = 0;
     int send_bytes_ = 0;

@@ -191,7 +191,13 @@ void Loop::close(std::uint32_t tenant) {
 
 LaneFigures Loop::figures(std::uint32_t tenant, std::uint32_t lane) {
     LaneFigures figures;
-    call([&] { figures = turn_of(tenant).lanes.at(lane)->figures(); });
+    call([&] {
+        const TenantTurn& turn = turn_of(tenant);
+        figures = turn.lanes.at(lane)->figures();
+        for (const auto& link : turn.links) {
+            if (link->lane.options().lane == lane) figures.queued_bytes += link->outbox.bytes();
+        }
+    });
     return figures;
 }
 

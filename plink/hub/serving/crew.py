@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from plink.base.errors import PlinkError
+from plink.base.text import counted
 from plink.hub.service import ServiceOptions
 from plink.hub.serving.lanes import Lanes
 from plink.hub.session.messages import Join
@@ -55,12 +56,14 @@ class Crew:
         lanes: of this server.
         fail: what to do when a worker that is waited for does not come.
         is_alone: whether the service has no other server.
+        connections: for data, of each worker.
     """
 
     options: ServiceOptions
     lanes: Lanes
     fail: Callable[[str], None]
     is_alone: bool
+    connections: int = 0
     _present: dict[int, int] = field(default_factory=dict)
     # The first iteration to which each contributes.
     _since: dict[int, int] = field(default_factory=dict)
@@ -186,6 +189,7 @@ class Crew:
         return since
 
     def _join_late(self, join: Join) -> Seat:
+        self.check_quotas(len(self._present) + len(self._absent) + 1)
         number = self._free(join.worker, self.options.quotas.workers)
         if not self.is_alone:
             raise ServiceError(
@@ -199,6 +203,27 @@ class Crew:
                 return Seat(number, self._incarnation(join), since)
             ahead *= 2
         raise ServiceError("the service's iterations are too short to join them")
+
+    def check_quotas(self, workers: int) -> None:
+        """Whether there may be so many workers.
+
+        Raises:
+            ServiceError: a quota is too small for them.
+        """
+        name, quotas = self.options.namespace, self.options.quotas
+        if workers > quotas.workers:
+            raise ServiceError(
+                f"service {name} would have {workers} workers, "
+                f"and its quota is {counted(quotas.workers, 'worker')}"
+            )
+        needed = workers * self.connections
+        if needed > quotas.connections:
+            raise ServiceError(
+                f"service {name} needs {counted(needed, 'connection')} for data for "
+                f"{counted(workers, 'worker')}, and its quota is "
+                f"{counted(quotas.connections, 'connection')}",
+                "fewer cores or ports take fewer connections",
+            )
 
     def _free(self, wanted: int | None, most: int) -> int:
         taken = self._present.keys() | self._absent.keys()
