@@ -11,8 +11,8 @@ from plink.simulate.schedule import RECEIVE, SEND, Numbers, Schedule
 from plink.solvers.collectives.table import PeerTable, Round
 
 # Into so many parts, each through all rounds, a buffer that flows through a pipelined table is cut:
-# fewer where they would be smaller than this.
-_PARTS = 4
+# fewer where they would be smaller than this. A ring's parts are its messages already.
+_PARTS = 16
 _LEAST_PART_BYTES = 32 * 1024
 
 
@@ -70,8 +70,7 @@ def schedule_of_table(table: PeerTable) -> Schedule:
     parts of a round one after the other.
     """
     made = _Builder(table.ranks)
-    most = max((float(step.sizes_bytes.max()) for step in table.rounds if len(step.sources)), default=0)
-    parts = max(1, min(_PARTS, int(most // _LEAST_PART_BYTES))) if table.is_pipelined else 1
+    parts = _parts_of(table)
     above: list[tuple[Numbers, Numbers]] = []
     for part in range(parts):
         last = _Last(table.ranks)
@@ -90,6 +89,15 @@ def schedule_of_table(table: PeerTable) -> Schedule:
             last.set(sources, sends, destinations, receives)
         above = here
     return made.schedule()
+
+
+def _parts_of(table: PeerTable) -> int:
+    if not table.is_pipelined or not table.rounds:
+        return 1
+    if all(len(step.sources) == table.ranks for step in table.rounds):
+        return 1
+    most = max(float(step.sizes_bytes.max(initial=0.0)) for step in table.rounds)
+    return max(1, min(_PARTS, int(most // _LEAST_PART_BYTES)))
 
 
 def _part_of(step: Round, part: int, parts: int) -> tuple[Numbers, Numbers, Numbers]:

@@ -442,7 +442,7 @@ int run(int argc, char** argv) {
       "--cfg=network/loopback-bw:1e16",
       "--cfg=network/loopback-lat:0",
       "--cfg=contexts/stack-size:256",
-      "--cfg=maxmin/precision:1e-9",
+      "--cfg=network/optim:Full",
   };
   options.insert(options.end(), argv + 1, argv + argc);
   std::vector<char*> words;

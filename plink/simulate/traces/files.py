@@ -44,6 +44,17 @@ def write(format_name: str, output: str, schedule: Schedule) -> list[str]:
     return names
 
 
+def is_trace(path: str) -> bool:
+    """Whether a path means a trace: Chakra's by its name, GOAL's by how it begins."""
+    if _RANK.fullmatch(path) or path.endswith(".et") or Path(f"{path}.0.et").exists():
+        return True
+    try:
+        with Path(path).open("rb") as stream:
+            return goal.is_goal(stream.read(65_536))
+    except (OSError, ValueError):
+        return False
+
+
 def read(path: str) -> Schedule:
     """The schedule in a file, or in Chakra's files: of one of them, or of `NAME` or `NAME.et`.
 
