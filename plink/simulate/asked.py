@@ -152,7 +152,7 @@ def _described(shape: Mapping[str, Any]) -> DataCentre | None:
         parts = [_numbers(part, "--dragonfly") for part in shape["dragonfly"].split(":")]
         if len(parts[0]) != 4 or len(parts) > 2:
             raise WrongUseError(
-                f"a dragonfly of {shape['dragonfly'][:60]!r}", "write it as 9,4,2,4 or 9,4,2,4:1,1,1"
+                f"a dragonfly of {shape['dragonfly'][:60]!r}", "write it as 4,2,4,4 or 4,2,4,4:1,1,1"
             )
         between = parts[1] if len(parts) == 2 else [1, 1, 1]
         return datacentres.dragonfly(*parts[0], between, **links)

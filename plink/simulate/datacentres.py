@@ -23,6 +23,8 @@ from plink.simulate.simgrid.platforms import Dragonfly, FatTree, Platform, Zones
 MOST_MEASURED = 2048
 MAX_HOSTS = 65_536
 
+Places = npt.NDArray[np.intp]
+
 _BYTES_S_PER_GBIT_S = 1e9 / 8.0
 _US = 1e6
 _TOOL = "simulated"
@@ -128,8 +130,8 @@ def fat_tree(
             "a fat tree has as many numbers of elements below, of switches above and of links",
             "16,8:1,4 is 8 switches of 16 hosts, each with links to 4 switches",
         )
-    if min(*down, *up, *links) < 1 or up[0] != 1:
-        raise WrongUseError("a fat tree's numbers are 1 or more, and a host has one switch")
+    if min(*down, *up, *links) < 1 or up[0] != 1 or links[0] != 1:
+        raise WrongUseError("a fat tree's numbers are 1 or more, and a host has one link")
     _check(math.prod(down))
     rate, hop = rate_gbit_s * _BYTES_S_PER_GBIT_S, hop_us / _US
     platform = FatTree(tuple(down), tuple(up), tuple(links), rate, hop)
@@ -175,12 +177,12 @@ def dragonfly(
     if min(groups, chassis, routers, nodes, *links) < 1 or len(links) != 3:
         raise WrongUseError(
             "a dragonfly's numbers are 1 or more, and its links three",
-            "9,4,2,4:1,1,1 is 9 groups of 4 chassis of 2 routers of 4 hosts",
+            "4,2,4,4:1,1,1 is 4 groups of 2 chassis of 4 routers of 4 hosts",
         )
-    if groups - 1 > chassis * routers:
+    if groups > routers:
         raise WrongUseError(
-            f"{groups} groups need a router each for the links to the {groups - 1} others, and "
-            f"have {chassis * routers}"
+            f"{groups} groups are more than the {routers} routers of a chassis",
+            "SimGrid reaches group n through router n of a group's first chassis",
         )
     rate, hop = rate_gbit_s * _BYTES_S_PER_GBIT_S, hop_us / _US
     platform = Dragonfly(
@@ -194,16 +196,36 @@ def dragonfly(
     if platform.hosts > MOST_MEASURED:
         return DataCentre(text, platform, _unmeasured(platform.hosts, text))
     router = np.arange(platform.hosts) // nodes
-    shelf, group = router // routers, router // (routers * chassis)
-    hops = np.where(
-        router[:, None] == router,
-        2,
-        np.where(
-            shelf[:, None] == shelf, 3, np.where(group[:, None] == group, 4, 6)
+    blade, shelf = router % routers, router // routers % chassis
+    group = router // (routers * chassis)
+    return DataCentre(
+        text,
+        platform,
+        _measured(
+            _dragonfly_hops(router, blade, shelf, group) * hop,
+            group,
+            rate * links[0] * max(1, groups - 1),
+            rate,
+            text,
         ),
     )
-    uplink = rate * links[0] * max(1, groups - 1)
-    return DataCentre(text, platform, _measured(hops * hop, group, uplink, rate, text))
+
+
+def _dragonfly_hops(router: Places, blade: Places, shelf: Places, group: Places) -> Places:
+    """(H, H) links from host (row) to host along SimGrid's minimal routes.
+
+    To another group it goes to the router of that group's number, in the first chassis, over the
+    groups' link to the router of its own group's number, and on from there.
+    """
+    own, there = group[:, None], group[None, :]
+    leaves = own != there
+    out = leaves * (1 + (blade[:, None] != there) + (shelf[:, None] != 0))
+    turns = np.where(leaves, own, blade[:, None]) != blade[None, :]
+    # Who goes to another blade is taken to be in the first chassis then.
+    shelf_then = np.where(leaves | turns, 0, shelf[:, None])
+    within = turns.astype(np.intp) + (shelf_then != shelf[None, :])
+    hops: Places = 2 + np.where(router[:, None] == router, 0, out + within)
+    return hops
 
 
 def _check(hosts: int) -> None:

@@ -19,6 +19,8 @@ Indices = npt.NDArray[np.int32]
 class Zones:
     """Hosts in zones, which are in zones; what leaves a zone goes over its uplink.
 
+    A zone has either hosts or zones.
+
     Args:
         parent: (Z,) the zone around each, which stands before it; -1 for the first.
         up_bytes_s, down_bytes_s: (Z,) what each zone's uplink carries; infinite where unlimited.
@@ -104,12 +106,15 @@ Platform: TypeAlias = Zones | FatTree | Dragonfly
 def platform_of(network: Network) -> Zones:
     """The platform of a network of hosts in groups, as predictions have it."""
     groups = network.groups
+    # Hosts without a group share a zone whose uplink is no limit.
+    alone = network.group_of < 0
+    unlimited = [np.inf] * (1 + int(alone.any()))
     return Zones(
-        parent=np.array([-1, *([0] * groups)], dtype=np.int32),
-        up_bytes_s=np.concatenate([[np.inf], network.uplink_send_bytes_s]),
-        down_bytes_s=np.concatenate([[np.inf], network.uplink_receive_bytes_s]),
-        latency_s=np.zeros(groups + 1),
-        zone_of=(network.group_of + 1).astype(np.int32),
+        parent=np.array([-1, *([0] * (groups + len(unlimited) - 1))], dtype=np.int32),
+        up_bytes_s=np.concatenate([[np.inf], network.uplink_send_bytes_s, unlimited[1:]]),
+        down_bytes_s=np.concatenate([[np.inf], network.uplink_receive_bytes_s, unlimited[1:]]),
+        latency_s=np.zeros(groups + len(unlimited)),
+        zone_of=np.where(alone, groups + 1, network.group_of + 1).astype(np.int32),
         send_bytes_s=network.send_bytes_s,
         receive_bytes_s=network.receive_bytes_s,
         host_latency_s=np.zeros(network.hosts),

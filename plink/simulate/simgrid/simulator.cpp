@@ -152,7 +152,7 @@ struct Network {
 
 std::size_t place_of(const sg::Host* host) { return std::stoul(host->get_name().substr(1)); }
 
-// Zones in zones, each a star with a link up and one down.
+// Zones in zones, each a star with a link up and one down. A zone has either hosts or zones.
 Network make_zones(const Request& request) {
   const auto parent = numbers<std::int32_t>(request.zones);
   const auto up = numbers<double>(request.zones), down = numbers<double>(request.zones);
@@ -169,7 +169,19 @@ Network make_zones(const Request& request) {
   for (std::size_t zone = 0; zone < request.zones; ++zone) {
     zones[zone] = sg::create_star_zone("z" + std::to_string(zone));
     if (parent[zone] >= 0) zones[zone]->set_parent(zones[parent[zone]]);
-    gates[zone] = zones[zone]->create_router("g" + std::to_string(zone));
+    const bool has_zones = std::count(parent.begin(), parent.end(), static_cast<int>(zone)) > 0;
+    const auto name = std::to_string(zone);
+    if (!has_zones) {
+      gates[zone] = zones[zone]->create_router("g" + name);
+    } else if (zone) {
+      // SimGrid finds no way from zones in a zone to what stands beside them, but to other zones.
+      auto* own = sg::create_star_zone("o" + name)->set_parent(zones[zone]);
+      gates[zone] = own->create_router("g" + name);
+      auto* point = own->get_netpoint();
+      zones[zone]->add_route(point, nullptr, gates[zone], nullptr, {}, false);
+      zones[zone]->add_route(nullptr, point, nullptr, gates[zone], {}, false);
+      own->seal();
+    }
   }
   for (std::size_t host = 0; host < request.hosts; ++host) {
     auto* zone = zones[zone_of[host]];
@@ -220,16 +232,8 @@ Network make_regular(const Request& request) {
     return std::make_pair(host->get_netpoint(),
                           static_cast<simgrid::kernel::routing::NetPoint*>(nullptr));
   };
-  auto count = std::make_shared<std::size_t>(0);
-  // Both ends of a route pass one of these: together they are the latency that sharing sees.
-  auto set_limiter = [count](sg::NetZone* zone, const std::vector<unsigned long>& place,
-                             unsigned long) {
-    const bool is_router = place.size() == 4 && place[3] > 0x7fffffff;
-    return make_link(zone, "l" + std::to_string((*count)++), 2.0 * kUnlimited,
-                     is_router ? 0.0 : 0.5);
-  };
   const auto& sizes = request.sizes;
-  const sg::ClusterCallbacks callbacks(set_host, {}, set_limiter);
+  const sg::ClusterCallbacks callbacks(set_host);
   const auto both = sg::Link::SharingPolicy::SPLITDUPLEX;
   if (request.shape == "fat-tree") {
     const auto levels = sizes.size() / 3;
@@ -247,12 +251,18 @@ Network make_regular(const Request& request) {
   }
   found.root->seal();
   found.hosts = *hosts;
+  for (auto* link : sg::Engine::get_instance()->get_all_links()) link->set_latency(0.0);
+  // A route begins and ends with a host's own link: together they are the latency that sharing sees.
+  for (std::size_t host = 0; host < found.hosts.size(); ++host) {
+    std::vector<sg::Link*> links;
+    double latency = 0.0;
+    found.hosts[host]->route_to(found.hosts[(host + 1) % found.hosts.size()], links, &latency);
+    links.front()->set_latency(0.5);
+    links.back()->set_latency(0.5);
+  }
   const double hop = request.link_latency;
   found.latency = [hop](const sg::Host*, const sg::Host*, const std::vector<sg::Link*>& links) {
-    const auto is_hop = [](const sg::Link* link) {
-      return link->get_sharing_policy() != sg::Link::SharingPolicy::FATPIPE;
-    };
-    return hop * std::count_if(links.begin(), links.end(), is_hop);
+    return hop * links.size();
   };
   return found;
 }
