@@ -168,6 +168,23 @@ class ContentionClock:
     def __init__(self, problem: ContentionProblem, ranks: int) -> None: ...
     def times_s(self, placements: _Orders, least: int, deadline: Deadline) -> list[float]: ...
 
+def flow_time_s(
+    ranks: int,
+    rounds: Sequence[int],
+    senders: Sequence[int],
+    receivers: Sequence[int],
+    sizes_bytes: Sequence[float],
+    delays_s: Sequence[float],
+    after: Sequence[int],
+    path_starts: Sequence[int],
+    path_links: Sequence[int],
+    rates: Sequence[float],
+    bursts: Sequence[float],
+    peak_bytes_s: float,
+    empty_share: float,
+    reduction_s_byte: float,
+) -> float: ...
+
 class ContentionSearch:
     def __init__(
         self,

@@ -21,7 +21,8 @@ _PATH = re.compile(r"(?:plink|probes|solvers|scripts|tests|docs)/[\w./*-]*")
 _DOTTED = re.compile(r"((?:plink|probes|solvers)(?:\.\w*[a-z]\w*)+)(?:\(.*\))?")
 # Formats of files, which look like names of modules: what the member `format` says.
 _FORMATS = {
-    f"plink.{kind}" for kind in ("cluster", "order", "plan", "comparison", "autotune", "timeline")
+    f"plink.{kind}"
+    for kind in ("cluster", "order", "plan", "comparison", "autotune", "timeline", "snapshot")
 }
 
 

@@ -12,12 +12,14 @@ from plink.api.cluster import Cluster, checked_cluster
 from plink.api.objects import PathName, page, upgraded
 from plink.api.progress import OnProgress, stages
 from plink.api.warning import warn
+from plink.base.errors import WrongUseError
 from plink.base.text import counted, rtt_text
 from plink.files import plan as plan_file
 from plink.optimize.plans.planning import PlanRequest, find_plan
+from plink.optimize.plans.serving import find_plan_with_servers
 from plink.plans.names import ALL_REDUCE, checked_collectives
 
-Kind = Literal["auto", "2lha", "flat", "ring", "tree"]
+Kind = Literal["auto", "2lha", "flat", "ring", "tree", "ps", "hub"]
 
 _MAX_RANKS_PER_HOST = 1 << 12
 
@@ -42,7 +44,7 @@ class Plan(plan_file.Plan):
         Raises:
             WrongUseError: not a plan file, or one whose forest does not aggregate.
         """
-        found = plan_file.read(os.fspath(path))
+        found = plan_file.read(os.fspath(path), with_servers=True)
         return upgraded(cls, found)
 
     @property
@@ -80,6 +82,7 @@ def plan(
     kind: Kind = "auto",
     collective: str | Sequence[str] = ALL_REDUCE,
     ranks_per_host: int | None = None,
+    servers: Sequence[str] = (),
     seed: int = 0,
     progress: OnProgress | None = None,
 ) -> Plan:
@@ -89,12 +92,16 @@ def plan(
         cluster: hosts and what was measured between them. Groups are found where it has none.
         size: of the buffer that the plan is for: `25MB`, `4KiB`, or bytes.
         kind: `2lha` aggregates by groups in two levels, `flat` by a star for every rank, `ring`
-            in chunks round a ring, `tree` by the double binary tree; `auto` takes what is
+            in chunks round a ring, `tree` by the double binary tree; with servers, `ps` by a star
+            at each of their ports, `hub` by groups, to a server in each; `auto` takes what is
             predicted to be quickest.
         collective: that is to be quick with the plan, or several, each of that size and one as
             often as it is called: `all-reduce`, `reduce-scatter`, `all-gather`, `broadcast`,
             `reduce`, `gather`, `scatter`, `all-to-all`, `barrier`, `send-receive`.
         ranks_per_host: None for the cluster's slots.
+        servers: hosts that contribute nothing and aggregate for all others, with as many
+            interfaces: `box:8`, `box:8@10gbit`, or `box=10.0.0.9+10.0.0.10`. `plink hub` runs such
+            a plan, and the engine does not.
         seed: decides every choice by chance.
         progress: called at the beginning of each stage.
 
@@ -107,8 +114,14 @@ def plan(
     whole("ranks_per_host", ranks_per_host, 1, _MAX_RANKS_PER_HOST)
     whole("seed", seed, 0, MAX_SEED)
     names = checked_collectives([collective] if isinstance(collective, str) else list(collective))
-    request = PlanRequest(kind, size_bytes(size), ranks_per_host, seed, names)
-    found = find_plan(known.hashed, request, stages(progress))
+    if kind in ("ps", "hub") and not servers:
+        raise WrongUseError(f"kind={kind!r} is of plans with servers", "name them with servers=")
+    named = [servers] if isinstance(servers, str) else list(servers)
+    if not all(isinstance(each, str) for each in named):
+        raise WrongUseError("servers are not texts", "name them as servers=['box:8']")
+    request = PlanRequest(kind, size_bytes(size), ranks_per_host, seed, names, named)
+    search = find_plan_with_servers if request.servers else find_plan
+    found = search(known.hashed, request, stages(progress))
     for failure in known.unreachable:
         warn(f"{failure.source} was unreachable and gets no rank")
     return upgraded(Plan, found.plan, reason=found.reason)

@@ -34,7 +34,7 @@ def read(path: PathName) -> Any:
     if kind == order_file.FORMAT:
         return upgraded(Order, order_file.from_json(data, source))
     if kind == plan_file.FORMAT:
-        return upgraded(Plan, plan_file.from_json(data, source))
+        return upgraded(Plan, plan_file.from_json(data, source, with_servers=True))
     if kind == comparison_file.FORMAT:
         return comparison_file.from_json(data, source)
     what = f"a {document.brief(kind)} file" if isinstance(kind, str) else "not one of plink's files"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 UNNAMED_FILE = "FILE"
 
 # The verbs that reach hosts, and so have the options of `GivenWay`.
-REACHING = ("probe", "check", "doctor", "verify", "run", "bench", "autotune serve")
+REACHING = ("probe", "check", "doctor", "verify", "run", "bench", "fit", "autotune serve")
 
 
 @dataclass(frozen=True)

@@ -22,12 +22,13 @@ from plink.bench.request import ENGINE, BenchRequest, Case
 from plink.bench.rounds import Rounds, run_rounds
 from plink.bench.rows import make_rows
 from plink.deploy.remote.hosts import RemoteHost, describe, seats
+from plink.files.cluster import Cluster
 from plink.files.comparison import ClientRecord, Comparison, Setting
 from plink.measure.listed import as_listed
 from plink.model.distance import Distances
 from plink.optimize.prediction import known_distances
 from plink.probes.errors import HostListError
-from plink.probes.reach import Reached, reach
+from plink.probes.reach import Outgoing, Reached, reach
 
 # A launch connects and leaves beside its repetitions.
 _LAUNCH_MARGIN_S = 120.0
@@ -71,8 +72,10 @@ def bench(request: BenchRequest, progress: Progress) -> BenchOutcome:
         progress.say(assumption)
     progress.stage("connecting", len(request.cluster.hosts))
     with ExitStack() as stack:
-        reached = stack.enter_context(_reach_all(request, progress))
-        _refuse_failures(reached, progress)
+        reached = stack.enter_context(
+            reach_all(request.cluster, request.source, request.way, progress)
+        )
+        refuse_failures(reached, progress)
         hosts = describe(request.cluster.hosts, reached)
         clients = _clients(request, hosts, tools)
         progress.stage("starting", len(clients))
@@ -185,21 +188,30 @@ def _close(client: Client) -> None:
         client.close()
 
 
-def _reach_all(request: BenchRequest, progress: Progress) -> Reached:
-    """The hosts that answered and those that did not."""
-    listed = [as_listed(entry, request.source) for entry in request.cluster.hosts]
+def reach_all(cluster: Cluster, source: str, way: Outgoing, progress: Progress) -> Reached:
+    """The hosts that answered and those that did not.
+
+    Raises:
+        WrongUseError: a host's name cannot be resolved.
+    """
+    listed = [as_listed(entry, source) for entry in cluster.hosts]
     try:
-        return reach(listed, request.way, on_done=progress.step)
+        return reach(listed, way, on_done=progress.step)
     except HostListError as error:
-        known = request.cluster.way
+        known = cluster.way
         hint = "give the SSH configuration that plink probe had with -F"
         if known is not None:
             hint = f"plink probe reached these hosts with {shlex.join(known.words())}"
         raise WrongUseError(str(error), hint) from None
 
 
-def _refuse_failures(reached: Reached, progress: Progress) -> None:
-    """Name every host that was not reached: without it nothing can be compared."""
+def refuse_failures(reached: Reached, progress: Progress) -> None:
+    """Name every host that was not reached: without it nothing can be compared.
+
+    Raises:
+        HostError: one was not.
+        PlinkError: several were not.
+    """
     failures = reached.failures
     if not failures:
         return

@@ -51,11 +51,11 @@ def command(
     Ctrl-C or SIGTERM ends it, and what it has started.
     """
     # paramiko would slow `--help`.
-    from plink.autotune.protocol.addresses import parse_address  # noqa: PLC0415
-    from plink.autotune.protocol.handshake import read_secret  # noqa: PLC0415
     from plink.probes.calls.joining import Home, Told, serve  # noqa: PLC0415
     from plink.probes.calls.keys import derive_keys  # noqa: PLC0415
     from plink.probes.hosts.hostlist import check_name  # noqa: PLC0415
+    from plink.transport.addresses import parse_address  # noqa: PLC0415
+    from plink.transport.proofs import read_secret  # noqa: PLC0415
 
     own_name = name or socket.gethostname()
     check_name(own_name, "--name" if name else "the name of this host")

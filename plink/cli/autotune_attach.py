@@ -9,13 +9,14 @@ from typing import Any, NoReturn
 
 from plink.autotune.daemon.attaching import Viewer, attached
 from plink.autotune.daemon.terminal import view
-from plink.autotune.protocol.addresses import parse_address
-from plink.autotune.protocol.handshake import DEFAULT_JOB, is_job_name, read_secret, secret_of
+from plink.autotune.protocol.handshake import DEFAULT_JOB, secret_of
 from plink.autotune.protocol.status import to_json
 from plink.autotune.ranks.settings import JOB_VARIABLE
 from plink.base.errors import WrongUseError
 from plink.base.text import json_text
 from plink.files import document
+from plink.transport.addresses import parse_address
+from plink.transport.proofs import is_name, read_secret
 from plink.transport.tls import Tls, tls_of
 
 _REFRESH_S = 0.5
@@ -38,7 +39,7 @@ def run(
     """
     host, port = parse_address(address, "the daemon's address")
     name = job or os.environ.get(JOB_VARIABLE) or DEFAULT_JOB
-    if not is_job_name(name):
+    if not is_name(name):
         raise WrongUseError(f"--job is {name!r}, expected letters, digits, '_', '.' and '-'")
     secret = secret_of(os.environ) if secret_file is None else read_secret(secret_file)
     if secret is None:

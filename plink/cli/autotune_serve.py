@@ -29,14 +29,8 @@ from plink.autotune.log.replay import (
     read_resume_state,
     tuner_of,
 )
-from plink.autotune.protocol.addresses import (
-    address_for,
-    format_address,
-    is_wildcard,
-    parse_address,
-)
-from plink.autotune.protocol.encryption import context_of
-from plink.autotune.protocol.handshake import DEFAULT_JOB, is_job_name, make_secret, read_secret
+from plink.autotune.protocol.addresses import address_for
+from plink.autotune.protocol.handshake import DEFAULT_JOB
 from plink.autotune.protocol.status import JobStatus
 from plink.autotune.tuner.interface import TunerOptions
 from plink.autotune.tuner.tuner import Tuner
@@ -49,6 +43,9 @@ from plink.files import plan as plan_file
 from plink.files.plan import Plan
 from plink.probes.reach import Outgoing
 from plink.probes.ssh.options import SshOptions
+from plink.transport.addresses import format_address, is_wildcard, parse_address
+from plink.transport.encryption import context_of
+from plink.transport.proofs import is_name, make_secret, read_secret
 from plink.transport.tls import FOLDER_VARIABLE, Tls
 
 _REFRESH_S = 0.5
@@ -143,7 +140,7 @@ def run(options: ServeOptions) -> int:
 def _tls_context(folder: str | None) -> ssl.SSLContext | None:
     if folder is None:
         return None
-    return context_of(Tls.of_folder(folder).for_host(), is_daemon=True)
+    return context_of(Tls.of_folder(folder).for_host(), is_server=True)
 
 
 def _print_environment(
@@ -219,7 +216,7 @@ def _paths_by_job(plans: Sequence[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for text in plans:
         name, equals, path = text.partition("=")
-        if not equals or not is_job_name(name):
+        if not equals or not is_name(name):
             name, path = DEFAULT_JOB, text
         if name in found:
             raise WrongUseError(f"two plans for job {name}", "name them: NAME=PLAN")

@@ -51,7 +51,8 @@ def command(
     first column name the hosts, row is source, and an empty cell was not measured. Or it is the
     output of mpiGraph, or logs of OSU's benchmarks or of perftest (ib_read_lat, ib_write_bw; each
     run after a line `# pair: A B`), or of nccl-tests, of pairs of hosts, or CSV with a row for
-    every pair (source, destination, bytes, gbit_s). A host's name becomes its address. A cluster
+    every pair (source, destination, bytes, gbit_s). A name that ends in .toml is a network that you
+    describe (plink predict --network). A host's name becomes its address. A cluster
     file is written in the form that the name after -o asks for: JSON, packed (.gz), or NumPy's
     (.npz).
     """

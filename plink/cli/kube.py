@@ -6,31 +6,12 @@ from collections.abc import Sequence
 
 import click
 
-from plink.base.errors import WrongUseError
 from plink.cli.options import FiniteRange, SectionedCommand, options_of
+from plink.cli.verb_group import VerbGroup
 
 _reaching = options_of("Reaching the API server")
 
 _KEYS = tuple(f"network.topology.nvidia.com/{tier}" for tier in ("leaf", "spine", "core"))
-
-
-class VerbGroup(click.Group):
-    """The verbs, in the order in which they are used."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """The verbs."""
-        return list(self.commands)
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the verb, or say which there are."""
-        if args[0] not in self.commands and not ctx.resilient_parsing:
-            raise WrongUseError(
-                f"plink kube has no verb {args[0]!r}, expected {', '.join(self.commands)}",
-                "plink kube --help",
-            )
-        return super().resolve_command(ctx, args)
 
 
 @click.group(

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from plink.autotune.protocol.handshake import make_secret, read_secret
 from plink.base.text import json_text
 from plink.cli.stderr import note
 from plink.deploy.kubernetes.folder import SECRET, files, write
+from plink.transport.proofs import make_secret, read_secret
 
 
 def run(

@@ -67,9 +67,9 @@ def take_any_way(values: dict[str, Any]) -> Outgoing | ListenOptions:
         raise click.UsageError("--via and --listen are two ways to the same hosts.")
     if way != replace(SshOptions(), concurrency=way.concurrency):
         raise click.UsageError("--listen takes no options of SSH: hosts call by themselves.")
-    from plink.autotune.protocol.addresses import parse_address  # noqa: PLC0415  seldom needed
-    from plink.autotune.protocol.handshake import make_secret, read_secret  # noqa: PLC0415
     from plink.probes.calls.options import ListenOptions  # noqa: PLC0415
+    from plink.transport.addresses import parse_address  # noqa: PLC0415  seldom needed
+    from plink.transport.proofs import make_secret, read_secret  # noqa: PLC0415
 
     host, port = parse_address(listen, "--listen")
     secret = read_secret(secret_file) if os.path.lexists(secret_file) else make_secret(secret_file)

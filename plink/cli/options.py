@@ -13,6 +13,7 @@ import click
 from click.core import ParameterSource
 
 from plink.base.errors import WrongUseError
+from plink.base.rate import parse_rate
 from plink.base.size import parse_size
 from plink.measure.probing.limits import ALL_ROUNDS, FOLLOWED_ROUNDS
 from plink.probes.hosts.address import IPNetwork
@@ -105,6 +106,27 @@ class SizeType(click.ParamType):  # type: ignore[type-arg]  # generic since clic
         """The bytes, or an error that names the option and says how sizes are written."""
         try:
             return parse_size(str(value))
+        except WrongUseError as error:
+            option = "" if param is None else f"{param.opts[0]} "
+            raise WrongUseError(f"{option}{error}", error.hint) from None
+
+
+class RateType(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4
+    """A rate of a link such as `10gbit`, in bit/s."""
+
+    name = "RATE"
+
+    def convert(
+        self,
+        value: Any,
+        param: click.Parameter | None,
+        ctx: click.Context | None,  # noqa: ARG002
+    ) -> float:
+        """The bits per second, or an error that names the option and says how rates are written."""
+        if isinstance(value, float):
+            return value
+        try:
+            return parse_rate(str(value))
         except WrongUseError as error:
             option = "" if param is None else f"{param.opts[0]} "
             raise WrongUseError(f"{option}{error}", error.hint) from None

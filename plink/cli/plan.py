@@ -14,22 +14,25 @@ from plink.cli.stderr import console, note, warn
 from plink.files import document
 from plink.plans.names import ALL_REDUCE, COLLECTIVES
 
+_servers = options_of("Servers, for plink hub")
 _tls = options_of("For TLS")
 
 
 @click.command(
     cls=SectionedCommand,
     epilog="Example: plink plan cluster.json --size 20MB -o plan.json. Example: plink plan "
-    "cluster.json --collective all-gather,reduce-scatter --size 200MB",
+    "cluster.json --collective all-gather,reduce-scatter --size 200MB. Example: plink plan "
+    "cluster.json --servers box:8@10gbit --size 20MB",
 )
 @click.argument("file", metavar="CLUSTER")
 @click.option(
     "--kind",
-    type=click.Choice(["auto", "2lha", "flat", "ring", "tree"]),
+    type=click.Choice(["auto", "2lha", "flat", "ring", "tree", "ps", "hub"]),
     default="auto",
     show_default=True,
     help="2lha: two levels, by groups. flat: a star for every rank. ring: chunks round a ring. "
-    "tree: the double binary tree. auto: what is predicted to be best.",
+    "tree: the double binary tree. With --servers, ps: a star at each of their ports. hub: by "
+    "groups, to a server in each. auto: what is predicted to be best.",
 )
 @click.option(
     "--size",
@@ -53,6 +56,14 @@ _tls = options_of("For TLS")
     "--ranks-per-host",
     type=click.IntRange(1, 1 << 12),
     help="Ranks on every host (default: the file's slots).",
+)
+@_servers(
+    "--servers",
+    metavar="HOST[:PORTS]",
+    multiple=True,
+    help="Hosts that contribute nothing and aggregate for all others, with so many interfaces; "
+    "HOST=ADDRESS+ADDRESS names their addresses, and @RATE behind it what each carries, as in "
+    "box:4@25gbit. May be given more than once.",
 )
 @with_seed_option()
 @click.option("--json", "as_json", is_flag=True, help="Print all kinds' predictions as JSON.")
@@ -92,6 +103,7 @@ def command(
     from plink.files import cluster as cluster_file  # noqa: PLC0415
     from plink.files import plan as plan_file  # noqa: PLC0415
     from plink.optimize.plans.planning import PlanRequest, find_plan  # noqa: PLC0415
+    from plink.optimize.plans.serving import find_plan_with_servers  # noqa: PLC0415
     from plink.show.terminal.paper import paper  # noqa: PLC0415
     from plink.show.terminal.plan import planned_to_json, print_plan  # noqa: PLC0415
 
@@ -101,6 +113,10 @@ def command(
         raise WrongUseError(
             "--json and the plan both want standard output", "give the file a name with -o"
         )
+    if wanted["kind"] in ("ps", "hub") and not wanted["servers"]:
+        raise WrongUseError(
+            f"--kind {wanted['kind']} is of plans with servers", "name them with --servers HOST"
+        )
     if output is not None:
         document.check_writable(output)
         document.refuse_same_file(file, output)
@@ -108,7 +124,8 @@ def command(
     stderr = console()
     with stderr.status("") as status:
         tell = status.update if stderr.is_terminal else None
-        found = find_plan(cluster, PlanRequest(**wanted), tell)
+        request = PlanRequest(**wanted)
+        found = (find_plan_with_servers if request.servers else find_plan)(cluster, request, tell)
     if output is not None:
         plan_file.write(output, found.plan)
     if as_json:

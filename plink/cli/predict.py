@@ -22,10 +22,18 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    epilog="Example: plink predict order.json --cluster cluster.json --size 20MB --algo "
+    epilog="Example: plink predict --network net.toml --size 20MB. "
+    "Example: plink predict order.json --cluster cluster.json --size 20MB --algo "
     "gloo-ring. Example: plink predict plan.json --cluster cluster.json --collective all-gather",
 )
-@click.argument("file", metavar="ORDER|PLAN")
+@click.argument("file", metavar="[ORDER|PLAN]", required=False)
+@click.option(
+    "--network",
+    "network_name",
+    metavar="FILE.toml",
+    help="A network that you describe, in place of a cluster file: hosts, groups, rates, "
+    "latencies, what clients cost.",
+)
 @click.option(
     "--size",
     "size_bytes",
@@ -62,7 +70,8 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 def command(
     *,
-    file: str,
+    file: str | None,
+    network_name: str | None,
     size_bytes: int | None,
     cluster_name: str | None,
     algorithms: Sequence[str],
@@ -76,6 +85,8 @@ def command(
     ORDER is an order file, with the cluster file it was made from as --cluster; or a cluster file,
     which stands for its given order. An order is compared with the given one and random ones. PLAN
     is a plan file, with its cluster file, and plink's engine is predicted. `-` is standard input.
+    With --network the cluster is what a TOML file says, and ORDER or PLAN may be left out. Of
+    clients that were fitted (plink fit) or described, times come with a 90 % interval.
     """
     # numpy and rich would slow `--help`.
     from plink.files.cluster import is_made_from, no_bandwidth_measured  # noqa: PLC0415
@@ -85,7 +96,8 @@ def command(
     from plink.show.terminal.algorithms import print_forecast  # noqa: PLC0415
     from plink.show.terminal.paper import paper  # noqa: PLC0415
 
-    cluster, order = _read(file, cluster_name)
+    cluster, order = _read(file, cluster_name, network_name)
+    file = file or network_name or ""
     if isinstance(order, AnyPlan):
         if algorithms or objective is not None:
             raise WrongUseError(
@@ -111,7 +123,7 @@ def command(
             on_progress=status.update if stderr.is_terminal else None,
         )
     made_from = None if order is None else order.made_from
-    if made_from is not None and not is_made_from(made_from, cluster):
+    if made_from is not None and network_name is None and not is_made_from(made_from, cluster):
         note(f"{document.label(file)} was not made from {cluster.source} as it is now")
     if objective == "contention" and not found.has_times:
         raise no_bandwidth_measured(cluster)
@@ -145,13 +157,29 @@ def _size(size_bytes: int | None, order: Order | None, algorithms: Sequence[str]
     return order.mesh.size_bytes
 
 
-def _read(file: str, cluster_name: str | None) -> tuple[Cluster, Order | Plan | None]:
+def _read(
+    file: str | None, cluster_name: str | None, network_name: str | None
+) -> tuple[Cluster, Order | Plan | None]:
     """The cluster, and the order to predict for beside the given one, or the plan."""
     from plink.files import cluster as cluster_file  # noqa: PLC0415
     from plink.files import order_file, plan  # noqa: PLC0415
+    from plink.measure.importing.described import read_network  # noqa: PLC0415
 
+    described = None if network_name is None else read_network(network_name)
+    if described is not None and cluster_name is not None:
+        raise WrongUseError("--network stands in place of --cluster")
+    if file is None:
+        if described is None:
+            raise click.MissingParameter(param_hint="'ORDER|PLAN'", param_type="argument")
+        return described, None
     found = document.read(file)
     source = found.source
+    if described is not None and found.format == plan.FORMAT:
+        return described, plan.from_json(found.data, source)
+    if described is not None and found.format == order_file.FORMAT:
+        return described, order_file.from_json(found.data, source)
+    if described is not None:
+        raise WrongUseError(f"{source}: is no order or plan, and --network is the cluster")
     if found.format == plan.FORMAT:
         if cluster_name is None:
             raise WrongUseError(

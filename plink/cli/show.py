@@ -117,7 +117,7 @@ def _show_plan(data: Mapping[str, Any], source: str, width: int | None, as_json:
     from plink.show.terminal.paper import paper  # noqa: PLC0415
     from plink.show.terminal.plan import plan_to_json, print_plan_page  # noqa: PLC0415
 
-    found = plan.from_json(data, source)
+    found = plan.from_json(data, source, with_servers=True)
     if as_json:
         _print_json(plan_to_json(found))
     else:

@@ -8,7 +8,7 @@ import numpy as np
 
 import plink.engine._native as core
 from plink.base.errors import WrongUseError
-from plink.plans.forest import Forest
+from plink.plans.forest import ABSENT, Forest
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,11 @@ def native(forest: Forest) -> core.Forest:
     )
     if reduce.ndim != 2 or broadcast.shape != reduce.shape:
         raise WrongUseError("a forest's parents are two arrays of routes by ranks")
+    if (reduce == ABSENT).any() or (broadcast == ABSENT).any():
+        raise WrongUseError(
+            "the plan has servers that some of its routes do without, and the engine runs none",
+            "plink hub runs servers",
+        )
     weights = np.asarray(forest.weights, dtype=np.float64).tolist()
     try:
         return core.Forest(reduce.shape[1], weights, reduce, broadcast)

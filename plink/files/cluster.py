@@ -9,19 +9,23 @@ from typing import Any, Literal
 from plink.base.errors import NotMeasuredError, WrongUseError
 from plink.base.next_command import GivenWay
 from plink.files import bandwidth as bandwidth_part
+from plink.files import clients as clients_part
 from plink.files import conditions as conditions_part
 from plink.files import document, way_record
 from plink.files import grouping as grouping_part
 from plink.files import groups as groups_part
+from plink.files import link_facts as link_facts_part
 from plink.files import routes as routes_part
 from plink.files import rtt as rtt_part
 from plink.files.bandwidth import BandwidthMeasurement
 from plink.files.binary_form import Content, is_binary
+from plink.files.clients import ClientFit
 from plink.files.conditions import ConditionMeasurement
 from plink.files.document import Document
 from plink.files.fields import Fields
 from plink.files.grouping import Grouping
 from plink.files.groups import Group, UplinkMeasurement
+from plink.files.link_facts import LinkFacts
 from plink.files.measurement import MAX_HOSTS, Failure, Measurement, without_nones
 from plink.files.routes import RouteMeasurement
 from plink.files.rtt import RttMeasurement
@@ -80,6 +84,8 @@ class Cluster:
         grouping: how plink found the groups; None where they were given.
         way: how the hosts were reached, where more was said than SSH knows by itself.
         conditions: what the hosts say of their networks.
+        links: what is known of links beside what was measured.
+        clients: what clients' software costs (`plink fit`).
     """
 
     hosts: Sequence[Host]
@@ -93,6 +99,8 @@ class Cluster:
     grouping: Grouping | None = None
     way: GivenWay | None = None
     conditions: ConditionMeasurement | None = None
+    links: LinkFacts | None = None
+    clients: Sequence[ClientFit] = ()
     file_hash: str | None = field(default=None, compare=False)
     source: str = field(default=document.NOT_A_FILE, compare=False)
 
@@ -212,10 +220,11 @@ def from_json(data: Mapping[str, Any], source: str) -> Cluster:
     hosts = parse_hosts(fields)
     size = len(hosts)
     names = [host.name for host in hosts]
-    rtt, bandwidth, routes, uplinks, grouping, conditions = map(
+    rtt, bandwidth, routes, uplinks, grouping, conditions, links = map(
         fields.optional_object,
-        ("rtt", "bandwidth", "routes", "uplinks", "grouping", "conditions"),
+        ("rtt", "bandwidth", "routes", "uplinks", "grouping", "conditions", "links"),
     )
+    groups = groups_part.parse_groups(fields, names)
     return Cluster(
         hosts=hosts,
         rtt=None if rtt is None else rtt_part.parse(rtt, size),
@@ -225,11 +234,15 @@ def from_json(data: Mapping[str, Any], source: str) -> Cluster:
         made_from=fields.optional_text("made_from"),
         bandwidth=None if bandwidth is None else bandwidth_part.parse(bandwidth, size),
         routes=None if routes is None else routes_part.parse(routes, size),
-        groups=groups_part.parse_groups(fields, names),
+        groups=groups,
         uplinks=None if uplinks is None else groups_part.parse_uplinks(uplinks, names),
         grouping=None if grouping is None else grouping_part.parse(grouping, names),
         way=way_record.parse(fields),
         conditions=None if conditions is None else conditions_part.parse(conditions, names),
+        links=None
+        if links is None
+        else link_facts_part.parse(links, [group.name for group in groups]),
+        clients=clients_part.parse_all(fields.objects("clients", optional=True)),
         source=source,
     )
 
@@ -250,6 +263,12 @@ def to_data(cluster: Cluster) -> dict[str, Any]:
         data["uplinks"] = groups_part.uplinks_to_json(cluster.uplinks)
     if cluster.conditions is not None:
         data["conditions"] = conditions_part.to_json(cluster.conditions)
+    if cluster.links is not None:
+        data["links"] = link_facts_part.to_json(
+            cluster.links, [group.name for group in cluster.groups]
+        )
+    if cluster.clients:
+        data["clients"] = [clients_part.to_json(fit) for fit in cluster.clients]
     if cluster.routes is not None:
         data["routes"] = routes_part.to_data(cluster.routes)
     if cluster.bandwidth is not None:

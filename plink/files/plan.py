@@ -6,34 +6,40 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from plink.base.errors import WrongUseError
+from plink.base.text import counted
 from plink.files import document
-from plink.files.document import brief
 from plink.files.fields import Fields
 from plink.files.groups import Group, groups_to_json, parse_groups
-from plink.plans.check import BrokenForestError, check
-from plink.plans.forest import Forest, make_forest
+from plink.files.plan_ranks import (
+    MAX_PORTS,
+    MAX_RANKS,
+    SERVER,
+    PlanRank,
+    Port,
+    parse_ranks,
+    ranks_to_json,
+)
+from plink.plans.check import BrokenForestError
+from plink.plans.check_servers import Flags, Ports, check_ports, check_with_servers
+from plink.plans.forest import ABSENT, NO_PARENT, Forest, make_forest
 from plink.plans.names import ALL_REDUCE, COLLECTIVES, MOST_CALLS
 
+__all__ = ["FORMAT", "MAX_RANKS", "MAX_ROUTES", "Plan", "PlanRank", "Port", "Predicted"]
+
 FORMAT = "plink.plan"
-VERSION = 1
+# The second is written where there are servers only.
+VERSION, VERSION_WITH_SERVERS = 1, 2
 
 # What a reader takes at most; a replay takes time and memory.
-MAX_RANKS = 4096
 MAX_ROUTES = 1 << 16
 
 _MAX_SECONDS = 1e9
 _MAX_SEED = (1 << 63) - 1
 _MAX_SIZE_BYTES = (1 << 63) - 1
 _MAX_WEIGHT = 1e9
-
-
-@dataclass(frozen=True)
-class PlanRank:
-    """Where a rank runs: the name of its host, and the address that its traffic uses."""
-
-    host: str
-    address: str
 
 
 @dataclass(frozen=True)
@@ -51,7 +57,7 @@ class Plan:
     Args:
         kind: how the forest was built: `2lha`, `flat`, `ring`, `tree`, or another word.
         ranks: rank r runs there. The ranks of a host stand together.
-        forest: over these ranks; `plink.plans.check` lets it pass.
+        forest: over these ranks; `plink.plans.check_servers` lets it pass.
         size_bytes: of the buffer that it was made for.
         groups: of near hosts.
         predicted: of this kind and of those it was compared with.
@@ -61,6 +67,8 @@ class Plan:
         made_from: hash of the cluster file.
         collectives: that it was chosen for, one after the other
             (`plink.plans.names.COLLECTIVES`).
+        route_ports: (R, P) the port of each server by which its edges of a route go; 0 elsewhere.
+            None where no rank has ports.
     """
 
     kind: str
@@ -74,6 +82,22 @@ class Plan:
     seed: int = 0
     made_from: str | None = None
     collectives: Sequence[str] = (ALL_REDUCE,)
+    route_ports: Ports | None = None
+
+    @property
+    def is_server(self) -> Flags:
+        """(P,) which ranks contribute nothing."""
+        return np.array([rank.role == SERVER for rank in self.ranks])
+
+    @property
+    def has_servers(self) -> bool:
+        """Whether some rank contributes nothing; the engine does not run such a plan."""
+        return any(rank.role == SERVER for rank in self.ranks)
+
+    @property
+    def contributors(self) -> int:
+        """By how many a mean is divided."""
+        return sum(rank.role != SERVER for rank in self.ranks)
 
     @property
     def host_of(self) -> list[int]:
@@ -90,14 +114,33 @@ class Plan:
         return [places[rank.host] for rank in self.ranks]
 
 
-def read(path: str) -> Plan:
+def read(path: str, *, with_servers: bool = False) -> Plan:
     """The plan in a file.
 
+    Args:
+        path: of the file.
+        with_servers: take a plan with servers, too, which the engine does not run.
+
     Raises:
-        WrongUseError: not a plan file, or one whose forest does not aggregate.
+        WrongUseError: not a plan file, or one whose forest does not aggregate, or with servers.
     """
     found = document.read(path)
-    return from_json(found.data, found.source)
+    return from_json(found.data, found.source, with_servers=with_servers)
+
+
+def refuse_servers(plan: Plan, source: str) -> None:
+    """Refuse a plan that only `plink hub` runs; `source` names it.
+
+    Raises:
+        WrongUseError: some of its ranks are servers.
+    """
+    if plan.has_servers:
+        servers = len(plan.ranks) - plan.contributors
+        raise WrongUseError(
+            f"{source}: {counted(servers, 'rank')} of this plan {'is' if servers == 1 else 'are'} "
+            f"{'a server' if servers == 1 else 'servers'}, which the engine does not run",
+            "plink hub runs servers; a plan that is made without any is for the engine",
+        )
 
 
 def write(path: str, plan: Plan) -> None:
@@ -109,21 +152,23 @@ def write(path: str, plan: Plan) -> None:
     document.write_bytes(path, document.dump(to_json(plan)))
 
 
-def parse(content: bytes, source: str) -> Plan:
-    """The plan in the JSON text `content`; `source` names it in errors."""
-    return from_json(document.parse(content, source), source)
+def parse(content: bytes, source: str, *, with_servers: bool = False) -> Plan:
+    """The plan in the JSON text `content`; `source` names it in errors; as of `read`."""
+    return from_json(document.parse(content, source), source, with_servers=with_servers)
 
 
-def from_json(data: Mapping[str, Any], source: str) -> Plan:
-    """The plan in a JSON object; `source` names it in errors."""
-    document.check_format(data, source, FORMAT, VERSION)
+def from_json(data: Mapping[str, Any], source: str, *, with_servers: bool = False) -> Plan:
+    """The plan in a JSON object; `source` names it in errors; as of `read`."""
+    is_first = data.get("version") in (VERSION, None)
+    document.check_format(data, source, FORMAT, VERSION if is_first else VERSION_WITH_SERVERS)
     fields = Fields(data, source)
-    ranks = _parse_ranks(fields)
+    ranks = parse_ranks(fields, with_servers=not is_first)
     hosts = list(dict.fromkeys(rank.host for rank in ranks))
-    return Plan(
+    forest, route_ports = _parse_forest(fields, ranks, with_servers=not is_first)
+    plan = Plan(
         kind=fields.word("kind"),
         ranks=ranks,
-        forest=_parse_forest(fields, len(ranks)),
+        forest=forest,
         size_bytes=fields.integer("size_bytes", 1, _MAX_SIZE_BYTES),
         collectives=_parse_collectives(fields),
         groups=tuple(parse_groups(fields, hosts)),
@@ -135,7 +180,11 @@ def from_json(data: Mapping[str, Any], source: str) -> Plan:
         assumptions=fields.texts("assumptions"),
         seed=fields.integer("seed", 0, _MAX_SEED, default=0),
         made_from=fields.optional_text("made_from"),
+        route_ports=route_ports,
     )
+    if not with_servers:
+        refuse_servers(plan, source)
+    return plan
 
 
 def to_json(plan: Plan) -> dict[str, Any]:
@@ -145,18 +194,22 @@ def to_json(plan: Plan) -> dict[str, Any]:
         BrokenForestError: the forest does not aggregate, or is not over these ranks.
     """
     forest = plan.forest
-    check(forest)
+    check_with_servers(forest, plan.is_server)
     if forest.ranks != len(plan.ranks):
         raise BrokenForestError(f"a forest over {forest.ranks} ranks, and {len(plan.ranks)} ranks")
+    ports = plan.route_ports
+    if ports is not None:
+        check_ports(forest, ports, [len(rank.ports) for rank in plan.ranks])
     routes = zip(
         forest.weights.tolist(),
         forest.reduce_parents.tolist(),
         forest.broadcast_parents.tolist(),
+        [{}] * forest.routes if ports is None else [{"ports": each} for each in ports.tolist()],
         strict=True,
     )
     return {
         "format": FORMAT,
-        "version": VERSION,
+        "version": VERSION_WITH_SERVERS if plan.has_servers else VERSION,
         **({} if plan.made_from is None else {"made_from": plan.made_from}),
         "kind": plan.kind,
         "size_bytes": plan.size_bytes,
@@ -165,10 +218,11 @@ def to_json(plan: Plan) -> dict[str, Any]:
         "predicted": [vars(predicted) for predicted in plan.predicted],
         **({} if plan.bound_s is None else {"bound_s": plan.bound_s}),
         "assumptions": list(plan.assumptions),
-        "ranks": [vars(rank) for rank in plan.ranks],
+        "ranks": ranks_to_json(plan.ranks),
         **({"groups": groups_to_json(plan.groups)} if plan.groups else {}),
         "routes": [
-            {"weight": weight, "reduce": up, "broadcast": down} for weight, up, down in routes
+            {"weight": weight, "reduce": up, "broadcast": down, **by}
+            for weight, up, down, by in routes
         ],
     }
 
@@ -181,32 +235,37 @@ def _parse_collectives(fields: Fields) -> tuple[str, ...]:
     return tuple(names) or (ALL_REDUCE,)
 
 
-def _parse_ranks(fields: Fields) -> list[PlanRank]:
-    ranks: list[PlanRank] = []
-    address_of: dict[str, str] = {}
-    for item in fields.objects("ranks"):
-        rank = PlanRank(item.word("host"), item.word("address"))
-        if rank.host in address_of and rank.host != ranks[-1].host:
-            raise WrongUseError(f"{item.place}: the ranks of {brief(rank.host)} are not adjacent")
-        if address_of.setdefault(rank.host, rank.address) != rank.address:
-            raise WrongUseError(f"{item.place}: {brief(rank.host)} has two addresses")
-        ranks.append(rank)
-    if not 0 < len(ranks) <= MAX_RANKS:
-        raise WrongUseError(f"{fields.place}: has {len(ranks)} ranks, expected 1 to {MAX_RANKS}")
-    return ranks
-
-
-def _parse_forest(fields: Fields, ranks: int) -> Forest:
+def _parse_forest(
+    fields: Fields, ranks: Sequence[PlanRank], *, with_servers: bool
+) -> tuple[Forest, Ports | None]:
+    """The forest, and the ports by which servers take part in its routes."""
     routes = fields.objects("routes")
     if not 0 < len(routes) <= MAX_ROUTES:
         raise WrongUseError(f"{fields.place}: has {len(routes)} routes, expected 1 to {MAX_ROUTES}")
+    least, count = ABSENT if with_servers else NO_PARENT, len(ranks)
     forest = make_forest(
         [route.number("weight", 0.0, _MAX_WEIGHT) for route in routes],
-        [route.integers("reduce", ranks, -1, ranks - 1) for route in routes],
-        [route.integers("broadcast", ranks, -1, ranks - 1) for route in routes],
+        [route.integers("reduce", count, least, count - 1) for route in routes],
+        [route.integers("broadcast", count, least, count - 1) for route in routes],
     )
+    route_ports = _parse_ports(routes, count) if any(rank.ports for rank in ranks) else None
     try:
-        check(forest)
+        check_with_servers(forest, np.array([rank.role == SERVER for rank in ranks]))
+        if route_ports is not None:
+            check_ports(forest, route_ports, [len(rank.ports) for rank in ranks])
     except BrokenForestError as error:
         raise WrongUseError(f"{fields.place}: {error}") from None
-    return forest
+    return forest, route_ports
+
+
+def _parse_ports(routes: Sequence[Fields], ranks: int) -> Ports:
+    """(R, P) the port of each rank in each route; the first where a route does not say."""
+    return np.array(
+        [
+            [0] * ranks
+            if route.values.get("ports") is None
+            else route.integers("ports", ranks, 0, MAX_PORTS - 1)
+            for route in routes
+        ],
+        dtype=np.int32,
+    )

@@ -19,6 +19,7 @@ from plink.model.distance import Distances, distances
 from plink.model.gaps import Range, latency_range_us
 from plink.model.network import KnownNetwork, network_of
 from plink.model.time_gaps import time_range_s
+from plink.optimize.expected import Expected, ExpectedTimes, client_of
 from plink.optimize.orders.mesh import by_dimension
 from plink.optimize.orders.slots import (
     ALL_ALGORITHMS,
@@ -28,6 +29,7 @@ from plink.optimize.orders.slots import (
     placement_in,
     refuse_too_many,
 )
+from plink.plans.names import ALL_REDUCE
 from plink.solvers.collectives.algorithm import Algorithm
 from plink.solvers.collectives.registry import ALGORITHMS, find, of_collective
 from plink.solvers.contention.time import Clock
@@ -65,12 +67,17 @@ class Cost:
 
 @dataclass(frozen=True)
 class Row:
-    """One algorithm: what it costs in the order, in the given one, and in a random one (median)."""
+    """One algorithm: what it costs in the order, in the given one, and in a random one (median).
+
+    Where its client was fitted, `expected` is what that takes in the order, or else in the given
+    one (`plink.optimize.expected`).
+    """
 
     algorithm: str
     order: Cost | None
     given: Cost
     random: Cost
+    expected: Expected | None = None
 
 
 @dataclass(frozen=True)
@@ -154,6 +161,11 @@ def forecast(
                 None if placement is None else predictor.cost_with_range(placement),
                 predictor.cost_with_range(given),
                 _median([predictor.cost(random) for random in few]),
+                _expected(
+                    cluster, algorithm, ranks, size_bytes, given if placement is None else placement
+                )
+                if network.has_rates
+                else None,
             )
         )
     if algorithms and not rows:
@@ -168,6 +180,16 @@ def forecast(
         assumptions=[*network.assumptions, *assumptions],
         has_times=network.has_rates,
     )
+
+
+def _expected(
+    cluster: Cluster, algorithm: Algorithm, ranks: int, size_bytes: int, hosts: Hosts
+) -> Expected | None:
+    fit = client_of(algorithm.name, cluster.clients)
+    if fit is None or algorithm.collective != ALL_REDUCE or algorithm.is_over_hosts:
+        return None
+    order = [int(host) for host in hosts]
+    return ExpectedTimes(cluster, fit).of_algorithm(algorithm, ranks, size_bytes, order)
 
 
 def _of_mesh(order: Order | None) -> Sequence[Algorithm]:
@@ -277,7 +299,11 @@ def known_distances(cluster: Cluster) -> Distances | None:
 
 
 def _without_unknown_ranges(items: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    return {name: value for name, value in items if value is not None or not name.endswith(_RANGES)}
+    return {
+        name: value
+        for name, value in items
+        if value is not None or not (name.endswith(_RANGES) or name == "expected")
+    }
 
 
 def _median(costs: Sequence[Cost]) -> Cost:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from plink.plans.forest import NO_PARENT, Forest, Parents
+from plink.plans.forest import ABSENT, NO_PARENT, Forest, Parents
 
 _SHOWN = 6
 
@@ -25,6 +25,20 @@ def check(forest: Forest) -> None:
     Raises:
         BrokenForestError: naming route and rank, both counted from 0.
     """
+    check_shapes(forest)
+    if _is_sound(forest):
+        return
+    trees = zip(forest.reduce_parents.tolist(), forest.broadcast_parents.tolist(), strict=True)
+    for route, (up, down) in enumerate(trees):
+        check_route(route, up, down)
+
+
+def check_shapes(forest: Forest) -> None:
+    """Hold a forest's arrays to each other, and its weights to what weights are.
+
+    Raises:
+        BrokenForestError: naming the route, counted from 0.
+    """
     shape = forest.reduce_parents.shape
     if len(shape) != 2 or forest.weights.shape != shape[:1] or not all(shape):
         raise BrokenForestError("weights and trees are not of the same routes and ranks")
@@ -37,11 +51,6 @@ def check(forest: Forest) -> None:
             )
     if not 0.0 < sum(forest.weights.tolist()) < math.inf:
         raise BrokenForestError("the weights sum up to nothing, or beyond all bounds")
-    if _is_sound(forest):
-        return
-    trees = zip(forest.reduce_parents.tolist(), forest.broadcast_parents.tolist(), strict=True)
-    for route, (up, down) in enumerate(trees):
-        _check_route(route, up, down)
 
 
 def _is_sound(forest: Forest) -> bool:
@@ -50,12 +59,12 @@ def _is_sound(forest: Forest) -> bool:
     In a tree every contribution counts once, since a rank has one parent. The replay itself is only
     needed to say what is wrong.
     """
-    roots = [_sound_roots(parents) for parents in (forest.reduce_parents, forest.broadcast_parents)]
+    roots = [sound_roots(parents) for parents in (forest.reduce_parents, forest.broadcast_parents)]
     return roots[0] is not None and roots[1] is not None and bool((roots[0] == roots[1]).all())
 
 
-def _sound_roots(parents: Parents) -> npt.NDArray[np.intp] | None:
-    """(R,) the root of each tree; None where one of them is not a tree."""
+def sound_roots(parents: Parents) -> npt.NDArray[np.intp] | None:
+    """(R,) the root of each of (R, P) trees; None where one of them is not a tree."""
     ranks = int(parents.shape[1])
     is_root = parents == NO_PARENT
     if parents.min() < NO_PARENT or parents.max() >= ranks or (is_root.sum(axis=1) != 1).any():
@@ -70,7 +79,12 @@ def _sound_roots(parents: Parents) -> npt.NDArray[np.intp] | None:
     return None
 
 
-def _check_route(route: int, up: Sequence[int], down: Sequence[int]) -> None:
+def check_route(route: int, up: Sequence[int], down: Sequence[int]) -> None:
+    """Replay a route.
+
+    Raises:
+        BrokenForestError: naming route and rank.
+    """
     root = _root(f"route {route}: the reduction tree", up)
     other = _root(f"route {route}: the broadcast tree", down)
     if root != other:
@@ -84,6 +98,11 @@ def _check_route(route: int, up: Sequence[int], down: Sequence[int]) -> None:
 def _root(tree: str, parents: Sequence[int]) -> int:
     ranks = len(parents)
     for rank, parent in enumerate(parents):
+        if parent == ABSENT:
+            raise BrokenForestError(
+                f"{tree} does without rank {rank}, as those of plans with servers may, which "
+                "plink hub runs and the engine does not"
+            )
         if not NO_PARENT <= parent < ranks:
             raise BrokenForestError(
                 f"{tree} has {parent} for the parent of rank {rank}, expected -1 to {ranks - 1}"

@@ -12,6 +12,8 @@ Parents = npt.NDArray[np.int32]
 
 # The parent of a root.
 NO_PARENT = -1
+# In place of the parent of a rank that a route does without: a server that is no part of it.
+ABSENT = -2
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,9 @@ class Forest:
         weights: (R,) not negative, with a positive sum.
         reduce_parents: (R, P) to whom each rank sends its sum; -1 at the root.
         broadcast_parents: (R, P) from whom each rank gets the result; -1 at the same root.
+
+    Where some ranks are servers (`plink.plans.check_servers`), -2 is at those that a route does
+    without.
     """
 
     weights: Weights

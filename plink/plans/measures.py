@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from plink.plans.forest import NO_PARENT, Forest, Parents
+from plink.plans.forest import Forest, Parents
 
 Bytes = npt.NDArray[np.float64]
 
@@ -41,6 +41,8 @@ def measure(
     host_of: Sequence[int] | None = None,
 ) -> Measures:
     """Measure a forest that `check` lets pass, or one in which nothing goes up, or nothing down.
+
+    Ranks that a route does without, which are servers, send and receive nothing along it.
 
     Args:
         forest: of P ranks; a tree without edges is a direction in which nothing goes.
@@ -92,9 +94,9 @@ def bytes_between(forest: Forest, size_bytes: float) -> Bytes:
     """(P, P) what each rank (row) sends to each other (column) in one allreduce."""
     total = np.zeros((forest.ranks, forest.ranks))
     share = size_bytes * forest.shares
-    route, child = np.nonzero(forest.reduce_parents != NO_PARENT)
+    route, child = np.nonzero(forest.reduce_parents >= 0)
     np.add.at(total, (child, forest.reduce_parents[route, child]), share[route])
-    route, child = np.nonzero(forest.broadcast_parents != NO_PARENT)
+    route, child = np.nonzero(forest.broadcast_parents >= 0)
     np.add.at(total, (forest.broadcast_parents[route, child], child), share[route])
     return total
 
@@ -121,7 +123,7 @@ def _rounds(forest: Forest) -> int:
 
 def _depths(parents: Parents) -> npt.NDArray[np.intp]:
     """(R, P) edges from every rank to its root, by steps that double."""
-    is_root = parents == NO_PARENT
+    is_root = parents < 0
     depth = np.where(is_root, 0, 1)
     above = np.where(is_root, np.arange(parents.shape[1]), parents)
     for _ in range(int(parents.shape[1]).bit_length()):

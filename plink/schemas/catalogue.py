@@ -11,6 +11,8 @@ from plink.schemas import (
     cluster,
     comparison,
     doctor,
+    hub,
+    hub_figures,
     jobs,
     kubernetes,
     measuring,
@@ -25,7 +27,7 @@ from plink.schemas.parts import Schema, closed, listed
 Make = Callable[[], Schema]
 
 # Of files, by what follows `plink.` in their member `format`. Of a log, one is of each line, of a
-# timeline of each event.
+# timeline of each event, of a snapshot of its header.
 FILES: Mapping[str, Make] = {
     "cluster": cluster.cluster_file,
     "order": order.order_file,
@@ -33,6 +35,7 @@ FILES: Mapping[str, Make] = {
     "comparison": comparison.comparison_file,
     "autotune": autotune.autotune_log,
     "timeline": timeline.timeline_file,
+    "snapshot": hub.snapshot_file,
 }
 
 
@@ -77,12 +80,21 @@ OUTPUTS: Mapping[str, Make] = {
     "verify": jobs.verify_output,
     "run": jobs.run_output,
     "bench": comparison.bench_output,
+    "fit": measuring.fit_output,
     "import": measuring.import_output,
     "export": measuring.export_output,
     "slurm-order": jobs.slurm_order_output,
     "kube manifests": kubernetes.manifests_output,
     "kube labels": kubernetes.labels_output,
     "kube metrics": kubernetes.metrics_output,
+    "hub serve": hub.serve_output,
+    "hub create": hub.create_output,
+    "hub status": hub.status_output,
+    "hub checkpoint": hub.checkpoint_output,
+    "hub restore": hub.restore_output,
+    "hub delete": hub.delete_output,
+    "hub bounds": hub_figures.bounds_output,
+    "hub cost": hub_figures.cost_output,
     "agent": jobs.agent_output,
     "schema": schema_output,
     "completion": completion_output,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from plink.files.bandwidth import MAX_GBIT_S
+from plink.files.clients import FITTED
 from plink.files.cluster import FORMAT, VERSION
+from plink.files.link_facts import LEAST_GBIT_S, MAX_BURST_BYTES
 from plink.files.measurement import MAX_HOSTS
 from plink.files.routes import MAX_HOPS
 from plink.files.rtt import MAX_RTT_US
@@ -36,8 +38,70 @@ def cluster_file() -> Schema:
                 "routes": or_null(_routes()),
                 "uplinks": or_null(_uplinks()),
                 "conditions": or_null(_conditions()),
+                "links": or_null(_links()),
+                "clients": listed("what clients' software costs (`plink fit`)", client()),
             },
         ),
+    )
+
+
+def _links() -> Schema:
+    rate = or_null(parts.number("Gbit/s; null: unlimited", LEAST_GBIT_S, MAX_GBIT_S))
+    row = closed(
+        "groups that share a link further up",
+        {"name": parts.word("its name"), "groups": parts.texts("names; no group is in two rows")},
+        {"send_gbit_s": rate, "receive_gbit_s": rate},
+    )
+    burst = parts.whole("what a limited link lets pass at once, in bytes", 0, MAX_BURST_BYTES)
+    return closed(
+        "what is known of links beside what was measured",
+        {"burst_bytes": burst},
+        {"rows": listed("rows of groups", row)},
+    )
+
+
+def client() -> Schema:
+    """What a client costs (`plink.files.clients`)."""
+
+    def estimate(what: str) -> Schema:
+        figures = ("value", "low", "high")
+        return closed(f"{what}, and its 90 % range", {each: parts.number(each) for each in figures})
+
+    spread = closed(
+        "of a size",
+        {
+            "size_bytes": parts.whole("of the buffer, in bytes"),
+            "spread": parts.number("standard deviation of the logarithm of times"),
+        },
+    )
+    sample = closed(
+        "an all-reduce that it was fitted to",
+        {
+            "algorithm": parts.word("of the client"),
+            "hosts": parts.texts("in rank order"),
+            "size_bytes": parts.whole("of the buffer, in bytes"),
+            "seconds": parts.numbers("of every repetition, in s"),
+        },
+    )
+    return closed(
+        "a client",
+        {
+            "client": parts.one_of("which", list(FITTED)),
+            "overhead_us": estimate("before a message begins, beside latency, in µs"),
+            "rendezvous_us": estimate("the same above 64 KiB, for asking first, in µs"),
+            "reduction_s_per_gb": estimate("to add 10^9 bytes that arrived, in s"),
+            "flow_share": estimate("what flows get together of a link's rate"),
+            "serialised": estimate("share of exchanges with one message after the other"),
+            "spreads": listed("how far times are from predicted ones, by size", spread),
+        },
+        {
+            "processor_s_per_gb": or_null(estimate("of a rank's process, per 10^9 bytes, in s")),
+            "burst_bytes": or_null(estimate("what links let pass at once, in bytes")),
+            "shared_cores": or_null(parts.whole("of the one machine of all hosts", 1)),
+            "versions": or_null(parts.by_name("of its parts", parts.text("a version"))),
+            "started": or_null(parts.text("when it was fitted, ISO 8601 in UTC")),
+            "samples": listed("what it was fitted to", sample),
+        },
     )
 
 

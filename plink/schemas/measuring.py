@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from plink.schemas import parts
+from plink.schemas.cluster import client
 from plink.schemas.parts import Schema, closed, listed, or_null
 
 
@@ -127,6 +128,13 @@ def import_output() -> Schema:
     }
     optional = {"rtt": found, "bandwidth": found}
     return parts.document("plink import --json", what, closed(what, required, optional))
+
+
+def fit_output() -> Schema:
+    """What `plink fit --json` prints."""
+    what = "What a client costs: what `plink fit --json` prints"
+    required = {"output": parts.text("the file that was written"), "fit": client()}
+    return parts.document("plink fit --json", what, closed(what, required))
 
 
 def export_output() -> Schema:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from plink.files.plan import FORMAT, MAX_RANKS, MAX_ROUTES, VERSION
+from plink.files.plan import FORMAT, MAX_RANKS, MAX_ROUTES, VERSION, VERSION_WITH_SERVERS
+from plink.files.plan_ranks import MAX_PORTS, ROLES
 from plink.plans.names import MOST_CALLS
 from plink.schemas import parts
+from plink.schemas.hub_figures import ports_verdict
 from plink.schemas.parts import MAX_COUNT, MAX_SECONDS, Schema, closed, listed, or_null
 
 
@@ -16,14 +18,27 @@ def plan_file() -> Schema:
 
 def plan() -> Schema:
     """The plan itself, as its file and the log of a tuned job have it."""
-    parent, last = "for every rank its parent, -1 at the root", MAX_RANKS - 1
+    parent = "for every rank its parent, -1 at the root; -2 at servers that the route does without"
+    last = MAX_RANKS - 1
     route = closed(
         "a route: two trees over the ranks with the same root",
         {
             "weight": parts.number("share of the buffer, beside the other weights", 0.0, 1e9),
-            "reduce": parts.whole_numbers(f"along which sums go, {parent}", -1, last),
-            "broadcast": parts.whole_numbers(f"along which results go, {parent}", -1, last),
+            "reduce": parts.whole_numbers(f"along which sums go, {parent}", -2, last),
+            "broadcast": parts.whole_numbers(f"along which results go, {parent}", -2, last),
         },
+        {
+            "ports": parts.whole_numbers(
+                "for every rank the port by which its edges go, from 0; the first if absent",
+                0,
+                MAX_PORTS - 1,
+            )
+        },
+    )
+    port = closed(
+        "an interface of a server",
+        {"address": parts.word("at which the server listens there")},
+        {"weight": parts.number("how much it carries, beside other ports; 1 if absent", 0.0, 1e9)},
     )
     rank = closed(
         "where a rank runs",
@@ -31,11 +46,18 @@ def plan() -> Schema:
             "host": parts.word("name of its host"),
             "address": parts.word("that its traffic uses"),
         },
+        {
+            "role": parts.one_of(
+                "a server contributes nothing, and need not get the result; a worker if absent",
+                ROLES,
+            ),
+            "ports": listed("of a server with several interfaces", port, maxItems=MAX_PORTS),
+        },
     )
     return closed(
         "a plan",
         {
-            **parts.head(FORMAT, [VERSION]),
+            **parts.head(FORMAT, [VERSION, VERSION_WITH_SERVERS]),
             "kind": parts.word("how the routes were built: `2lha`, `flat`, `ring`, `tree`, ..."),
             "size_bytes": parts.whole("the buffer that it was made for, in bytes", 1, MAX_COUNT),
             "ranks": listed("rank by rank", rank, minItems=1, maxItems=MAX_RANKS),
@@ -110,6 +132,7 @@ def plan_output() -> Schema:
             "routes": parts.whole("how many there are", 1),
             **_measures(),
         },
+        {"ports": listed("of servers, where it uses any", _port_use())},
     )
     refused = closed(
         "a kind of plan that does not fit",
@@ -127,7 +150,23 @@ def plan_output() -> Schema:
         "seed": parts.whole("of the random choices"),
         "made_from": or_null(parts.made_from()),
     }
-    return parts.document("plink plan --json", what, closed(what, required))
+    with_servers = {
+        "servers": parts.whole("ranks of the plan that are servers"),
+        "ports": ports_verdict(),
+    }
+    return parts.document("plink plan --json", what, closed(what, required, with_servers))
+
+
+def _port_use() -> Schema:
+    return closed(
+        "a server's port",
+        {
+            "host": parts.word("name of the server"),
+            "port": parts.whole("of the server, from 0"),
+            "sent_bytes": parts.number("in all, in bytes"),
+            "received_bytes": parts.number("in all, in bytes"),
+        },
+    )
 
 
 def shown_plan() -> Schema:
@@ -145,6 +184,7 @@ def shown_plan() -> Schema:
             "bound_s": or_null(parts.number("no plan takes less on this network, in s")),
             "assumptions": parts.texts("what was assumed of the network"),
         },
+        {"ports": listed("of servers, where there are any", _port_use())},
     )
 
 
@@ -164,6 +204,7 @@ def _predicted_order() -> Schema:
             "given": _cost("in the given order"),
             "random": _cost("in random orders (median)"),
         },
+        {"expected": _expected()},
     )
     refused = closed(
         "an algorithm that does not take so many ranks",
@@ -180,6 +221,18 @@ def _predicted_order() -> Schema:
             "assumptions": parts.texts("what was assumed of the network"),
             "rows": listed("algorithm by algorithm", row),
             "refused": listed("algorithms that are left out", refused),
+        },
+    )
+
+
+def _expected() -> Schema:
+    return closed(
+        "what the client takes that was fitted (`plink fit`); null where nobody can say",
+        {
+            "seconds": or_null(parts.number("the median, in s")),
+            "low_s": or_null(parts.number("5 % of times are below, in s")),
+            "high_s": or_null(parts.number("5 % of times are above, in s")),
+            "refused": or_null(parts.text("why nobody can say")),
         },
     )
 
@@ -214,6 +267,7 @@ def _predicted_plan() -> Schema:
             "wire_bytes": parts.number("what hosts send to each other, in bytes"),
             "cross_group_bytes": parts.number("what goes from a group to another, in bytes"),
         },
+        {"expected": _expected()},
     )
     return closed(
         "of a plan",

@@ -12,6 +12,8 @@ from torch.distributed import Backend
 from plink.torch.backend import NAME, create, create_asked
 from plink.torch.by_name import all_reduce, grouped_all_reduce, join
 from plink.torch.group import PlinkGroup
+from plink.torch.hub.diloco import DiLoCo
+from plink.torch.hub.hub import Hub
 from plink.torch.named.options import Control, Options
 from plink.torch.optimizer import DistributedOptimizer
 from plink.torch.overlap.caps import bucket_caps
@@ -39,7 +41,9 @@ __all__ = [
     "CSC",
     "Control",
     "DataParallel",
+    "DiLoCo",
     "DistributedOptimizer",
+    "Hub",
     "Options",
     "PlinkGroup",
     "SparseSGD",

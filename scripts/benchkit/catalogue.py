@@ -54,6 +54,9 @@ CATALOGUE = (
     Benchmark("orders", "a real client in plink's order and in random ones", _TORCH, "5 min"),
     Benchmark("mesh", "iterations of several dimensions in plink's orders", _TORCH, "4 min"),
     Benchmark("correlate", "predicted costs of orders against measured ones", _TORCH, "4 min"),
+    Benchmark(
+        "accuracy", "predicted times against measured, drawn labs", f"{_TORCH}, mpi", "30 min"
+    ),
     Benchmark("chain", "from a host list to an all-reduce, on drawn labs", _TORCH, "2 min"),
     Benchmark("lightgbm", "LightGBM's training in plink's order", f"{_LAB}, lightgbm", "10 min"),
     Benchmark("engine", "the engine against Gloo", _TORCH, "1 min"),
@@ -62,6 +65,7 @@ CATALOGUE = (
     Benchmark("tls", "what encrypting the engine's connections costs", "", "1 min"),
     Benchmark("init", "init_process_group by plink and by Gloo", _TORCH, "1 min"),
     Benchmark("members", "from a kill to the next step, beside torchft", "torchft", "3 min"),
+    Benchmark("diloco", "DiLoCo at a hub, beside torchft's", "root, torchft", "5 min"),
     Benchmark("torchrun", "torchrun's agents, killed and joined by chance", "torch", "15 min"),
     Benchmark("training", "trainings without computing, over plink and Gloo", _TORCH, "30 min"),
     Benchmark(
@@ -75,6 +79,7 @@ CATALOGUE = (
     Benchmark(
         "training-overlap", "gradients under way while the rest is computed", _TORCH, "20 min"
     ),
+    Benchmark("hub", "the parameter service beside all-reduces", _TORCH, "10 min"),
     Benchmark("digits", "one small real training on Gloo and on plink", _TORCH, "3 min"),
     Benchmark("autotune", "what tuning gains on simulated networks", "", "3 min"),
     Benchmark("autotune-lab", "what tuning gains in the lab", f"{_TORCH}, iperf3", "5 min each"),

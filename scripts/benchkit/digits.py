@@ -53,6 +53,26 @@ def model() -> nn.Module:
     )
 
 
+def drawn_images(seed: int, step: int, worker: int, batch: int) -> Tensor:
+    """(batch,): the images that a worker sees in a step, whoever else is there.
+
+    Args:
+        seed: of all draws.
+        step: counted over all that are trained.
+        worker: its number.
+        batch: images a worker and step.
+    """
+    drawn = torch.Generator().manual_seed((seed * 1_000_003 + step) * 4099 + worker)
+    return torch.randint(TRAINING_IMAGES, (batch,), generator=drawn)
+
+
+def accuracy(net: nn.Module, images: Tensor, labels: Tensor) -> float:
+    """The share of the images kept back that are told right."""
+    with torch.no_grad():
+        told = net(images[TRAINING_IMAGES:]).argmax(dim=1)
+    return float((told == labels[TRAINING_IMAGES:]).double().mean().item())
+
+
 def train(
     images: Tensor, labels: Tensor, *, epochs: int, batch: int, seed: int, group: Any = None
 ) -> Learned:
@@ -86,6 +106,4 @@ def train(
             mean = loss.detach() / ranks
             dist.all_reduce(mean, group=group)
             losses.append(mean.item())
-    with torch.no_grad():
-        told = replica(images[TRAINING_IMAGES:]).argmax(dim=1)
-    return Learned(losses, (told == labels[TRAINING_IMAGES:]).double().mean().item())
+    return Learned(losses, accuracy(replica, images, labels))

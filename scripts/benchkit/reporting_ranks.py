@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from plink.autotune.protocol.frames import Channel, payload_of
-from plink.autotune.protocol.handshake import CHALLENGE_BYTES, NONCE_BYTES, Proofs, greeting
+from plink.autotune.protocol.handshake import Proofs, greeting
 from plink.autotune.protocol.identity import Identity
 from plink.autotune.protocol.messages import Join, NewPlan, Report, from_json, to_json
 from plink.autotune.tuner.interface import Floats, Window
+from plink.transport.frames import Channel, payload_of
+from plink.transport.proofs import CHALLENGE_BYTES, NONCE_BYTES
 
 JOB = "job"
 COLLECTIVES = 10
@@ -48,7 +49,7 @@ class ReportingRank:
         proofs = Proofs(self.secret, JOB, nonce + challenge[:NONCE_BYTES])
         proofs.check(challenge[NONCE_BYTES:], proofs.of_daemon)
         self._writer.write(proofs.of_rank)
-        self._channel = Channel(proofs.session_key, is_daemon=False)
+        self._channel = Channel(proofs.session_key, is_server=False)
         join = Join(self.rank, self.ranks, f"h{self.rank}", plan, plan)
         self._writer.write(self._channel.pack(payload_of(to_json(join))))
         await self._writer.drain()

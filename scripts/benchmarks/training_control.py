@@ -17,7 +17,8 @@ enough hosts share them.
 idle: messages and processor time while nothing is announced.
 
 lone: a single tensor from its announcement to its release, beside an all-reduce of 4 KB in the same
-processes; then while buckets of 25 MB are under way.
+processes; then while buckets of 25 MB are under way. With --priority-queues on links that honour
+what ranks ask for where they agree.
 
 branches: a model whose branches each rank runs in an order of its own, trained by
 DistributedDataParallel on a plain group and by DistributedOptimizer on one that agrees.
@@ -51,6 +52,7 @@ from benchkit.control.crew import Crew, crew_on
 from benchkit.control.effort import Effort
 from benchkit.labs import bench_lab
 from benchkit.plans import usual_plan, write_plan
+from benchkit.priority_queues import serve_low_delay_first
 from benchkit.report import Report
 from labkit.rates import parse_rate
 
@@ -95,6 +97,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rounds", type=int, default=5, help="of trainings, each way in each")
     parser.add_argument("--steps", type=int, default=2, help="of a training, in every round")
     parser.add_argument("--late-iterations", type=int, default=40, help="where threads are late")
+    parser.add_argument(
+        "--priority-queues", action="store_true", help="links send first what asks for low delay"
+    )
     add_lab(parser)
     add_seed(parser)
 
@@ -139,6 +144,8 @@ def _measure(
         return
     rates = parse_rate(arguments.host_rate), parse_rate(arguments.uplink_rate)
     with bench_lab(*lab_options(arguments)) as lab:
+        if arguments.priority_queues:
+            serve_low_delay_first(lab)
         plan = write_plan(usual_plan(lab, *rates, BUFFER_BYTES), lab.dir / "plan.json")
         for name, show in points.items():
             hosts = lab.in_rack_order()

@@ -10,7 +10,7 @@ import socket
 import struct
 import subprocess
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,9 +39,19 @@ class Namespace:
         argv = self.command(line.split())
         return subprocess.run(argv, check=True, capture_output=True, text=True).stdout
 
-    def configure(self, setting: str, value: int) -> None:
+    def batch(self, lines: Iterable[str], program: str = "ip") -> None:
+        """Run commands of `ip` or `tc` there, in one process."""
+        argv, text = self.command([program, "-batch", "-"]), "".join(f"{line}\n" for line in lines)
+        subprocess.run(argv, check=True, input=text, capture_output=True, text=True)
+
+    def configure(self, setting: str, value: object) -> None:
         """Write a network setting such as `ipv4/ip_forward`."""
         script = 'echo "$2" >"/proc/sys/net/$1"'
+        subprocess.run(self.command(["sh", "-c", script, "sh", setting, value]), check=True)
+
+    def configure_if_known(self, setting: str, value: object) -> None:
+        """The same for a setting that some kernels lack."""
+        script = '[ ! -e "/proc/sys/net/$1" ] || echo "$2" >"/proc/sys/net/$1"'
         subprocess.run(self.command(["sh", "-c", script, "sh", setting, value]), check=True)
 
     def socket(self, family: int, kind: int, protocol: int = 0) -> socket.socket:

@@ -20,6 +20,7 @@ import numpy as np
 
 from plink.base.errors import PlinkError
 from plink.engine import DirectoryStore, Engine, Options, Work
+from soakkit.allocated import allocated_kb
 from soakkit.numbers import Array, Inputs, WrongResult, check_result
 from soakkit.steps import ROUND_STEPS, Step, depth_of, epoch_of, forest_of, step_of
 
@@ -143,6 +144,7 @@ def say_closed() -> None:
     say(
         event="closed",
         rss_kb=_rss_kb(),
+        allocated_kb=allocated_kb(),
         descriptors=len(list(Path("/proc/self/fd").iterdir())),
         threads=len(list(Path("/proc/self/task").iterdir())),
     )

@@ -12,6 +12,9 @@ from soakkit.ranks import END
 _LEAST_ENGINES = 20
 _MORE_MEMORY = 1.25
 _MORE_MEMORY_KB = 32 << 10
+# PyTorch keeps 1.4 KB of every group that it ever had, and 4 KB with Gloo.
+_MORE_ALLOCATED_KB = 1 << 10
+_MORE_ALLOCATED_KB_PER_ENGINE = 16
 # A rank that fails reports it, and exits with 1.
 _GOOD_OR_TOLD = (0, 1)
 
@@ -79,12 +82,26 @@ class Watch:
             used = [said["rss_kb"] for said in closed]
             if len(used) < _LEAST_ENGINES:
                 continue
-            begin_kb = max(used[: max(5, len(used) // 10)])
+            first = max(5, len(used) // 10)
+            self._judge_allocated(rank, [said.get("allocated_kb") for said in closed], first)
+            begin_kb = max(used[:first])
             end_kb = statistics.median(used[-5:])
             if end_kb > _MORE_MEMORY * begin_kb + _MORE_MEMORY_KB:
                 self.problems.append(
                     f"rank {rank}: its memory grew from {begin_kb:.0f} to {end_kb:.0f} KB"
                 )
+
+    def _judge_allocated(self, rank: int, used: list[int | None], first: int) -> None:
+        """What is not given back is seen here long before the resident size shows it."""
+        known = [kb for kb in used if kb is not None]
+        if len(known) < len(used):
+            return
+        grown_kb = statistics.median(known[-5:]) - max(known[:first])
+        engines = len(known) - first
+        if grown_kb > _MORE_ALLOCATED_KB + _MORE_ALLOCATED_KB_PER_ENGINE * engines:
+            self.problems.append(
+                f"rank {rank}: {engines} engines left {grown_kb:.0f} KB that were not freed"
+            )
 
     def summary(self) -> dict[str, Any]:
         """For programs."""
@@ -95,6 +112,12 @@ class Watch:
             "engines": self.engines,
             "rss_kb": [
                 {"first": closed[0]["rss_kb"], "last": closed[-1]["rss_kb"]} if closed else None
+                for closed in self._closed
+            ],
+            "allocated_kb": [
+                {"first": closed[0].get("allocated_kb"), "last": closed[-1].get("allocated_kb")}
+                if closed
+                else None
                 for closed in self._closed
             ],
             "descriptors": [

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "contention/clock.hpp"
+#include "contention/flows.hpp"
 #include "contention/search.hpp"
 #include "limits/deadline.hpp"
 #include "orders/checks.hpp"
@@ -108,6 +109,43 @@ Problem make_problem(Ints group_of, Doubles send, Doubles receive, Doubles uplin
     return problem;
 }
 
+void require_messages(const Messages& messages, std::size_t links) {
+    const std::size_t count = messages.senders.size();
+    require(messages.rounds.size() == count && messages.receivers.size() == count &&
+                messages.after.size() == count && messages.path_starts.size() == count + 1,
+            "the messages do not fit together");
+    require_amounts(messages.sizes_bytes, count);
+    require_amounts(messages.delays_s, count);
+    require(messages.path_starts.front() == 0 &&
+                messages.path_starts.back() == static_cast<int>(messages.path_links.size()),
+            "the paths do not fit the messages");
+    for (std::size_t i = 0; i < count; ++i) {
+        const int from = messages.senders[i];
+        const int to = messages.receivers[i];
+        require(0 <= from && from < messages.ranks && 0 <= to && to < messages.ranks && from != to,
+                "a message does not fit the ranks");
+        const int first = messages.after[i];
+        require(-1 <= first && first < static_cast<int>(count) &&
+                    (first < 0 || messages.rounds[first] == messages.rounds[i]) &&
+                    first != static_cast<int>(i) && (first < 0 || messages.after[first] < 0),
+                "a message waits for one that does not fit");
+        require(i == 0 || messages.rounds[i - 1] <= messages.rounds[i], "the rounds do not ascend");
+        require(messages.path_starts[i] <= messages.path_starts[i + 1],
+                "the paths do not fit the messages");
+    }
+    for (const int link : messages.path_links) {
+        require(0 <= link && link < static_cast<int>(links), "a path leads over no link");
+    }
+}
+
+void require_links(const FlowLinks& links) {
+    require(links.bursts.size() == links.rates.size(), "the buckets do not fit the links");
+    for (const double rate : links.rates) require(rate > 0.0, "a rate is not above 0");
+    require_amounts(links.bursts, links.bursts.size());
+    require(links.peak_bytes_s > 0.0 && links.empty_share > 0.0 && links.empty_share < 1.0,
+            "a bucket cannot be so");
+}
+
 }  // namespace
 
 void register_contention(nb::module_& module) {
@@ -161,6 +199,31 @@ void register_contention(nb::module_& module) {
             },
             "problem"_a, "ranks"_a)
         .def("times_s", &times_s, "placements"_a, "least"_a, "deadline"_a);
+
+    module.def(
+        "flow_time_s",
+        [](int ranks, Ints rounds, Ints senders, Ints receivers, Doubles sizes_bytes,
+           Doubles delays_s, Ints after, Ints path_starts, Ints path_links, Doubles rates,
+           Doubles bursts, double peak_bytes_s, double empty_share, double reduction_s_byte) {
+            const Messages messages{ranks,
+                                    std::move(rounds),
+                                    std::move(senders),
+                                    std::move(receivers),
+                                    std::move(sizes_bytes),
+                                    std::move(delays_s),
+                                    std::move(after),
+                                    std::move(path_starts),
+                                    std::move(path_links)};
+            const FlowLinks links{std::move(rates), std::move(bursts), peak_bytes_s, empty_share};
+            require_links(links);
+            require_messages(messages, links.rates.size());
+            require_amounts({reduction_s_byte}, 1);
+            const nb::gil_scoped_release release;
+            return flow_time_s(messages, links, reduction_s_byte);
+        },
+        "ranks"_a, "rounds"_a, "senders"_a, "receivers"_a, "sizes_bytes"_a, "delays_s"_a, "after"_a,
+        "path_starts"_a, "path_links"_a, "rates"_a, "bursts"_a, "peak_bytes_s"_a, "empty_share"_a,
+        "reduction_s_byte"_a);
 
     nb::class_<Search>(module, "ContentionSearch")
         .def(

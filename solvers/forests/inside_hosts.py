@@ -49,7 +49,9 @@ def _with_ranks(parents: Parents, heads: Indices, host_of: Indices) -> Parents:
     """(R, P) trees over ranks."""
     every = np.arange(len(parents))[:, None]
     trees = heads[:, host_of].astype(np.int32)
-    above = np.where(parents >= 0, np.take_along_axis(heads, np.maximum(parents, 0), axis=1), -1)
+    above = np.where(
+        parents >= 0, np.take_along_axis(heads, np.maximum(parents, 0), axis=1), parents
+    )
     trees[every, heads] = above
     return trees
 

@@ -33,7 +33,8 @@ class Routes(NamedTuple):
 
     Args:
         weights: (R,) positive, with the sum 1: the share of the buffer that each route carries.
-        reduce_parents, broadcast_parents: (R, P) of every member, -1 at the root.
+        reduce_parents, broadcast_parents: (R, P) of every member, -1 at the root, -2 at members
+            that a route does without (`plink.solvers.forests.servers`).
     """
 
     weights: Floats

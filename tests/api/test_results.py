@@ -138,6 +138,24 @@ def test_an_interrupted_search_has_an_order() -> None:
     assert sorted(order.names) == names
 
 
+def test_a_plan_may_have_servers(tmp_path: Path) -> None:
+    cluster = plink.group(rack_cluster()).cluster
+    name = cluster.hosts[0].name
+    plan = plink.plan(cluster, size="25MB", kind="ps", servers=[f"{name}:4"])
+    assert plan.kind == "ncc"
+    assert plan.has_servers
+    assert len(plan.ranks[-1].ports) == 4
+    plan.save(tmp_path / "plan.json")
+    assert plink.Plan.read(tmp_path / "plan.json").contributors == plan.contributors
+    assert f"{name}: 4 ports" in str(plink.read(tmp_path / "plan.json"))
+    with pytest.raises(plink.WrongUseError, match="the engine does not run"):
+        plink.predict(plan, cluster=cluster)
+    with pytest.raises(plink.WrongUseError, match="is of plans with servers"):
+        plink.plan(cluster, kind="hub")
+    with pytest.raises(plink.WrongUseError, match="servers are not texts"):
+        plink.plan(cluster, servers=[4])  # type: ignore[list-item]
+
+
 def test_a_plan_follows_the_network(tmp_path: Path) -> None:
     plan = plink.plan(plink.group(rack_cluster()).cluster, size="25MB", kind="2lha")
     assert plan.kind == "2lha"
@@ -223,7 +241,11 @@ CALLS: list[tuple[Any, dict[str, Any], str]] = [
     (plink.group, {"k": 17}, "17 groups cannot be made of 16 hosts"),
     (plink.group, {"elasticity": 3.0}, "elasticity is 3.0, expected a number from 1 to 2"),
     (plink.group, {"elasticity": 1.5, "method": "levels"}, "elasticity=1.5 is for method=linkage"),
-    (plink.plan, {"kind": "star"}, "kind is 'star', expected 2lha, auto, flat, ring or tree"),
+    (
+        plink.plan,
+        {"kind": "star"},
+        "kind is 'star', expected 2lha, auto, flat, hub, ps, ring or tree",
+    ),
     (plink.plan, {"kind": "2lha", "ranks_per_host": 0}, "ranks_per_host is 0, expected a whole"),
     (plink.predict, {"algorithms": ["rign"]}, "there is no algorithm 'rign'; did you mean ring"),
     (plink.predict, {"algorithms": ["lightgbm-bruck"]}, "lightgbm-bruck needs a number"),

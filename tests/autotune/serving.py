@@ -16,8 +16,8 @@ from autotune.deciding import Switching
 from engine.forests import stars
 from plink.autotune.daemon.job import Job
 from plink.autotune.daemon.server import Served, Server
-from plink.autotune.protocol.encryption import context_of
 from plink.files.plan import Plan, PlanRank
+from plink.transport.encryption import context_of
 from plink.transport.tls import Tls
 
 SECRET = b"0123456789abcdef0123456789abcdef"
@@ -44,7 +44,7 @@ def serving(
     tls: Tls | None = None,
 ) -> Iterator[int]:
     """The port of a daemon with these jobs; `begin` is given the server first."""
-    context = context_of(tls, is_daemon=True) if tls is not None else None
+    context = context_of(tls, is_server=True) if tls is not None else None
     ready: Future[tuple[int, asyncio.AbstractEventLoop, asyncio.Event]] = Future()
 
     async def serve() -> None:

@@ -22,13 +22,7 @@ from autotune.test_protocol import ends
 from plink.autotune.daemon.attaching import Viewer, attached
 from plink.autotune.daemon.server import Served
 from plink.autotune.protocol import addresses
-from plink.autotune.protocol.addresses import (
-    address_for,
-    format_address,
-    is_wildcard,
-    own_address,
-)
-from plink.autotune.protocol.frames import ProtocolError, payload_of
+from plink.autotune.protocol.addresses import address_for, own_address
 from plink.autotune.protocol.handshake import authenticated
 from plink.autotune.protocol.messages import Watch
 from plink.autotune.protocol.messages import to_json as message_to_json
@@ -38,6 +32,8 @@ from plink.cli import autotune_attach, run
 from plink.cli.autotune import with_verb
 from plink.files import plan as plan_file
 from plink.files.plan import PlanRank
+from plink.transport.addresses import format_address, is_wildcard
+from plink.transport.frames import ProtocolError, payload_of
 
 
 def fields_of(status: JobStatus) -> object:

@@ -21,7 +21,8 @@ from plink.autotune.daemon.door import Caller, Door, source_of
 from plink.autotune.daemon.metrics import JobCollector
 from plink.autotune.daemon.scraping import Scraping
 from plink.autotune.daemon.server import Served, Server
-from plink.autotune.protocol.handshake import GREETING_BYTES, NONCE_BYTES, greeting
+from plink.autotune.protocol.handshake import GREETING_BYTES, greeting
+from plink.transport.proofs import NONCE_BYTES
 
 pytestmark = pytest.mark.timing
 

@@ -17,10 +17,10 @@ from engine.between import Between
 from engine.certificates import job
 from plink.autotune.daemon.attaching import attached
 from plink.autotune.daemon.server import Served
-from plink.autotune.protocol.encryption import context_of
 from plink.base.errors import PlinkError, WrongUseError
 from plink.cli import run
 from plink.files import plan as plan_file
+from plink.transport.encryption import context_of
 from plink.transport.tls import Tls
 
 
@@ -110,9 +110,9 @@ def test_files_that_cannot_be_used_are_named(tls: Tls, tmp_path: Path) -> None:
     junk = tmp_path / "junk.pem"
     junk.write_text("nothing of the kind")
     with pytest.raises(WrongUseError, match=r"junk\.pem and .* are no certificate and its key"):
-        context_of(replace(tls, certificate=str(junk)), is_daemon=True)
+        context_of(replace(tls, certificate=str(junk)), is_server=True)
     with pytest.raises(WrongUseError, match=r"junk\.pem is no authority"):
-        context_of(replace(tls, authority=str(junk)), is_daemon=False)
+        context_of(replace(tls, authority=str(junk)), is_server=False)
 
 
 def test_the_commands_talk_by_tls(

@@ -12,15 +12,7 @@ from hypothesis import strategies as st
 
 from autotune.strategies import messages
 from engine.forests import stars
-from plink.autotune.protocol.frames import Channel, ProtocolError, payload_of
-from plink.autotune.protocol.handshake import (
-    GREETING_BYTES,
-    NONCE_BYTES,
-    Proofs,
-    greeting,
-    is_job_name,
-    parse_greeting,
-)
+from plink.autotune.protocol.handshake import GREETING_BYTES, Proofs, greeting, parse_greeting
 from plink.autotune.protocol.identity import identity
 from plink.autotune.protocol.messages import (
     Ask,
@@ -33,6 +25,8 @@ from plink.autotune.protocol.messages import (
     to_json,
 )
 from plink.autotune.ranks.settings import Settings
+from plink.transport.frames import Channel, ProtocolError, payload_of
+from plink.transport.proofs import NONCE_BYTES, is_name
 
 KEY = b"k" * 32
 
@@ -46,7 +40,7 @@ json_values = st.recursive(
 
 
 def ends() -> tuple[Channel, Channel]:
-    return Channel(KEY, is_daemon=True), Channel(KEY, is_daemon=False)
+    return Channel(KEY, is_server=True), Channel(KEY, is_server=False)
 
 
 @FEW
@@ -165,7 +159,7 @@ def test_arbitrary_bytes_are_no_greeting(received: bytes) -> None:
 @FEW
 @given(st.from_regex(r"\A[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z"), st.binary(min_size=32, max_size=32))
 def test_a_greeting_says_job_and_nonce(name: str, nonce: bytes) -> None:
-    assert is_job_name(name)
+    assert is_name(name)
     assert parse_greeting(greeting(name, nonce)) == (name, nonce)
 
 

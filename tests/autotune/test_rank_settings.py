@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from plink.autotune.protocol.addresses import parse_address
 from plink.autotune.ranks.settings import settings_of
 from plink.base.errors import WrongUseError
+from plink.transport.addresses import parse_address
 
 
 @pytest.mark.parametrize(

@@ -13,18 +13,13 @@ import pytest
 from autotune.reporting import first, join, report
 from autotune.serving import HOST, SECRET, TIMEOUT_S, plan_of, serving, switching
 from plink.autotune.daemon.server import Served
-from plink.autotune.protocol.frames import Channel, payload_of
-from plink.autotune.protocol.handshake import (
-    ANSWER_BYTES,
-    CHALLENGE_BYTES,
-    NONCE_BYTES,
-    Proofs,
-    greeting,
-)
+from plink.autotune.protocol.handshake import Proofs, greeting
 from plink.autotune.protocol.identity import Identity
 from plink.autotune.protocol.messages import Ask, Join, NewPlan, to_json
 from plink.autotune.ranks.client import Client
 from plink.autotune.ranks.settings import Settings
+from plink.transport.frames import Channel, payload_of
+from plink.transport.proofs import ANSWER_BYTES, CHALLENGE_BYTES, NONCE_BYTES
 from plink.transport.tls import Tls
 
 RANKS = 2
@@ -171,7 +166,7 @@ def admitted(
         connection.close()
         return None
     connection.sendall(proofs.of_rank)
-    return connection, Channel(proofs.session_key, is_daemon=False)
+    return connection, Channel(proofs.session_key, is_server=False)
 
 
 def closed(connection: socket.socket) -> bool:

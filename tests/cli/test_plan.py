@@ -15,7 +15,7 @@ from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files import plan as plan_file
 from plink.files.cluster import Unreachable
-from support.plink_command import plink
+from support.plink_command import plink, plink_here
 
 
 @pytest.fixture(autouse=True)
@@ -173,3 +173,78 @@ def test_certificates_that_cannot_be(
 ) -> None:
     assert run(["plan", "c.json", *options]) != 0
     assert sentence in capsys.readouterr().err
+
+
+def with_servers(*arguments: object) -> list[str]:
+    """What `plink plan` prints of nine hosts in a rack, one of which is a server."""
+    cluster_file.write("one.json", rack_cluster([9], uplink_gbit_s=9.0))
+    done = plink_here("plan", "one.json", "--size", "20MB", *arguments)
+    assert done.code == 0, done.stderr
+    return [" ".join(line.split()) for line in done.stdout.splitlines()]
+
+
+def test_servers_are_compared_with_what_needs_none() -> None:
+    lines = with_servers("--servers", "n00:8@400mbit", "-o", "p.json")
+    assert lines[3:9] == [
+        "ncc 405 ms 1.01 x 0 B 320 MB 2",
+        "flat 700 ms 1.75 x 0 B 280 MB 2",
+        "ring 700 ms 1.75 x 0 B 280 MB 14",
+        "tree 898 ms 2.25 x 0 B 280 MB 6",
+        "cc 2.84 s 7.09 x 0 B 280 MB 2",
+        "bound 400 ms",
+    ]
+    text = " ".join(lines)
+    assert "ncc: predicted to take 405 ms, flat, the next best, 1.73 times that" in text
+    assert "k > N²/(2(N-1))" in text
+    assert "all-reduce takes 0.875 of the servers' time" in text
+    assert json.loads(Path("p.json").read_text())["version"] == 2
+
+
+def test_too_few_ports_leave_the_server_out_and_say_so() -> None:
+    text = " ".join(with_servers("--servers", "n00:4@400mbit", "-o", "p.json"))
+    assert "flat: predicted to be as quick as ring, in the fewest rounds" in text
+    assert "k > N²/(2(N-1))" in text
+    plan = plan_file.read("p.json")
+    assert (plan.kind, len(plan.ranks)) == ("flat", 8)
+
+
+def test_a_plan_with_servers_is_shown_and_runs_in_no_engine(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with_servers("--servers", "n00:2@400mbit", "--kind", "ps", "-o", "p.json")
+    capsys.readouterr()
+    assert run(["show", "p.json"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "servers 8 workers, by whose number a mean is divided" in shown
+    assert "n00: 2 ports, 80.0 MB into each" in shown
+    assert run(["show", "p.json", "--json"]) == 0
+    ports = json.loads(capsys.readouterr().out)["ports"]
+    assert [(each["host"], each["port"], each["received_bytes"]) for each in ports] == [
+        ("n00", 0, 80e6),
+        ("n00", 1, 80e6),
+    ]
+    for line in (
+        "predict p.json --cluster one.json",
+        "bench one.json --plan p.json --client engine -F /dev/null",
+        "autotune serve p.json --listen 127.0.0.1:0",
+    ):
+        assert run(line.split()) == 2
+        said = capsys.readouterr().err
+        assert "1 rank of this plan is a server, which the engine does not run" in said
+        assert "plink hub runs servers" in said
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("--kind ps", "--kind ps is of plans with servers"),
+        ("--servers box", "'box' is not a host of c.json"),
+        ("--servers n00 --kind hub", "not every group of workers has a server"),
+        ("--servers n00 --collective broadcast", "servers aggregate what an all-reduce does"),
+    ],
+)
+def test_servers_that_cannot_be_are_refused(
+    options: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["plan", "c.json", *options.split()]) == 2
+    assert said in capsys.readouterr().err

@@ -46,6 +46,7 @@ LINES = [
     ["verify", "o.json", "--launcher", "none"],
     ["run", "unreached.json", "--", "true"],
     ["bench", "c.json", "--client", "none"],
+    ["fit", "c.json", "--client", "gloo"],
     ["slurm-order"],
     ["kube", "metrics", "c.json", "-o", "OUT/plink.prom"],
     ["completion", "bash"],

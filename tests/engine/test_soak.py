@@ -54,6 +54,7 @@ def test_ranks_that_agree_by_name_end_well() -> None:
     assert (code, summary["problems"]) == (0, [])
     assert summary["collectives"] >= 2
     assert summary["engines"] >= 1
+    assert all(of_rank["last"] > 10_000 for of_rank in summary["allocated_kb"])
 
 
 def test_what_is_announced_follows_from_the_seed() -> None:
@@ -139,6 +140,19 @@ def test_what_ranks_say_is_compared() -> None:
     watch.hear(1, {"event": "round", "first": 25, "digests": ["a", "c"], "bytes": 1, "plans": 1})
     assert watch.problems == ["rank 1: the result of collective 26 differs from others"]
     assert watch.collectives == 2
+
+
+@pytest.mark.parametrize(("kb", "has_grown"), [(2, False), (64, True)])
+def test_what_engines_leave_is_noticed_beside_memory_that_is_kept_for_later(
+    kb: int, has_grown: bool
+) -> None:
+    watch = Watch(1)
+    for engine in range(40):
+        used = {"rss_kb": 300_000 + 700 * (engine % 9), "allocated_kb": 88_000 + kb * engine}
+        watch.hear(0, {"event": "closed", "descriptors": 4, "threads": 1, **used})
+    watch.judge_memory()
+    said = ["rank 0: 35 engines left 2112 KB that were not freed"]
+    assert watch.problems == (said if has_grown else [])
 
 
 def test_what_grows_is_noticed() -> None:

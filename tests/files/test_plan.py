@@ -139,7 +139,7 @@ def put(*path: Any) -> Any:
     ("change", "said"),
     [
         (put("format", "plink.order"), "expected a plink.plan file, found a 'plink.order' file"),
-        (put("version", 2), "version 2 of plink.plan is not known here"),
+        (put("version", 3), "version 3 of plink.plan is not known here"),
         (put("kind", "a b"), "kind is 'a b', expected a word"),
         (put("size_bytes", 0), "size_bytes is 0, expected a whole number from 1"),
         (put("seed", -1), "seed is -1"),

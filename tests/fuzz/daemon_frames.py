@@ -14,14 +14,9 @@ import zlib
 import atheris
 
 with atheris.instrument_imports(include=["plink"]):
-    from plink.autotune.protocol.frames import Channel, ProtocolError, payload_of
-    from plink.autotune.protocol.handshake import (
-        GREETING_BYTES,
-        NONCE_BYTES,
-        greeting,
-        is_job_name,
-        parse_greeting,
-    )
+    from plink.autotune.protocol.handshake import GREETING_BYTES, greeting, parse_greeting
+    from plink.transport.frames import Channel, ProtocolError, payload_of
+    from plink.transport.proofs import NONCE_BYTES, is_name
 
 _KEY = b"k" * 32
 
@@ -32,14 +27,14 @@ def _greet(data: bytes) -> None:
             job, nonce = parse_greeting(words)
         except ProtocolError:
             continue
-        assert is_job_name(job)
+        assert is_name(job)
         assert len(nonce) == NONCE_BYTES
         assert greeting(job, nonce) == words
 
 
 def _frames(provider: atheris.FuzzedDataProvider) -> None:
     """Payloads in honest frames, with some bytes of the stream changed or added."""
-    sender, daemon = Channel(_KEY, is_daemon=False), Channel(_KEY, is_daemon=True)
+    sender, daemon = Channel(_KEY, is_server=False), Channel(_KEY, is_server=True)
     stream = bytearray()
     sent: list[object] = []
     while provider.ConsumeBool() and len(sent) < 4:
@@ -67,7 +62,7 @@ def _frames(provider: atheris.FuzzedDataProvider) -> None:
 
 def _payload(provider: atheris.FuzzedDataProvider) -> None:
     """Anything at all under a right proof."""
-    sender, daemon = Channel(_KEY, is_daemon=False), Channel(_KEY, is_daemon=True)
+    sender, daemon = Channel(_KEY, is_server=False), Channel(_KEY, is_server=True)
     is_text = provider.ConsumeBool()
     payload = provider.ConsumeBytes(1 << 16)
     frame = sender.pack(zlib.compress(payload, 1) if is_text else payload)

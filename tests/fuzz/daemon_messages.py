@@ -20,7 +20,6 @@ with atheris.instrument_imports(include=["plink"]):
     from plink.autotune.daemon.job import Job, Outgoing
     from plink.autotune.log.replay import tuner_of
     from plink.autotune.protocol import status
-    from plink.autotune.protocol.frames import ProtocolError
     from plink.autotune.protocol.identity import LARGEST_NUMBER, Identity, identity
     from plink.autotune.protocol.messages import (
         PEER_FIGURES,
@@ -39,6 +38,7 @@ with atheris.instrument_imports(include=["plink"]):
     from plink.files.plan import Plan, PlanRank
     from plink.plans.check import check
     from plink.plans.forest import Forest
+    from plink.transport.frames import ProtocolError
 
 _RANKS = 3
 _MOST_MESSAGES = 40

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,13 +14,20 @@ import numpy as np
 from autotune.logs import plan_of_log
 from hostile import texts
 from hostile.changes import changed_bytes, changed_json
+from hub.control_messages import LED, REPORTED, SPOKEN
+from hub.snapshots import parts_of, state_of
 from plink.autotune.protocol import messages, status
-from plink.autotune.protocol.frames import Channel, ProtocolError, payload_of
 from plink.autotune.protocol.handshake import greeting, parse_greeting
 from plink.autotune.protocol.identity import identity
 from plink.autotune.protocol.messages import PEER_FIGURES, Ask, Join, Message, NewPlan, Report
+from plink.base.errors import WrongUseError
 from plink.engine.failure import EngineError
 from plink.engine.table import Entry, Table, pack_entry, pack_table, parse_entry, parse_table
+from plink.hub import hyper, snapshot_file
+from plink.hub.service import ServiceOptions
+from plink.hub.session import codec, following
+from plink.hub.session.data import DataHello, parse_hello
+from plink.hub.session.handshake import parse_greeting as parse_hub_greeting
 from plink.probes import facts
 from plink.probes.echo import protocol as echo
 from plink.probes.errors import ProbesError
@@ -36,6 +44,7 @@ from plink.probes.inventories.topologies import parse_topology
 from plink.probes.iperf3 import parse as iperf3
 from plink.probes.ssh.known_hosts import KnownHosts
 from plink.probes.trace import protocol as trace
+from plink.transport.frames import Channel, ProtocolError, payload_of
 from support.kubernetes import pod
 
 _KEY = b"key" * 11
@@ -77,13 +86,44 @@ def contents(reader: Reader) -> Iterator[tuple[str, bytes]]:
 
 def _message(content: bytes) -> Message:
     """As both ends read: a proven frame, and what it says."""
-    daemon, rank = Channel(_KEY, is_daemon=True), Channel(_KEY, is_daemon=False)
+    daemon, rank = Channel(_KEY, is_server=True), Channel(_KEY, is_server=False)
     (said,) = daemon.feed(rank.pack(_packed(content)))
     return messages.from_json(said, _FOREST.ranks)
 
 
+def _control(sender: str) -> Callable[[bytes], object]:
+    """As an end of a hub's control connection reads what the sender says."""
+
+    def read(content: bytes) -> object:
+        return codec.to_json(codec.from_json(_said(content), sender))
+
+    return read
+
+
+def _controls(sender: str) -> Reader:
+    valid = (codec.to_json(message) for one, message in SPOKEN if one == sender)
+    return Reader(
+        _control(sender), tuple(json.dumps(message).encode() for message in valid), (ProtocolError,)
+    )
+
+
+def _followed(*, is_leader: bool) -> Reader:
+    valid = (following.to_json("job", step) for step in (LED if is_leader else REPORTED))
+    return Reader(
+        lambda content: following.from_json(_said(content), is_leader=is_leader),
+        tuple(json.dumps(step).encode() for step in valid),
+        (ProtocolError,),
+    )
+
+
+def _said(content: bytes) -> Mapping[str, object]:
+    ours, theirs = Channel(_KEY, is_server=True), Channel(_KEY, is_server=False)
+    (said,) = ours.feed(theirs.pack(_packed(content)))
+    return said
+
+
 def _status(content: bytes) -> object:
-    daemon, viewer = Channel(_KEY, is_daemon=True), Channel(_KEY, is_daemon=False)
+    daemon, viewer = Channel(_KEY, is_server=True), Channel(_KEY, is_server=False)
     (said,) = viewer.feed(daemon.pack(_packed(content)))
     return status.to_json(status.from_json(said))
 
@@ -111,6 +151,20 @@ def _known(content: bytes) -> object:
     return [hosts.of(name, ["known_hosts"]) for name in ("a", "[a]:22", "*", "a" * 255)]
 
 
+def _snapshot(content: bytes) -> object:
+    Path("snapshot").write_bytes(content)
+    return snapshot_file.read_part("snapshot").pieces
+
+
+def _written_snapshot() -> bytes:
+    service = ServiceOptions("job", 2, "momentum")
+    (part,) = parts_of(service, state_of(service), (1,))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "snapshot"
+        snapshot_file.write_part(str(path), part)
+        return path.read_bytes()
+
+
 def _report(content: bytes) -> object:
     said = iperf3.parse_report(content.decode(errors="replace"))
     if isinstance(said, iperf3.Complaint):
@@ -118,6 +172,7 @@ def _report(content: bytes) -> object:
     return iperf3.received_gbit_s(said, 0.1), iperf3.received_between_gbit_s(said, 0.1, 0.9)
 
 
+_SNAPSHOT = _written_snapshot()
 _REPORT = Report(
     _FIRST, 3, 9, 1.5, np.ones(3), 1 << 20,
     {name: np.ones(_FOREST.ranks) for name in PEER_FIGURES},
@@ -159,11 +214,26 @@ READERS: Mapping[str, Reader] = {
         _status, (json.dumps(status.to_json(_JOB)).encode(),), (ProtocolError,)
     ),
     "frames": Reader(
-        Channel(_KEY, is_daemon=True).feed,
-        (Channel(_KEY, is_daemon=False).pack(payload_of({"what": "watch"})),),
+        Channel(_KEY, is_server=True).feed,
+        (Channel(_KEY, is_server=False).pack(payload_of({"what": "watch"})),),
         (ProtocolError,),
     ),
     "greetings": Reader(parse_greeting, (greeting("job", b"n" * 32),), (ProtocolError,)),
+    **{f"what a hub's {sender} says": _controls(sender)
+       for sender in ("admin", "worker", "peer", "server")},
+    "what a hub's leading server says": _followed(is_leader=True),
+    "what a hub's other servers report": _followed(is_leader=False),
+    "a hub's greetings": Reader(
+        parse_hub_greeting,
+        (b"plinkhub\x01w" + b"job".ljust(64, b"\0") + b"n" * 32,), (ProtocolError,),
+    ),
+    "a hub's connections for data": Reader(
+        parse_hello, (DataHello("worker", "job", 1, 2, 3, b"n" * 32).pack(),), (ProtocolError,)
+    ),
+    "a step's hyperparameters": Reader(
+        hyper.unpack, (hyper.pack([hyper.Hyper(0.1), hyper.Hyper(0.2)]),), (WrongUseError,)
+    ),
+    "a hub's snapshots": Reader(_snapshot, (_SNAPSHOT,), (WrongUseError,)),
     "a rank's addresses in the store": Reader(
         lambda content: parse_entry(content, 1),
         (pack_entry(Entry([("10.0.0.1", 4000), ("::1", 4000)])),),

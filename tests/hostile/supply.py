@@ -34,6 +34,7 @@ _OWN: Mapping[str, Mapping[str, bytes]] = {
     "hosts": texts.HOST_LISTS,
     "truth": texts.HOST_LISTS,
     "csv": texts.MATRICES,
+    "network": texts.NETWORKS,
     "ssh_config": texts.SSH_CONFIGS,
     "secret": texts.SECRETS,
 }
@@ -55,8 +56,9 @@ def inputs(kind: str, valid: bytes, share: int, shares: int) -> Iterator[Input]:
         yield _file(name, content)
     for name, content in texts.ARCHIVES.items():
         yield _file(f"{name}, unpacked", content, ".gz")
+    suffix = ".toml" if kind == "network" else ""
     for name, content in _OWN.get(kind, {}).items():
-        yield _file(name, content)
+        yield _file(name, content, suffix)
     if kind in _JSON:
         for name, make in steering_json(valid):
             yield _made(name, make)

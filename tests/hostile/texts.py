@@ -9,6 +9,30 @@ from typing import Any
 # What a shell that gets one of these names would run. It must be seen nowhere else.
 CANARY = "pwned"
 
+# Descriptions of networks, in TOML.
+NETWORKS: dict[str, bytes] = {
+    "a host twice": b'hosts = "a, a"\n',
+    "a host in two groups": b'[[groups]]\nname = "x"\nhosts = "a"\n'
+    b'[[groups]]\nname = "y"\nhosts = "a"\n',
+    "hosts without end": b'hosts = "n[1-99999999999]"\n',
+    "too many hosts": b'hosts = "n[1-60000]"\n',
+    "hosts that are a number": b"hosts = 7\n",
+    "a rate of zero": b'hosts = "a, b"\nhost_gbit_s = 0\n',
+    "a rate that is no number": b'hosts = "a, b"\nhost_gbit_s = nan\n',
+    "a rate without end": b'hosts = "a, b"\nhost_gbit_s = inf\n',
+    "a latency below zero": b'hosts = "a, b"\nlatency_us = [-1]\n',
+    "too many latencies": b'hosts = "a, b"\nlatency_us = [1, 2, 3, 4]\n',
+    "a bucket below zero": b'hosts = "a, b"\nburst_bytes = -1\n',
+    "a row of groups that are not there": b'hosts = "a, b"\n[[rows]]\nname = "r"\ngroups = ["x"]\n',
+    "a client that is not known": b'hosts = "a, b"\n[clients.other]\noverhead_us = 1\n',
+    "clients that are a list": b'hosts = "a, b"\nclients = [1]\n',
+    "a share above one": b'hosts = "a, b"\n[clients.gloo]\nserialised = 2\n',
+    "a key that is not known": b'hosts = "a, b"\nspeed = 3\n',
+    "a command for a host": b'hosts = "$(touch pwned)"\n',
+    "deep brackets": b"a = " + b"[" * 20000 + b"]" * 20000,
+    "a date": b"hosts = 1979-05-27\n",
+}
+
 # Names, users and addresses of hosts.
 NAMES: dict[str, str] = {
     "a command": f"y;touch${{IFS}}{CANARY};#",

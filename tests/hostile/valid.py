@@ -17,7 +17,9 @@ from plink.cli import run
 from plink.files import cluster, document
 from plink.files import comparison as comparison_file
 from plink.files.bandwidth import BandwidthMeasurement
+from plink.files.clients import FitSample, SizeSpread, exactly, unfitted
 from plink.files.groups import Group, Uplink, UplinkMeasurement
+from plink.files.link_facts import LinkFacts, Row
 from plink.files.measurement import Failure
 from plink.files.routes import NO_ROUTE, RouteMeasurement
 from show.racks import racks
@@ -42,6 +44,11 @@ _TEXTS = {
     "\tn0:0\tn1:1\nn0:0\t0.000\t941.230\nn1:1\t940.000\t0.000\nSTOP\n",
     "osu": "# pair: a b\n# OSU MPI Bandwidth Test v7.2\n# Size      Bandwidth (MB/s)\n"
     "1024 300.5\n1048576 1100.25\n",
+    "network": "latency_us = [10, 25, 60]\nhost_gbit_s = 0.4\nburst_bytes = 262144\n"
+    '[[groups]]\nname = "r1"\nhosts = "n[1-2]"\nuplink_gbit_s = 0.4\n'
+    '[[groups]]\nname = "r2"\nhosts = "n3, n4"\n'
+    '[[rows]]\nname = "row"\ngroups = ["r1"]\nuplink_gbit_s = 0.8\n'
+    "[clients.openmpi]\noverhead_us = 5\nserialised = 0.75\n",
     "ssh_config": SSH_CONFIG,
     "secret": f"{SECRET}\n",
     "identity": f"-----BEGIN OPENSSH PRIVATE KEY-----\n{SECRET}\n"
@@ -54,7 +61,8 @@ KINDS = ("cluster", "order", "plan", "comparison", "log", "timeline", *_TEXTS)
 
 def path_of(kind: str, folder: Path) -> Path:
     """Where the valid file of a kind is."""
-    return folder / f"{kind}.json" if kind not in _TEXTS else folder / kind
+    endings = {"network": ".toml"}
+    return folder / f"{kind}{endings.get(kind, '')}" if kind in _TEXTS else folder / f"{kind}.json"
 
 
 def write_all(folder: Path) -> dict[str, bytes]:
@@ -91,6 +99,19 @@ def write_all(folder: Path) -> dict[str, bytes]:
             for rack in (0, 1)
         ],
         uplinks=UplinkMeasurement(uplinks=[Uplink("r0", 1.5, None, 2.0, True)], tool="uplinks"),
+        links=LinkFacts(1 << 18, [Row("row", ["r0", "r1"], 3.0)]),
+        clients=[
+            replace(
+                unfitted("openmpi"),
+                burst_bytes=exactly(1e5),
+                processor_s_per_gb=exactly(1.5),
+                spreads=[SizeSpread(1 << 20, 0.1)],
+                shared_cores=2,
+                versions={"Open MPI": "4.1.4"},
+                started="2026-01-01T00:00:00+00:00",
+                samples=[FitSample("ring", names[:2], 1 << 20, [0.5, 0.25])],
+            )
+        ],
     )
     for kind, text in _TEXTS.items():
         path_of(kind, folder).write_text(text)

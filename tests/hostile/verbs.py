@@ -50,7 +50,10 @@ VERBS: Mapping[str, Sequence[str]] = {
         "{order} --format openmpi",
         "{order} --format torchrun-script",
     ),
-    "plan": ("{cluster} --size 1MB -o {out}",),
+    "plan": (
+        "{cluster} --size 1MB -o {out}",
+        "{cluster} --size 1MB --kind ps --servers gpu00:2 -o {out}",
+    ),
     "autotune serve": (
         "{plan>} --listen 127.0.0.1:0 --secret-file {secret>} --log {log>}",
         "{plan>} --listen 127.0.0.1:0 --secret-file {secret>} --cluster {cluster} -o {out}",
@@ -59,12 +62,13 @@ VERBS: Mapping[str, Sequence[str]] = {
     "autotune attach": ("127.0.0.1:1 --secret-file {secret}",),
     "autotune replay": ("{log}",),
     "timeline": ("{timeline} -o {out}", "{timeline} --json"),
-    "predict": ("{order} --cluster {cluster}",),
+    "predict": ("{order} --cluster {cluster}", "--network {network} --size 1MB"),
+    "fit": ("{cluster} --client engine -F {ssh_config} -o {out}",),
     "report": ("{cluster} {order} -o {out}", "{log} -o {out}", "{timeline} -o {out}"),
     "verify": ("{order} --launcher openmpi -F {ssh_config} --timeout 5",),
     "run": ("{order} -F {ssh_config} --env TOKEN=hushhushhushhush-3f9a -- true",),
     "bench": ("{cluster} -F {ssh_config} --plan {plan} --client engine -o {out}",),
-    "import": ("{csv} -o {out}", "{pairs}", "{mpigraph}", "{osu}"),
+    "import": ("{csv} -o {out}", "{network} -o {out}", "{pairs}", "{mpigraph}", "{osu}"),
     "export": ("{cluster} -o {out}", "{cluster} --format slurm-topology -o {out}"),
     "slurm-order": ("--keep {out} --groups {cluster}",),
     "kube manifests": ("-o {out} --image plink", "-o {out} --image plink --secret-file {secret}"),
@@ -73,13 +77,21 @@ VERBS: Mapping[str, Sequence[str]] = {
         "{cluster} --api https://127.0.0.1:1 --timeout 0 --token-file {secret} --ca-file {csv}",
     ),
     "kube metrics": ("{cluster} -o {out}",),
+    "hub serve": ("--listen 127.0.0.1:x --secret-file {secret>}",),
+    "hub create": ("127.0.0.1:1 --workers 2 --secret-file {secret} --worker-secret-file {out}",),
+    "hub status": ("127.0.0.1:1 --secret-file {secret}",),
+    "hub checkpoint": ("127.0.0.1:1 --secret-file {secret}",),
+    "hub restore": ("127.0.0.1:1 --snapshot job-1 --secret-file {secret}",),
+    "hub delete": ("127.0.0.1:1 --secret-file {secret}",),
+    "hub bounds": ("--model resnet50 --workers 8", "--model 1MB --iteration 1 --workers 8"),
+    "hub cost": ("",),
     "schema": ("", "cluster"),
     "completion": ("bash",),
     "agent": ("--join 127.0.0.1:1 --secret-file {secret} --wait 0",),
 }
 
 # What a verb may write where its option says.
-OUTPUTS = {"certificates", "output", "plot", "log", "secret_file"}
+OUTPUTS = {"worker_secret_file", "certificates", "output", "plot", "log", "secret_file"}
 
 
 def verbs(command: click.Command, name: str = "") -> Iterator[tuple[str, click.Command]]:

@@ -7,10 +7,12 @@ from heapq import heappop, heappush
 
 import numpy as np
 
+from plink.training.overlap.decisions import Window
+from plink.training.overlap.experience import in_order_of
 from plink.training.overlap.fit import NetworkFit
 from plink.training.overlap.measured import profile_of, usual_ready_s
 from plink.training.overlap.network import Network
-from plink.training.overlap.planner import Window, in_order_of
+from plink.training.overlap.probes import IN_ROUND, REPEATS, SIZES_BYTES, Budget
 from plink.training.overlap.profile import Profile
 from plink.training.overlap.schedule import Schedule
 from plink.training.overlap.timings import Timings
@@ -67,6 +69,23 @@ def timed(
     return Timings(np.array(sizes), begun_s, ended_s)
 
 
+def probed(network: Network, noise: Noise, rng: np.random.Generator) -> Timings:
+    """Collectives of all sizes, of each size one alone, then two at once."""
+    rounds = []
+    for size_bytes in SIZES_BYTES:
+        for count in (1, IN_ROUND - 1):
+            names = tuple(map(str, range(count)))
+            profile = Profile(names, (size_bytes,) * count, (0.0,) * count)
+            schedule = Schedule(tuple(range(1, count + 1)), 2)
+            rounds.append(timed(profile, schedule, network, noise, rng, steps=REPEATS))
+    starts_s = np.cumsum([0.0, *(float(one.ended_s.max()) + 1.0 for one in rounds[:-1])])
+    return Timings(
+        np.concatenate([one.sizes_bytes for one in rounds]),
+        np.hstack([one.begun_s + at_s for one, at_s in zip(rounds, starts_s, strict=True)]),
+        np.hstack([one.ended_s + at_s for one, at_s in zip(rounds, starts_s, strict=True)]),
+    )
+
+
 def network_drawn(rng: np.random.Generator) -> Network:
     startup_s, s_per_byte = 10.0 ** rng.uniform(-4.3, -2.3), 10.0 ** rng.uniform(-9.5, -7.5)
     exclusive_s = startup_s * rng.uniform(0.0, 0.4)
@@ -109,11 +128,14 @@ class Job:
     steps: int = 10
     names: tuple[str, ...] = ()
     plan: int = 0
+    # What each costs the processor, of which collectives' own times tell nothing.
+    per_collective_s: float = 0.0
 
     def __post_init__(self) -> None:
         self.names = self.names or self.profile.names
         prediction = far_from(self.network, self.rng)
         self.fit = NetworkFit(prediction)
+        self.budget = Budget()
 
     def window(self, *, throttled_from: int | None = None, by: float = 1.0) -> Window:
         """The next; from a step of it on the network may be slower by a factor."""
@@ -134,10 +156,12 @@ class Job:
             begun.append(begun_s)
             ended.append(ended_s)
             ready.append(ready_s)
-            took_s.append(max(ended_s))
+            took_s.append(max(ended_s) + self.per_collective_s * len(ended_s))
         groups = self.schedule.groups(in_order_of(self.profile, self.names))
         sizes = np.array([float(group.size_bytes) for group in groups])
         fitted = self.fit.add(Timings(sizes, np.array(begun), np.array(ended)))
+        if self.budget.grants(not (fitted.has_startup and fitted.has_line), self.plan):
+            self.fit.add_probes(probed(self.network, self.noise, self.rng))
         profile = profile_of(self.profile.names, self.profile.sizes_bytes, usual_ready_s(ready))
         spread = 1.4826 * float(np.median(np.abs(np.array(took_s) - np.median(took_s))))
         return Window(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import time
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -27,6 +28,7 @@ _SOAK = 10_000 if os.environ.get("PLINK_SOAK") else 150
 _IN_ORDER: tuple[Sharing, ...] = ("fifo", "serial")
 
 
+@pytest.mark.timeout(3600 if _SOAK > 1000 else 120)
 @given(profiles(), networks(), st.integers(1, 3), st.sampled_from(_IN_ORDER))
 @settings(max_examples=_SOAK, deadline=None)
 def test_no_schedule_ends_sooner(
@@ -36,6 +38,17 @@ def test_no_schedule_ends_sooner(
     assert best.in_flight == in_flight
     least = least_s(profile, network, in_flight, sharing)
     assert communicated_s(profile, best, network, sharing) <= least * _ROUNDING
+
+
+@pytest.mark.skipif(_SOAK < 1000, reason="it takes minutes: PLINK_SOAK=1")
+@given(profiles(12), networks(), st.integers(1, 3))
+@settings(max_examples=300, deadline=None)
+def test_no_schedule_of_twelve_gradients_ends_sooner(
+    profile: Profile, network: Network, in_flight: int
+) -> None:
+    best = optimal(profile, network, in_flight, gap=0.0)
+    least = least_s(profile, network, in_flight, "fifo")
+    assert communicated_s(profile, best, network) <= least * _ROUNDING
 
 
 @given(profiles(6), networks(), st.integers(1, 3))
@@ -81,6 +94,29 @@ def test_with_many_gradients_no_other_schedule_ends_sooner(in_flight: int) -> No
         ):
             if other.in_flight <= in_flight:
                 assert best_s <= communicated_s(profile, other, network) * (1.0 + 1e-4)
+
+
+@given(profiles(), networks(), st.integers(2, 3))
+@settings(max_examples=_SOAK, deadline=None)
+def test_with_few_pasts_it_is_near_the_best(
+    profile: Profile, network: Network, in_flight: int
+) -> None:
+    best = optimal(profile, network, in_flight, width=4)
+    best_s = communicated_s(profile, best, network)
+    assert best_s <= 1.15 * least_s(profile, network, in_flight, "fifo")
+    for other in (mg_wfbp(profile, network), single(profile), wfbp(profile)):
+        other_s = communicated_s(profile, replace(other, in_flight=in_flight), network)
+        assert best_s <= other_s * _ROUNDING
+
+
+@pytest.mark.timing
+def test_604_gradients_take_a_moment_where_a_proof_takes_seconds() -> None:
+    profile = _drawn(random.Random(3), 604)
+    # The line carries much more than one collective does, so that many pasts may be the best.
+    network = Network(1e-3, 4e-4, 3.2e-8, 2e-8)
+    began_s = time.process_time()
+    optimal(profile, network, 2, width=4)
+    assert time.process_time() - began_s < 1.5
 
 
 @pytest.mark.timing

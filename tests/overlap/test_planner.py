@@ -10,16 +10,11 @@ import pytest
 
 from overlap.jobs import Job, network_drawn, profile_drawn
 from plink.training.overlap.candidates import Candidate, candidates, fewest_within
+from plink.training.overlap.decisions import Action, Decision, PlannerOptions, Window
+from plink.training.overlap.experience import in_order_of
 from plink.training.overlap.heuristics import ddp, wfbp
 from plink.training.overlap.network import Network
-from plink.training.overlap.planner import (
-    Action,
-    Decision,
-    Planner,
-    PlannerOptions,
-    Window,
-    in_order_of,
-)
+from plink.training.overlap.planner import Planner
 from plink.training.overlap.profile import Profile
 from plink.training.overlap.schedule import Schedule
 from plink.training.overlap.timeline import communicated_s
@@ -76,6 +71,30 @@ def test_a_throttled_network_gets_a_new_schedule_within_three_windows(seed: int)
     assert _communicated_s(job) <= 1.08 * _best_s(job)
 
 
+@pytest.mark.parametrize("seed", range(5000, 5040 if _SOAKS else 5003))
+@pytest.mark.parametrize("share", [0.005, 0.05])
+def test_what_collectives_cost_the_processor_leaves_nobody_worse_off(
+    seed: int, share: float
+) -> None:
+    job = _job(seed)
+    first = job.schedule
+    job.per_collective_s = share * _communicated_s(job)
+
+    def usual_s(schedule: Schedule, names: tuple[str, ...]) -> float:
+        profile = in_order_of(job.profile, names)
+        collectives = job.per_collective_s * len(schedule.cuts)
+        return communicated_s(profile, schedule, job.network) + collectives
+
+    planner = Planner(job.names, job.schedule, "ddp")
+    for _ in range(14):
+        _run(job, planner, job.window())
+    default_s, names = usual_s(first, job.profile.names), job.profile.names
+    best = candidates(job.profile, job.network, 2, per_collective_s=job.per_collective_s)
+    now_s = usual_s(job.schedule, job.names)
+    assert now_s <= 1.02 * default_s
+    assert now_s <= 1.06 * min(usual_s(one.schedule, names) for one in best)
+
+
 # Two gradients 10 ms apart: in one collective if startups are long, else in two.
 PROFILE = Profile(("a", "b"), (1_000_000, 1_000_000), (0.01, 0.02))
 SLOW_START = Network(0.02, 0.02, 1e-9, 1e-9)
@@ -100,7 +119,6 @@ def test_what_promises_is_tried_and_kept() -> None:
     assert decision.action is Action.INSTALL
     assert decision.schedule.cuts == (1, 2)
     assert planner.is_on_trial
-    assert "just changed" in planner.decide(_window(9.0)).reason
     assert "kept" in planner.decide(_window(0.031)).reason
     assert not planner.is_on_trial
 
@@ -108,18 +126,34 @@ def test_what_promises_is_tried_and_kept() -> None:
 def test_what_is_slower_than_before_goes_back_and_is_left_alone() -> None:
     planner = _planner()
     planner.decide(_window(0.040))
-    planner.decide(_window(0.050))
     decision = planner.decide(_window(0.050))
     assert (decision.action, decision.schedule) == (Action.ROLL_BACK, ONE)
     for _ in range(20):
         assert planner.decide(_window(0.040)).action is Action.WAIT
 
 
-def test_noise_is_no_reason_to_go_back() -> None:
+def test_what_noise_hides_is_tried_longer_and_then_goes() -> None:
     planner = _planner()
-    planner.decide(replace(_window(0.040), deviation=0.02))
+    noisy = replace(_window(0.040), deviation=0.03)
+    planner.decide(noisy)
+    reasons = [planner.decide(noisy).reason for _ in range(3)]
+    assert all("on trial" in reason for reason in reasons)
+    assert planner.decide(noisy).action is Action.ROLL_BACK
+
+
+def test_what_is_hopeless_goes_after_one_window() -> None:
+    options = PlannerOptions(learning_windows=1, trial_windows=3)
+    planner = Planner(PROFILE.names, ONE, "first", options)
     planner.decide(_window(0.040))
-    assert "kept" in planner.decide(replace(_window(0.0415), deviation=0.02)).reason
+    assert planner.decide(_window(0.060)).action is Action.ROLL_BACK
+
+
+def test_what_keeps_neither_three_per_cent_nor_half_of_its_promise_goes() -> None:
+    planner = _planner()
+    assert "promises" in planner.decide(_window(0.040)).reason
+    # As fast as before, with one collective more.
+    decision = planner.decide(_window(0.0396))
+    assert (decision.action, decision.schedule) == (Action.ROLL_BACK, ONE)
 
 
 def test_small_promises_are_left_alone() -> None:
@@ -130,11 +164,10 @@ def test_small_promises_are_left_alone() -> None:
 
 def test_a_broken_promise_makes_the_next_promise_more() -> None:
     planner = _planner()
-    planner.decide(_window(0.100))
-    planner.decide(_window(0.1))
-    assert "kept" in planner.decide(_window(0.100)).reason
-    # Back to one collective is worth 5 % of an iteration: enough for a first promise, not now.
-    network = Network(0.0, 0.004, 1e-9, 1e-9)
+    assert planner.decide(_window(0.100)).action is Action.INSTALL
+    assert planner.decide(_window(0.100)).action is Action.ROLL_BACK
+    # Of another network: two collectives promise 5 %, enough for a first promise, not now.
+    network = Network(0.0, 1e-5, 5e-9, 5e-9)
     planner.decide(_window(0.1, network, is_new=True))
     assert "too little" in planner.decide(_window(0.1, network)).reason
 
@@ -194,7 +227,7 @@ def test_the_best_comes_first() -> None:
         profile, Schedule(wfbp(profile).cuts, 2), network
     )
     assert [one.communicated_s for one in found] == sorted(one.communicated_s for one in found)
-    assert len({one.name for one in found}) == len(found) == 10
+    assert len({one.name for one in found}) == len(found) == 19
 
 
 def test_of_schedules_that_end_nearly_alike_the_one_with_fewest_collectives_is_taken() -> None:
@@ -203,3 +236,16 @@ def test_of_schedules_that_end_nearly_alike_the_one_with_fewest_collectives_is_t
     assert fewest_within(found, 0.0) is found[0]
     assert fewest_within(found, 0.01) is found[1]
     assert fewest_within(found, 0.5) is found[2]
+
+
+def test_one_window_of_other_work_moves_nothing() -> None:
+    planner = _planner()
+    planner.decide(_window(0.040))
+    assert "kept" in planner.decide(_window(0.031)).reason
+    assert "too little" in planner.decide(_window(0.031)).reason
+    slower = Network(1e-5, 1e-5, 1.15e-8, 1.15e-8)
+    for _ in range(3):
+        assert planner.decide(_window(0.034, slower)).reason == "nothing has moved for long"
+        assert planner.decide(_window(0.031)).reason == "nothing has moved"
+    planner.decide(_window(0.034, slower))
+    assert "too little" in planner.decide(_window(0.034, slower)).reason

@@ -14,7 +14,7 @@ from plink.torch import DataParallel, PlinkGroup
 from plink.torch.overlap.planning import Planning, PlanningOptions
 from pytorch.parallel_checks import averaged, gradients, same
 
-_OFTEN = PlanningOptions(least_passes=5, least_window_s=0.0, most_passes=5)
+_OFTEN = PlanningOptions(least_passes=5, settling_passes=5, least_window_s=0.0, most_passes=5)
 _LAYERS = 12
 _MOST_ROUNDS = 8
 
@@ -63,14 +63,14 @@ def _arrangements(found: list[Any]) -> set[str]:
     return {str(one) for one in found if one != "wrong"}
 
 
-def planned(_say: Any, rank: int) -> tuple[int, bool, bool, list[str], bool]:
+def planned(_say: Any, rank: int) -> tuple[int, bool, bool, list[str]]:
     """How many arrangements, whether all ranks had them at once, sums were right, what was done."""
     group = dist.group.WORLD
     assert isinstance(group, PlinkGroup)
     planning = Planning("optimal", group, torch.device("cpu"), _OFTEN)
     model = DataParallel(Slow(rank), planning)
     found: list[Any] = []
-    # On a busy machine it takes more windows until startup and rate are told apart.
+    # On a busy machine it takes more windows until something is known.
     for _ in range(_MOST_ROUNDS):
         _trained(model, rank, 31, found)
         if len(_arrangements(found)) > 1:
@@ -84,7 +84,6 @@ def planned(_say: Any, rank: int) -> tuple[int, bool, bool, list[str], bool]:
         all(one == ranks[0] for one in ranks),
         "wrong" not in found,
         done,
-        report.fitted.has_startup,
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any, TypeVar
+from urllib.request import ProxyHandler, build_opener
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from plink.autotune.ranks.placing import Place, match_some
 from plink.files.plan import PlanRank
 from plink.plans.regroup import flat, regrouped
 from plink.torch.fault_tolerance import ProcessGroupPlink
+from support.running import wait_for
 
 T = TypeVar("T")
 
@@ -42,6 +44,12 @@ def total(group: ProcessGroupPlink, value: float) -> float:
     tensor = torch.full((1000,), value)
     group.allreduce([tensor], ReduceOp.SUM).wait()
     return float(tensor.mean())
+
+
+def hears(lighthouse: LighthouseServer, replicas: list[str]) -> bool:
+    direct = build_opener(ProxyHandler({}))
+    page = direct.open(f"{lighthouse.address()}/status", timeout=TIMEOUT.seconds).read().decode()
+    return all(f"{replica}:" in page for replica in replicas)
 
 
 def test_a_group_goes_on_with_others_after_a_loss(
@@ -87,6 +95,8 @@ def test_managers_lose_a_step_and_go_on(threads: ThreadPoolExecutor) -> None:
         bind="[::]:0", min_replicas=1, join_timeout_ms=10_000, heartbeat_timeout_ms=2000
     )
 
+    replicas = [f"replica_{number}" for number in range(2)]
+
     def replica(number: int) -> list[tuple[bool, int, float]]:
         own = TCPStore("localhost", 0, is_master=True, wait_for_workers=False)
         group = ProcessGroupPlink(TIMEOUT)
@@ -99,7 +109,7 @@ def test_managers_lose_a_step_and_go_on(threads: ThreadPoolExecutor) -> None:
             # Without a checkpoint to begin with: all begin alike.
             init_sync=False,
             max_retries=3,
-            replica_id=f"replica_{number}",
+            replica_id=replicas[number],
             rank=0,
             world_size=1,
             store_addr="localhost",
@@ -109,6 +119,8 @@ def test_managers_lose_a_step_and_go_on(threads: ThreadPoolExecutor) -> None:
         )
         outcomes = []
         try:
+            # A quorum waits for all whose heartbeats the lighthouse has heard, and for no others.
+            wait_for(lambda: hears(lighthouse, replicas), TIMEOUT.seconds)
             while manager.current_step() < (2 if number else 4):
                 manager.start_quorum()
                 gradient = torch.full((3,), number + 1.0)

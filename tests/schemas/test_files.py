@@ -12,8 +12,11 @@ import pytest
 from hostile.changes import changed_json
 from hostile.texts import NAMES
 from hostile.valid import write_all
+from hub.snapshots import parts_of, state_of
 from plink.base.errors import WrongUseError
 from plink.files import document
+from plink.hub.service import ServiceOptions
+from plink.hub.snapshot_file import header_of
 from support.schemas import READERS, fault, is_refused
 
 ABSENT = object()
@@ -21,13 +24,16 @@ ABSENT = object()
 # What readers do not look at, and schemas do: the diagonals of matrices, and a sentence for people.
 NOT_READ = re.compile(r".*\.(\d+)\.\1|time_of_a_repetition")
 # What may be absent by itself, but not here: other members say that it is there.
-BY_OTHERS = {"objective", "rtt.rtt_us.p10"}
+BY_OTHERS = {"objective", "rtt.rtt_us.p10", "groups"}
 
 
 @pytest.fixture(scope="module")
 def valid(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, bytes]:
     found = write_all(tmp_path_factory.mktemp("valid"))
-    return {**found, "autotune": found["log"].splitlines()[0]}
+    service = ServiceOptions("job", 2, "adamw", commit="step", clip_norm=1.0)
+    (part,) = parts_of(service, state_of(service), (1,))
+    snapshot = json.dumps(header_of(part, "0" * 64)).encode()
+    return {**found, "autotune": found["log"].splitlines()[0], "snapshot": snapshot}
 
 
 def type_of(value: object) -> str:

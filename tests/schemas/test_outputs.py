@@ -43,6 +43,7 @@ LINES = [
     "order {cluster} --time-limit 0.05",
     "order {cluster} --time-limit 0.05 --objective bandwidth --ranks 4",
     "plan {cluster} --size 1MB",
+    "plan {cluster} --size 1MB --servers gpu00:2,gpu03:2",
     "predict {cluster} --size 1MB --algo ring --algo bcube",
     "predict {order} --cluster {cluster} --size 1MB --collective broadcast",
     "predict {plan} --cluster {cluster}",
@@ -53,6 +54,9 @@ LINES = [
     "autotune replay {log}",
     "kube manifests -o manifests --image plink",
     "kube metrics {cluster}",
+    "hub bounds --model resnet50 --workers 8 --racks 2 --uplink 10gbit",
+    "hub bounds --model 390MB --iteration 0.3 --workers 8 --ports 4 --link 400mbit",
+    "hub cost --price gpu=1000 --gpus 8",
     "schema",
     "schema plan",
 ]
@@ -82,7 +86,7 @@ def test_what_a_verb_prints_is_as_its_schema_says(
     done = plink_here(*line.format_map(Kinds(folder)).split(), "--json")
     assert done.code in (0, 3, 4), done.stderr
     words = line.split()
-    verb = " ".join(words[:2]) if words[0] in ("autotune", "kube") else words[0]
+    verb = " ".join(words[:2]) if words[0] in ("autotune", "hub", "kube") else words[0]
     hold(verb, json.loads(done.stdout))
 
 

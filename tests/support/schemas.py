@@ -20,6 +20,8 @@ import pytest
 from plink.autotune.log import records
 from plink.base.errors import WrongUseError
 from plink.files import cluster, comparison, document, json_text, order_file, plan
+from plink.files.fields import Fields
+from plink.hub import snapshot_file
 from plink.probes.hosts.names import fault_of_name
 from plink.schemas import catalogue
 
@@ -30,6 +32,7 @@ READERS: Mapping[str, Callable[[Mapping[str, Any]], object]] = {
     "order": lambda value: order_file.from_json(value, "file"),
     "plan": lambda value: plan.from_json(value, "file"),
     "comparison": lambda value: comparison.from_json(value, "file"),
+    "snapshot": lambda value: snapshot_file.parse_header(Fields(value, "file")),
     "autotune": lambda value: list(records.parse(f"{json.dumps(value)}\n".encode(), "file")[1]),
 }
 _GROUPS = {verb.partition(" ")[0] for verb in catalogue.OUTPUTS if " " in verb}

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from plink.autotune.protocol.encryption import encrypted
-from plink.autotune.protocol.encryption import received as received_from
-from plink.autotune.protocol.frames import Channel, ProtocolError, payload_of
-from plink.autotune.protocol.handshake import authenticated
+from plink.autotune.protocol.handshake import SERVER, authenticated
 from plink.autotune.protocol.messages import Watch, to_json
 from plink.autotune.protocol.status import JobStatus, from_json
 from plink.base.errors import PlinkError
+from plink.transport.encryption import encrypted
+from plink.transport.encryption import received as received_from
+from plink.transport.frames import Channel, ProtocolError, payload_of
 from plink.transport.tls import Tls
 
 _TIMEOUT_S = 10.0
@@ -43,7 +43,7 @@ class Viewer:
             self._connection.sendall(self._channel.pack(payload_of(to_json(Watch()))))
             messages: list[dict[str, Any]] = []
             while not messages:
-                received = received_from(self._connection, _RECEIVED_BYTES)
+                received = received_from(self._connection, _RECEIVED_BYTES, SERVER)
                 if not received:
                     raise PlinkError(
                         "the daemon has closed the connection",
@@ -76,7 +76,7 @@ def attached(
     with contextlib.ExitStack() as stack:
         stack.enter_context(connection)
         try:
-            connection = stack.enter_context(encrypted(connection, tls))
+            connection = stack.enter_context(encrypted(connection, tls, SERVER))
             channel = authenticated(connection, secret, job)
         except OSError as error:
             raise PlinkError(f"{host}:{port}: {_reason(error)}") from None

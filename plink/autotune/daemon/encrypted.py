@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import ssl
 
-from plink.autotune.protocol.encryption import ALERT, said_of
-from plink.autotune.protocol.frames import ProtocolError
+from plink.transport.encryption import ALERT, said_of
+from plink.transport.frames import ProtocolError
 
 _RECEIVED_BYTES = 1 << 16
 # A fatal alert, "protocol_version" (RFC 8446, §6).

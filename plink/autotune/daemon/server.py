@@ -22,14 +22,7 @@ from plink.autotune.daemon.folding import Folding
 from plink.autotune.daemon.job import Job, Outgoing
 from plink.autotune.daemon.listening import listening
 from plink.autotune.protocol import status
-from plink.autotune.protocol.frames import Channel, ProtocolError, payload_of
-from plink.autotune.protocol.handshake import (
-    ANSWER_BYTES,
-    GREETING_BYTES,
-    NONCE_BYTES,
-    Proofs,
-    parse_greeting,
-)
+from plink.autotune.protocol.handshake import GREETING_BYTES, Proofs, parse_greeting
 from plink.autotune.protocol.messages import (
     Join,
     Message,
@@ -42,6 +35,8 @@ from plink.autotune.protocol.messages import (
 )
 from plink.base.errors import PlinkError
 from plink.base.text import printable
+from plink.transport.frames import Channel, ProtocolError, payload_of
+from plink.transport.proofs import ANSWER_BYTES, NONCE_BYTES
 
 _HANDSHAKE_TIMEOUT_S = 10.0
 # Connections in the handshake, beside one of every rank.
@@ -208,7 +203,7 @@ class Server:
         proofs = Proofs(served.secret, name, nonce + own)
         writer.write(own + proofs.of_daemon)
         proofs.check(await reader.readexactly(ANSWER_BYTES), proofs.of_rank)
-        channel = Channel(proofs.session_key, is_daemon=True)
+        channel = Channel(proofs.session_key, is_server=True)
         return _Admitted(served, channel, reader, writer)
 
     async def _serve(self, admitted: _Admitted) -> None:

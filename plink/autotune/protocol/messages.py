@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plink.autotune.protocol.frames import ProtocolError
 from plink.autotune.protocol.identity import LARGEST_NUMBER, Identity, identity
 from plink.base.errors import WrongUseError
 from plink.files.fields import Fields
@@ -21,6 +20,7 @@ from plink.files.plan import MAX_RANKS, MAX_ROUTES
 from plink.plans.check import BrokenForestError, check
 from plink.plans.forest import Forest, make_forest
 from plink.plans.names import COLLECTIVES
+from plink.transport.frames import ProtocolError
 
 Floats = npt.NDArray[np.float64]
 

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plink.autotune.protocol.frames import ProtocolError
 from plink.autotune.protocol.identity import LARGEST_NUMBER
 from plink.base.errors import WrongUseError
 from plink.files.fields import Fields
 from plink.files.plan import MAX_RANKS
+from plink.transport.frames import ProtocolError
 
 Floats = npt.NDArray[np.float64]
 

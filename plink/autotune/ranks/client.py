@@ -13,10 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from plink.autotune.protocol.encryption import encrypted
-from plink.autotune.protocol.encryption import received as received_from
-from plink.autotune.protocol.frames import Channel, payload_of
-from plink.autotune.protocol.handshake import authenticated
+from plink.autotune.protocol.handshake import SERVER, authenticated
 from plink.autotune.protocol.messages import (
     Ask,
     Join,
@@ -30,6 +27,9 @@ from plink.autotune.protocol.messages import (
 )
 from plink.autotune.ranks.settings import Settings
 from plink.base.errors import PlinkError
+from plink.transport.encryption import encrypted
+from plink.transport.encryption import received as received_from
+from plink.transport.frames import Channel, payload_of
 from plink.transport.tls import Tls
 
 _LOG = logging.getLogger("plink.autotune")
@@ -138,7 +138,7 @@ class Client:
             stack.enter_context(connection)
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            connection = stack.enter_context(encrypted(connection, self._tls))
+            connection = stack.enter_context(encrypted(connection, self._tls, SERVER))
             channel = authenticated(connection, self._secret, self._settings.job)
             _send(connection, channel, self._join())
             while not self._is_over.is_set():
@@ -147,7 +147,7 @@ class Client:
                     for report in self._run_tasks():
                         _send(connection, channel, report)
                 if connection.fileno() in readable:
-                    received = received_from(connection, _RECEIVED_BYTES)
+                    received = received_from(connection, _RECEIVED_BYTES, SERVER)
                     if not received:
                         raise ConnectionResetError("the autotuner has closed the connection")
                     for message in channel.feed(received):

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from plink.autotune.protocol.addresses import parse_address
-from plink.autotune.protocol.handshake import DEFAULT_JOB, is_job_name
+from plink.autotune.protocol.handshake import DEFAULT_JOB
 from plink.autotune.protocol.messages import MOST_PAUSE_S
 from plink.autotune.ranks.agreement import DEFAULT_BYTES, DEFAULT_COLLECTIVES, Stride
 from plink.base.errors import WrongUseError
+from plink.transport.addresses import parse_address
+from plink.transport.proofs import is_name
 
 ADDRESS_VARIABLE = "PLINK_AUTOTUNE"
 JOB_VARIABLE = "PLINK_AUTOTUNE_JOB"
@@ -71,7 +72,7 @@ def settings_of(environment: Mapping[str, str], timeout_s: float) -> Settings | 
         return None
     host, port = parse_address(address, ADDRESS_VARIABLE)
     job = environment.get(JOB_VARIABLE) or DEFAULT_JOB
-    if not is_job_name(job):
+    if not is_name(job):
         raise WrongUseError(
             f"{JOB_VARIABLE} is {job!r}, expected letters, digits, '_', '.' and '-', at most 64"
         )

@@ -132,16 +132,37 @@ class MpiClient:
         report = self._run(launch)
         return Measured(report.seconds, report.cpu_s)
 
+    def launch_sizes(
+        self, seats: Sequence[int], workloads: Sequence[Workload]
+    ) -> tuple[list[Measured], float | None]:
+        """One job that runs several sizes in turn.
+
+        Args:
+            seats: of every rank.
+            workloads: which differ in nothing but the size.
+
+        Returns:
+            the times of each, and the seconds of adding 10^9 bytes, None where all are small.
+        """
+        first = workloads[0]
+        report = self._run(Launch(seats, first), workloads)
+        count = first.repetitions
+        parts = [slice(start, start + count) for start in range(0, count * len(workloads), count)]
+        found = [Measured(report.seconds[part], report.cpu_s[part]) for part in parts]
+        return found, report.reduction_s_per_gb
+
     def close(self) -> None:
         """Remove the files here; what ran on the hosts ended with each launch."""
         self._folder.cleanup()
 
-    def _run(self, launch: Launch) -> MpiReport:
+    def _run(self, launch: Launch, workloads: Sequence[Workload] = ()) -> MpiReport:
         if self._program is None or self._remote_shell is None:
             raise RuntimeError("start() comes first")
         workload = launch.workload
-        limit_s = workload.launch_limit_s + _LAUNCH_MARGIN_S
-        arguments = [workload.elements, workload.warmups, workload.repetitions, round(limit_s)]
+        sizes = [each.elements for each in workloads or [workload]]
+        limit_s = workload.launch_limit_s * len(sizes) + _LAUNCH_MARGIN_S
+        elements = ",".join(map(str, sizes))
+        arguments = [elements, workload.warmups, workload.repetitions, round(limit_s)]
         hosts = [self._hosts[seat] for seat in launch.seats]
         job = LauncherJob(
             launcher=self._tools.mpirun,
@@ -157,7 +178,7 @@ class MpiClient:
         hostnames = [host.hostname for host in hosts]
         if ended is None or ended.status != 0:
             raise self._failure(ended, limit_s, hostnames)
-        report = parse_report(ended.stdout, workload.repetitions)
+        report = parse_report(ended.stdout, workload.repetitions * len(sizes))
         check_order(report, hostnames)
         return report
 

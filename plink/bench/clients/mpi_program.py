@@ -125,12 +125,14 @@ class MpiReport:
         hostnames: the host name of each rank, as that host calls itself.
         seconds: the longest time of any rank, per timed repetition.
         cpu_s: CPU seconds of a rank's process, the mean over ranks, per timed repetition.
+        reduction_s_per_gb: what adding 10^9 bytes takes; None where the buffer was small.
     """
 
     library: str
     hostnames: Sequence[str]
     seconds: Sequence[float]
     cpu_s: Sequence[float] = ()
+    reduction_s_per_gb: float | None = None
 
 
 def parse_report(text: str, repetitions: int) -> MpiReport:
@@ -151,6 +153,7 @@ def parse_report(text: str, repetitions: int) -> MpiReport:
     seconds: list[float] = []
     cpu_s: list[float] = []
     wrong: int | None = None
+    reduction_s_per_gb: float | None = None
     for line in text.splitlines():
         if not line.startswith(_PREFIX):
             continue
@@ -164,6 +167,8 @@ def parse_report(text: str, repetitions: int) -> MpiReport:
                 seconds.append(_seconds(value))
             elif word == "cpu":
                 cpu_s.append(_cpu_seconds(value))
+            elif word == "reduction":
+                reduction_s_per_gb = _seconds(value)
             elif word == "wrong":
                 wrong = int(value)
         except ValueError:
@@ -174,7 +179,7 @@ def parse_report(text: str, repetitions: int) -> MpiReport:
         )
     if wrong:
         raise PlinkError(f"{wrong} elements of the sums are wrong")
-    return MpiReport(library, hostnames, seconds, cpu_s)
+    return MpiReport(library, hostnames, seconds, cpu_s, reduction_s_per_gb)
 
 
 def check_order(report: MpiReport, expected: Sequence[str]) -> None:

@@ -1,12 +1,15 @@
 /* Every rank of an MPI bench: times MPI_Allreduce (float32, sum) and checks every element.
  *
- * Usage: mpi_allreduce ELEMENTS WARMUPS REPETITIONS LIMIT_S
+ * Usage: mpi_allreduce ELEMENTS[,ELEMENTS...] WARMUPS REPETITIONS LIMIT_S
+ *
+ * Each number of elements is warmed up and timed in turn, with lines in that sequence.
  *
  * Rank 0 writes lines that start with "plink-bench" and a word:
  *   library TEXT          the MPI library's own version text
  *   rank R HOST           the host name of rank R
  *   seconds S             one timed repetition: the longest time of any rank
  *   cpu S                 the CPU seconds of a rank's process in it, the mean over ranks
+ *   reduction S           seconds of adding 10^9 bytes here while all ranks do; large buffers only
  *   wrong W               elements that are not the known sum, over all ranks and repetitions
  * With --version it only shows that it can be started here. */
 #include <mpi.h>
@@ -18,6 +21,11 @@
 
 #define HOST_BYTES 256
 #define VALUE_PERIOD 1009
+#define MOST_SIZES 64
+/* Fewer take too short a time. */
+#define LEAST_ADDED 65536
+#define MOST_ADDED 1048576
+#define ADDITIONS 5
 
 /* Small whole numbers, so that float32 holds every partial sum exactly; they differ from rank to
  * rank and from place to place, so that a lost or misplaced part shows. */
@@ -61,6 +69,36 @@ static double cpu_seconds(void) {
     return (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
 }
 
+static void report_reduction(const float* own, float* sums, int elements, int rank) {
+    const int added = elements < MOST_ADDED ? elements : MOST_ADDED;
+    if (added < LEAST_ADDED) {
+        return;
+    }
+    MPI_Reduce_local(own, sums, added, MPI_FLOAT, MPI_SUM);
+    const double begin = MPI_Wtime();
+    for (int i = 0; i < ADDITIONS; ++i) {
+        MPI_Reduce_local(own, sums, added, MPI_FLOAT, MPI_SUM);
+    }
+    const double seconds = (MPI_Wtime() - begin) / ADDITIONS;
+    if (rank == 0) {
+        printf("plink-bench reduction %.9f\n", seconds / ((double)added * sizeof *own) * 1e9);
+    }
+}
+
+/* Parts the text at commas; how many numbers it holds, 0 where it holds none or too many. */
+static int parse_sizes(char* text, int* sizes, int* largest) {
+    int count = 0;
+    for (char* word = strtok(text, ","); word != NULL; word = strtok(NULL, ",")) {
+        if (count == MOST_SIZES) {
+            return 0;
+        }
+        sizes[count] = atoi(word);
+        *largest = sizes[count] > *largest ? sizes[count] : *largest;
+        ++count;
+    }
+    return count;
+}
+
 static void leave(void) {
 #ifdef MPICH_VERSION
     /* MPICH over UCX and TCP (seen with 4.0.2 and UCX 1.13) can wait for ever in MPI_Finalize: one
@@ -80,7 +118,12 @@ int main(int argc, char** argv) {
     if (argc != 5) {
         return 2;
     }
-    const int elements = atoi(argv[1]);
+    int sizes[MOST_SIZES];
+    int largest = 0;
+    const int counts = parse_sizes(argv[1], sizes, &largest);
+    if (counts == 0) {
+        return 2;
+    }
     const int warmups = atoi(argv[2]);
     const int repetitions = atoi(argv[3]);
     /* Whatever becomes of the launcher and of the peers, this process does not outlive its use. */
@@ -94,17 +137,20 @@ int main(int argc, char** argv) {
     report_library(rank);
     report_hosts(rank, size);
 
-    float* own = malloc((size_t)elements * sizeof *own);
-    float* sums = malloc((size_t)elements * sizeof *sums);
+    float* own = malloc((size_t)largest * sizeof *own);
+    float* sums = malloc((size_t)largest * sizeof *sums);
     if (own == NULL || sums == NULL) {
-        fprintf(stderr, "not enough memory for two buffers of %d floats\n", elements);
+        fprintf(stderr, "not enough memory for two buffers of %d floats\n", largest);
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
-    for (int i = 0; i < elements; ++i) {
+    for (int i = 0; i < largest; ++i) {
         own[i] = own_value(i, rank);
     }
+    report_reduction(own, sums, largest, rank);
     long wrong = 0;
-    for (int repetition = 0; repetition < warmups + repetitions; ++repetition) {
+    for (int timed = 0; timed < counts * (warmups + repetitions); ++timed) {
+        const int elements = sizes[timed / (warmups + repetitions)];
+        const int repetition = timed % (warmups + repetitions);
         memset(sums, 0, (size_t)elements * sizeof *sums);
         MPI_Barrier(MPI_COMM_WORLD);
         const double cpu_begin = cpu_seconds();

@@ -68,7 +68,10 @@ Engine::Engine(int rank, int ranks, EngineOptions options, Forest forest,
     plans_[0] = plan;
     std::vector<Stream> controls;
     for (Line& line : lines.back()) {
-        if (line.socket.is_open()) limit_silence(line.socket.get(), options_.silence_s);
+        if (line.socket.is_open()) {
+            limit_silence(line.socket.get(), options_.silence_s);
+            ask_for_low_delay(line.socket.get());
+        }
         controls.push_back(std::move(line.socket));
     }
     Supervised& supervised = *this;

@@ -14,6 +14,7 @@ from plink.files.binary_form import Content
 from plink.files.cluster import Cluster, is_cluster, parse
 from plink.files.measurement import Measurement, without_nones
 from plink.measure.importing.csv_files import import_matrix, import_pair_list, is_pair_list
+from plink.measure.importing.described import import_network, is_described
 from plink.measure.importing.mpigraph import import_mpigraph, is_mpigraph
 from plink.measure.importing.nccl_tests import import_nccl_tests, is_nccl_tests
 from plink.measure.importing.osu import import_osu, is_osu
@@ -45,6 +46,13 @@ def import_measurement(
     Raises:
         WrongUseError: it is not one of these.
     """
+    if is_described(source) and isinstance(content, bytes):
+        if unit is not None or size is not None:
+            raise WrongUseError(
+                f"{source}: is a described network, which names its own units",
+                "unit and size are for measurements of other programs",
+            )
+        return import_network(content, source)
     if not isinstance(content, bytes) or is_cluster(content):
         if unit is not None or size is not None:
             raise WrongUseError(

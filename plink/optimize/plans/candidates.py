@@ -10,6 +10,7 @@ import numpy as np
 from plink.base.text import joined, rtt_text
 from plink.optimize.plans.demand import Demand
 from plink.optimize.plans.traffic import measure_traffic, traffic_of, traffic_time_s
+from plink.plans.check_servers import Ports
 from plink.plans.forest import Forest, make_forest
 from plink.plans.measures import Measures, summed
 from plink.solvers.contention.network import Floats, Network, with_every_host_grouped
@@ -27,20 +28,41 @@ _EQUAL = 0.01
 
 
 @dataclass(frozen=True)
+class PortUse:
+    """What goes through a server's port.
+
+    Args:
+        host: of the server.
+        port: counted from 0.
+        sent_bytes, received_bytes: of all demands.
+    """
+
+    host: str
+    port: int
+    sent_bytes: float
+    received_bytes: float
+
+
+@dataclass(frozen=True)
 class Candidate:
     """One kind of plan.
 
     Args:
-        kind: of `KINDS`.
+        kind: of `KINDS`, or of those with servers (`plink.optimize.plans.serving`).
         forest: over the ranks.
         time_s: predicted, of all demands one after the other.
-        measures: rounds and bytes, likewise.
+        measures: rounds and bytes, likewise; each port of a server counts as a rank.
+        route_ports: (R, P) the port by which each rank takes part in each route; None without
+            servers.
+        ports: of all servers that it uses.
     """
 
     kind: str
     forest: Forest
     time_s: float
     measures: Measures
+    route_ports: Ports | None = None
+    ports: Sequence[PortUse] = ()
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,14 @@ from typing import Any
 
 from plink.base.errors import WrongUseError
 from plink.files.cluster import Cluster
-from plink.files.plan import Plan
+from plink.files.plan import Plan, refuse_servers
 from plink.model.network import network_of
+from plink.optimize.expected import Expected, ExpectedTimes
 from plink.optimize.plans.demand import Demand, least_of
+from plink.optimize.plans.expecting import expected_of_plan
 from plink.optimize.plans.planning import USUAL_LINK_GBIT_S
 from plink.optimize.plans.traffic import measure_traffic, traffic_of, traffic_time_s
-from plink.plans.names import COLLECTIVES
+from plink.plans.names import ALL_REDUCE, COLLECTIVES
 from plink.solvers.forests.lower_bound import lower_bound_s
 
 
@@ -28,6 +30,7 @@ class CollectiveRow:
         rounds: messages that the longest way takes.
         wire_bytes: what hosts send to each other.
         cross_group_bytes: of those, what goes from a group to another.
+        expected: what the engine takes on these hosts, where it was fitted.
     """
 
     collective: str
@@ -36,6 +39,7 @@ class CollectiveRow:
     rounds: int
     wire_bytes: float
     cross_group_bytes: float
+    expected: Expected | None = None
 
 
 @dataclass(frozen=True)
@@ -77,8 +81,9 @@ def forecast_plan(
         source: what messages call the plan.
 
     Raises:
-        WrongUseError: the plan is of other hosts.
+        WrongUseError: the plan is of other hosts, or some of its ranks are servers.
     """
+    refuse_servers(plan, source)
     place_of = {name: place for place, name in enumerate(cluster.names)}
     for rank in plan.ranks:
         if rank.host not in place_of:
@@ -91,6 +96,8 @@ def forecast_plan(
     grouped = replace(cluster, groups=tuple(plan.groups)) if has_groups else cluster
     known = network_of(grouped, unknown_gbit_s=USUAL_LINK_GBIT_S)
     size = plan.size_bytes if size_bytes is None else size_bytes
+    fit = next((each for each in grouped.clients if each.client == "engine"), None)
+    times = None if fit is None else ExpectedTimes(grouped, fit)
     rows = []
     for name in collectives or COLLECTIVES:
         demand = Demand(name, size)
@@ -104,6 +111,9 @@ def forecast_plan(
                 measures.rounds,
                 measures.wire_bytes,
                 measures.cross_group_bytes,
+                None
+                if times is None or name != ALL_REDUCE
+                else expected_of_plan(times, traffic, size, hosts),
             )
         )
     return PlanForecast(
@@ -113,4 +123,8 @@ def forecast_plan(
 
 def to_json(found: PlanForecast) -> dict[str, Any]:
     """The JSON object that `--json` prints."""
-    return asdict(found)
+    return asdict(found, dict_factory=_without_unknown)
+
+
+def _without_unknown(items: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    return {name: value for name, value in items if value is not None or name != "expected"}

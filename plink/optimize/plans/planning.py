@@ -27,6 +27,7 @@ from plink.optimize.plans.candidates import (
 )
 from plink.optimize.plans.demand import Demand, least_of
 from plink.plans.names import ALL_REDUCE
+from plink.plans.ports import PortsVerdict
 from plink.solvers.contention.network import Network
 from plink.solvers.forests.lower_bound import lower_bound_s
 
@@ -51,6 +52,8 @@ class PlanRequest:
         seed: decides every choice by chance; 0 to 2^63 - 1.
         collectives: that are to be quick with it, one after the other: of
             `plink.plans.names.COLLECTIVES`, one as often as it is called.
+        servers: hosts that contribute nothing, as `plink.optimize.plans.servers` writes them;
+            `plink.optimize.plans.serving` plans with them.
     """
 
     kind: str = "auto"
@@ -58,6 +61,7 @@ class PlanRequest:
     ranks_per_host: int | None = None
     seed: int = 0
     collectives: Sequence[str] = (ALL_REDUCE,)
+    servers: Sequence[str] = ()
 
 
 DEFAULT_REQUEST = PlanRequest()
@@ -73,6 +77,7 @@ class Planned:
         reason: why that one, as a sentence.
         candidates: of all kinds.
         refused: kinds that there is no plan of.
+        ports: what servers' ports bring at most; None where no servers were named.
     """
 
     plan: Plan
@@ -80,6 +85,7 @@ class Planned:
     reason: str
     candidates: Sequence[Candidate]
     refused: Sequence[Refused]
+    ports: PortsVerdict | None = None
 
 
 def find_plan(
@@ -101,7 +107,7 @@ def find_plan(
     slots = [request.ranks_per_host or host.slots for host in cluster.hosts]
     if sum(slots) > MAX_RANKS:
         raise WrongUseError(f"{sum(slots)} ranks are too many for a plan, at most {MAX_RANKS}")
-    grouped = _with_groups(cluster, request.seed, tell)
+    grouped = with_known_groups(cluster, request.seed, tell)
     known = network_of(grouped, unknown_gbit_s=USUAL_LINK_GBIT_S)
     network = known.network
     refused = [
@@ -111,7 +117,7 @@ def find_plan(
     host_of = np.repeat(np.arange(len(slots)), slots)
     demands = [Demand(name, request.size_bytes) for name in request.collectives]
     tell("order")
-    order = near_order(network, request.seed, _without_times(cluster))
+    order = near_order(network, request.seed, distances_without_times(cluster))
     candidates = []
     groups: Sequence[Group] = grouped.groups
     for kind in KINDS:
@@ -144,14 +150,15 @@ def find_plan(
     return Planned(plan, choice.candidate, choice.reason, candidates, refused)
 
 
-def _without_times(cluster: Cluster) -> Matrix | None:
+def distances_without_times(cluster: Cluster) -> Matrix | None:
     """Distances where no round-trip time is known, by bandwidth; None where times tell."""
     if not has_only_bandwidth(cluster):
         return None
     return filled_bandwidth_distances(cluster).s_per_gbit
 
 
-def _with_groups(cluster: Cluster, seed: int, tell: Callable[[str], None]) -> Cluster:
+def with_known_groups(cluster: Cluster, seed: int, tell: Callable[[str], None]) -> Cluster:
+    """The cluster with its groups, or those that are found where it has none."""
     if cluster.groups or len(cluster.hosts) < 3:
         return cluster
     try:

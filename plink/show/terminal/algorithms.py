@@ -9,6 +9,7 @@ from rich.text import Text
 from plink.base.size import format_size
 from plink.base.text import counted, printable, range_text, rtt_text, share_text
 from plink.model.gaps import Range
+from plink.optimize.expected import Expected
 from plink.optimize.prediction import RANDOM_ORDERS, Cost, Forecast, Row
 from plink.show.terminal.facts import aligned
 from plink.show.terminal.paper import paper
@@ -47,9 +48,11 @@ def print_forecast(console: Console, found: Forecast, objective: str | None) -> 
     console.print(Text(_explained(chosen), style="dim"))
     console.print()
     console.print(_table(found, chosen))
-    if found.refused:
+    unsure = [(row.algorithm, row.expected.refused) for row in found.rows if row.expected]
+    reasons = [f"{name}: {reason}" for name, reason in unsure if reason is not None]
+    if found.refused or reasons:
         console.print()
-    for _, reason in found.refused:
+    for reason in [*reasons, *(reason for _, reason in found.refused)]:
         console.print(Text(printable(reason), style="dim"))
 
 
@@ -68,6 +71,7 @@ def _table(found: Forecast, chosen: str) -> Table:
     has_order = any(row.order is not None for row in found.rows)
     other = _OTHER[chosen]
     has_other = any(_cost(row.given, other) is not None for row in found.rows)
+    has_expected = any(row.expected is not None for row in found.rows)
     has_range = any(_range(_best(row), chosen) is not None for row in found.rows)
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="cyan")
     table.add_column("algorithm", overflow="fold")
@@ -78,6 +82,8 @@ def _table(found: Forecast, chosen: str) -> Table:
     ]
     if has_range:
         titles.insert(1, "range")
+    if has_expected:
+        titles += ["expected", "90 %"]
     for title in titles:
         table.add_column(title, justify="right", no_wrap=True)
     for row in found.rows:
@@ -88,8 +94,18 @@ def _table(found: Forecast, chosen: str) -> Table:
         cells.append(_share(row, chosen))
         if has_other:
             cells.append(_shown(_best(row), other))
+        if has_expected:
+            cells += expected_cells(row.expected)
         table.add_row(row.algorithm, *cells)
     return table
+
+
+def expected_cells(expected: Expected | None) -> list[str]:
+    """The time of a fitted client, and its interval."""
+    if expected is None or expected.seconds is None:
+        return ["-", "-"]
+    interval = range_text((expected.low_s or 0.0) * 1e6, (expected.high_s or 0.0) * 1e6)
+    return [rtt_text(expected.seconds * 1e6), interval]
 
 
 def _best(row: Row) -> Cost:

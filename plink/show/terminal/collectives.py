@@ -10,6 +10,7 @@ from plink.base.size import format_size
 from plink.base.text import bytes_text, counted, printable, rtt_text
 from plink.optimize.plans.forecasting import PlanForecast
 from plink.plans.names import BARRIER
+from plink.show.terminal.algorithms import expected_cells
 
 _TITLES = ("predicted", "of the bound", "between groups", "on the wire", "rounds")
 
@@ -25,6 +26,9 @@ def print_plan_forecast(console: Console, found: PlanForecast) -> None:
     table.add_column("collective", no_wrap=True)
     for title in _TITLES:
         table.add_column(title, justify="right", no_wrap=True)
+    has_expected = any(row.expected is not None for row in found.rows)
+    for title in ("expected", "90 %") if has_expected else ():
+        table.add_column(title, justify="right", no_wrap=True)
     for row in found.rows:
         # What links carry is no limit for a barrier.
         has_bound = row.bound_s > 0.0 and row.collective != BARRIER
@@ -35,5 +39,9 @@ def print_plan_forecast(console: Console, found: PlanForecast) -> None:
             bytes_text(row.cross_group_bytes),
             bytes_text(row.wire_bytes),
             str(row.rounds),
+            *(expected_cells(row.expected) if has_expected else ()),
         )
     console.print(table)
+    for row in found.rows:
+        if row.expected is not None and row.expected.refused is not None:
+            console.print(Text(f"{row.collective}: {row.expected.refused}", style="dim"))

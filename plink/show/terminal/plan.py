@@ -13,10 +13,13 @@ from rich.text import Text
 from plink.base.size import format_size
 from plink.base.text import bytes_text, counted, printable, rtt_text, share_text
 from plink.files.plan import Plan
+from plink.files.plan_ranks import SERVER
 from plink.optimize.plans.candidates import Candidate
 from plink.optimize.plans.demand import Demand
 from plink.optimize.plans.planning import Planned
 from plink.optimize.plans.traffic import measure_traffic, traffic_of
+from plink.plans.by_port import bytes_by_port
+from plink.plans.forest import NO_PARENT
 from plink.plans.measures import Measures, measure, summed
 from plink.plans.names import ALL_REDUCE, counted_collectives
 from plink.show.terminal import facts
@@ -37,6 +40,8 @@ def print_plan(console: Console, source: str, found: Planned) -> None:
     console.print(_table(found))
     console.print()
     console.print(Text(found.reason))
+    if found.ports is not None:
+        console.print(Text(found.ports.sentence))
     for refused in found.refused:
         console.print(Text(f"no {refused.kind}: {refused.reason}", style="dim"))
 
@@ -60,6 +65,17 @@ def planned_to_json(found: Planned) -> dict[str, Any]:
         "assumptions": list(plan.assumptions),
         "seed": plan.seed,
         "made_from": plan.made_from,
+        **_of_servers(found),
+    }
+
+
+def _of_servers(found: Planned) -> dict[str, Any]:
+    """What is there with servers only."""
+    if found.ports is None:
+        return {}
+    return {
+        "servers": len(found.plan.ranks) - found.plan.contributors,
+        "ports": {**vars(found.ports), "sentence": found.ports.sentence},
     }
 
 
@@ -73,6 +89,7 @@ def _candidate(candidate: Candidate) -> dict[str, Any]:
         "wire_bytes": measures.wire_bytes,
         "cross_group_bytes": measures.cross_group_bytes,
         "balance": measures.balance,
+        **({"ports": [vars(port) for port in candidate.ports]} if candidate.ports else {}),
     }
 
 
@@ -129,6 +146,8 @@ def print_plan_page(console: Console, plan: Plan) -> None:
         ("routes", [_routes(plan), f"at most {counted(found.rounds, 'round')}"]),
         ("bytes", _bytes(plan, found)),
     ]
+    if plan.has_servers:
+        rows.append(("servers", _servers(plan)))
     if plan.assumptions:
         rows.append(("assumed", [printable(text) for text in plan.assumptions]))
     console.print(facts.table(rows))
@@ -151,6 +170,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
         "cross_group_bytes": found.cross_group_bytes,
         "balance": found.balance,
         "root_shares": _root_shares(plan),
+        **({"ports": _ports(plan)} if plan.has_servers else {}),
         "predicted": [vars(predicted) for predicted in plan.predicted],
         "bound_s": plan.bound_s,
         "assumptions": list(plan.assumptions),
@@ -170,9 +190,33 @@ def _measured_in(plan: Plan, collective: str) -> Measures:
     return measure_traffic(traffic, plan.group_of, plan.host_of)
 
 
+def _ports(plan: Plan) -> list[dict[str, Any]]:
+    """What an all-reduce sends through every port of servers."""
+    counts = [len(rank.ports) for rank in plan.ranks]
+    carried = bytes_by_port(plan.forest, plan.route_ports, counts, plan.size_bytes)
+    return [
+        {"host": rank.host, "port": port, "sent_bytes": sent, "received_bytes": received}
+        for rank, own in zip(plan.ranks, carried, strict=True)
+        if rank.role == SERVER
+        for port, (sent, received) in enumerate(own)
+    ]
+
+
+def _servers(plan: Plan) -> list[str]:
+    """What goes through each server, a line each."""
+    lines = [f"{counted(plan.contributors, 'worker')}, by whose number a mean is divided"]
+    for host in dict.fromkeys(rank.host for rank in plan.ranks if rank.role == SERVER):
+        received = [port["received_bytes"] for port in _ports(plan) if port["host"] == host]
+        least, most = bytes_text(min(received)), bytes_text(max(received))
+        each = most if least == most else f"{least} to {most}"
+        ports = counted(len(received), "port")
+        lines.append(f"{printable(host)}: {ports}, {each} into each")
+    return lines
+
+
 def _root_shares(plan: Plan) -> list[float]:
     """The share of the buffer that each rank is the root of."""
-    roots = np.argmin(plan.forest.reduce_parents, axis=1)
+    roots = np.argmax(plan.forest.reduce_parents == NO_PARENT, axis=1)
     shares: list[float] = np.bincount(roots, plan.forest.shares, len(plan.ranks)).tolist()
     return shares
 

@@ -40,7 +40,8 @@ class DataParallel(nn.Module):
         module: the same on all ranks; parameters and buffers become rank 0's.
         schedule: which gradients are sent together: "ddp" (PyTorch's buckets), "wfbp" (each by
             itself), "single" (all in one), "lazy(4MB)" (whenever more than that waits), or planned
-            from what passes are like: "auto" (the best of all), "asc", "mg-wfbp", "optimal"; or
+            from what passes are like: "auto" (the best of all), "asc", "lazy", "mg-wfbp",
+            "optimal"; or
             cuts of all gradients in the reverse order of their registration; or what says so in
             each pass, which is `arranger` then.
         group: of the ranks; None for the default group.

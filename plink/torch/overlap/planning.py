@@ -18,11 +18,17 @@ from plink.torch.overlap.arrangement import Arrangement
 from plink.torch.overlap.probing import probed
 from plink.torch.overlap.profiling import CudaClock, HostClock, Passes
 from plink.training.overlap.candidates import AUTO, PLANNED
+from plink.training.overlap.decisions import Action, Decision, PlannerOptions, Window
 from plink.training.overlap.fit import Fitted, NetworkFit
-from plink.training.overlap.heuristics import ddp
+from plink.training.overlap.heuristics import (
+    DDP_BUCKET_BYTES,
+    DDP_FIRST_BUCKET_BYTES,
+    ddp,
+)
 from plink.training.overlap.measured import profile_of, slowdown, usual_ready_s
 from plink.training.overlap.network import Network
-from plink.training.overlap.planner import Action, Decision, Planner, PlannerOptions, Window
+from plink.training.overlap.planner import Planner
+from plink.training.overlap.probes import Budget
 from plink.training.overlap.profile import Profile
 from plink.training.overlap.timings import Timings
 
@@ -30,11 +36,14 @@ PLANNED_SCHEDULES = (AUTO, *PLANNED)
 
 _LOG = logging.getLogger("plink.torch.overlap")
 
-# Where nobody predicts anything: a gigabit per second. Timings soon say more.
-UNKNOWN_NETWORK = Network(1e-4, 1e-4, 2e-8, 1e-8)
+# Where nobody predicts anything: a gigabit per second, which one collective fills as well as two.
+# Timings soon say more.
+UNKNOWN_NETWORK = Network(1e-4, 1e-4, 2e-8, 2e-8)
 # What deciding may cost rank 0, as a share of the window.
 _MOST_COST = 0.005
 _COSTS = 5
+# In the first passes under an arrangement gradients are moved, and ranks come from other work.
+_UNCOUNTED = 2
 # Passes are looked back at for what computing takes.
 _SPANS = 200
 _MEDIAN_ERROR = 1.25
@@ -47,14 +56,18 @@ class PlanningOptions:
 
     Args:
         least_passes: of a window.
+        settling_passes: the same as long as something is being learned or tried.
         least_window_s: how long one is at least.
         most_passes: but it has no more than that.
+        bucket_bytes: of DistributedDataParallel's, with which it begins.
         prediction: of the network, such as `plink plan` makes; None where nobody has one.
     """
 
     least_passes: int = 10
+    settling_passes: int = 5
     least_window_s: float = 1.0
     most_passes: int = 1000
+    bucket_bytes: int = DDP_BUCKET_BYTES
     prediction: Network | None = None
 
 
@@ -99,12 +112,14 @@ class Planning:
     ) -> None:
         self._wanted, self._group, self._device = wanted, group, device
         self._options = options or PlanningOptions()
-        self._passes_wanted = self._options.least_passes
+        self._passes_wanted = self._options.settling_passes
         self._passed = self._in_window = 0
+        # The first pass begins nowhere, and has the costs of a beginning.
+        self._uncounted = 1
         self._spans: list[tuple[float, float]] = []
         self._decisions: list[tuple[int, Decision]] = []
         self._fits: dict[int, NetworkFit] = {}
-        self._probed_plan: int | None = None
+        self._budget = Budget()
         self._deciding_s: list[float] = []
         self._windows = 0
         self._last = ""
@@ -126,7 +141,9 @@ class Planning:
         """PyTorch's buckets, as long as nothing is known."""
         self._profile = profile
         self._places = {name: place for place, name in enumerate(profile.names)}
-        schedule = ddp(profile)
+        bucket_bytes = self._options.bucket_bytes
+        first_bytes = bucket_bytes * DDP_FIRST_BUCKET_BYTES // DDP_BUCKET_BYTES
+        schedule = ddp(profile, bucket_bytes, first_bytes)
         options = PlannerOptions(wanted=self._wanted, in_flight=self._group.in_flight)
         self._planner = Planner(profile.names, schedule, "ddp", options)
         count = len(profile)
@@ -146,8 +163,9 @@ class Planning:
     def pass_ended(self) -> Arrangement | None:
         """At the end of a window ranks agree on what was measured and on what is done."""
         self._passed += 1
-        # The first pass begins nowhere, and has the costs of a beginning.
-        if self._passed > 1:
+        if self._uncounted:
+            self._uncounted -= 1
+        else:
             self._passes.end()
             self._in_window += 1
         changed = None
@@ -172,6 +190,7 @@ class Planning:
         if not said.cuts:
             return None
         self._group.schedule_changed()
+        self._uncounted = _UNCOUNTED
         names = self._profile.names
         return Arrangement(tuple(names[place] for place in said.order), said.cuts)
 
@@ -200,7 +219,8 @@ class Planning:
             profile,
             fitted.network,
             fitted.is_new,
-            fitted.has_startup,
+            # What is tried has to prove itself, so that even poor knowledge does no harm.
+            fitted.has_startup or self._budget.is_spent,
             self._group.plan_number,
             measured.is_frozen,
             self._error_of_median(),
@@ -217,17 +237,18 @@ class Planning:
 
     def _told(self, decision: Decision, measured: Measured) -> Told:
         options = self._options
-        # Planning anew costs more, and is rare.
-        usual_s = float(np.median(self._deciding_s)) if self._deciding_s else 0.0
-        wanted_s = max(options.least_window_s, usual_s / _MOST_COST)
+        # Planning anew costs more, and is rare: where it is not, it counts.
+        costs = sorted(self._deciding_s)
+        usual_s = costs[(len(costs) - 1) // 2] if costs else 0.0
+        least, wanted_s = options.settling_passes, options.least_window_s
+        # Until then windows are few.
+        if self._planner.is_settled:
+            least, wanted_s = options.least_passes, max(wanted_s, usual_s / _MOST_COST)
         passes = wanted_s / measured.iteration_s if measured.iteration_s > 0.0 else 0.0
-        passes = int(min(max(passes, options.least_passes), options.most_passes))
-        fitted, plan = self._fit.fitted, self._group.plan_number
-        # Once on each network.
-        is_probed = self._probed_plan == plan and not fitted.is_new
-        wants_probes = not fitted.has_startup and not is_probed
-        if wants_probes:
-            self._probed_plan = plan
+        passes = int(min(max(passes, least), options.most_passes))
+        fitted = self._fit.fitted
+        is_known = fitted.has_startup and (fitted.has_line or self._group.in_flight == 1)
+        wants_probes = self._budget.grants(not is_known, self._group.plan_number)
         if decision.action is Action.WAIT:
             return Told((), (), passes, wants_probes)
         order = tuple(self._places[name] for name in decision.names)
@@ -236,7 +257,7 @@ class Planning:
     def _take_probes(self) -> None:
         timings: Timings = probed(self._group, self._group.in_flight)
         if self._group.rank() == 0:
-            self._fit.add(timings)
+            self._fit.add_probes(timings)
 
     @property
     def _fit(self) -> NetworkFit:

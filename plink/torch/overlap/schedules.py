@@ -30,7 +30,7 @@ def scheduling_of(text: str) -> Scheduling:
     if found is None:
         raise WrongUseError(
             f"there is no schedule '{text}'",
-            "choose auto, asc, mg-wfbp, optimal, ddp, wfbp, single or lazy(4MB)",
+            "choose auto, asc, lazy, mg-wfbp, optimal, ddp, wfbp, single or lazy(4MB)",
         )
     said = found[1]
     theta_bytes = int(said) if said.isdecimal() else size_bytes_of(said)

@@ -14,12 +14,18 @@ from plink.training.overlap.schedule import Schedule
 from plink.training.overlap.timeline import communicated_s
 
 AUTO = "auto"
-PLANNED = ("asc", "mg-wfbp", "optimal")
+PLANNED = ("asc", "lazy", "mg-wfbp", "optimal")
 """What needs a network: chosen anew as it changes."""
 
-_THETAS_BYTES = (1 << 18, 1 << 20, 1 << 22, 1 << 24)
-# An end that is so much later for the sake of time to find it.
-_GAP = 1e-3
+# Lazy all-reduce waits for such a part of all bytes: its paper does not say for how many.
+_PARTS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+# Schedules that count each collective with such a share of the backward pass end hardly later, and
+# have few.
+_SPARING = (0.002, 0.01)
+# Ranks wait while schedules are made. With more gradients than that the proof that none is better
+# may take seconds, and a tenth of one without.
+_MOST_PROVEN = 64
+_WIDTH = 4
 
 
 @dataclass(frozen=True)
@@ -29,7 +35,8 @@ class Candidate:
     Args:
         name: how it was made.
         schedule: with as many collectives in flight as the engine has, whatever its authors mean.
-        communicated_s: when the last gradient is reduced, as predicted.
+        communicated_s: when the last gradient is reduced, as predicted, what collectives cost
+            beside the line included.
     """
 
     name: str
@@ -38,7 +45,11 @@ class Candidate:
 
 
 def candidates(
-    profile: Profile, network: Network, in_flight: int, wanted: str = AUTO
+    profile: Profile,
+    network: Network,
+    in_flight: int,
+    wanted: str = AUTO,
+    per_collective_s: float = 0.0,
 ) -> list[Candidate]:
     """Those to choose from, the one that ends soonest first; of equals the one with fewest cuts.
 
@@ -47,22 +58,37 @@ def candidates(
         network: what collectives take.
         in_flight: of the engine.
         wanted: "auto" for all, or one of `PLANNED`.
+        per_collective_s: what each costs beyond what the network says.
     """
+    width = None if len(profile) <= _MOST_PROVEN else _WIDTH
+    dear = _dearer(network, per_collective_s)
     made: dict[str, Schedule] = {}
     if wanted in (AUTO, "asc"):
-        made["asc"] = asc(profile, network)
+        made["asc"] = asc(profile, dear)
     if wanted in (AUTO, "mg-wfbp"):
-        made["mg-wfbp"] = mg_wfbp(profile, network)
+        made["mg-wfbp"] = mg_wfbp(profile, dear)
     if wanted in (AUTO, "optimal"):
-        made["optimal"] = optimal(profile, network, in_flight, gap=_GAP)
+        made["optimal"] = optimal(profile, dear, in_flight, width=width)
     if wanted == AUTO:
         made.update({"single": single(profile), "wfbp": wfbp(profile), "ddp": ddp(profile)})
-        made.update({f"lazy({theta})": lazy(profile, theta) for theta in _THETAS_BYTES})
+        for share in _SPARING:
+            sparing = _dearer(dear, share * profile.ready_s[-1])
+            made[f"optimal, sparing {100 * share:g} %"] = optimal(
+                profile, sparing, in_flight, width=_WIDTH
+            )
+    if wanted in (AUTO, "lazy"):
+        thetas_bytes = sorted({profile.total_bytes // part for part in _PARTS})
+        made.update({f"lazy({theta})": lazy(profile, theta) for theta in thetas_bytes})
     found = []
     for name, schedule in made.items():
         run = replace(schedule, in_flight=in_flight)
-        found.append(Candidate(name, run, communicated_s(profile, run, network)))
+        ends_s = communicated_s(profile, run, network) + per_collective_s * len(run.cuts)
+        found.append(Candidate(name, run, ends_s))
     return sorted(found, key=lambda one: (one.communicated_s, len(one.schedule.cuts)))
+
+
+def _dearer(network: Network, by_s: float) -> Network:
+    return replace(network, exclusive_s=network.exclusive_s + by_s)
 
 
 def fewest_within(found: Sequence[Candidate], later_s: float) -> Candidate:

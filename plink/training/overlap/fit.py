@@ -30,7 +30,9 @@ class FitOptions:
         changed: the network is another if collectives miss it by that share.
         deviations: or by so many standard deviations, if that is more.
         most_error: startup and rate are told apart if neither's standard error is more than this
-            share of what a collective takes.
+            share of what a collective takes,
+        most_startup_error: and the startup's not more than this share of itself: schedules may have
+            many collectives more than those that were timed.
         most_rows: collectives of a window that count at most, the latest ones.
     """
 
@@ -39,6 +41,7 @@ class FitOptions:
     changed: float = 0.1
     deviations: float = 3.0
     most_error: float = 0.1
+    most_startup_error: float = 0.3
     most_rows: int = 2000
 
 
@@ -74,6 +77,9 @@ class NetworkFit:
     def __init__(self, prediction: Network, options: FitOptions | None = None) -> None:
         self._options = options or FitOptions()
         self._windows: list[Timings] = []
+        self._probes: Timings | None = None
+        # Windows since they were taken.
+        self._probes_age = 0
         self._stacked: list[tuple[Timings, Floats]] = []
         self.fitted = Fitted(prediction, False, False, False, 0.0)
         self._prediction = prediction
@@ -95,7 +101,20 @@ class NetworkFit:
         if is_new:
             self._windows, self._is_known = [], False
             self._prediction = self.fitted.network
-        self._remember(timings)
+            # Those of just now are of this network, where the window before was of two.
+            if self._probes_age > 0:
+                self._probes = None
+        self._probes_age += 1
+        self._windows = [*self._windows, timings][-self._options.windows :]
+        return self._fitted(is_new=is_new)
+
+    def add_probes(self, timings: Timings) -> Fitted:
+        """Collectives of many sizes have been timed: they count as long as the network is this."""
+        self._probes, self._probes_age = timings, 0
+        return self._fitted(is_new=False)
+
+    def _fitted(self, *, is_new: bool) -> Fitted:
+        self._stack()
         scales = self._scales()
         found = self._best(scales)
         has_startup, has_line = self._told_apart(found, scales)
@@ -139,7 +158,7 @@ class NetworkFit:
 
     def _guesses(self) -> list[Floats]:
         """Networks to begin with, in which more or less of two at once is the line's."""
-        last = self._windows[-1]
+        last = self._last
         sizes_bytes = np.maximum(last.sizes_bytes, 1.0)
         startup_s = 0.5 * float(np.median(last.durations_s, axis=0).min())
         medians_s = np.median(last.durations_s, axis=0)
@@ -157,7 +176,7 @@ class NetworkFit:
             startup_s, per_byte_s = _STAYS * known.startup_s, _STAYS * known.s_per_byte
             least = np.array([1e-9, 1e-9, 1e-15, 1e-15])
             return np.asarray(np.maximum([startup_s, startup_s, per_byte_s, per_byte_s], least))
-        last = self._windows[-1]
+        last = self._last
         medians_s = np.median(last.durations_s, axis=0)
         predicted = self._prediction
         startup_s = max(predicted.startup_s, float(medians_s.min()), 1e-9)
@@ -174,13 +193,14 @@ class NetworkFit:
             np.concatenate([part.weights for part in parts]),
         )
 
-    def _remember(self, timings: Timings) -> None:
-        """The windows so far and this one; those of one schedule's in one piece."""
-        self._windows = [*self._windows, timings][-self._options.windows :]
+    def _stack(self) -> None:
+        """What is remembered; windows of one schedule in one piece."""
         alike: dict[bytes, list[tuple[Timings, float]]] = {}
         for age, window in enumerate(reversed(self._windows)):
             key = window.sizes_bytes.tobytes()
             alike.setdefault(key, []).append((window, self._options.forgetting**age))
+        if self._probes is not None:
+            alike[b"probes"] = [(self._probes, 1.0)]
         self._stacked = [
             (
                 Timings(
@@ -200,7 +220,7 @@ class NetworkFit:
 
     def _told_apart(self, found: Regression, scales: Floats) -> tuple[bool, bool]:
         """Whether startup and rate are, and whether the line's rate is known."""
-        last = self._windows[-1]
+        last = self._last
         noise = max(found.deviation, 0.01)
         # What rows do not tell at all has an error without bounds.
         covariance = noise**2 * np.linalg.inv(found.information + 1e-9 * np.eye(4))
@@ -213,4 +233,11 @@ class NetworkFit:
         most_s = self._options.most_error * duration_s
         s_per_byte = float(found.unknowns[2] + found.unknowns[3])
         has_line = errors_s[2] <= 2.5 * self._options.most_error * s_per_byte
-        return max(errors_s[0], errors_s[1]) <= most_s, has_line
+        startup_s = float(found.unknowns[0] + found.unknowns[1])
+        most_startup_s = min(most_s, self._options.most_startup_error * startup_s)
+        return errors_s[0] <= most_startup_s and errors_s[1] <= most_s, has_line
+
+    @property
+    def _last(self) -> Timings:
+        probes = [] if self._probes is None else [self._probes]
+        return [*probes, *self._windows][-1]

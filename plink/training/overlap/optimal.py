@@ -83,11 +83,13 @@ def optimal(
     in_flight: int = 1,
     sharing: Sharing = "fifo",
     gap: float = 1e-4,
+    *,
+    width: int | None = None,
 ) -> Schedule:
     """The schedule after which the last gradient is reduced soonest.
 
-    Proven where the line carries one collective after the other; where they share it fairly the
-    best of those is improved step by step, and nothing is proven.
+    Proven where the line carries one collective after the other and all pasts are followed; where
+    they share it fairly the best of those is improved step by step, and nothing is proven.
 
     Args:
         profile: of the backward pass.
@@ -95,6 +97,8 @@ def optimal(
         in_flight: collectives at most.
         sharing: of the line.
         gap: by which share of the soonest end this may be later: 0 takes long with many gradients.
+        width: so many pasts of each gradient are followed at most; None for all, which may take
+            seconds with hundreds of gradients where the line carries much more than one collective.
     """
     if sharing == "serial":
         network = replace(network, line_s_per_byte=network.s_per_byte)
@@ -108,7 +112,7 @@ def optimal(
         ),
         key=lambda schedule: communicated_s(profile, schedule, network),
     )
-    best = _Search(profile, network, in_flight).best(known, gap)
+    best = _Search(profile, network, in_flight).best(known, gap, width)
     return _improved(profile, network, best) if sharing == "fair" else best
 
 
@@ -122,7 +126,7 @@ class _Search:
         self._before_bytes = profile.before_bytes
         self._least_s = least_ends_s(profile, network)
 
-    def best(self, known: Schedule, gap: float) -> Schedule:
+    def best(self, known: Schedule, gap: float, width: int | None) -> Schedule:
         """The best, or one that ends later by that share at most.
 
         First few pasts are followed, which often meets what no schedule beats. Then all that may
@@ -130,8 +134,10 @@ class _Search:
         of all.
         """
         known_s = self._ends_s(known)
-        few = self._best_within(known_s, _FEW)
+        few = self._best_within(known_s, width or _FEW)
         best, best_s = (few, self._ends_s(few)) if few else (known, known_s)
+        if width is not None:
+            return best
         enough_s = best_s * (1.0 - gap)
         limits_s = [self._least_s[0] * (1.0 + slack) for slack in _SLACKS]
         for limit_s in (*(limit_s for limit_s in limits_s if limit_s < enough_s), enough_s):

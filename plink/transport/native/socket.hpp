@@ -78,6 +78,10 @@ void limit_silence(int fd, double seconds);
 /// may send on it after hours. A peer that does not read is no less alive.
 void keep_alive(int fd);
 
+/// Asks queues on the way, of this host and of others, to send what is on this connection first.
+/// For little bytes that others wait for. Whoever does not honour it treats them as all others.
+void ask_for_low_delay(int fd);
+
 /// Bounds what waits in the kernel to be sent or acknowledged.
 void bound_send_buffer(int fd, int bytes);
 

@@ -89,6 +89,8 @@ def crew_on(hosts: Hosts, names: Sequence[str], plan: Path | None = None) -> Ite
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOADED)
+    # The server looks for modules in the folder that it is started in first, where sources are.
+    os.environ["PYTHONSAFEPATH"] = "1"
     # PyTorch warns of addresses without a name, which all of the lab's are.
     os.environ["TORCH_CPP_LOG_LEVEL"] = "ERROR"
     master = hosts.addresses[names[0]]

@@ -6,6 +6,7 @@ import statistics
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -29,6 +30,7 @@ from benchkit.overlap.ways import (
     WFBP,
     Trainer,
     Way,
+    lazies,
     of_ddp,
     scheduled,
 )
@@ -65,12 +67,14 @@ class Subject:
         scale: of each tensor's length, and of buckets.
         pace: of computing.
         rounds: each way once in each.
+        ways: their names; none for all.
     """
 
     network: str
     scale: float
     pace: Pace
     rounds: int
+    ways: tuple[str, ...] = ()
 
     @property
     def profile(self) -> Profile:
@@ -104,11 +108,17 @@ class Found:
         network: what collectives take, the same on all ranks.
         computing: an iteration without any.
         ways: by name.
+        auto_cuts: how many collectives "auto" has come to.
+        auto_passes: after how many passes it changed anything at last; on rank 0.
+        auto_reasons: why it did what it did; on rank 0.
     """
 
     network: Network
     computing: Iterated
     ways: dict[str, Iterated]
+    auto_cuts: int
+    auto_passes: int
+    auto_reasons: tuple[str, ...]
 
 
 def measured(rank: Rank, subject: Subject) -> Found:
@@ -131,19 +141,28 @@ def measured(rank: Rank, subject: Subject) -> Found:
         bare = Paced(subject.network, subject.scale, subject.pace, rank.rank)
         computing, found = Iterated(), {way.name: Iterated() for way in ways}
         for _ in range(AUTO_PASSES):
-            _iterated(trainers[AUTO].module)
+            iterated(trainers[AUTO].module)
         for turn in range(-WARM_UPS, subject.rounds):
-            computing.add(_iterated(bare))
+            computing.add(iterated(bare))
             for way in ways:
-                measured_s = _iterated(trainers[way.name].module)
+                measured_s = iterated(trainers[way.name].module)
                 if way.is_lossless and not trainers[way.name].is_average(rank.ranks):
                     raise SystemExit(f"{way.name}: a gradient is not the average")
                 if turn >= 0:
                     found[way.name].add(measured_s)
-        return Found(network, computing, found)
+        auto: Any = trainers[AUTO].module
+        decisions = auto.arranger.report.decisions
+        return Found(
+            network,
+            computing,
+            found,
+            len(auto.arrangement.cuts),
+            max((at for at, _ in decisions), default=0),
+            tuple(f"{one.action.value} {one.name}: {one.reason}" for _, one in decisions),
+        )
 
 
-def _iterated(module: nn.Module) -> tuple[float, float]:
+def iterated(module: nn.Module) -> tuple[float, float]:
     """Seconds of an iteration, and of the processor: forward, backward, all gradients averaged."""
     dist.barrier()
     used_s, began_s = time.process_time(), time.perf_counter()
@@ -154,7 +173,13 @@ def _iterated(module: nn.Module) -> tuple[float, float]:
 
 def ways_of(subject: Subject, network: Network) -> list[Way]:
     """All of them; the same on all ranks."""
-    return [*of_ddp(), *scheduled(subject.profile, network, subject.bucket_bytes).values()]
+    profile = subject.profile
+    every = [
+        *of_ddp(),
+        *scheduled(profile, network, subject.bucket_bytes).values(),
+        *(lazies(profile, network).values() if subject.ways else ()),
+    ]
+    return [way for way in every if not subject.ways or way.name in subject.ways]
 
 
 def show(crew: Crew, subjects: Sequence[Subject], report: Report) -> None:
@@ -170,14 +195,9 @@ def _told(subject: Subject, found: Sequence[Found], report: Report) -> list[floa
     network, profile = found[0].network, subject.profile
     ways = ways_of(subject, network)
     report.say(_said(subject, network, len(found)))
-    seconds = {
-        way.name: [max(one) for one in zip(*(f.ways[way.name].seconds for f in found), strict=True)]
-        for way in ways
-    }
+    seconds = {way.name: slowest_s([f.ways[way.name] for f in found]) for way in ways}
     medians_s = {name: statistics.median(one) for name, one in seconds.items()}
-    computing_s = statistics.median(
-        max(one) for one in zip(*(f.computing.seconds for f in found), strict=True)
-    )
+    computing_s = statistics.median(slowest_s([f.computing for f in found]))
     # What the processor does of a backward pass goes on while the accelerator computes.
     before_s = computing_s - subject.pace.backward_s
     bound_s = before_s + lower_bound_s(profile, network)
@@ -188,6 +208,8 @@ def _told(subject: Subject, found: Sequence[Found], report: Report) -> list[floa
             communicated = communicated_s(profile, way.schedule, network)
             predicted[way.name] = before_s + communicated
             told, groups = f"{predicted[way.name]:.3f}", str(len(way.schedule.cuts))
+        if way.name == AUTO:
+            groups = str(found[0].auto_cuts)
         cpu_s = sum(statistics.median(f.ways[way.name].cpu_s) for f in found)
         rows.append(
             (
@@ -203,11 +225,17 @@ def _told(subject: Subject, found: Sequence[Found], report: Report) -> list[floa
     cpu_s = sum(statistics.median(f.computing.cpu_s) for f in found)
     rows.append(("computing alone", "", f"{computing_s:.3f}", "", "", "", f"{cpu_s:.2f}"))
     report.table(HEADER, rows, title=subject.network)
+    report.say("; ".join(("auto", *found[0].auto_reasons)))
     _targets(subject, medians_s, bound_s, report)
     correlation = spearmanr(list(predicted.values()), [medians_s[name] for name in predicted])
     name = f"{subject.network}: Spearman of predicted and measured"
     report.at_least(name, 0.95, float(correlation.statistic))
     return [abs(at_s / medians_s[name] - 1.0) for name, at_s in predicted.items()]
+
+
+def slowest_s(ranks: Sequence[Iterated]) -> list[float]:
+    """Of each round, the rank that took longest."""
+    return [max(one) for one in zip(*(rank.seconds for rank in ranks), strict=True)]
 
 
 def _said(subject: Subject, network: Network, ranks: int) -> str:

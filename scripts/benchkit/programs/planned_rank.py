@@ -64,7 +64,9 @@ def main() -> None:
     threading.Thread(target=lambda: lines.put(sys.stdin.readline()), daemon=True).start()
     Meeting(task, TIMEOUT_S).join("planned")
     group: Any = dist.group.WORLD
-    options = PlanningOptions(how["passes"], least_window_s=0.0, most_passes=how["passes"])
+    options = PlanningOptions(
+        how["passes"], how["passes"], least_window_s=0.0, most_passes=how["passes"]
+    )
     planning = Planning(how["schedule"], group, torch.device("cpu"), options)
     model = DataParallel(Layers(how["items"], how["linger_s"]), planning)
     found = _train(model, planning, lines, output if task["rank"] == 0 else None)

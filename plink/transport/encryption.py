@@ -1,6 +1,6 @@
-"""TLS between ranks and daemon, where it is asked for: 1.3, and both ends show certificates.
+"""TLS around a connection to a server, if asked for: 1.3, and both ends show certificates.
 
-It goes around the proofs of the job's secret, which stay: a certificate says who may knock.
+It goes around the proofs of the secret, which stay: a certificate says who may knock.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 import socket
 import ssl
 
-from plink.autotune.protocol.frames import ProtocolError
 from plink.base.errors import WrongUseError
+from plink.transport.frames import ProtocolError
 from plink.transport.tls import Tls
 
 # How records begin (RFC 8446, §5.1): a hand-shake's, and an alert's.
@@ -24,24 +24,24 @@ _REFUSALS = {
 }
 
 
-def context_of(tls: Tls, *, is_daemon: bool) -> ssl.SSLContext:
+def context_of(tls: Tls, *, is_server: bool) -> ssl.SSLContext:
     """For one end.
 
     Args:
         tls: the files, each of which can be read.
-        is_daemon: which end it is.
+        is_server: which end it is.
 
     Raises:
         WrongUseError: a file does not hold what it should.
     """
-    protocol = ssl.PROTOCOL_TLS_SERVER if is_daemon else ssl.PROTOCOL_TLS_CLIENT
+    protocol = ssl.PROTOCOL_TLS_SERVER if is_server else ssl.PROTOCOL_TLS_CLIENT
     context = ssl.SSLContext(protocol)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     # Who is there is decided by the job's own authority, whatever its address.
     context.check_hostname = False
     context.verify_mode = ssl.CERT_REQUIRED
-    if is_daemon:
-        # A rank that reads what is no message would wait for one.
+    if is_server:
+        # Who reads what is no message would wait for one.
         context.num_tickets = 0
     try:
         context.load_cert_chain(tls.certificate, tls.key, password=_no_pass_phrase)
@@ -56,26 +56,36 @@ def context_of(tls: Tls, *, is_daemon: bool) -> ssl.SSLContext:
     return context
 
 
-def encrypted(connection: socket.socket, tls: Tls | None) -> socket.socket:
-    """The connection to a daemon, by TLS if that is asked for; it replaces the one given.
+def encrypted(connection: socket.socket, tls: Tls | None, server: str) -> socket.socket:
+    """The connection to a server, by TLS if that is asked for; it replaces the one given.
+
+    Args:
+        connection: as it was made.
+        tls: the files, each of which can be read; None without TLS.
+        server: what messages call it.
 
     Raises:
-        ProtocolError: the daemon does not speak TLS, or shows another job's certificate.
+        ProtocolError: the server does not speak TLS, or shows another job's certificate.
         OSError: the connection is lost.
     """
     if tls is None:
         return connection
     try:
-        return context_of(tls, is_daemon=False).wrap_socket(connection)
+        return context_of(tls, is_server=False).wrap_socket(connection)
     except (ssl.SSLError, ConnectionResetError) as error:
-        raise ProtocolError(f"the autotuner {said_of(error)}") from None
+        raise ProtocolError(f"{server} {said_of(error)}") from None
 
 
-def received(connection: socket.socket, most_bytes: int) -> bytes:
+def received(connection: socket.socket, most_bytes: int, server: str) -> bytes:
     """What is there; nothing at the end.
 
+    Args:
+        connection: to the server.
+        most_bytes: to take at once.
+        server: what messages call it.
+
     Raises:
-        ProtocolError: the daemon refused this end's certificate.
+        ProtocolError: the server refused this end's certificate.
         OSError: the connection is lost.
     """
     try:
@@ -84,7 +94,7 @@ def received(connection: socket.socket, most_bytes: int) -> bytes:
         while isinstance(connection, ssl.SSLSocket) and connection.pending():
             data += connection.recv(most_bytes)
     except ssl.SSLError as error:
-        raise ProtocolError(f"the autotuner {said_of(error)}") from None
+        raise ProtocolError(f"{server} {said_of(error)}") from None
     return data
 
 

@@ -1,4 +1,4 @@
-"""Messages on a connection between a rank and the daemon, each length-prefixed and proven.
+"""Messages on a connection to a server, each length-prefixed and proven.
 
 A frame is 4 bytes of length, 16 of proof (HMAC-SHA256, cut) and the payload: a JSON object,
 compressed. The proof is over direction, number and payload, so that nobody without the secret can
@@ -36,12 +36,14 @@ class Channel:
 
     Args:
         key: of the session, which both ends have.
-        is_daemon: which end this is.
+        is_server: which end this is.
+        whose: secret the key was made from, as messages to people call it.
     """
 
-    def __init__(self, key: bytes, *, is_daemon: bool) -> None:
+    def __init__(self, key: bytes, *, is_server: bool, whose: str = "job") -> None:
         self._key = key
-        self._out, self._in = (b"d", b"c") if is_daemon else (b"c", b"d")
+        self._whose = whose
+        self._out, self._in = (b"d", b"c") if is_server else (b"c", b"d")
         self._sent = 0
         self._received = 0
         self._rest = bytearray()
@@ -72,7 +74,7 @@ class Channel:
             payload = bytes(self._rest[_HEAD_BYTES : _HEAD_BYTES + length])
             del self._rest[: _HEAD_BYTES + length]
             if not hmac.compare_digest(proof, self._proof(self._in, self._received, payload)):
-                raise ProtocolError("a message that was not made with the job's secret")
+                raise ProtocolError(f"a message that was not made with the {self._whose}'s secret")
             self._received += 1
             messages.append(_object(payload))
         return messages

@@ -1,0 +1,109 @@
+"""`plink fit`: what a client's software costs, measured, into the cluster file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from plink.cli.json_output import refuse_json_beside
+from plink.cli.options import FiniteRange, SectionedCommand, size_option
+from plink.cli.progress import StageProgress
+from plink.cli.way_options import take_way, with_way_options
+
+_CLIENTS = ["engine", "gloo", "openmpi", "mpich"]
+_SIZES = "64KB,1MB,4MB"
+
+
+@click.command(
+    cls=SectionedCommand,
+    epilog="Example: plink fit cluster.json --client openmpi && plink predict cluster.json "
+    "--size 20MB --algo openmpi-rabenseifner",
+)
+@click.argument("cluster_name", metavar="CLUSTER")
+@click.option("--client", type=click.Choice(_CLIENTS), required=True, help="As plink bench has it.")
+@click.option(
+    "--hosts",
+    type=click.IntRange(2, 64),
+    default=8,
+    show_default=True,
+    help="Use so many hosts at most, of two groups.",
+)
+@click.option(
+    "--size", metavar="LIST", default=_SIZES, show_default=True, help="Sizes of the buffer."
+)
+@click.option(
+    "--repetitions",
+    type=click.IntRange(2, 1000),
+    default=4,
+    show_default=True,
+    help="Timed repetitions of each size.",
+)
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=FiniteRange(0.1, 86_400),
+    default=60.0,
+    show_default=True,
+    help="Seconds that one repetition may take.",
+)
+@click.option("--python", metavar="PATH", help="Engine, Gloo: the interpreter on the hosts.")
+@click.option("--mpicc", metavar="PATH", help="MPI: the compiler wrapper on this machine.")
+@click.option("--mpirun", metavar="PATH", help="MPI: the launcher on this machine.")
+@click.option("--remote-cache", metavar="DIR", help="MPI: folder on the hosts for the program.")
+@with_way_options
+@click.option(
+    "-o", "--output", metavar="FILE", help="Write the cluster there (default: into CLUSTER)."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
+def command(
+    *,
+    cluster_name: str,
+    client: str,
+    hosts: int,
+    size: str,
+    repetitions: int,
+    timeout_s: float,
+    output: str | None,
+    as_json: bool,
+    **others: Any,
+) -> int:
+    """Run a real client for a few seconds on a few hosts of CLUSTER, and keep what it costs.
+
+    With that, plink predict tells times with an interval. The client runs over SSH as in plink
+    bench, in a few sizes, on two hosts, on a few, and across two groups. The file must say what
+    links carry.
+    """
+    from plink.base.text import json_text  # noqa: PLC0415  numpy and paramiko would slow `--help`
+    from plink.bench.clients.client import Workload  # noqa: PLC0415
+    from plink.bench.clients.mpi import MpiTools  # noqa: PLC0415
+    from plink.bench.fit import FitRequest, fit  # noqa: PLC0415
+    from plink.files import clients, cluster, document  # noqa: PLC0415
+    from plink.show.terminal.clients import print_fit  # noqa: PLC0415
+    from plink.show.terminal.paper import paper  # noqa: PLC0415
+
+    way = take_way(others)
+    written = cluster_name if output is None else output
+    refuse_json_beside(written, "the cluster", as_json=as_json)
+    document.check_writable(written, has_matrices=True)
+    sizes = sorted({size_option(word) for word in size.split(",")})
+    workloads = [Workload(4 * max(16, each // 4), 1, repetitions, timeout_s) for each in sizes]
+    request = FitRequest(
+        cluster=cluster.read(cluster_name),
+        source=document.label(cluster_name),
+        client=client,
+        hosts=hosts,
+        workloads=workloads,
+        way=way,
+        python=others["python"],
+        tools=MpiTools(others["mpicc"], others["mpirun"], others["remote_cache"]),
+    )
+    with StageProgress() as progress:
+        found = fit(request, progress)
+    cluster.write(written, found)
+    fitted = next(each for each in found.clients if each.client == client)
+    if as_json:
+        click.echo(json_text({"output": written, "fit": clients.to_json(fitted)}))
+    elif written != document.STANDARD_STREAM:
+        print_fit(paper(None).console, fitted)
+    return 0

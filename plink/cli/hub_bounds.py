@@ -1,0 +1,137 @@
+"""`plink hub bounds`: which placement of servers a network can hide behind computing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from plink.base.errors import WrongUseError
+from plink.base.text import json_text
+from plink.cli.options import FiniteRange, RateType, SectionedCommand, options_of
+
+if TYPE_CHECKING:
+    from plink.hub.networks import TrainedNetwork
+
+_servers = options_of("Servers on hosts of their own")
+_racks = options_of("Racks")
+_MOST_WORKERS = 1 << 20
+
+
+@click.command(
+    cls=SectionedCommand,
+    short_help="Say what bandwidth hides a model's exchange, with and without servers.",
+    epilog="Example: plink hub bounds --model 390MB --iteration 0.35 --workers 8 --link 10gbit. "
+    "Example: plink hub bounds --model resnet50 --workers 8 --ports 4 --racks 2 --uplink 20gbit",
+)
+@click.option(
+    "--model",
+    required=True,
+    metavar="SIZE|NAME",
+    help="Bytes of the parameters, such as 390MB, or a network of the paper's Table 6.1: alexnet, "
+    "vgg11, vgg19, googlenet, inception-v3, resnet18, resnet50, resnet269, resnext269.",
+)
+@click.option(
+    "--iteration",
+    "iteration_s",
+    type=FiniteRange(min=1e-6, max=1e6),
+    metavar="SECONDS",
+    help="Computing of an iteration.  [default: that of a named network, on a GTX 1080 Ti]",
+)
+@click.option("--workers", type=click.IntRange(2, _MOST_WORKERS), required=True, help="In all.")
+@click.option(
+    "--link",
+    "link_bits_s",
+    type=RateType(),
+    default="10gbit",
+    show_default=True,
+    help="A worker's link, in one direction.",
+)
+@_servers(
+    "--servers",
+    type=click.IntRange(1, _MOST_WORKERS),
+    help="How many share the model in NCS.  [default: as many as workers]",
+)
+@_servers(
+    "--ports",
+    type=click.IntRange(1, 4096),
+    default=1,
+    show_default=True,
+    help="Interfaces of each server.",
+)
+@_servers(
+    "--port-rate", "port_bits_s", type=RateType(), help="Of each.  [default: a worker's link]"
+)
+@_racks("--racks", type=click.IntRange(2, 4096), help="Equal racks, with a server in each.")
+@_racks("--uplink", "uplink_bits_s", type=RateType(), help="A rack's, in one direction.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+def command(
+    *,
+    model: str,
+    iteration_s: float | None,
+    workers: int,
+    link_bits_s: float,
+    servers: int | None,
+    ports: int,
+    port_bits_s: float | None,
+    racks: int | None,
+    uplink_bits_s: float | None,
+    as_json: bool,
+) -> None:
+    """Say what bandwidth hides the exchange of a model behind computing, and what does not.
+
+    Every worker pushes gradients and pulls weights in every iteration. A server is central or
+    sharded, and on a worker's host (CC, CS) or on hosts of its own (NCC, NCS). With --racks, it
+    says whether a server in each rack pays.
+    """
+    from plink.hub.bounds import Training  # noqa: PLC0415  as of all verbs
+    from plink.hub.racks import Racks  # noqa: PLC0415
+    from plink.show.terminal.hub_bounds import (  # noqa: PLC0415
+        bounds_to_json,
+        found_bounds,
+        print_bounds,
+    )
+    from plink.show.terminal.paper import paper  # noqa: PLC0415
+
+    network, size_bytes = _model(model)
+    if iteration_s is None and network is None:
+        raise WrongUseError(
+            f"--model {model} says no time of an iteration", "give it with --iteration SECONDS"
+        )
+    computing_s = iteration_s if iteration_s is not None else network.iteration_s  # type: ignore[union-attr]
+    server_bits_s = ports * (link_bits_s if port_bits_s is None else port_bits_s)
+    training = Training(
+        size_bytes, computing_s, workers, link_bits_s, servers or workers, server_bits_s
+    )
+    if (racks is None) != (uplink_bits_s is None):
+        raise WrongUseError("--racks and --uplink go together", "say both, or neither")
+    in_racks = None
+    if racks is not None and uplink_bits_s is not None:
+        if workers % racks:
+            raise WrongUseError(
+                f"{workers} workers are not the same number in each of {racks} racks",
+                "the inequality is of equal racks",
+            )
+        in_racks = Racks(racks, workers // racks, link_bits_s, server_bits_s, uplink_bits_s)
+    found = found_bounds(model, training, in_racks, network if iteration_s is None else None)
+    if as_json:
+        click.echo(json_text(bounds_to_json(found)))
+    else:
+        print_bounds(paper(None).console, found)
+
+
+def _model(text: str) -> tuple[TrainedNetwork | None, int]:
+    """The network of that name, if it is one, and the bytes of its parameters."""
+    from plink.base.size import parse_size  # noqa: PLC0415
+    from plink.hub.networks import NETWORKS  # noqa: PLC0415
+
+    network = NETWORKS.get(text.strip().lower())
+    if network is not None:
+        return network, network.model_bytes
+    try:
+        return None, parse_size(text)
+    except WrongUseError:
+        raise WrongUseError(
+            f"--model {text!r} is neither a size nor a network that plink knows",
+            f"write a size as 390MB, or one of {', '.join(NETWORKS)}",
+        ) from None

@@ -1,0 +1,28 @@
+"""`plink hub checkpoint`: a snapshot of a service."""
+
+from __future__ import annotations
+
+import click
+
+from plink.cli.hub_options import as_json, namespace, print_done, secret_file, servers
+
+
+@click.command(
+    short_help="Write a snapshot of a service, while its workers go on.",
+    epilog="Example: plink hub checkpoint 10.0.0.9:7100 --name job --secret-file hub.secret",
+)
+@servers
+@namespace
+@secret_file
+@as_json
+def command(*, servers: tuple[str, ...], namespace: str, secret_file: str, as_json: bool) -> None:
+    """Write values and the optimiser's state at the end of an iteration, the same on all servers.
+
+    Each server writes a file to its folder (plink hub serve --snapshots); their names are printed.
+    """
+    from plink.hub.admin import checkpoint  # noqa: PLC0415  numpy
+    from plink.transport.proofs import read_secret  # noqa: PLC0415
+
+    saved = checkpoint(servers, read_secret(secret_file), namespace)
+    text = "\n".join(its.snapshot for its in saved)
+    print_done(text, {"snapshots": [vars(its) for its in saved]}, as_json=as_json)

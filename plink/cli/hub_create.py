@@ -1,0 +1,101 @@
+"""`plink hub create`: a service for a job."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from plink.cli.hub_options import as_json, namespace, print_done, secret_file, servers
+from plink.cli.options import FiniteRange
+
+
+@click.command(
+    short_help="Make a service for a job, on one server or several.",
+    epilog="Example: plink hub create 10.0.0.9:7100 --workers 8 --optimizer adamw "
+    "--secret-file hub.secret --worker-secret-file job.secret",
+)
+@servers
+@namespace
+@secret_file
+@as_json
+@click.option("--workers", type=click.IntRange(1, 4096), required=True, help="That contribute.")
+@click.option(
+    "--worker-secret-file",
+    required=True,
+    metavar="FILE",
+    help="Where the service's own secret goes, which workers need.",
+)
+@click.option(
+    "--optimizer",
+    type=click.Choice(["none", "sgd", "momentum", "adam", "adamw"]),
+    default="sgd",
+    show_default=True,
+    help="momentum: SGD with it, in Nesterov's form if workers say so.",
+)
+@click.option(
+    "--mode",
+    type=click.Choice(["sync", "async", "ssp"]),
+    default="sync",
+    show_default=True,
+    help="ssp: nobody is more than --staleness iterations ahead.",
+)
+@click.option("--staleness", type=click.IntRange(0, 1 << 20), default=0, help="For ssp.")
+@click.option(
+    "--commit",
+    type=click.Choice(["stream", "step"]),
+    default="stream",
+    show_default=True,
+    help="step: all gradients are there before the first of them is used.",
+)
+@click.option("--clip-norm", type=FiniteRange(min=0.0, min_open=True), help="With --commit step.")
+@click.option("--skip-nonfinite", is_flag=True, help="With --commit step: such steps do nothing.")
+@click.option("--deterministic", is_flag=True, help="Add contributions in a fixed order.")
+@click.option(
+    "--on-loss",
+    type=click.Choice(["fail", "wait", "shrink"]),
+    default="fail",
+    show_default=True,
+    help="What follows when a worker is lost.",
+)
+@click.option("--grace", "grace_s", type=FiniteRange(min=0.0), default=0.0, help="For wait, in s.")
+@click.option(
+    "--wire",
+    type=click.Choice(["float32", "bfloat16", "float16", "int8"]),
+    default="float32",
+    show_default=True,
+    help="The type in which gradients travel.",
+)
+@click.option(
+    "--weight",
+    type=FiniteRange(min=0.0, min_open=True),
+    default=1.0,
+    show_default=True,
+    help="Its share of a server beside other services.",
+)
+def command(
+    *,
+    servers: tuple[str, ...],
+    secret_file: str,
+    worker_secret_file: str,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Make a service on these servers, named in the order in which workers will name them.
+
+    The first worker that connects says which parameters there are. Workers need the servers'
+    addresses, the service's name and its secret.
+    """
+    from plink.hub.admin import create_service, delete_service  # noqa: PLC0415  numpy
+    from plink.hub.service import ServiceOptions  # noqa: PLC0415
+    from plink.transport.proofs import make_secret, read_secret  # noqa: PLC0415
+
+    secret = read_secret(secret_file)
+    made = create_service(servers, secret, ServiceOptions(**options))
+    try:
+        make_secret(worker_secret_file, made)
+    except BaseException:
+        delete_service(servers, secret, options["namespace"])
+        raise
+    done = {"namespace": options["namespace"], "worker_secret_file": worker_secret_file}
+    print_done(worker_secret_file, done, as_json=as_json)

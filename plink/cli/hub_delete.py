@@ -1,0 +1,24 @@
+"""`plink hub delete`: a service ends."""
+
+from __future__ import annotations
+
+import click
+
+from plink.cli.hub_options import as_json, namespace, print_done, secret_file, servers
+
+
+@click.command(
+    short_help="End a service; its workers are told.",
+    epilog="Example: plink hub delete 10.0.0.9:7100 --name job --secret-file hub.secret",
+)
+@servers
+@namespace
+@secret_file
+@as_json
+def command(*, servers: tuple[str, ...], namespace: str, secret_file: str, as_json: bool) -> None:
+    """End a service on these servers. Values that no snapshot has are lost."""
+    from plink.hub.admin import delete_service  # noqa: PLC0415  numpy
+    from plink.transport.proofs import read_secret  # noqa: PLC0415
+
+    delete_service(servers, read_secret(secret_file), namespace)
+    print_done(f"{namespace} has ended", {"namespace": namespace}, as_json=as_json)

@@ -1,0 +1,37 @@
+"""`plink hub restore`: a service goes on from a snapshot."""
+
+from __future__ import annotations
+
+import click
+
+from plink.cli.hub_options import as_json, namespace, print_done, secret_file, servers
+
+
+@click.command(
+    short_help="Let a new service go on from a snapshot.",
+    epilog="Example: plink hub restore 10.0.0.9:7100 --name job --snapshot job-1200 "
+    "--secret-file hub.secret",
+)
+@servers
+@namespace
+@secret_file
+@as_json
+@click.option(
+    "--snapshot",
+    required=True,
+    metavar="NAME",
+    help="What the names of its files begin with; all of them lie in each server's folder.",
+)
+def command(
+    *, servers: tuple[str, ...], namespace: str, secret_file: str, snapshot: str, as_json: bool
+) -> None:
+    """Let a service that no worker has joined yet go on from a snapshot.
+
+    It may have other servers, ports and cores than the one that wrote it.
+    """
+    from plink.hub.admin import restore  # noqa: PLC0415  numpy
+    from plink.transport.proofs import read_secret  # noqa: PLC0415
+
+    restore(servers, read_secret(secret_file), namespace, snapshot)
+    done = {"namespace": namespace, "snapshot": snapshot}
+    print_done(f"{namespace} goes on from {snapshot}", done, as_json=as_json)

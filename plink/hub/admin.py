@@ -1,0 +1,182 @@
+"""Who may create services creates them, looks at them and deletes them."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from plink.base.errors import PlinkError, WrongUseError
+from plink.hub.calling import Control
+from plink.hub.placement import Sites
+from plink.hub.service import ServiceOptions
+from plink.hub.session.handshake import NO_NAMESPACE
+from plink.hub.session.messages import (
+    Ask,
+    Checkpoint,
+    Create,
+    Delete,
+    Message,
+    Restore,
+    Saved,
+    Status,
+)
+from plink.hub.session.roles import ADMIN, SALT_BYTES, namespace_secret
+from plink.transport.frames import ProtocolError
+
+_TIMEOUT_S = 30.0
+# Servers go on while they are told of which iteration a snapshot is to be.
+_MOST_AHEAD = 16
+
+
+def create_service(
+    servers: Sequence[str], secret: bytes, options: ServiceOptions, *, salt: bytes | None = None
+) -> bytes:
+    """A new service on all of these servers.
+
+    Args:
+        servers: their addresses, HOST:PORT, in the order in which workers name them.
+        secret: of the servers.
+        options: of the service.
+        salt: of its secret, `SALT_BYTES`; None for a new one.
+
+    Returns:
+        The secret that its workers need.
+
+    Raises:
+        HubError: a server cannot be reached or refuses; none has the service then.
+        ProtocolError: a server has another secret.
+    """
+    if not servers:
+        raise WrongUseError("a service without servers")
+    found = [server_status(server, secret) for server in servers]
+    sites = Sites(tuple(status.site.servers[0] for status in found))
+    addresses = tuple(status.addresses for status in found)
+    salt = secrets.token_bytes(SALT_BYTES) if salt is None else salt
+    made: list[str] = []
+    try:
+        for number, server in enumerate(servers):
+            _ask(server, secret, Create(options, salt, sites, addresses, number))
+            made.append(server)
+    except PlinkError:
+        for server in made:
+            _ask(server, secret, Delete(options.namespace))
+        raise
+    return namespace_secret(secret, options.namespace, salt)
+
+
+def create_service_of_racks(racks: Sequence[str], secret: bytes, options: ServiceOptions) -> bytes:
+    """A new service whose racks have a server each; workers call that of their own rack.
+
+    A rack's server adds up its workers' gradients, the servers add up their sums, and each steps
+    all values (Luo 2020, §2.3). First values are those of the first rack's first worker.
+
+    Args:
+        racks: the address of each rack's server; all have as many ports and cores.
+        secret: of the servers.
+        options: of the service; `workers` are those of a rack.
+
+    Returns:
+        The secret that its workers need.
+
+    Raises:
+        HubError: a server cannot be reached or refuses; none has the service then.
+        ProtocolError: a server has another secret.
+    """
+    found = [server_status(server, secret) for server in racks]
+    ports = tuple(status.addresses for status in found)
+    salt = secrets.token_bytes(SALT_BYTES)
+    made: list[str] = []
+    try:
+        for rack, (server, status) in enumerate(zip(racks, found, strict=True)):
+            create = Create(options, salt, status.site, (status.addresses,), 0, ports, rack)
+            _ask(server, secret, create)
+            made.append(server)
+    except PlinkError:
+        for server in made:
+            _ask(server, secret, Delete(options.namespace))
+        raise
+    return namespace_secret(secret, options.namespace, salt)
+
+
+def delete_service(servers: Sequence[str], secret: bytes, namespace: str) -> None:
+    """End a service; its workers are told.
+
+    Raises:
+        HubError: a server cannot be reached, or has no such service.
+        ProtocolError: a server has another secret.
+    """
+    for server in servers:
+        _ask(server, secret, Delete(namespace))
+
+
+def server_status(server: str, secret: bytes, namespace: str = "") -> Status:
+    """A server's ports and services, or one of these.
+
+    Raises:
+        HubError: it cannot be reached, or has no such service.
+        ProtocolError: it has another secret.
+    """
+    answer = _ask(server, secret, Ask(namespace))
+    if not isinstance(answer, Status):
+        raise ProtocolError(f"the hub at {server} answers something else")
+    return answer
+
+
+def checkpoint(servers: Sequence[str], secret: bytes, namespace: str) -> list[Saved]:
+    """Let every server write what it holds at the end of the same iteration, while workers go on.
+
+    Returns:
+        By server, the file that it has written to its folder.
+
+    Raises:
+        HubError: a server cannot be reached or refuses.
+        ProtocolError: a server has another secret.
+    """
+    if len(servers) == 1:
+        return [_saved(servers[0], secret, Checkpoint(namespace))]
+    for ahead in range(_MOST_AHEAD):
+        found = [server_status(server, secret, namespace).services[0] for server in servers]
+        iteration = max(int(service["iteration"]) for service in found) + ahead
+        asked = Checkpoint(namespace, iteration)
+        with ThreadPoolExecutor(len(servers)) as pool:
+            saved = [pool.submit(_saved, server, secret, asked) for server in servers]
+        errors = [future.exception() for future in saved]
+        if not any(errors):
+            return [future.result() for future in saved]
+        late = [error for error in errors if error is not None and "is past" in str(error)]
+        if len(late) < len([error for error in errors if error is not None]):
+            break
+    raise next(error for error in errors if error is not None)
+
+
+def restore(servers: Sequence[str], secret: bytes, namespace: str, snapshot: str) -> None:
+    """Let a new service go on from a snapshot.
+
+    Args:
+        servers: of the service.
+        secret: of the servers.
+        namespace: of the service, which no worker has joined.
+        snapshot: what the names of its files begin with; all of them lie in each server's folder.
+
+    Raises:
+        HubError: a server cannot be reached or refuses.
+        ProtocolError: a server has another secret.
+    """
+    for server in servers:
+        _ask(server, secret, Restore(namespace, snapshot))
+
+
+def _saved(server: str, secret: bytes, asked: Checkpoint) -> Saved:
+    answer = _ask(server, secret, asked)
+    if not isinstance(answer, Saved):
+        raise ProtocolError(f"the hub at {server} answers something else")
+    return answer
+
+
+def _ask(server: str, secret: bytes, message: Message) -> Message:
+    control = Control(server, ADMIN, NO_NAMESPACE, secret, _TIMEOUT_S)
+    try:
+        return control.ask(message)
+    finally:
+        control.close()

@@ -1,0 +1,117 @@
+"""A caller's end of control connections: it calls, proves itself, asks and is answered."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+from plink.base.errors import PlinkError
+from plink.hub.session.codec import from_json, to_json
+from plink.hub.session.data import DataHello, open_data
+from plink.hub.session.handshake import authenticated
+from plink.hub.session.messages import Failure, Message
+from plink.hub.session.roles import SERVER
+from plink.transport.addresses import parse_address
+from plink.transport.frames import payload_of
+
+_READ_BYTES = 1 << 16
+
+
+class HubError(PlinkError):
+    """The service refuses, has failed, or cannot be reached; the message names who is to blame."""
+
+
+class Control:
+    """A proven control connection to one server.
+
+    Args:
+        address: of the server, HOST:PORT.
+        role: of this end, of `plink.hub.session.roles`.
+        namespace: of the service, or `NO_NAMESPACE`.
+        secret: of the role.
+        timeout_s: of each answer.
+
+    Raises:
+        HubError: nobody is there.
+        ProtocolError: it knows another secret.
+    """
+
+    def __init__(
+        self, address: str, role: str, namespace: str, secret: bytes, timeout_s: float
+    ) -> None:
+        self.peer = f"the hub at {address}"
+        self._messages: list[dict[str, Any]] = []
+        self._socket = _call(address, timeout_s)
+        try:
+            self.session = authenticated(self._socket, role, namespace, secret, self.peer)
+        except OSError as error:
+            self._socket.close()
+            raise _lost(self.peer, error) from None
+        except PlinkError:
+            self._socket.close()
+            raise
+
+    def ask(self, message: Message) -> Message:
+        """What the server answers.
+
+        Raises:
+            HubError: it refuses, or is lost.
+        """
+        try:
+            self._socket.sendall(self.session.channel.pack(payload_of(to_json(message))))
+            while not self._messages:
+                data = self._socket.recv(_READ_BYTES)
+                if not data:
+                    raise ConnectionResetError("it closed the connection")
+                self._messages += self.session.channel.feed(data)
+        except TimeoutError:
+            raise HubError(f"{self.peer} does not answer") from None
+        except OSError as error:
+            raise _lost(self.peer, error) from None
+        answer = from_json(self._messages.pop(0), SERVER)
+        if isinstance(answer, Failure):
+            raise HubError(answer.sentence, answer.hint)
+        return answer
+
+    def close(self) -> None:
+        """End it."""
+        self._socket.close()
+
+
+def data_connection(
+    address: str, hello: DataHello, data_key: bytes, timeout_s: float
+) -> socket.socket:
+    """A proven connection for data.
+
+    Raises:
+        HubError: it cannot be had.
+        ProtocolError: the server does not know the session.
+    """
+    peer = f"the hub at {address}"
+    connection = _call(address, timeout_s)
+    try:
+        open_data(connection, hello, data_key, peer)
+    except OSError as error:
+        connection.close()
+        raise _lost(peer, error) from None
+    except PlinkError:
+        connection.close()
+        raise
+    connection.settimeout(None)
+    return connection
+
+
+def _call(address: str, timeout_s: float) -> socket.socket:
+    try:
+        connection = socket.create_connection(parse_address(address, "a server"), timeout_s)
+    except OSError as error:
+        raise HubError(
+            f"the hub at {address} cannot be reached: {error.strerror or error}",
+            "plink hub serve starts it",
+        ) from None
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return connection
+
+
+def _lost(peer: str, error: OSError) -> HubError:
+    return HubError(f"{peer} is lost: {error.strerror or error}")

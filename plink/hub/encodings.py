@@ -1,0 +1,74 @@
+"""How numbers travel: float32 as it is, or fewer bits; what the native code does, in plain numpy.
+
+bfloat16 and float16 are rounded to nearest, ties to even; too large for float16 becomes infinite.
+int8 has a float32 scale before a chunk's numbers, the largest magnitude over 127: a number x
+travels as the whole number nearest to x / scale, at most 127 either way. A chunk with an infinity
+or NaN has NaN for a scale, so that whoever looks for such numbers still finds them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from plink.base.errors import WrongUseError
+from plink.hub.reference import Floats
+from plink.hub.service import WIRES
+
+_ITEM_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2, "int8": 1}
+_SCALE_BYTES = 4
+_MOST = 127.0
+
+
+def encoded_bytes(wire: str, items: int) -> int:
+    """How long a chunk of so many numbers is on the wire, without its frame's head."""
+    return items * _ITEM_BYTES[wire] + _SCALE_BYTES * (wire == "int8")
+
+
+def encode(wire: str, values: Floats) -> bytes:
+    """A chunk's numbers as they travel, little-endian.
+
+    Args:
+        wire: one of `plink.hub.service.WIRES`.
+        values: of shape (items,).
+    """
+    if wire == "float32":
+        return values.astype("<f4").tobytes()
+    with np.errstate(over="ignore", invalid="ignore", under="ignore", divide="ignore"):
+        if wire == "bfloat16":
+            return _to_bfloat16(values).astype("<u2").tobytes()
+        if wire == "float16":
+            return values.astype("<f2").tobytes()
+        scale = np.float32(np.abs(values).max(initial=np.float32(0.0)) / np.float32(_MOST))
+        whole = np.zeros(len(values), np.int8)
+        if not np.isfinite(scale):
+            scale = np.float32(np.nan)
+        elif scale > 0.0:
+            whole = np.clip(np.rint(values / scale), -_MOST, _MOST).astype(np.int8)
+        return np.array(scale, "<f4").tobytes() + whole.tobytes()
+
+
+def decode(wire: str, data: bytes, items: int) -> Floats:
+    """The numbers that `encode` made bytes of, as far as they were kept.
+
+    Raises:
+        WrongUseError: there are not as many bytes as such a chunk has.
+    """
+    if wire not in WIRES or len(data) != encoded_bytes(wire, items):
+        raise WrongUseError(f"{len(data)} bytes are not {items} numbers of type {wire[:20]}")
+    if wire == "float32":
+        return np.frombuffer(data, "<f4").astype(np.float32)
+    if wire == "bfloat16":
+        return (np.frombuffer(data, "<u2").astype(np.uint32) << 16).view(np.float32)
+    if wire == "float16":
+        return np.frombuffer(data, "<f2").astype(np.float32)
+    scale = np.frombuffer(data, "<f4", 1).astype(np.float32)
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        return np.frombuffer(data, np.int8, items, _SCALE_BYTES).astype(np.float32) * scale
+
+
+def _to_bfloat16(values: Floats) -> np.ndarray[tuple[int], np.dtype[np.uint16]]:
+    bits = values.view(np.uint32)
+    rounded = (bits + (((bits >> 16) & 1) + np.uint32(0x7FFF))) >> 16
+    # Rounding up could carry a NaN into another number.
+    quiet = ((bits >> 16) & 0x8000) | 0x7FC0
+    return np.where(np.isnan(values), quiet, rounded).astype(np.uint16)

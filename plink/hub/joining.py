@@ -1,0 +1,165 @@
+"""How a worker takes part: it asks every server, and opens its connections for data."""
+
+from __future__ import annotations
+
+import dataclasses
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from plink.engine.congestion import congestion_control, systems_congestion_control
+from plink.hub import _native
+from plink.hub.calling import Control, HubError, data_connection
+from plink.hub.manifest import Chunks, Manifest
+from plink.hub.placement import Placement, place
+from plink.hub.session.data import DataHello, new_nonce
+from plink.hub.session.messages import Join, Joined, NeedManifest
+from plink.hub.session.roles import WORKER
+from plink.transport.addresses import format_address, is_wildcard, parse_address
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a worker wants to take part.
+
+    Args:
+        servers: addresses of the service's servers, HOST:PORT, in the service's order.
+        namespace: of the service.
+        secret: of the service.
+        manifest: of the worker.
+        timeout_s: of each answer.
+    """
+
+    servers: Sequence[str]
+    namespace: str
+    secret: bytes
+    manifest: Manifest
+    timeout_s: float
+
+
+@dataclass
+class Connected:
+    """A worker's connections.
+
+    Args:
+        joined: what the first server said.
+        chunks: of the service.
+        placement: of these.
+        has_values: whether all servers have values.
+        controls: to the servers.
+        sockets: for data, by loop; only to those that have chunks.
+        names: the server of each loop, for people.
+        local_ports: of the data connections.
+    """
+
+    joined: Joined
+    chunks: Chunks
+    placement: Placement
+    has_values: bool
+    controls: list[Control] = field(default_factory=list)
+    sockets: dict[int, socket.socket] = field(default_factory=dict)
+    names: list[str] = field(default_factory=list)
+    local_ports: set[int] = field(default_factory=set)
+
+    def fds(self) -> list[int]:
+        """By loop; -1 where there is no connection."""
+        loops = range(len(self.joined.sites.loops))
+        return [self.sockets[loop].fileno() if loop in self.sockets else -1 for loop in loops]
+
+    def close_data(self) -> None:
+        """The native code has its own by now."""
+        for connection in self.sockets.values():
+            connection.close()
+        self.sockets = {}
+
+
+def line_options(near_buffer_bytes: int) -> _native.LineOptions:
+    """What connections for data get, at either end."""
+    chosen = congestion_control(None, systems_congestion_control())
+    return _native.LineOptions(chosen.near or "", chosen.far or "", near_buffer_bytes)
+
+
+def connect(where: Place, back: Joined | None = None) -> Connected:
+    """Take part.
+
+    Args:
+        where: in which service.
+        back: what the first server said when the worker took part before it was lost.
+
+    Raises:
+        HubError: a server cannot be reached or refuses.
+        ProtocolError: a server has another secret.
+    """
+    controls: list[Control] = []
+    found: Connected | None = None
+    try:
+        found = _joined(where, back, controls)
+        _dial(where, found)
+    except BaseException:
+        if found is not None:
+            found.close_data()
+        for control in controls:
+            control.close()
+        raise
+    return found
+
+
+def _joined(where: Place, back: Joined | None, controls: list[Control]) -> Connected:
+    answers: list[Joined] = []
+    join = Join(where.manifest.digest)
+    if back is not None:
+        join = Join(where.manifest.digest, None, back.worker, back.incarnation, is_back=True)
+    for address in where.servers:
+        controls.append(Control(address, WORKER, where.namespace, where.secret, where.timeout_s))
+        answers.append(_ask(controls[-1], where.manifest, join))
+        if back is None:
+            # The others are told what the first one has given.
+            its = answers[0]
+            join = Join(where.manifest.digest, None, its.worker, its.incarnation)
+    first = answers[0]
+    if len(where.servers) != len(first.sites.servers):
+        raise HubError(
+            f"service {where.namespace} has {len(first.sites.servers)} servers, "
+            f"not {len(where.servers)}",
+            "name all of them, in the order in which the service was made",
+        )
+    options = first.options
+    chunks = where.manifest.chunks(options.chunk_bytes, by_key=options.granularity == "key")
+    placement = place(chunks, first.sites, interfaces=options.interfaces)
+    if any(answer.placement != placement.digest for answer in answers):
+        raise HubError("the servers place chunks elsewhere than this worker")
+    has_values = all(answer.has_values for answer in answers)
+    names = [where.servers[loop.server] for loop in first.sites.loops]
+    return Connected(first, chunks, placement, has_values, controls, {}, names)
+
+
+def _ask(control: Control, manifest: Manifest, join: Join) -> Joined:
+    answer = control.ask(join)
+    if isinstance(answer, NeedManifest):
+        answer = control.ask(dataclasses.replace(join, manifest=manifest))
+    if not isinstance(answer, Joined):
+        raise HubError(f"{control.peer} answers something else")
+    return answer
+
+
+def _dial(where: Place, found: Connected) -> None:
+    """A connection to each loop that has chunks."""
+    joined = found.joined
+    for number in sorted(set(found.placement.loops.tolist())):
+        server = joined.sites.loops[number].server
+        port = found.placement.dialled_port(joined.worker, number)
+        address = _reached(joined.addresses[server][port], where.servers[server])
+        hello = DataHello(
+            WORKER, where.namespace, joined.worker, joined.incarnation, number, new_nonce()
+        )
+        key = found.controls[server].session.data_key
+        found.sockets[number] = data_connection(address, hello, key, where.timeout_s)
+        found.local_ports.add(found.sockets[number].getsockname()[1])
+
+
+def _reached(address: str, server: str) -> str:
+    """A port's address; that of the server as it was named, where the port is all of its hosts'."""
+    host, port = parse_address(address, "a port")
+    if not is_wildcard(host):
+        return address
+    return format_address(parse_address(server, "a server")[0], port)

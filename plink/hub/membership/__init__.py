@@ -1,0 +1,1 @@
+"""Who contributes to which iteration: events in, actions out, nothing else."""

@@ -1,0 +1,123 @@
+#include "link.hpp"
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "lane.hpp"
+
+namespace plink::hub {
+
+Link::Link(transport::Stream stream, Lane& its_lane, std::uint32_t its_worker,
+           std::uint16_t its_incarnation, int its_rack)
+    : lane(its_lane),
+      worker(its_worker),
+      incarnation(its_incarnation),
+      rack(its_rack),
+      outbox(its_lane.options().mode != Mode::kSync),
+      stream_(std::move(stream)),
+      is_near_(transport::is_near(stream_.get())) {}
+
+void Link::limit(int bytes) {
+    if (!is_near_ || bytes == limit_bytes_) return;
+    limit_bytes_ = bytes;
+    ::setsockopt(stream_.get(), SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+    transport::bound_send_buffer(stream_.get(), bytes);
+}
+
+std::size_t Link::read(Scratch& scratch) {
+    // The rest of a payload goes where its beginning is; what follows is used where it lies.
+    std::uint8_t* const data = scratch.data();
+    const std::size_t missing = has_frame_ ? frame_.bytes - payload_got_ : 0;
+    const iovec pieces[] = {{payload_.get() + payload_got_, missing}, {data, Scratch::kBytes}};
+    const std::size_t first = has_frame_ ? 0 : 1;
+    const std::size_t asked = missing + Scratch::kBytes;
+    const std::size_t got = received(stream_, stream_.receive(pieces + first, 2 - first));
+    is_readable = got > 0 && !stream_.is_drained(got, asked);
+    bytes_in_ += got;
+    lane.figures().bytes_in += got;
+    if (got == 0 || is_ending) return got;
+    if (has_frame_) {
+        const std::size_t of_payload = std::min(got, missing);
+        payload_got_ += of_payload;
+        if (payload_got_ < frame_.bytes) return got;
+        has_frame_ = false;
+        handle(frame_, payload_.get());
+        feed(data, got - of_payload);
+        return got;
+    }
+    const std::size_t before = std::exchange(header_got_, 0);
+    std::memcpy(data - before, header_, before);
+    feed(data - before, got + before);
+    return got;
+}
+
+/// Uses what is whole, and keeps what is not.
+std::size_t Link::feed(const std::uint8_t* bytes, std::size_t size) {
+    std::size_t used = 0;
+    while (size - used >= kFrameBytes && !is_ending) {
+        begin_frame(bytes + used);
+        used += kFrameBytes;
+        const std::size_t here = size - used;
+        if (here < frame_.bytes) {
+            if (payload_room_ < frame_.bytes) {
+                payload_room_ = frame_.bytes;
+                payload_ = make_array<std::uint8_t>(payload_room_);
+            }
+            std::memcpy(payload_.get(), bytes + used, here);
+            payload_got_ = here;
+            has_frame_ = true;
+            return size;
+        }
+        handle(frame_, bytes + used);
+        used += frame_.bytes;
+    }
+    if (is_ending) return size;
+    header_got_ = size - used;
+    std::memcpy(header_, bytes + used, header_got_);
+    return size;
+}
+
+void Link::begin_frame(const std::uint8_t* bytes) {
+    frame_ = decode(bytes);
+    lane.check(*this, frame_);
+}
+
+void Link::handle(const Frame& frame, const std::uint8_t* payload) {
+    if (rack >= 0) return lane.hear_peer(*this, frame, payload);
+    switch (frame.kind) {
+        case Kind::kStep:
+            lane.begin(*this, frame, payload);
+            break;
+        case Kind::kPush:
+            lane.push(*this, frame, payload);
+            break;
+        case Kind::kPull:
+            lane.pull(*this, frame);
+            break;
+        default:
+            lane.total(*this, frame, payload);
+    }
+}
+
+std::size_t Link::write() {
+    const Outbox::Sent sent = outbox.send(stream_);
+    is_writable = !sent.is_full;
+    bytes_out_ += sent.bytes;
+    lane.figures().bytes_out += sent.bytes;
+    return sent.bytes;
+}
+
+void Link::end(const std::string& why) {
+    if (is_ending) return;
+    is_ending = true;
+    outbox.clear();
+    const std::string text = why.substr(0, kMostErrorBytes);
+    outbox.queue_owned({Kind::kError, 0, incarnation, 0, 0, 0},
+                       std::vector<std::uint8_t>(text.begin(), text.end()));
+}
+
+}  // namespace plink::hub

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "frame.hpp"
+#include "stream.hpp"
+
+namespace plink::hub {
+
+/// The connection is of no more use: the other end closed it, or it broke.
+struct ConnectionLost : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+/// Frames on their way out of one connection, in order. Payloads lie where they are until sent.
+class Outbox {
+  public:
+    /// What may change before it is sent is copied once a frame is on its way in part.
+    explicit Outbox(bool is_changing = false) : is_changing_(is_changing) {}
+
+    void queue(const Frame& frame, const void* data);
+    void queue_owned(Frame frame, std::vector<std::uint8_t> payload);
+    /// Drops all but a frame that is on its way in part.
+    void clear();
+    bool is_empty() const { return frames_.empty(); }
+    std::size_t frames() const { return frames_.size(); }
+
+    struct Sent {
+        std::size_t bytes;
+        bool is_full;  ///< the socket has no room for more
+    };
+    /// Sends once. Throws ConnectionLost.
+    Sent send(transport::Stream& stream);
+
+  private:
+    struct Outgoing {
+        std::uint8_t header[kFrameBytes];
+        const std::uint8_t* data;
+        std::size_t size;
+        std::vector<std::uint8_t> owned;
+    };
+
+    void advance(std::size_t bytes);
+    void keep(Outgoing& outgoing, std::size_t sent);
+
+    bool is_changing_;
+    std::deque<Outgoing> frames_;
+    std::size_t head_sent_ = 0;  ///< bytes of the first frame, header included
+};
+
+/// How many bytes a call that returned `count` received, 0 where it must wait. Throws
+/// ConnectionLost.
+std::size_t received(const transport::Stream& stream, ssize_t count);
+
+}  // namespace plink::hub

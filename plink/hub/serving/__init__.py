@@ -1,0 +1,6 @@
+"""The server's end: doors, services and event loops."""
+
+from plink.hub.serving.options import ServerOptions
+from plink.hub.serving.server import Server
+
+__all__ = ["Server", "ServerOptions"]

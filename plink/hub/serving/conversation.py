@@ -1,0 +1,168 @@
+"""What a server answers to workers and administrators."""
+
+from __future__ import annotations
+
+from plink.base.errors import PlinkError
+from plink.hub.serving.callers import Control
+from plink.hub.serving.recalled import Copies
+from plink.hub.serving.registry import Registry
+from plink.hub.serving.tenant import Member, Tenant
+from plink.hub.session.messages import (
+    Ask,
+    Checkpoint,
+    Create,
+    Delete,
+    Done,
+    Failure,
+    Initialised,
+    Join,
+    Leave,
+    Message,
+    NeedManifest,
+    PeerReady,
+    Restore,
+    StepError,
+)
+from plink.hub.session.recall import Load, Read, Recall, Write
+from plink.hub.session.roles import ADMIN, PEER
+from plink.transport.frames import ProtocolError
+
+
+async def converse(control: Control, registry: Registry) -> None:
+    """Until the caller is gone.
+
+    Raises:
+        ProtocolError: it says what it must not.
+    """
+    if control.session.role == ADMIN:
+        await _administer(control, registry)
+    elif control.session.role == PEER:
+        await _meet(control, registry)
+    else:
+        await _serve(control, registry, registry.tenant(control.session.namespace))
+
+
+async def _administer(control: Control, registry: Registry) -> None:
+    while (message := await control.receive()) is not None:
+        try:
+            answer = await _administered(message, registry)
+        except PlinkError as error:
+            answer = Failure(str(error), error.hint)
+        await control.send(answer)
+
+
+async def _meet(control: Control, registry: Registry) -> None:
+    """Another rack's server, for as long as it has the service."""
+    tenant: Tenant | None = None
+    rack = 0
+    while (message := await control.receive()) is not None:
+        if not isinstance(message, PeerReady):
+            raise ProtocolError("a message out of its order")
+        answer: Message = Done()
+        try:
+            tenant, rack = registry.tenant(message.namespace), message.server
+            if tenant.peers is None:
+                raise ProtocolError("a service without racks")
+            tenant.peers.greet(message, control.session.data_key)
+        except PlinkError as error:
+            tenant = None
+            answer = Failure(str(error), error.hint)
+        await control.send(answer)
+    if tenant is not None:
+        tenant.fail(f"the server of rack {rack} is lost: it closed the connection")
+
+
+async def _administered(message: Message, registry: Registry) -> Message:
+    if isinstance(message, Create):
+        registry.create(message)
+        return Done()
+    if isinstance(message, Delete):
+        registry.delete(message)
+        return Done()
+    if isinstance(message, Ask):
+        return registry.status(message.namespace)
+    if isinstance(message, Checkpoint):
+        return await registry.checkpoint(message)
+    if isinstance(message, Restore):
+        await registry.restore(message)
+        return Done()
+    raise ProtocolError("the server does not do that")
+
+
+async def _serve(control: Control, registry: Registry, tenant: Tenant) -> None:
+    worker = _Worker(control, registry, tenant)
+    why = "it closed the connection"
+    try:
+        while (message := await control.receive()) is not None:
+            try:
+                answer = worker.answer(message)
+            except PlinkError as error:
+                answer = Failure(str(error), error.hint, tenant.failure is not None)
+            await control.send(answer)
+    except ProtocolError as error:
+        why = str(error)
+        raise
+    finally:
+        worker.lost(why)
+
+
+class _Worker:
+    """Who calls, and whether it takes part."""
+
+    def __init__(self, control: Control, registry: Registry, tenant: Tenant) -> None:
+        self._control = control
+        self._registry = registry
+        self._tenant = tenant
+        self._member: Member | None = None
+        self._copies: Copies | None = None
+
+    def answer(self, message: Message) -> Message:
+        """To what it says.
+
+        Raises:
+            PlinkError: it cannot have what it asks for.
+        """
+        if isinstance(message, Ask):
+            return self._registry.status(self._tenant.options.namespace)
+        if isinstance(message, Join) and self._member is None:
+            return self._join(message)
+        if self._member is None:
+            raise ProtocolError("a message out of its order")
+        if isinstance(message, Leave):
+            self._tenant.left(self._member, message.iteration)
+            self._member = None
+        elif isinstance(message, StepError):
+            where = f"worker {self._member.number} ({self._member.host})"
+            self._tenant.fail(f"{where}: {message.sentence}")
+        elif isinstance(message, Recall):
+            self._copies = self._tenant.recall(message.iteration)
+            return self._copies.recalled
+        elif isinstance(message, Read | Write | Load):
+            return self._read_or_write(message)
+        elif not isinstance(message, Initialised):
+            raise ProtocolError("a message out of its order")
+        return Done()
+
+    def _read_or_write(self, message: Read | Write | Load) -> Message:
+        if self._copies is None:
+            raise ProtocolError("a worker reads or writes what it has not recalled")
+        if isinstance(message, Read):
+            return self._copies.read(message)
+        if isinstance(message, Write):
+            self._copies.write(message)
+        else:
+            self._tenant.load(self._copies, message)
+            self._copies = None
+        return Done()
+
+    def lost(self, why: str) -> None:
+        """It is gone."""
+        if self._member is not None:
+            self._tenant.lost(self._member.number, self._member.incarnation, why)
+
+    def _join(self, join: Join) -> Message:
+        if join.manifest is None and not self._tenant.knows_manifest(join.digest):
+            return NeedManifest()
+        control = self._control
+        self._member, joined = self._tenant.join(join, control.host, control.session.data_key)
+        return joined

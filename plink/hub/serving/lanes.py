@@ -1,0 +1,266 @@
+"""The lanes of one service at one server, over the event loops that serve them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from plink.hub import _native
+from plink.hub.hyper import OPTIMIZERS, STATES
+from plink.hub.manifest import Chunks
+from plink.hub.service import MODES, WIRES, ServiceOptions
+from plink.hub.serving.recalled import Copies, LaneCopy
+from plink.hub.serving.saving import merged
+from plink.hub.snapshot import VALUES, Piece, Snapshot
+
+
+class Lanes:
+    """A lane is a core of a port, and has the chunks that the placement puts there.
+
+    Args:
+        tenant: number of the service at this server.
+        options: of the service.
+        loops: of the server.
+        cores: the loops of each port.
+        racks: how many there are, each with a server, and which this one is of.
+    """
+
+    def __init__(
+        self,
+        tenant: int,
+        options: ServiceOptions,
+        loops: list[_native.Loop],
+        cores: list[list[int]],
+        racks: tuple[int, int] = (1, 0),
+    ) -> None:
+        self.tenant = tenant
+        self._options = options
+        self._racks = racks
+        self._ports = [port for port, its in enumerate(cores) for _ in its]
+        self._loop_of = [loops[loop] for port in cores for loop in port]
+        self._open: set[int] = set()
+        self._own: list[_native.Loop] = []
+        self._without_values: set[int] = set()
+        self._chunks: dict[int, list[tuple[int, int]]] = {}
+        self._copied: set[int] = set()
+
+    def open(self, chunks: Chunks, loops: npt.NDArray[np.int32], first: int, groups: int) -> None:
+        """Make the lanes that have chunks.
+
+        Args:
+            chunks: of the service.
+            loops: of each chunk, the number of its loop among those of all servers.
+            first: the number of this server's first loop.
+            groups: of parameters.
+        """
+        for lane, loop in enumerate(self._loop_of):
+            ids = np.flatnonzero(loops == first + lane).astype(np.uint32)
+            if not len(ids):
+                continue
+            loop.open(
+                self._lane_options(lane, groups),
+                ids,
+                chunks.items[ids].astype(np.uint32),
+                chunks.groups[ids].astype(np.uint32),
+                self._options.weight,
+            )
+            self._open.add(lane)
+            ends = zip(chunks.offsets_items[ids].tolist(), chunks.items[ids].tolist(), strict=True)
+            self._chunks[lane] = list(ends)
+            if loop not in self._own:
+                self._own.append(loop)
+        self._without_values = set(self._open)
+
+    def _lane_options(self, lane: int, groups: int) -> _native.LaneOptions:
+        made = _options(self._options, self.tenant, lane, groups)
+        made.racks, made.rack = self._racks
+        return made
+
+    def ports(self) -> tuple[tuple[int, int], ...]:
+        """The lanes that have chunks, and the port of each."""
+        return tuple((lane, self._ports[lane]) for lane in sorted(self._open))
+
+    def adopt_peer(self, lane: int, rack: int, fd: int, line: _native.LineOptions) -> None:
+        """A connection to another rack's server."""
+        self._loop_of[lane].adopt_peer(self.tenant, lane, rack, fd, line)
+
+    def is_open(self, lane: int) -> bool:
+        """Whether it has chunks."""
+        return lane in self._open
+
+    @property
+    def has_values(self) -> bool:
+        """Whether all chunks have values."""
+        return not self._without_values
+
+    @property
+    def iteration(self) -> int:
+        """The last one that has begun."""
+        return max((lane.iteration for lane in self._figures()), default=0)
+
+    def adopt(
+        self, lane: int, worker: int, incarnation: int, fd: int, line: _native.LineOptions
+    ) -> None:
+        """A worker's connection."""
+        self._loop_of[lane].adopt(self.tenant, lane, worker, incarnation, fd, line)
+
+    def filled(self, lane: int) -> None:
+        """All its chunks have their first values."""
+        self._without_values.discard(lane)
+
+    def copy_at(self, iteration: int) -> bool:
+        """Copy all at the end of an iteration (`COPIED`); False where a lane is past it."""
+        self._copied.clear()
+        copied = [loop.copy_at(self.tenant, iteration) for loop in self._own]
+        return all(copied)
+
+    def is_copied(self, lane: int) -> bool:
+        """Hear that a lane has its copies; whether all have."""
+        self._copied.add(lane)
+        return self._copied >= self._open
+
+    def take_pieces(self) -> tuple[int, bytes, list[Piece]]:
+        """The iteration, the hyperparameters of its step, and the copies, as few as they can be."""
+        names = (VALUES, *STATES[self._options.optimizer])
+        iteration, hypers, pieces = 0, b"", []
+        for lane in sorted(self._open):
+            iteration, steps, its, arrays = self._loop_of[lane].take_copy(self.tenant, lane)
+            hypers = its or hypers
+            at = 0
+            for offset, items in self._chunks[lane]:
+                parts = {
+                    name: array[at : at + items] for name, array in zip(names, arrays, strict=True)
+                }
+                pieces.append(Piece(offset, steps, parts))
+                at += items
+        return iteration, hypers, merged(pieces)
+
+    def load(self, snapshot: Snapshot) -> None:
+        """Go on from what a service had."""
+        for lane, chunks in self._chunks.items():
+            arrays = [
+                np.concatenate([array[offset : offset + items] for offset, items in chunks])
+                for array in snapshot.arrays.values()
+            ]
+            steps = max(snapshot.steps_of(offset, items) for offset, items in chunks)
+            loop = self._loop_of[lane]
+            loop.load(self.tenant, lane, snapshot.iteration, steps, arrays)
+        self._without_values.clear()
+
+    def retire(self, worker: int, why: str) -> None:
+        """A worker is done; whoever goes on hears why it is not there."""
+        for loop in self._own:
+            loop.retire(self.tenant, worker, why)
+
+    def admit(self, worker: int, since: int) -> bool:
+        """It contributes from an iteration on; False where a lane has begun that already."""
+        admitted = [loop.admit(self.tenant, worker, since) for loop in self._own]
+        return all(admitted)
+
+    def drop(self, worker: int, since: int, revision: int) -> None:
+        """It does not from an iteration on; what it has pushed of that is forgotten.
+
+        Args:
+            worker: which; nothing more of it comes (`cut`).
+            since: the iteration.
+            revision: of the set of workers, more than before.
+        """
+        for loop in self._own:
+            loop.drop(self.tenant, worker, since, revision)
+
+    def cut(self, worker: int) -> None:
+        """Nothing more of a worker comes."""
+        for loop in self._own:
+            loop.cut(self.tenant, worker)
+
+    def gather(self) -> None:
+        """The service's number of workers is expected again."""
+        for loop in self._own:
+            loop.gather(self.tenant)
+
+    def has_all_of(self, worker: int, iteration: int) -> bool:
+        """Whether all chunks have a worker's contribution to an iteration, or are beyond it."""
+        return all(loop.has_all_of(self.tenant, worker, iteration) for loop in self._own)
+
+    def copies(self, iteration: int) -> Copies | None:
+        """What there is now; None where that is not what an iteration has left in all chunks."""
+        found = []
+        for lane in sorted(self._open):
+            copy = self._loop_of[lane].copy_now(self.tenant, lane, iteration)
+            if copy is None:
+                return None
+            _, steps, _, arrays = copy
+            found.append(LaneCopy(lane, self._chunks[lane], steps, arrays))
+        return Copies(iteration, found)
+
+    def load_copies(self, copies: Copies, steps: int) -> None:
+        """Go on from copies.
+
+        Raises:
+            ValueError: an iteration is under way.
+        """
+        for lane, arrays in copies.of_lanes():
+            self._loop_of[lane].load(self.tenant, lane, copies.iteration, steps, arrays)
+
+    def fail(self, why: str) -> None:
+        """Tell all workers, and take nothing more from them."""
+        for loop in self._own:
+            loop.fail(self.tenant, why)
+
+    def close(self) -> None:
+        """Free them."""
+        for loop in self._own:
+            loop.close(self.tenant)
+        self._open.clear()
+        self._own.clear()
+
+    def status(self) -> dict[str, Any]:
+        """Figures, as JSON."""
+        figures = self._figures()
+        links = [link for loop in self._own for link in loop.links(self.tenant)]
+        return {
+            "iteration": max((lane.iteration for lane in figures), default=0),
+            "steps": max((lane.steps for lane in figures), default=0),
+            "skipped": max((lane.skipped for lane in figures), default=0),
+            "replays": sum(lane.replays for lane in figures),
+            "early_bytes": sum(lane.most_early_bytes for lane in figures),
+            "connections": len(links),
+            "bytes_in": sum(lane.bytes_in for lane in figures),
+            "bytes_out": sum(lane.bytes_out for lane in figures),
+        }
+
+    def _figures(self) -> list[_native.LaneFigures]:
+        return [self._loop_of[lane].figures(self.tenant, lane) for lane in sorted(self._open)]
+
+
+def needed_bytes(options: ServiceOptions, values_bytes: int) -> int:
+    """What a service takes of all its servers together.
+
+    Args:
+        options: of the service.
+        values_bytes: of all values in float32.
+    """
+    # Sums and values, and what waits for its turn: a contribution of each worker but one.
+    arrays = 2 + len(STATES[options.optimizer])
+    if options.deterministic:
+        arrays += options.workers - 1
+    return arrays * values_bytes
+
+
+def _options(options: ServiceOptions, tenant: int, lane: int, groups: int) -> _native.LaneOptions:
+    made = _native.LaneOptions()
+    made.tenant = tenant
+    made.lane = lane
+    made.workers = options.workers
+    made.groups = groups
+    made.optimizer = OPTIMIZERS.index(options.optimizer)
+    made.mode = MODES.index(options.mode)
+    made.staleness = options.staleness
+    made.is_by_step = options.commit == "step"
+    made.is_in_order = options.deterministic
+    made.skips_nonfinite = options.skip_nonfinite
+    made.clip = options.clip_norm or 0.0
+    made.wire = WIRES.index(options.wire)
+    return made

@@ -1,0 +1,114 @@
+"""Servers of racks call each other: each rack has one, and every chunk's root is one of them."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from plink.base.errors import PlinkError
+from plink.hub.calling import Control, data_connection
+from plink.hub.session.data import DataHello, new_nonce
+from plink.hub.session.handshake import NO_NAMESPACE
+from plink.hub.session.messages import PeerReady
+from plink.hub.session.roles import PEER
+
+_TIMEOUT_S = 10.0
+_RETRY_S = 0.2
+
+
+@dataclass
+class Peer:
+    """Connections to another rack's server.
+
+    Args:
+        rack: which.
+        control: stays open as long as the service.
+        sockets: by lane.
+    """
+
+    rack: int
+    control: Control
+    sockets: dict[int, socket.socket] = field(default_factory=dict)
+
+    def close_data(self) -> None:
+        """The native code has its own by now."""
+        for connection in self.sockets.values():
+            connection.close()
+        self.sockets = {}
+
+
+@dataclass(frozen=True)
+class Call:
+    """What a server says to another rack's.
+
+    Args:
+        address: of that server's control.
+        addresses: of its ports.
+        rack: that it is of.
+        namespace: of the service.
+        secret: that servers prove to each other.
+        own_rack: of the caller.
+        placement: its digest.
+        lanes: that have chunks, and the port of each.
+    """
+
+    address: str
+    addresses: tuple[str, ...]
+    rack: int
+    namespace: str
+    secret: bytes
+    own_rack: int
+    placement: str
+    lanes: tuple[tuple[int, int], ...]
+
+
+def call(what: Call, seconds: float, is_over: threading.Event) -> Peer:
+    """Connect with it, once it has the service open.
+
+    Args:
+        what: to say to whom.
+        seconds: how long to try.
+        is_over: set where nobody needs it any more.
+
+    Raises:
+        PlinkError: it does not in time.
+    """
+    until_s = time.monotonic() + seconds
+    while True:
+        try:
+            peer = _called(what)
+        except PlinkError:
+            if time.monotonic() > until_s or is_over.wait(_RETRY_S):
+                raise
+            continue
+        if not is_over.is_set():
+            return peer
+        close_all([peer])
+        raise PlinkError("the service is closed")
+
+
+def _called(what: Call) -> Peer:
+    control = Control(what.address, PEER, NO_NAMESPACE, what.secret, _TIMEOUT_S)
+    peer = Peer(what.rack, control)
+    try:
+        control.ask(PeerReady(what.namespace, what.own_rack, what.placement))
+        for lane, port in what.lanes:
+            hello = DataHello(PEER, what.namespace, what.own_rack, 0, lane, new_nonce())
+            key = control.session.data_key
+            peer.sockets[lane] = data_connection(what.addresses[port], hello, key, _TIMEOUT_S)
+    except BaseException:
+        close_all([peer])
+        raise
+    return peer
+
+
+def close_all(peers: Iterable[Peer]) -> None:
+    """End all connections."""
+    for peer in peers:
+        peer.close_data()
+        with contextlib.suppress(OSError):
+            peer.control.close()

@@ -1,0 +1,169 @@
+"""The services of a server: made, found, ended. No sockets."""
+
+from __future__ import annotations
+
+import asyncio
+
+from plink.hub import _native
+from plink.hub.placement import Port, Sites
+from plink.hub.serving.crew import ServiceError
+from plink.hub.serving.lanes import Lanes
+from plink.hub.serving.peers import Peers
+from plink.hub.serving.saving import restored, save
+from plink.hub.serving.tenant import Tenant
+from plink.hub.session.data import DataHello, Opened
+from plink.hub.session.messages import Checkpoint, Create, Delete, Restore, Saved, Status
+from plink.hub.session.roles import ADMIN, PEER, WORKER, namespace_secret, peer_secret
+from plink.transport.frames import ProtocolError
+
+
+class Registry:
+    """All services.
+
+    Args:
+        secret: of whoever may make and end them.
+        loops: of the server.
+        cores: the loops of each port.
+        weights: of the ports.
+        addresses: of the ports.
+        snapshots: folder of these; None for none.
+        line: what connections to other servers get.
+    """
+
+    def __init__(
+        self,
+        secret: bytes,
+        *,
+        loops: list[_native.Loop],
+        cores: list[list[int]],
+        weights: list[float],
+        addresses: list[str],
+        snapshots: str | None,
+        line: _native.LineOptions,
+    ) -> None:
+        self._secret = secret
+        self._loops = loops
+        self._cores = cores
+        self._addresses = addresses
+        self._snapshots = snapshots
+        self._line = line
+        ports = [Port(len(its), weight) for its, weight in zip(cores, weights, strict=True)]
+        self._site = tuple(ports)
+        self._tenants: dict[str, Tenant] = {}
+        self._numbers = 0
+
+    def secret_of(self, role: str, namespace: str) -> bytes | None:
+        """What a caller has to prove; None where nobody could."""
+        if role == ADMIN:
+            return self._secret
+        if role == PEER:
+            return peer_secret(self._secret)
+        tenant = self._tenants.get(namespace)
+        return tenant.secret if tenant is not None and role == WORKER else None
+
+    def opened(self, hello: DataHello) -> Opened | None:
+        """What a data connection has to prove; None where nobody could."""
+        tenant = self._tenants.get(hello.namespace)
+        if tenant is None:
+            return None
+        if hello.role == PEER:
+            return tenant.peers.opened(hello.number) if tenant.peers is not None else None
+        return tenant.opened(hello.number, hello.incarnation)
+
+    def tenant(self, namespace: str) -> Tenant:
+        """By name.
+
+        Raises:
+            ServiceError: there is none.
+        """
+        if namespace not in self._tenants:
+            raise ServiceError(
+                f"there is no service {namespace}", "plink hub status shows which there are"
+            )
+        return self._tenants[namespace]
+
+    def create(self, create: Create) -> None:
+        """A new service.
+
+        Raises:
+            ServiceError: there is one of that name, or it is for other ports than this server's.
+        """
+        name = create.options.namespace
+        if name in self._tenants:
+            raise ServiceError(f"there is a service {name} already", "plink hub delete ends it")
+        servers = create.sites.servers
+        if create.server >= len(servers) or len(create.addresses) != len(servers):
+            raise ProtocolError("a service of servers that are not named")
+        if servers[create.server] != self._site:
+            raise ServiceError("this server has other ports than the service's maker thinks")
+        racks = create.racks
+        if racks and (len(servers) > 1 or create.rack >= len(racks)):
+            raise ProtocolError("a rack with more than one server, or that is not named")
+        if racks and (create.options.mode != "sync" or create.options.on_loss != "fail"):
+            raise ServiceError("a service over racks needs mode sync and on_loss fail")
+        if len(servers) > 1 and create.options.on_loss == "shrink":
+            raise ServiceError("on_loss shrink needs a service of one server")
+        self._numbers += 1
+        secret = namespace_secret(self._secret, name, create.salt)
+        places = (max(1, len(racks)), create.rack)
+        lanes = Lanes(self._numbers, create.options, self._loops, self._cores, places)
+        peers = Peers(create, peer_secret(self._secret), lanes, self._line) if racks else None
+        self._tenants[name] = Tenant(create, secret, lanes, peers)
+
+    def delete(self, delete: Delete) -> None:
+        """End a service.
+
+        Raises:
+            ServiceError: there is none.
+        """
+        tenant = self.tenant(delete.namespace)
+        tenant.fail("the service is deleted")
+        tenant.close()
+        del self._tenants[delete.namespace]
+
+    def status(self, namespace: str) -> Status:
+        """Of a service, or of all."""
+        tenants = [self.tenant(namespace)] if namespace else list(self._tenants.values())
+        return Status(
+            Sites((self._site,)),
+            tuple(self._addresses),
+            tuple(tenant.status() for tenant in tenants),
+        )
+
+    async def checkpoint(self, asked: Checkpoint) -> Saved:
+        """Write a snapshot, while workers go on.
+
+        Raises:
+            PlinkError: it cannot be had, or not be written.
+        """
+        folder = self._folder()
+        part = await self.tenant(asked.namespace).part(asked.iteration)
+        return await asyncio.to_thread(save, folder, part)
+
+    async def restore(self, asked: Restore) -> None:
+        """Go on from a snapshot.
+
+        Raises:
+            PlinkError: it is not there, not whole or of another service, or it is too late.
+        """
+        snapshot = await asyncio.to_thread(restored, self._folder(), asked.snapshot)
+        self.tenant(asked.namespace).restore(snapshot)
+
+    def _folder(self) -> str:
+        if self._snapshots is None:
+            raise ServiceError(
+                "this server keeps no snapshots", "plink hub serve --snapshots FOLDER does"
+            )
+        return self._snapshots
+
+    def close(self) -> None:
+        """End connections to other servers."""
+        for tenant in self._tenants.values():
+            if tenant.peers is not None:
+                tenant.peers.close()
+
+    def hear(self, event: _native.Event) -> None:
+        """A loop says that something has happened."""
+        for tenant in self._tenants.values():
+            if tenant.number == event.tenant:
+                tenant.hear(event)

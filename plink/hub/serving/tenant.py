@@ -1,0 +1,302 @@
+"""A service at one server: its lanes, its workers, and what follows from events. No sockets."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+from plink.hub import _native
+from plink.hub.hyper import unpack
+from plink.hub.manifest import Manifest
+from plink.hub.placement import Placement, place
+from plink.hub.serving.crew import Crew, ServiceError
+from plink.hub.serving.lanes import Lanes, needed_bytes
+from plink.hub.serving.peers import Peers
+from plink.hub.serving.recalled import Copies
+from plink.hub.session.data import Nonces, Opened
+from plink.hub.session.messages import Create, Join, Joined
+from plink.hub.session.recall import Load
+from plink.hub.snapshot import Part, Snapshot
+
+# A snapshot is of an iteration that no lane has ended yet; they go on while they are told.
+_MOST_AHEAD = 64
+
+
+@dataclass
+class Member:
+    """A worker that has joined.
+
+    Args:
+        number, incarnation: its own.
+        host: from which it called.
+        opened: what its data connections prove.
+    """
+
+    number: int
+    incarnation: int
+    host: str
+    opened: Opened
+
+
+class Tenant:
+    """A service.
+
+    Args:
+        create: as its maker wants it.
+        secret: that its workers prove.
+        lanes: of this server, none open yet.
+        peers: servers of other racks; None where there are no racks.
+    """
+
+    def __init__(
+        self, create: Create, secret: bytes, lanes: Lanes, peers: Peers | None = None
+    ) -> None:
+        self.options = create.options
+        self.secret = secret
+        self.failure: str | None = None
+        self._create = create
+        self._lanes = lanes
+        self.peers = peers
+        self._manifest: Manifest | None = None
+        self._placement: Placement | None = None
+        self._members: dict[int, Member] = {}
+        self._loaded: tuple[int, str] | None = None
+        self._savings: list[asyncio.Future[None]] = []
+        is_alone = len(create.sites.servers) == 1
+        self._crew = Crew(create.options, lanes, self.fail, is_alone)
+
+    @property
+    def number(self) -> int:
+        """Its own at this server."""
+        return self._lanes.tenant
+
+    def knows_manifest(self, digest: str) -> bool:
+        """Whether a worker that has such keys need not send them.
+
+        Raises:
+            ServiceError: the service has other keys.
+        """
+        if self._manifest is not None and digest != self._manifest.digest:
+            raise ServiceError(
+                f"service {self.options.namespace} has other keys than this worker",
+                "all workers need the same parameters, in the same order and groups",
+            )
+        return self._manifest is not None
+
+    def join(self, join: Join, host: str, data_key: bytes) -> tuple[Member, Joined]:
+        """A worker takes part; of several servers the first gives its number, the others are told.
+
+        Raises:
+            ServiceError: it cannot.
+        """
+        if self.failure is not None:
+            raise ServiceError(f"service {self.options.namespace} has failed: {self.failure}")
+        if not self.knows_manifest(join.digest):
+            if join.manifest is None or join.manifest.digest != join.digest:
+                raise ServiceError("a worker's keys are not those that it speaks of")
+            self._open(join.manifest)
+        seat = self._crew.seat(join)
+        member = Member(seat.number, seat.incarnation, host, Opened(data_key, Nonces()))
+        self._members[seat.number] = member
+        return member, self._joined(member, seat.iteration)
+
+    def opened(self, number: int, incarnation: int) -> Opened | None:
+        """What a worker's data connections prove."""
+        member = self._members.get(number)
+        return member.opened if member and member.incarnation == incarnation else None
+
+    def adopt(self, number: int, loop: int, fd: int, line: _native.LineOptions) -> None:
+        """A proven data connection to a loop, by its number in the sites.
+
+        Raises:
+            ServiceError: it is for another server's chunks.
+        """
+        member = self._members[number]
+        first, end = self._own_loops()
+        if not first <= loop < end or not self._lanes.is_open(loop - first):
+            raise ServiceError("a connection for chunks that are not here")
+        self._lanes.adopt(loop - first, number, member.incarnation, fd, line)
+
+    def hear(self, event: _native.Event) -> None:
+        """A loop says that something has happened."""
+        what = event.what
+        if what in (_native.LOST, _native.FAULT):
+            self.lost(event.worker, event.incarnation, event.text)
+        elif what == _native.FILLED:
+            self._lanes.filled(event.lane)
+        elif what == _native.MISSED:
+            self.fail(event.text)
+        elif what == _native.PEER_LOST:
+            self.fail(f"the server of rack {event.worker} is lost: {event.text}")
+        elif what == _native.COPIED and self._lanes.is_copied(event.lane):
+            for saving in self._savings:
+                if not saving.done():
+                    saving.set_result(None)
+            self._savings.clear()
+
+    def lost(self, number: int, incarnation: int, why: str) -> None:
+        """A worker's connection broke, or it sent what it must not."""
+        member = self._members.get(number)
+        if member is None or member.incarnation != incarnation or self.failure is not None:
+            return
+        del self._members[number]
+        failure = self._crew.lost(number, f"worker {number} ({member.host}) is lost: {why}")
+        if failure is not None:
+            self.fail(failure)
+
+    def left(self, member: Member, iteration: int) -> None:
+        """A worker is done after an iteration."""
+        if self._members.get(member.number) is member:
+            del self._members[member.number]
+            self._crew.left(member.number, iteration)
+
+    def fail(self, why: str) -> None:
+        """It ends for all workers."""
+        if self.failure is None:
+            self.failure = why
+            self._lanes.fail(why)
+            for saving in self._savings:
+                if not saving.done():
+                    saving.set_result(None)
+            self._savings.clear()
+
+    async def part(self, iteration: int | None) -> Part:
+        """What this server holds of it at the end of an iteration, while others go on.
+
+        Args:
+            iteration: None for the earliest that is possible.
+
+        Raises:
+            ServiceError: it is past that iteration, or has no values.
+        """
+        if self._manifest is None or not self._lanes.has_values:
+            raise ServiceError(f"service {self.options.namespace} has no values yet")
+        if self._savings:
+            raise ServiceError(f"service {self.options.namespace} is being saved already")
+        self._copy(iteration)
+        saving: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._savings.append(saving)
+        await saving
+        if self.failure is not None:
+            raise ServiceError(f"service {self.options.namespace} has failed: {self.failure}")
+        done, hypers, pieces = self._lanes.take_pieces()
+        create = self._create
+        servers = len(create.sites.servers)
+        groups = tuple(unpack(hypers))
+        manifest = self._manifest
+        return Part(self.options, manifest, create.server, servers, done, groups, tuple(pieces))
+
+    def _copy(self, iteration: int | None) -> None:
+        if iteration is not None:
+            if not self._lanes.copy_at(iteration):
+                raise ServiceError(
+                    f"service {self.options.namespace} is past iteration {iteration}"
+                )
+            return
+        for ahead in range(_MOST_AHEAD):
+            if self._lanes.copy_at(self._lanes.iteration + ahead):
+                return
+        raise ServiceError(f"service {self.options.namespace} cannot be saved: it is too fast")
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Go on from a snapshot, before any worker is there.
+
+        Raises:
+            WrongUseError: it is of another service.
+            ServiceError: workers are there.
+        """
+        if self._manifest is not None:
+            raise ServiceError(f"service {self.options.namespace} has begun already")
+        snapshot.check(self.options, snapshot.manifest)
+        self._open(snapshot.manifest)
+        self._lanes.load(snapshot)
+        self._crew.begin_after(snapshot.iteration)
+
+    def recall(self, iteration: int) -> Copies:
+        """What an iteration has left; a worker asks that has begun no later one.
+
+        Raises:
+            ServiceError: the service is elsewhere.
+        """
+        copies = self._lanes.copies(iteration)
+        if copies is None:
+            raise ServiceError(
+                f"service {self.options.namespace} has gone on from iteration {iteration}",
+                "only in mode sync does it wait for the worker that asks",
+            )
+        return copies
+
+    def load(self, copies: Copies, load: Load) -> None:
+        """Have the state that a worker gives; all give the same one, between the same iterations.
+
+        Raises:
+            ServiceError: another worker gave another, or the next iteration is under way.
+        """
+        if self._loaded == (copies.iteration, load.digest):
+            return
+        wrong = ServiceError(
+            f"service {self.options.namespace} goes on with another state",
+            "all workers load the same one, before the next step",
+        )
+        if self._loaded and self._loaded[0] == copies.iteration:
+            raise wrong
+        try:
+            self._lanes.load_copies(copies, load.steps)
+        except ValueError:
+            raise wrong from None
+        self._loaded = (copies.iteration, load.digest)
+
+    def close(self) -> None:
+        """Frees what it has."""
+        if self.peers is not None:
+            self.peers.close()
+        self._lanes.close()
+
+    def status(self) -> dict[str, Any]:
+        """For people, as JSON."""
+        return {
+            "namespace": self.options.namespace,
+            "workers": len(self._members),
+            "wanted_workers": self.options.workers,
+            "failure": self.failure,
+            **self._lanes.status(),
+        }
+
+    def _own_loops(self) -> tuple[int, int]:
+        """Numbers in the sites of this server's first loop, and one past the last."""
+        counts = [sum(port.cores for port in ports) for ports in self._create.sites.servers]
+        first = sum(counts[: self._create.server])
+        return first, first + counts[self._create.server]
+
+    def _open(self, manifest: Manifest) -> None:
+        options = self.options
+        needed = needed_bytes(options, manifest.size_bytes)
+        if needed > options.quotas.bytes:
+            raise ServiceError(
+                f"service {options.namespace} needs {needed} bytes, "
+                f"and its quota is {options.quotas.bytes}"
+            )
+        chunks = manifest.chunks(options.chunk_bytes, by_key=options.granularity == "key")
+        placement = place(chunks, self._create.sites, interfaces=options.interfaces)
+        self._lanes.open(chunks, placement.loops, self._own_loops()[0], manifest.groups)
+        self._manifest, self._placement = manifest, placement
+        if self.peers is not None:
+            self.peers.open(placement.digest, self.fail)
+
+    def _joined(self, member: Member, iteration: int) -> Joined:
+        if self._placement is None:
+            raise ServiceError("there is no manifest")
+        has_values = self._lanes.has_values
+        return Joined(
+            worker=member.number,
+            incarnation=member.incarnation,
+            workers=self._crew.workers,
+            iteration=iteration,
+            has_values=has_values,
+            source=member.number == 0 and self._create.rack == 0 and not has_values,
+            options=self.options,
+            sites=self._create.sites,
+            addresses=self._create.addresses,
+            placement=self._placement.digest,
+        )

@@ -1,0 +1,1 @@
+"""What servers, workers and administrators say to each other besides numbers, and who may."""

@@ -1,0 +1,38 @@
+"""Who calls a server, and with which secret."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Callable
+
+ADMIN = "admin"
+WORKER = "worker"
+PEER = "peer"
+SERVER = "server"
+
+CALLERS = (ADMIN, WORKER, PEER)
+"""admin: makes and ends services. worker: of one service. peer: another server of a service."""
+
+SALT_BYTES = 16
+
+FindSecret = Callable[[str, str], bytes | None]
+"""From a role and a namespace to the secret to be proven; None where there is none."""
+
+
+def namespace_secret(admin_secret: bytes, namespace: str, salt: bytes) -> bytes:
+    """The secret of a service: its maker and its servers compute it, so that it never travels.
+
+    Args:
+        admin_secret: that both know.
+        namespace: of the service.
+        salt: `SALT_BYTES` from its maker, new for each service, so that who knew the secret of an
+            earlier one of that name knows nothing of this one's.
+    """
+    label = b"plink hub secret of " + namespace.encode() + b" " + salt
+    return hmac.digest(admin_secret, label, hashlib.sha256).hex().encode()
+
+
+def peer_secret(admin_secret: bytes) -> bytes:
+    """With which servers prove themselves to each other."""
+    return hmac.digest(admin_secret, b"plink hub secret of servers", hashlib.sha256)

@@ -1,0 +1,280 @@
+"""A network that its user describes in TOML: hosts, groups, rows, rates, latencies, clients.
+
+latency_us = [10, 25, 60]     # one way: in a group, between groups, between rows
+host_gbit_s = 25
+uplink_gbit_s = 100           # of a group
+burst_bytes = 262144
+
+[[groups]]
+name = "r1"
+hosts = "n[01-04]"            # as in a host list
+uplink_gbit_s = 50            # a group may differ
+
+[[rows]]
+name = "row1"
+groups = ["r1", "r2"]
+uplink_gbit_s = 200
+
+[clients.openmpi]
+overhead_us = 5
+reduction_s_per_gb = 0.2
+flow_share = 0.95
+serialised = 0.75
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from plink.base.errors import PlinkError, WrongUseError
+from plink.files import document
+from plink.files.bandwidth import MAX_GBIT_S
+from plink.files.clients import (
+    FITTED,
+    ClientFit,
+    SizeSpread,
+    exactly,
+    unfitted,
+    with_estimates,
+)
+from plink.files.cluster import Cluster, Host
+from plink.files.document import brief
+from plink.files.fields import Fields
+from plink.files.groups import Group, HostLink, Uplink, UplinkMeasurement
+from plink.files.link_facts import LEAST_GBIT_S, MAX_BURST_BYTES, LinkFacts, Row
+from plink.files.rtt import MAX_RTT_US, RttMeasurement
+from plink.measure.importing.pairs import MAX_HOSTS
+from plink.probes.errors import HostListError
+from plink.probes.hosts.hostlist import parse_host_list
+
+TOOL = "described"
+SUFFIX = ".toml"
+MOST_BYTES = 1_000_000
+
+_LEVELS = 3
+_HINT = "docs/predict.md has an example of a described network"
+_RATES = ("host_gbit_s", "uplink_gbit_s")
+_TOP = (*_RATES, "latency_us", "burst_bytes", "slots", "hosts", "groups", "rows", "clients")
+_OF_GROUP = ("name", "hosts", "slots", *_RATES)
+_OF_ROW = ("name", "groups", "uplink_gbit_s")
+# What a client may have: its least, its most, and what it has if nothing is said.
+_OF_CLIENT: Mapping[str, tuple[float, float, float]] = {
+    "overhead_us": (0.0, 60e6, 0.0),
+    "rendezvous_us": (0.0, 60e6, 0.0),
+    "reduction_s_per_gb": (0.0, 1e6, 0.0),
+    "flow_share": (0.01, 2.0, 1.0),
+    "serialised": (0.0, 1.0, 0.0),
+    "spread": (0.0, 10.0, 0.1),
+}
+
+
+def is_described(source: str) -> bool:
+    """Whether a file is one by its name."""
+    return source.lower().endswith(SUFFIX)
+
+
+def read_network(path: str) -> Cluster:
+    """The cluster that a file describes.
+
+    Raises:
+        WrongUseError: the file cannot be read, or is not such a description.
+        PlinkError: this Python has no reader of TOML.
+    """
+    return import_network(document.read_bytes(path, MOST_BYTES), document.label(path))
+
+
+def import_network(content: bytes, source: str) -> Cluster:
+    """The cluster in a description: what it does not say is not limited, and takes no time.
+
+    Args:
+        content: of the file.
+        source: what errors call it.
+
+    Raises:
+        WrongUseError: it is not TOML, has a key that is not known, or a value that cannot be.
+        PlinkError: this Python has no reader of TOML.
+    """
+    if len(content) > MOST_BYTES:
+        raise WrongUseError(f"{source}: holds more than {MOST_BYTES:,} bytes", _HINT)
+    try:
+        data = _reader().loads(content.decode())
+    except (ValueError, RecursionError) as error:
+        reason = "too deeply nested" if isinstance(error, RecursionError) else error
+        raise WrongUseError(f"{source}: not valid TOML ({reason})", _HINT) from None
+    top = _known(Fields(data, source), _TOP)
+    hosts, groups, links, uplinks = _hosts_of(top)
+    facts = LinkFacts(
+        top.integer("burst_bytes", 0, MAX_BURST_BYTES, default=0),
+        _rows_of(top, [group.name for group in groups]),
+    )
+    return Cluster(
+        hosts=hosts,
+        rtt=_rtt(top, hosts, groups, facts.rows),
+        made_from=document.digest(content),
+        groups=groups,
+        uplinks=UplinkMeasurement(uplinks=uplinks, links=links, tool=TOOL),
+        links=facts if facts != LinkFacts() else None,
+        clients=_clients_of(top),
+        source=source,
+    )
+
+
+def _reader() -> Any:
+    # Python 3.10 has none of its own; the tomli package is the same one.
+    name = "tomllib" if sys.version_info >= (3, 11) else "tomli"
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError:
+        raise PlinkError("this Python cannot read TOML", "pip install tomli") from None
+
+
+def _known(fields: Fields, names: Sequence[str]) -> Fields:
+    for name in fields.names():
+        if name not in names:
+            raise WrongUseError(
+                f"{fields.place}: {brief(name)} is not known", f"known: {', '.join(names)}"
+            )
+    return fields
+
+
+def _hosts_of(
+    top: Fields,
+) -> tuple[list[Host], list[Group], list[HostLink], list[Uplink]]:
+    hosts: list[Host] = []
+    groups: list[Group] = []
+    links: list[HostLink] = []
+    uplinks: list[Uplink] = []
+    order: dict[str, int] = {}
+    parts = [_known(item, _OF_GROUP) for item in top.objects("groups", optional=True)]
+    if "hosts" in top.values:
+        parts.append(top)
+    for part in parts:
+        names = _names(part)
+        if part is top:
+            order = {name: place for place, name in enumerate(names)}
+            grouped = {host.name for host in hosts}
+            names = [name for name in names if name not in grouped]
+        slots = part.integer("slots", 1, 1 << 16, default=top.integer("slots", 1, 1 << 16, 1))
+        hosts += [Host(name, name, slots=slots) for name in names]
+        rate = _rate(part, top, "host_gbit_s")
+        links += [HostLink(name, rate, rate) for name in names if rate is not None]
+        if part is top:
+            continue
+        group = Group(part.word("name"), names)
+        if any(group.name == other.name for other in groups):
+            raise WrongUseError(f"{part.place}: group {brief(group.name)} is listed twice")
+        groups.append(group)
+        rate = _rate(part, top, "uplink_gbit_s")
+        if rate is not None:
+            uplinks.append(Uplink(group.name, rate, rate))
+    if not hosts:
+        raise WrongUseError(f"{top.place}: names no host", _HINT)
+    if len(hosts) > MAX_HOSTS:
+        raise WrongUseError(f"{top.place}: names more than {MAX_HOSTS:,} hosts")
+    seen: set[str] = set()
+    for host in hosts:
+        if host.name in seen:
+            raise WrongUseError(f"{top.place}: host {brief(host.name)} is listed twice")
+        seen.add(host.name)
+    if order:
+        # Those that it leaves out come last.
+        hosts.sort(key=lambda host: order.get(host.name, len(order)))
+    return hosts, groups, links, uplinks
+
+
+def _names(part: Fields) -> list[str]:
+    try:
+        names = [listed.name for listed in parse_host_list(part.text("hosts"), part.place)]
+    except HostListError as error:
+        raise WrongUseError(str(error), error.hint) from None
+    if not names:
+        raise part.error("hosts", "at least one host")
+    return names
+
+
+def _rate(part: Fields, top: Fields, name: str) -> float | None:
+    own = part if part.values.get(name) is not None else top
+    return own.optional_number(name, LEAST_GBIT_S, MAX_GBIT_S)
+
+
+def _rows_of(top: Fields, groups: Sequence[str]) -> list[Row]:
+    left = set(groups)
+    rows: list[Row] = []
+    for item in top.objects("rows", optional=True):
+        _known(item, _OF_ROW)
+        rate = item.optional_number("uplink_gbit_s", LEAST_GBIT_S, MAX_GBIT_S)
+        row = Row(item.word("name"), item.texts("groups"), rate, rate)
+        if not row.groups or any(row.name == other.name for other in rows):
+            raise item.error(
+                "groups" if not row.groups else "name", "groups, and a name of its own"
+            )
+        for group in row.groups:
+            if group not in left:
+                raise WrongUseError(f"{item.place}: {brief(group)} is no group, or in two rows")
+            left.remove(group)
+        rows.append(row)
+    return rows
+
+
+def _rtt(
+    top: Fields, hosts: Sequence[Host], groups: Sequence[Group], rows: Sequence[Row]
+) -> RttMeasurement | None:
+    """Twice the latency of the level at which two hosts meet; None where none is given."""
+    if "latency_us" not in top.values:
+        return None
+    given = top.values["latency_us"]
+    count = len(given) if isinstance(given, list) and len(given) <= _LEVELS else 1
+    levels = top.numbers("latency_us", count, MAX_RTT_US / 2)
+    if not levels:
+        raise top.error("latency_us", "one to three numbers")
+    levels += [levels[-1]] * (_LEVELS - len(levels))
+    group_of = {host: number for number, group in enumerate(groups) for host in group.hosts}
+    row_of_group = {name: number for number, row in enumerate(rows) for name in row.groups}
+    # A group without a row is a row of its own only where there are rows.
+    row_of = np.array(
+        [
+            row_of_group.get(groups[group_of[host.name]].name, -2 - group_of[host.name])
+            if rows and host.name in group_of
+            else -1
+            for host in hosts
+        ]
+    )
+    group = np.array([group_of.get(host.name, -1) for host in hosts])
+    alike = group[:, None] == group
+    same_row = row_of[:, None] == row_of
+    rtt_us = 2.0 * np.where(alike, levels[0], np.where(same_row, levels[1], levels[2]))
+    np.fill_diagonal(rtt_us, np.nan)
+    return RttMeasurement(
+        rtt_us={10.0: rtt_us},
+        reading=10.0,
+        samples=np.isfinite(rtt_us).view(np.int8),
+        losses=np.zeros(rtt_us.shape, dtype=np.int8),
+        tool=TOOL,
+        notes=["described, not measured"],
+    )
+
+
+def _clients_of(top: Fields) -> list[ClientFit]:
+    given = top.optional_object("clients")
+    found = []
+    for name in () if given is None else given.names():
+        if name not in FITTED:
+            raise WrongUseError(
+                f"{top.place}: client {brief(name)} is not known", f"known: {', '.join(FITTED)}"
+            )
+        part = _known(given.object(name), tuple(_OF_CLIENT)) if given is not None else top
+        values = {
+            key: usual if part.values.get(key) is None else part.number(key, low, high)
+            for key, (low, high, usual) in _OF_CLIENT.items()
+        }
+        spread = values.pop("spread")
+        exact = {key: exactly(value) for key, value in values.items()}
+        fit = with_estimates(unfitted(name), exact)
+        found.append(replace(fit, spreads=[SizeSpread(1, spread)]))
+    return found

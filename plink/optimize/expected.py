@@ -1,0 +1,209 @@
+"""What a fitted client is expected to take, as a time with an interval; or why nobody can say.
+
+The contention form (`plink.optimize.prediction`) says what links allow. Here ranks go on by
+themselves (`plink.solvers.contention.flows`), and the client's own costs are added.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from plink.base.text import counted
+from plink.files.clients import ClientFit
+from plink.files.cluster import Cluster
+from plink.model.network import network_of
+from plink.solvers.collectives.algorithm import Algorithm
+from plink.solvers.collectives.table import PeerTable
+from plink.solvers.contention.flows import FlowClock, Manner
+from plink.solvers.contention.network import Network
+from plink.solvers.contention.shared_links import SharedLinks, Trunk, shared_links
+from plink.solvers.contention.time import Clock
+
+# Of a normal distribution, to either side.
+_Z_OF_90_PERCENT = 1.645
+
+# Exchanges are serialised by chance: so many runs show how much that changes.
+_RUNS = 15
+
+# Following more messages takes too long.
+_MOST_MESSAGES = 6000
+_MESSAGES_OF_A_RING = 24
+
+# Where waiting for a core shared with other ranks may be more of a time than this, chance decides.
+_MOST_OVERHEAD = 0.5
+
+# What a rank that is ready waits, each round, while another has the core: a slice of Linux's
+# scheduler is some milliseconds.
+_SLICE_S = 3e-3
+
+_GBIT_BYTES_S = 1e9 / 8.0
+
+
+@dataclass(frozen=True)
+class Expected:
+    """A time.
+
+    Args:
+        seconds: the median.
+        low_s, high_s: 90 % of all times are between them; all three None where nobody can say.
+        refused: why, or None.
+    """
+
+    seconds: float | None
+    low_s: float | None = None
+    high_s: float | None = None
+    refused: str | None = None
+
+
+def client_of(algorithm: str, clients: Sequence[ClientFit]) -> ClientFit | None:
+    """The fitted client that runs an algorithm, by the beginning of its name."""
+    return next((fit for fit in clients if algorithm.startswith(f"{fit.client}-")), None)
+
+
+class ExpectedTimes:
+    """What one client takes on one cluster.
+
+    Args:
+        cluster: hosts, and what is known of their network.
+        fit: of the client.
+        network: what is known of the hosts' links, where it was made before.
+    """
+
+    def __init__(self, cluster: Cluster, fit: ClientFit, network: Network | None = None) -> None:
+        self._cluster = cluster
+        self.fit = fit
+        self.network = network or network_of(cluster).network
+
+    @cached_property
+    def latency_s(self) -> list[list[float]]:
+        """(N, N) one way."""
+        found: list[list[float]] = self.network.latency_s.tolist()
+        return found
+
+    @cached_property
+    def links(self) -> SharedLinks:
+        """That flows cross."""
+        facts = self._cluster.links
+        place_of = {group.name: place for place, group in enumerate(self._cluster.groups)}
+        trunks = [
+            Trunk(
+                tuple(place_of[name] for name in row.groups),
+                (row.send_gbit_s or math.inf) * _GBIT_BYTES_S,
+                (row.receive_gbit_s or math.inf) * _GBIT_BYTES_S,
+            )
+            for row in (() if facts is None else facts.rows)
+            if set(row.groups) <= set(place_of)
+        ]
+        burst_bytes: float = 0 if facts is None else facts.burst_bytes
+        if not burst_bytes and self.fit.burst_bytes is not None:
+            burst_bytes = self.fit.burst_bytes.value
+        share = self.fit.flow_share.value
+        return shared_links(self.network, trunks, burst_bytes=burst_bytes, flow_share=share)
+
+    def of_algorithm(
+        self, algorithm: Algorithm, ranks: int, size_bytes: int, hosts: Sequence[int]
+    ) -> Expected:
+        """What an algorithm takes with rank r on host `hosts[r]`.
+
+        Args:
+            algorithm: one that takes so many ranks.
+            ranks: how many.
+            size_bytes: the buffer of each.
+            hosts: (R,) of the ranks.
+        """
+        table = algorithm.table(ranks, size_bytes)
+        messages = sum(len(step.sources) for step in table.rounds[:_MESSAGES_OF_A_RING])
+        if messages > _MOST_MESSAGES:
+            return Expected(None, refused=f"{algorithm.name} has too many messages to follow")
+        if table.is_pipelined:
+            free_s = self.pipelined_s(table, hosts, is_free=True)
+            whole_s = [self.pipelined_s(table, hosts)]
+            return self.expected(whole_s, free_s, size_bytes, hosts, rounds=len(table.rounds))
+        clock = FlowClock(table, hosts, self.latency_s, self.links)
+        runs_s = self.runs_s(clock, _RUNS)
+        free = Manner(0.0, 0.0, self.manner.reduction_s_byte, self.manner.serialised)
+        free_s = statistics.median(clock.time_s(free, seed) for seed in range(len(runs_s)))
+        return self.expected(runs_s, free_s, size_bytes, hosts, rounds=len(table.rounds))
+
+    @cached_property
+    def manner(self) -> Manner:
+        """Of the client."""
+        fit = self.fit
+        return Manner(
+            fit.overhead_us.value * 1e-6,
+            fit.rendezvous_us.value * 1e-6,
+            fit.reduction_s_per_gb.value * 1e-9,
+            fit.serialised.value,
+        )
+
+    def runs_s(self, clock: FlowClock, runs: int) -> list[float]:
+        """The times of some runs, which differ in what is serialised."""
+        is_by_chance = clock.has_exchanges and self.manner.serialised > 0.0
+        seeds = range(runs if is_by_chance else 1)
+        return [clock.time_s(self.manner, seed, self.links) for seed in seeds]
+
+    def pipelined_s(
+        self, table: PeerTable, hosts: Sequence[int], *, is_free: bool = False
+    ) -> float:
+        """The time of a pipelined table, `is_free` without the client's overhead."""
+        waits_s = Clock(table, _unlimited(self.network)).time_s(list(hosts))
+        begun_s = 0.0 if is_free else self.manner.overhead_s * len(table.rounds)
+        return self.links.carried_s(table, hosts) + waits_s + begun_s
+
+    def expected(
+        self,
+        runs_s: Sequence[float],
+        free_s: float,
+        size_bytes: int,
+        hosts: Sequence[int],
+        *,
+        rounds: int,
+    ) -> Expected:
+        """The median of runs with its interval, unless ranks mostly wait for processors.
+
+        Args:
+            runs_s: times with all of the client's costs.
+            free_s: what it would take without overhead.
+            size_bytes: of the buffer.
+            hosts: (R,) of the ranks.
+            rounds: in each of which a rank may have to wait for a core.
+        """
+        seconds = statistics.median(runs_s)
+        cores = self.fit.shared_cores
+        if cores is not None and len(hosts) > cores:
+            waits_s = max(seconds - free_s, rounds * _SLICE_S)
+            if waits_s > _MOST_OVERHEAD * seconds:
+                ranks = counted(len(hosts), "rank")
+                what = f"{ranks} share {counted(cores, 'core')}, and may mostly wait for one"
+                return Expected(None, refused=f"{what}: how long that takes cannot be predicted")
+            if self.fit.processor_s_per_gb is not None:
+                each_s = self.fit.processor_s_per_gb.value * size_bytes * 1e-9
+                seconds = max(seconds, each_s * len(hosts) / cores)
+        by_chance = np.log(np.maximum(runs_s, 1e-12)).std()
+        spread = math.hypot(spread_at(self.fit, size_bytes), float(by_chance))
+        reach = math.exp(_Z_OF_90_PERCENT * spread)
+        return Expected(seconds, seconds / reach, seconds * reach)
+
+
+def spread_at(fit: ClientFit, size_bytes: int) -> float:
+    """The spread of times of that size: between those that are known, by their logarithms."""
+    sizes = [math.log(max(1, each.size_bytes)) for each in fit.spreads]
+    spreads = [each.spread for each in fit.spreads]
+    return float(np.interp(math.log(max(1, size_bytes)), sizes, spreads))
+
+
+def _unlimited(network: Network) -> Network:
+    """The same latencies, and nothing else that takes time."""
+    return replace(
+        network,
+        send_bytes_s=np.full(network.hosts, np.inf),
+        receive_bytes_s=np.full(network.hosts, np.inf),
+        uplink_send_bytes_s=np.full(network.groups, np.inf),
+        uplink_receive_bytes_s=np.full(network.groups, np.inf),
+    )

@@ -1,0 +1,301 @@
+"""A client's own costs from times of its all-reduces, by weighted least squares of logarithms."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from plink.base.errors import PlinkError
+from plink.files.clients import (
+    ClientFit,
+    Estimate,
+    FitSample,
+    SizeSpread,
+    exactly,
+    unfitted,
+    with_estimates,
+)
+from plink.files.cluster import Cluster
+from plink.optimize.expected import ExpectedTimes
+from plink.optimize.plans.demand import Demand
+from plink.optimize.plans.expecting import plan_s
+from plink.optimize.plans.traffic import Traffic, traffic_of
+from plink.plans.forest import Forest
+from plink.plans.names import ALL_REDUCE
+from plink.solvers.collectives.registry import find
+from plink.solvers.collectives.table import PeerTable
+from plink.solvers.contention.flows import FlowClock
+
+# What a model of a few numbers leaves, whatever the readings' own spread.
+_LEAST_SPREAD = 0.05
+
+# How far small messages are from any model where ranks wait for a core that they share.
+_SHARED_SPREAD = 0.5
+_SMALL_BYTES = 1 << 18
+
+# Runs of a model, which differ by chance.
+_RUNS = 7
+_ROUNDS_OF_SEARCH = 250
+
+_Z_OF_90_PERCENT = 1.645
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A sample, and what models need of it.
+
+    Args:
+        sample: as the file has it.
+        hosts: (R,) of the ranks, by their places in the cluster.
+        forest: of the engine; None for a library.
+    """
+
+    sample: FitSample
+    hosts: Sequence[int]
+    forest: Forest | None = None
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What was measured beside times.
+
+    Args:
+        reduction_s_per_gb: of adding, each time that it was measured.
+        processor_s_per_gb: of a rank's process, by reading; none where it polls.
+    """
+
+    reduction_s_per_gb: Sequence[float] = ()
+    processor_s_per_gb: Sequence[float] = ()
+
+
+@dataclass(frozen=True)
+class _Cost:
+    """One number that is looked for: where the search begins, and within what it stays.
+
+    Logarithms are searched where it is a matter of magnitude.
+    """
+
+    firsts: tuple[float, ...]
+    low: float
+    high: float
+    is_magnitude: bool = True
+
+    def inside(self, place: float) -> float:
+        value = math.exp(place) if self.is_magnitude else place
+        return min(self.high, max(self.low, value))
+
+    def place(self, value: float) -> float:
+        return math.log(value) if self.is_magnitude else value
+
+
+_COSTS: Mapping[str, _Cost] = {
+    "overhead_us": _Cost((300.0,), 0.1, 1e6),
+    "flow_share": _Cost((0.95,), 0.2, 1.1, is_magnitude=False),
+    "rendezvous_us": _Cost((300.0, 5000.0), 0.1, 1e6),
+    "serialised": _Cost((0.3, 0.8), 0.0, 1.0, is_magnitude=False),
+    "burst_bytes": _Cost((3e4, 3e5), 1e3, 1e7),
+}
+
+
+def fit_client(
+    cluster: Cluster,
+    client: str,
+    readings: Sequence[Reading],
+    costs: Costs,
+    *,
+    shared_cores: int | None = None,
+) -> ClientFit:
+    """The costs with which predictions are nearest to the readings.
+
+    They are found by simplex (Nelder and Mead, 1965) from a few places; a reading counts the less,
+    the more its repetitions differ. What they leave is the spread.
+
+    Args:
+        cluster: of the readings' hosts.
+        client: of `plink.files.clients.FITTED`.
+        readings: of some sizes and numbers of hosts.
+        costs: measured beside them.
+        shared_cores: of the one machine that all hosts are on, or None.
+
+    Raises:
+        PlinkError: there is no reading.
+    """
+    if not readings:
+        raise PlinkError("nothing was measured that a client could be fitted to")
+    return _Search(cluster, client, readings, costs, shared_cores).found()
+
+
+class _Search:
+    def __init__(
+        self,
+        cluster: Cluster,
+        client: str,
+        readings: Sequence[Reading],
+        costs: Costs,
+        shared_cores: int | None,
+    ) -> None:
+        self._cluster = cluster
+        # Where all predictions are of more ranks than cores, fewer ranks tell of something else.
+        cores = shared_cores or 0
+        crowded = [reading for reading in readings if len(reading.hosts) > cores]
+        given, readings = readings, crowded or readings
+        self._readings = readings
+        logs = [np.log(reading.sample.seconds) for reading in readings]
+        self._logs = logs
+        self._medians = np.array([np.median(each) for each in logs])
+        self._weights = np.array(
+            [
+                1.0
+                / (_deviation(each) ** 2 / len(each) + _model_spread(reading, shared_cores) ** 2)
+                for each, reading in zip(logs, readings, strict=True)
+            ]
+        )
+        reduction, processor = costs.reduction_s_per_gb, costs.processor_s_per_gb
+        self._fit = replace(
+            unfitted(client),
+            reduction_s_per_gb=_estimate_of(reduction) if reduction else exactly(0.0),
+            processor_s_per_gb=_estimate_of(processor) if processor else None,
+            shared_cores=shared_cores,
+            samples=[reading.sample for reading in given],
+        )
+        self._first = ExpectedTimes(cluster, self._fit)
+        self._models = [self._model_of(client, reading) for reading in readings]
+        flows = [model for model in self._models if isinstance(model, FlowClock)]
+        self._names = ["overhead_us", "flow_share"]
+        self._names += ["rendezvous_us"] if flows else []
+        self._names += ["serialised"] if any(model.has_exchanges for model in flows) else []
+        knows_burst = cluster.links is not None and cluster.links.burst_bytes > 0
+        self._names += [] if knows_burst else ["burst_bytes"]
+
+    def _model_of(self, client: str, reading: Reading) -> FlowClock | PeerTable | Traffic:
+        sample = reading.sample
+        if reading.forest is not None:
+            return traffic_of(Demand(ALL_REDUCE, sample.size_bytes), reading.forest)
+        algorithm = find(f"{client}-{sample.algorithm}")
+        table = algorithm.table(len(reading.hosts), sample.size_bytes)
+        if table.is_pipelined:
+            return table
+        return FlowClock(table, reading.hosts, self._first.latency_s, self._first.links)
+
+    def found(self) -> ClientFit:
+        from scipy.optimize import minimize  # noqa: PLC0415  only a fit needs it
+
+        ends = []
+        for begin in self._begins():
+            spans = [0.3 if _COSTS[name].is_magnitude else 0.1 for name in self._names]
+            simplex = np.vstack([begin, begin + 4.0 * np.diag(spans)])
+            options = {
+                "initial_simplex": simplex,
+                "maxfev": _ROUNDS_OF_SEARCH,
+                "xatol": 1e-3,
+                "fatol": 1e-3,
+            }
+            done: Any = minimize(self._miss, begin, method="Nelder-Mead", options=options)  # type: ignore[call-overload]
+            ends.append((float(done.fun), done.x.tolist()))
+        _, best = min(ends)
+        fit = self._with_places(best)
+        ranges = {
+            name: self._range_of(number, name, best) for number, name in enumerate(self._names)
+        }
+        return replace(with_estimates(fit, ranges), spreads=self._spreads(fit))
+
+    def _begins(self) -> list[npt.NDArray[np.float64]]:
+        """Every choice of first values."""
+        costs = [_COSTS[name] for name in self._names]
+        return [
+            np.array([cost.place(value) for cost, value in zip(costs, firsts, strict=True)])
+            for firsts in itertools.product(*(cost.firsts for cost in costs))
+        ]
+
+    def _with_places(self, places: Sequence[float]) -> ClientFit:
+        values = {
+            name: exactly(_COSTS[name].inside(place))
+            for name, place in zip(self._names, places, strict=True)
+        }
+        return with_estimates(self._fit, values)
+
+    def _miss(self, places: Sequence[float]) -> float:
+        logs = np.log(self._predicted(self._with_places(places)))
+        beyond = sum(
+            (place - _COSTS[name].place(_COSTS[name].inside(place))) ** 2
+            for name, place in zip(self._names, places, strict=True)
+        )
+        return float((self._weights * (self._medians - logs) ** 2).sum() + 1e3 * beyond)
+
+    def _range_of(self, number: int, name: str, places: Sequence[float]) -> Estimate:
+        """The value, and how far it can move alone until what it misses rises too much."""
+        cost = _COSTS[name]
+        value = cost.inside(places[number])
+        least = self._miss(places)
+        ends = []
+        for sign in (-1.0, 1.0):
+            step = 0.02
+            while step < 8.0:
+                moved = [*places]
+                moved[number] += sign * step
+                # One degree of freedom, as much as the readings themselves miss.
+                if self._miss(moved) - least > _Z_OF_90_PERCENT**2 * max(
+                    1.0, least / max(1, len(self._readings) - len(self._names))
+                ):
+                    break
+                step *= 1.6
+            ends.append(cost.inside(places[number] + sign * step))
+        return Estimate(value, min(ends[0], value), max(ends[1], value))
+
+    def _predicted(self, fit: ClientFit) -> list[float]:
+        times = ExpectedTimes(self._cluster, fit, self._first.network)
+        return [
+            _time_s(times, model, reading)
+            for model, reading in zip(self._models, self._readings, strict=True)
+        ]
+
+    def _spreads(self, fit: ClientFit) -> list[SizeSpread]:
+        """By size: of all repetitions around what is predicted."""
+        misses: dict[int, list[float]] = {}
+        for reading, logs, predicted in zip(
+            self._readings, self._logs, self._predicted(fit), strict=True
+        ):
+            of_size = misses.setdefault(reading.sample.size_bytes, [])
+            of_size += (logs - math.log(predicted)).tolist()
+        return [
+            SizeSpread(size, max(_LEAST_SPREAD, _of_few(found)))
+            for size, found in sorted(misses.items())
+        ]
+
+
+def _time_s(
+    times: ExpectedTimes, model: FlowClock | PeerTable | Traffic, reading: Reading
+) -> float:
+    if isinstance(model, FlowClock):
+        return statistics.median(times.runs_s(model, _RUNS))
+    if isinstance(model, PeerTable):
+        return times.pipelined_s(model, reading.hosts)
+    return plan_s(times, model, reading.hosts)[1]
+
+
+def _model_spread(reading: Reading, shared_cores: int | None) -> float:
+    is_small = reading.sample.size_bytes < _SMALL_BYTES
+    waits = shared_cores is not None and len(reading.hosts) > shared_cores
+    return _SHARED_SPREAD if is_small and waits else _LEAST_SPREAD
+
+
+def _deviation(logs: npt.NDArray[np.float64]) -> float:
+    """The standard deviation as the median deviation shows it, which outliers leave as it is."""
+    return float(1.4826 * np.median(np.abs(logs - np.median(logs))))
+
+
+def _of_few(misses: Sequence[float]) -> float:
+    """The spread whose 90 % interval holds 90 % of these, and some more as they are few."""
+    reach = float(np.quantile(np.abs(misses), 0.9))
+    return reach / _Z_OF_90_PERCENT * (1.0 + 1.0 / len(misses))
+
+
+def _estimate_of(values: Sequence[float]) -> Estimate:
+    return Estimate(statistics.median(values), min(values), max(values))

@@ -1,0 +1,57 @@
+"""What the engine is expected to take along a plan, where its costs were fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from plink.optimize.expected import Expected, ExpectedTimes
+from plink.optimize.plans.traffic import Traffic, traffic_time_s
+from plink.solvers.contention.network import Network
+from plink.solvers.contention.shared_links import shared_links
+from plink.solvers.forests.time import forest_table
+from plink.solvers.forests.trees import messages_on_the_way
+
+
+def expected_of_plan(
+    times: ExpectedTimes, traffic: Traffic, size_bytes: int, hosts: Sequence[int]
+) -> Expected:
+    """What one call along a plan takes with rank r on host `hosts[r]`."""
+    free_s, whole_s = plan_s(times, traffic, hosts)
+    rounds = _messages_of(traffic)
+    return times.expected([whole_s], free_s, size_bytes, hosts, rounds=rounds)
+
+
+def plan_s(times: ExpectedTimes, traffic: Traffic, hosts: Sequence[int]) -> tuple[float, float]:
+    """The time along a plan without the client's overhead, and with it."""
+    share = times.fit.flow_share.value
+    free_s = traffic_time_s(traffic, hosts, _scaled(times.network, share))
+    if traffic.routes is not None:
+        table = forest_table(traffic.routes, traffic.size_bytes)
+        # What buckets save, and what rows' links cost.
+        plain = shared_links(times.network, flow_share=share)
+        free_s += times.links.carried_s(table, hosts) - plain.carried_s(table, hosts)
+    return free_s, free_s + times.fit.overhead_us.value * 1e-6 * _messages_of(traffic)
+
+
+def _messages_of(traffic: Traffic) -> int:
+    """That ranks handle one after the other, on the longest way."""
+    if traffic.routes is None:
+        return 1
+    up, down = (
+        parents.astype(np.intp)
+        for parents in (traffic.routes.reduce_parents, traffic.routes.broadcast_parents)
+    )
+    return int(messages_on_the_way(up, down).max())
+
+
+def _scaled(network: Network, share: float) -> Network:
+    return replace(
+        network,
+        send_bytes_s=network.send_bytes_s * share,
+        receive_bytes_s=network.receive_bytes_s * share,
+        uplink_send_bytes_s=network.uplink_send_bytes_s * share,
+        uplink_receive_bytes_s=network.uplink_receive_bytes_s * share,
+    )

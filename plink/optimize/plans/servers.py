@@ -1,0 +1,149 @@
+"""Which hosts of a cluster are servers, and what their ports carry."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from plink.base.errors import WrongUseError
+from plink.base.rate import parse_rate
+from plink.base.text import counted, named
+from plink.files.cluster import Cluster
+from plink.files.document import brief
+from plink.files.fields import is_word
+from plink.files.plan_ranks import MAX_PORTS, SERVER, PlanRank, Port
+from plink.solvers.contention.network import Floats, Indices, Network
+
+_HINT = "write HOST, HOST:PORTS or HOST=ADDRESS+ADDRESS, and @RATE behind it, as in box:4@25gbit"
+
+
+@dataclass(frozen=True)
+class Server:
+    """A host that contributes nothing, and its interfaces.
+
+    Args:
+        place: of the host in the cluster.
+        addresses: of its ports; all that of the host where they are not known.
+        is_told: whether the ports' own addresses are known.
+        port_bytes_s: what each port carries either way; None for what the host's link does.
+    """
+
+    place: int
+    addresses: tuple[str, ...]
+    is_told: bool
+    port_bytes_s: float | None
+
+
+def parse_servers(texts: Sequence[str], cluster: Cluster) -> list[Server]:
+    """Servers as they are typed: `box`, `box:4`, `box:4@25gbit`, `box=10.0.0.9+10.0.0.10`.
+
+    Args:
+        texts: of servers, one or several with commas in each.
+        cluster: that has the hosts.
+
+    Raises:
+        WrongUseError: a host that the cluster does not have, or named twice; no number of ports.
+    """
+    servers: list[Server] = []
+    for text in (part.strip() for each in texts for part in each.split(",")):
+        server = _parse(text, cluster)
+        if any(other.place == server.place for other in servers):
+            name = cluster.names[server.place]
+            raise WrongUseError(f"the server {name} is named twice", _HINT)
+        servers.append(server)
+    return servers
+
+
+def _parse(text: str, cluster: Cluster) -> Server:
+    before, at, rate = text.partition("@")
+    try:
+        port_bytes_s = parse_rate(rate) / 8.0 if at else None
+    except WrongUseError as error:
+        raise WrongUseError(f"the server {brief(text)}: {error}", error.hint) from None
+    name, is_told, listed = before.partition("=")
+    addresses = tuple(listed.split("+")) if is_told else ()
+    count = len(addresses) or 1
+    # A host may be called by an address that has colons.
+    if name not in cluster.names and not is_told:
+        head, colon, number = name.rpartition(":")
+        if colon and number.isascii() and number.isdigit() and len(number) <= 4:
+            name, count = head, int(number)
+    if name not in cluster.names:
+        raise WrongUseError(
+            f"the server {brief(text)}: {brief(name)} is not a host of {cluster.source}",
+            f"its hosts are {named(cluster.names)}; {_HINT}",
+        )
+    if not 1 <= count <= MAX_PORTS or not all(map(is_word, addresses)):
+        raise WrongUseError(
+            f"the server {brief(text)} does not say 1 to {MAX_PORTS} ports, or their addresses",
+            _HINT,
+        )
+    place = cluster.names.index(name)
+    of_ports = addresses or (cluster.hosts[place].address,) * count
+    return Server(place, of_ports, bool(is_told) or count == 1, port_bytes_s)
+
+
+def port_rates(servers: Sequence[Server], network: Network) -> Floats:
+    """(K,) what each port carries either way, server by server."""
+    links = np.minimum(network.send_bytes_s, network.receive_bytes_s)
+    return np.array(
+        [
+            links[server.place] if server.port_bytes_s is None else server.port_bytes_s
+            for server in servers
+            for _ in server.addresses
+        ]
+    )
+
+
+def members_network(
+    network: Network, workers: Indices, servers: Sequence[Server], rates: Floats
+) -> Network:
+    """A network of workers' hosts, then of servers' ports, each of them a link of its own.
+
+    Args:
+        network: of all hosts.
+        workers: (W,) places of their hosts.
+        servers: whose ports there are.
+        rates: (K,) what each port carries.
+    """
+    ports = [server.place for server in servers for _ in server.addresses]
+    at = np.concatenate([workers, np.array(ports, dtype=np.intp)])
+    return Network(
+        latency_s=np.ascontiguousarray(network.latency_s[np.ix_(at, at)]),
+        send_bytes_s=np.concatenate([network.send_bytes_s[workers], rates]),
+        receive_bytes_s=np.concatenate([network.receive_bytes_s[workers], rates]),
+        group_of=network.group_of[at],
+        uplink_send_bytes_s=network.uplink_send_bytes_s,
+        uplink_receive_bytes_s=network.uplink_receive_bytes_s,
+    )
+
+
+def server_ranks(servers: Sequence[Server], cluster: Cluster, rates: Floats) -> list[PlanRank]:
+    """The servers as ranks of a plan, with weights by what their ports carry."""
+    ranks, first = [], 0
+    most = float(rates.max())
+    for server in servers:
+        host, count = cluster.hosts[server.place], len(server.addresses)
+        weights = rates[first : first + count] / most
+        ports = tuple(map(Port, server.addresses, weights.tolist()))
+        # An only port at the host's own address says no more than the rank does.
+        is_plain = count == 1 and server.addresses[0] == host.address
+        ranks.append(PlanRank(host.name, host.address, SERVER, () if is_plain else ports))
+        first += count
+    return ranks
+
+
+def assumed_of(servers: Sequence[Server], cluster: Cluster) -> list[str]:
+    """What is assumed of servers' ports, a sentence each."""
+    found = []
+    for server in servers:
+        name, ports = cluster.names[server.place], counted(len(server.addresses), "port")
+        if server.port_bytes_s is None and len(server.addresses) > 1:
+            found.append(f"each of the {ports} of {name} is assumed to carry what its link does")
+        if not server.is_told:
+            found.append(
+                f"the addresses of the {ports} of {name} are not known: its own stands for each"
+            )
+    return found

@@ -1,0 +1,99 @@
+"""A forest seen port by port: each port of a server is a member of its own, as it is a link.
+
+Members stand rank by rank, a rank's ports in their order; a rank without ports is one member. A
+route has of each rank one member at most, and does without the others (`ABSENT`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from plink.plans.check_servers import Ports
+from plink.plans.forest import ABSENT, Forest, Parents
+from plink.plans.measures import measure
+
+Indices = npt.NDArray[np.intp]
+
+
+def ranks_of_members(ports_of: Sequence[int]) -> Indices:
+    """(M,) the rank of each member.
+
+    Args:
+        ports_of: (P,) how many ports each rank has; 0 is as 1.
+    """
+    counts = np.maximum(np.asarray(ports_of, dtype=np.intp), 1)
+    return np.repeat(np.arange(len(counts)), counts)
+
+
+def over_members(forest: Forest, route_ports: Ports | None, ports_of: Sequence[int]) -> Forest:
+    """The forest over members.
+
+    Args:
+        forest: over P ranks.
+        route_ports: (R, P) the port by which each rank takes part; None for the first.
+        ports_of: (P,) how many ports each rank has.
+    """
+    rank_of = ranks_of_members(ports_of)
+    first = np.searchsorted(rank_of, np.arange(forest.ranks))
+    by = first[None, :] + (0 if route_ports is None else route_ports)
+    at = np.broadcast_to(by, forest.reduce_parents.shape)
+
+    def spread(parents: Parents) -> Parents:
+        trees = np.full((forest.routes, len(rank_of)), ABSENT, dtype=np.int32)
+        above = np.where(
+            parents >= 0, np.take_along_axis(at, np.maximum(parents, 0), axis=1), parents
+        )
+        np.put_along_axis(trees, at, above.astype(np.int32), axis=1)
+        return trees
+
+    return Forest(forest.weights, spread(forest.reduce_parents), spread(forest.broadcast_parents))
+
+
+def over_ranks(members: Forest, rank_of: Indices) -> tuple[Forest, Ports]:
+    """The forest over ranks, and (R, P) the ports; the inverse of `over_members`.
+
+    Args:
+        members: a forest over M members.
+        rank_of: (M,) the rank of each, in order.
+
+    Raises:
+        ValueError: a route has two members of a rank.
+    """
+    ranks = int(rank_of.max()) + 1
+    first = np.searchsorted(rank_of, np.arange(ranks))
+    is_part = (members.reduce_parents != ABSENT) | (members.broadcast_parents != ABSENT)
+    ports: Ports = np.zeros((members.routes, ranks), dtype=np.int32)
+    route, member = np.nonzero(is_part)
+    if len(np.unique(route * ranks + rank_of[member])) < len(route):
+        raise ValueError("a route has two ports of a rank")
+    ports[route, rank_of[member]] = member - first[rank_of[member]]
+
+    def gathered(parents: Parents) -> Parents:
+        trees = np.full((members.routes, ranks), ABSENT, dtype=np.int32)
+        route, member = np.nonzero(parents != ABSENT)
+        above = parents[route, member]
+        trees[route, rank_of[member]] = np.where(above >= 0, rank_of[np.maximum(above, 0)], above)
+        return trees
+
+    forest = Forest(
+        members.weights, gathered(members.reduce_parents), gathered(members.broadcast_parents)
+    )
+    return forest, ports
+
+
+def bytes_by_port(
+    forest: Forest, route_ports: Ports | None, ports_of: Sequence[int], size_bytes: float
+) -> list[list[tuple[float, float]]]:
+    """Bytes sent and received by each port of each rank, in an all-reduce of so many bytes.
+
+    Args:
+        forest, route_ports, ports_of: as of `over_members`.
+        size_bytes: of the buffer.
+    """
+    measures = measure(over_members(forest, route_ports, ports_of), size_bytes)
+    both = list(zip(measures.sent_bytes.tolist(), measures.received_bytes.tolist(), strict=True))
+    ends = np.cumsum(np.maximum(np.asarray(ports_of, dtype=np.intp), 1)).tolist()
+    return [both[begin:end] for begin, end in zip([0, *ends[:-1]], ends, strict=True)]

@@ -1,0 +1,73 @@
+"""Whether a server's ports are worth it: the bandwidth that they add, against an all-reduce.
+
+With S bytes, a worker's link of B and a server's k ports of B each, links need S/B max(1, N/k)
+where a server aggregates for N workers, and 2 (N-1)/N S/B for an all-reduce between them (Patarasuk
+and Yuan 2009). So a server wins where it has more than N²/(2(N-1)) ports; and what wins is their
+bandwidth, since the same added to the workers' own interfaces wins more.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+# Rates are compared with this much room for rounding.
+_EVEN = 1e-9
+
+
+@dataclass(frozen=True)
+class PortsVerdict:
+    """What a server's ports bring at most.
+
+    Args:
+        workers: N.
+        ports: k, of all servers together, each as quick as a worker's link.
+        needed_ports: more than so many ports are needed to beat an all-reduce: N²/(2(N-1)); None of
+            one worker, which needs neither.
+        gain: the time of an all-reduce over that through the servers.
+        equal_bandwidth: the time of an all-reduce over that through the servers, had the workers
+            the servers' interfaces as well as their own.
+    """
+
+    workers: int
+    ports: float
+    needed_ports: float | None
+    gain: float
+    equal_bandwidth: float
+
+    @property
+    def sentence(self) -> str:
+        """For people."""
+        if self.needed_ports is None:
+            return "a single worker has nothing to aggregate"
+        ports = "1 port" if self.ports == 1 else f"{self.ports:.3g} ports"
+        verdict = (
+            f"{self.gain:.2f} times as quick as all-reduce at most"
+            if self.gain > 1.0 + _EVEN
+            else f"all-reduce takes {self.gain:.2f} of its time"
+        )
+        return (
+            f"{self.workers} workers, servers with {ports} of a worker's rate in all: {verdict}; "
+            f"servers win with more than {self.needed_ports:.2f} ports, k > N²/(2(N-1)); with "
+            "the same interface bandwidth in all given to the workers, all-reduce takes "
+            f"{self.equal_bandwidth:.3f} of the servers' time"
+        )
+
+
+def judge_ports(workers: int, ports: float) -> PortsVerdict:
+    """What ports of servers that contribute nothing bring to so many workers at most.
+
+    Args:
+        workers: at least 1.
+        ports: above 0; a port that is quicker than a worker's link counts for more than one.
+
+    Raises:
+        ValueError: fewer.
+    """
+    if workers < 1 or not 0.0 < ports < math.inf:
+        raise ValueError(f"{workers} workers and {ports:g} ports, expected at least some")
+    through_servers = max(1.0, workers / ports)
+    all_reduce = 2.0 * (workers - 1) / workers
+    needed = workers**2 / (2.0 * (workers - 1)) if workers > 1 else None
+    gain = all_reduce / through_servers
+    return PortsVerdict(workers, ports, needed, gain, gain / (1.0 + ports / workers))

@@ -1,0 +1,210 @@
+"""The schema of a snapshot's header (`plink.hub.snapshot_file`)."""
+
+from __future__ import annotations
+
+from plink.hub.hyper import OPTIMIZERS, STATES
+from plink.hub.manifest import MOST_DIMENSIONS, MOST_GROUPS, MOST_ITEMS, MOST_KEYS, TYPES
+from plink.hub.placement import MOST_SERVERS
+from plink.hub.service import (
+    COMMITS,
+    GRANULARITIES,
+    INTERFACES,
+    LEAST_CHUNK_BYTES,
+    LOSS_POLICIES,
+    MODES,
+    MOST_CHUNK_BYTES,
+    MOST_CONNECTIONS,
+    MOST_GRACE_S,
+    MOST_QUOTA_BYTES,
+    MOST_STALENESS,
+    MOST_WEIGHT,
+    MOST_WORKERS,
+    WIRES,
+)
+from plink.hub.snapshot import VALUES
+from plink.hub.snapshot_file import FORMAT, MOST_ITERATION, MOST_PIECES, VERSION
+from plink.schemas import parts
+from plink.schemas.parts import Schema, closed, listed, or_null
+
+_NAMESPACE = "^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
+_SHA256 = "^[0-9a-f]{64}$"
+
+
+def snapshot_file() -> Schema:
+    """The header of one part of a snapshot."""
+    what = "What one server of a service held: the header of a file of `plink hub checkpoint`"
+    arrays = sorted({VALUES, *(name for names in STATES.values() for name in names)})
+    required = {
+        **parts.head(FORMAT, [VERSION]),
+        "service": service(),
+        "manifest": manifest(),
+        "server": parts.whole("which server held it, from 0", 0, MOST_SERVERS - 1),
+        "servers": parts.whole("of the service", 1, MOST_SERVERS),
+        "iteration": parts.whole("how many were completed", 0, MOST_ITERATION),
+        "groups": listed("hyperparameters of the last step by group, or none", hyper()),
+        "arrays": listed(
+            "names of the arrays that follow the header, in their order",
+            {"enum": arrays},
+            minItems=1,
+        ),
+        "pieces": _pieces(),
+        "data_sha256": {**parts.text("SHA-256 of the arrays"), "pattern": _SHA256},
+    }
+    return parts.document("plink.snapshot", what, closed(what, required))
+
+
+def service() -> Schema:
+    """The options of a service, as `ServiceOptions.to_json` has them."""
+    quotas = {
+        "bytes": parts.whole("of buffers on a server, in bytes", 1, MOST_QUOTA_BYTES),
+        "workers": parts.whole("at the same time", 1, MOST_WORKERS),
+        "connections": parts.whole("for data, of all workers", 1, MOST_CONNECTIONS),
+    }
+    required = {
+        "namespace": {**parts.text("the service's name"), "pattern": _NAMESPACE},
+        "workers": parts.whole("how many it was made for", 1, MOST_WORKERS),
+        "optimizer": parts.one_of("what steps the values", OPTIMIZERS),
+        "mode": parts.one_of("whether workers wait for each other", MODES),
+        "staleness": parts.whole("iterations that ssp allows between workers", 0, MOST_STALENESS),
+        "commit": parts.one_of("whether chunks are stepped one by one or together", COMMITS),
+        "on_loss": parts.one_of("what follows when a worker is lost", LOSS_POLICIES),
+        "grace_s": parts.number("how long a lost worker is waited for, in s", 0.0, MOST_GRACE_S),
+        "deterministic": parts.flag("contributions are added in the order of workers"),
+        "chunk_bytes": parts.whole(
+            "of a chunk's values, in bytes", LEAST_CHUNK_BYTES, MOST_CHUNK_BYTES
+        ),
+        "wire": parts.one_of("the type in which gradients are pushed", WIRES),
+        "clip_norm": or_null(parts.number("the most that the gradients' norm may be")),
+        "skip_nonfinite": parts.flag("steps with infinities or NaN change nothing"),
+        "granularity": parts.one_of("what is sent and stepped at once", GRANULARITIES),
+        "interfaces": parts.one_of("what has its own port", INTERFACES),
+        "weight": parts.number("when servers share out their time", 0.0, MOST_WEIGHT),
+        "quotas": closed("what it takes of a server at most", quotas),
+    }
+    return closed("the options of the service", required)
+
+
+def manifest() -> Schema:
+    """Keys, as `Manifest.to_json` has them."""
+    key = closed(
+        "a parameter",
+        {
+            "name": parts.text("its own in the manifest"),
+            "shape": listed(
+                "in numbers",
+                {"type": "integer", "minimum": 1, "maximum": MOST_ITEMS},
+                minItems=1,
+                maxItems=MOST_DIMENSIONS,
+            ),
+            "group": parts.whole("of its hyperparameters, from 0", 0, MOST_GROUPS - 1),
+            "type": parts.one_of("in which workers hold it", TYPES),
+        },
+    )
+    required = {
+        "keys": listed("in the order of the flat array", key, minItems=1, maxItems=MOST_KEYS),
+        "groups": parts.whole("how many there are", 1, MOST_GROUPS),
+    }
+    return closed("what the service holds", required)
+
+
+def hyper() -> Schema:
+    """Hyperparameters of a group, as `torch.optim` calls them."""
+    numbers = ("lr", "momentum", "weight_decay", "eps")
+    required = {
+        **{name: parts.number(f"`{name}`") for name in numbers},
+        "dampening": parts.number("`dampening`", None),
+        **{name: parts.number(f"`{name}`, less than 1", 0.0, 1.0) for name in ("beta1", "beta2")},
+        **{name: parts.flag(f"`{name}`") for name in ("nesterov", "maximize")},
+    }
+    return closed("hyperparameters of a group", required)
+
+
+def _pieces() -> Schema:
+    whats = {
+        "offsets_items": ("where each begins in the flat array, in numbers", 0, MOST_ITEMS),
+        "items": ("how many numbers each has", 1, MOST_ITEMS),
+        "steps": ("how many steps were made there", 0, MOST_ITERATION),
+    }
+    required = {
+        name: listed(
+            what, {"type": "integer", "minimum": low, "maximum": high}, maxItems=MOST_PIECES
+        )
+        for name, (what, low, high) in whats.items()
+    }
+    return closed("contiguous pieces of the flat array that this file holds", required)
+
+
+def status_output() -> Schema:
+    """What `plink hub status --json` prints."""
+    what = "A server and its services"
+    each = closed(
+        "a service",
+        {
+            "namespace": {**parts.text("its name"), "pattern": _NAMESPACE},
+            "workers": parts.whole("that are there"),
+            "wanted_workers": parts.whole("that it was made for", 1, MOST_WORKERS),
+            "iteration": parts.whole("begun last; 0 before the first"),
+            "steps": parts.whole("of the optimiser; where every push is one, of a chunk"),
+            "skipped": parts.whole("iterations whose gradients were not finite"),
+            "replays": parts.whole("pushes of chunks that had come before"),
+            "early_bytes": parts.whole("kept at most for the sake of a fixed order, in bytes"),
+            "connections": parts.whole("for data"),
+            "bytes_in": parts.whole("of frames that have come"),
+            "bytes_out": parts.whole("of frames that have gone"),
+            "failure": or_null(parts.text("why it has failed")),
+        },
+    )
+    required = {
+        "addresses": parts.texts("of the ports, HOST:PORT"),
+        "services": listed("in the order in which they were made", each),
+    }
+    return parts.document("plink hub status --json", what, closed(what, required))
+
+
+def serve_output() -> Schema:
+    """What `plink hub serve --json` prints."""
+    required = {"addresses": parts.texts("of the ports, HOST:PORT")}
+    return _output("serve", "Where a server listens", required)
+
+
+def create_output() -> Schema:
+    """What `plink hub create --json` prints."""
+    required = {
+        "namespace": _name(),
+        "worker_secret_file": parts.text("where the secret lies that workers need"),
+    }
+    return _output("create", "A service that was made", required)
+
+
+def checkpoint_output() -> Schema:
+    """What `plink hub checkpoint --json` prints."""
+    each = closed(
+        "what a server has written",
+        {
+            "snapshot": parts.text("name of the file in its folder"),
+            "iteration": parts.whole("how many were completed", 0, MOST_ITERATION),
+            "sha256": {**parts.text("of the file"), "pattern": _SHA256},
+            "size_bytes": parts.whole("of the file, in bytes"),
+        },
+    )
+    required = {"snapshots": listed("a part of each server, in their order", each)}
+    return _output("checkpoint", "A snapshot", required)
+
+
+def restore_output() -> Schema:
+    """What `plink hub restore --json` prints."""
+    required = {"namespace": _name(), "snapshot": parts.text("that it goes on from")}
+    return _output("restore", "A service that goes on", required)
+
+
+def delete_output() -> Schema:
+    """What `plink hub delete --json` prints."""
+    return _output("delete", "A service that has ended", {"namespace": _name()})
+
+
+def _name() -> Schema:
+    return {**parts.text("of the service"), "pattern": _NAMESPACE}
+
+
+def _output(verb: str, what: str, required: dict[str, Schema]) -> Schema:
+    return parts.document(f"plink hub {verb} --json", what, closed(what, required))

@@ -1,0 +1,145 @@
+"""What bandwidth each placement of servers needs (`plink hub bounds`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from plink.base.text import bandwidth_text, bytes_text, printable, rtt_text
+from plink.hub.bounds import Bound, Training, bounds
+from plink.hub.networks import PRINTED_WORKERS, TrainedNetwork
+from plink.hub.racks import Racks, Verdict, judge_racks
+from plink.plans.ports import PortsVerdict, judge_ports
+
+_TITLES = ("at a server", "at a worker", "exchange", "behind computing")
+
+
+@dataclass(frozen=True)
+class FoundBounds:
+    """What was asked for, and what holds.
+
+    Args:
+        model: as it was asked for.
+        training: what is trained.
+        rows: a placement each.
+        ports: what a central server's ports bring at most.
+        racks: None where none were asked for.
+        verdict: of the racks.
+        printed_ncc_gbit_s: what the paper prints for the same; None where it does not.
+    """
+
+    model: str
+    training: Training
+    rows: Sequence[Bound]
+    ports: PortsVerdict
+    racks: Racks | None
+    verdict: Verdict | None
+    printed_ncc_gbit_s: float | None
+
+
+def found_bounds(
+    model: str, training: Training, racks: Racks | None, network: TrainedNetwork | None
+) -> FoundBounds:
+    """Everything that holds; `network` is the one that was named, with its own time."""
+    is_printed = network is not None and training.workers == PRINTED_WORKERS
+    return FoundBounds(
+        model,
+        training,
+        bounds(training),
+        judge_ports(training.workers, training.server_bits_s / training.link_bits_s),
+        racks,
+        None if racks is None else judge_racks(racks, training.model_bytes),
+        network.printed_ncc_gbit_s if network is not None and is_printed else None,
+    )
+
+
+def bounds_to_json(found: FoundBounds) -> dict[str, Any]:
+    """What `--json` prints."""
+    in_racks = None
+    if found.racks is not None and found.verdict is not None:
+        in_racks = {**asdict(found.racks), **asdict(found.verdict)}
+    return {
+        **asdict(found.training),
+        "placements": [asdict(row) for row in found.rows],
+        "ports": {**asdict(found.ports), "sentence": found.ports.sentence},
+        "printed_ncc_gbit_s": found.printed_ncc_gbit_s,
+        "racks": in_racks,
+    }
+
+
+def print_bounds(console: Console, found: FoundBounds) -> None:
+    """Print the table, the row on ports, and what holds of racks."""
+    training = found.training
+    heading = (
+        f"{printable(found.model)}: {bytes_text(training.model_bytes)} in every iteration of "
+        f"{rtt_text(training.iteration_s * 1e6)}, {training.workers} workers with "
+        f"{_rate(training.link_bits_s)}, servers with {_rate(training.server_bits_s)}"
+    )
+    console.print(Text(heading, style="bold"))
+    console.print()
+    console.print(_table(found.rows))
+    console.print()
+    console.print(Text("rates are of both directions of a host together, as in Table 2.1"))
+    if found.printed_ncc_gbit_s is not None:
+        ncc = next(row for row in found.rows if row.placement == "NCC")
+        console.print(
+            Text(
+                f"the paper prints {found.printed_ncc_gbit_s:g} Gbit/s for NCC, where its own "
+                f"model size and time give {ncc.server_bits_s / 1e9:.1f}"
+            )
+        )
+    console.print(Text(found.ports.sentence))
+    if found.racks is not None and found.verdict is not None:
+        console.print()
+        for line in _of_racks(found.racks, found.verdict):
+            console.print(Text(line))
+
+
+def _table(rows: Sequence[Bound]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="cyan")
+    table.add_column("placement", no_wrap=True)
+    for title in _TITLES:
+        table.add_column(title, justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(
+            row.placement,
+            _rate(row.server_bits_s),
+            _rate(row.worker_bits_s) if row.worker_bits_s else "-",
+            rtt_text(row.exchange_s * 1e6),
+            "hidden" if row.is_hidden else "network bound",
+        )
+    return table
+
+
+def _of_racks(racks: Racks, verdict: Verdict) -> list[str]:
+    sign = ">" if verdict.is_better else "<="
+    better = "helps" if verdict.is_better else "does not help"
+    what = (
+        f"{racks.racks} racks of {racks.workers} workers, uplinks of {_rate(racks.core_bits_s)}, "
+        f"a server of {_rate(racks.server_bits_s)} in each:"
+    )
+    inequality = (
+        f"by the paper's inequality (§2.3), which adds up stages, aggregation by racks {better}: "
+        f"{_seconds(verdict.sharded_s)} across racks by sharded servers {sign} "
+        f"{_seconds(verdict.rack_s)} in a rack + {_seconds(verdict.between_s)} between racks; "
+        f"it does below {_rate(verdict.crossover_bits_s)} an uplink"
+    )
+    links = (
+        "by the busiest link, with all stages at the same time: sharded servers "
+        f"{_seconds(verdict.links_sharded_s)}, by racks {_seconds(verdict.links_hierarchy_s)}, "
+        f"two levels between the workers without servers {_seconds(verdict.links_two_level_s)}"
+    )
+    return [what, inequality, links]
+
+
+def _rate(bits_s: float) -> str:
+    return bandwidth_text(bits_s / 1e9)
+
+
+def _seconds(time_s: float) -> str:
+    return rtt_text(time_s * 1e6)

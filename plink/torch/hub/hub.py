@@ -1,0 +1,174 @@
+"""A worker's way to a hub."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import torch
+from torch.optim import Optimizer
+
+from plink.base.errors import WrongUseError
+from plink.hub.manifest import Manifest
+from plink.hub.service import ServiceOptions
+from plink.hub.worker import Worker, WorkerOptions
+from plink.torch.hub.kinds import hyper_of, kind_of
+from plink.torch.hub.layout import Layout
+from plink.torch.hub.link import connected
+from plink.torch.hub.optimizer import HubOptimizer
+from plink.transport.proofs import read_secret
+
+
+class Hub:
+    """A namespace at a hub, the parameter service (`docs/hub-torch.md`).
+
+        hub = plink.torch.Hub("10.0.0.9:7100", "job", secret_file="job.key")
+        optimizer = hub.optimizer(torch.optim.AdamW(model.parameters()), clip_norm=1.0)
+
+    Args:
+        servers: "host:port" of each server, in the service's order; separated by commas, or a list.
+        namespace: of the service.
+        secret_file: with the secret of the namespace; with `workers` that of the servers.
+        workers: how many there will be: the first creates the service, as `hub.optimizer` or
+            `DiLoCo` then says. None where `plink hub create` has made it.
+        on_loss: what follows when a worker is lost, for a service that is created: "fail", "wait"
+            or "shrink".
+        grace_s: for "wait" alone: how long for, in seconds.
+        timeout_s: of each answer while it connects.
+    """
+
+    def __init__(
+        self,
+        servers: str | Sequence[str],
+        namespace: str,
+        *,
+        secret_file: str | Path,
+        workers: int | None = None,
+        on_loss: str = "fail",
+        grace_s: float = 0.0,
+        timeout_s: float = 60.0,
+    ) -> None:
+        self.servers = servers.split(",") if isinstance(servers, str) else list(servers)
+        self.namespace = namespace
+        self.workers = workers
+        self.on_loss = on_loss
+        self.grace_s = grace_s
+        self._options = WorkerOptions(timeout_s=timeout_s)
+        self._secret_file = secret_file
+        self._open: dict[str, Worker] = {}
+
+    def __enter__(self) -> Hub:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Leave the service: the other workers go on without this one."""
+        for worker in self._open.values():
+            worker.close()
+        self._open.clear()
+
+    def abandon(self) -> None:
+        """Be lost to the service, as by a kill: for trying out what follows (`on_loss`)."""
+        for worker in self._open.values():
+            worker.abandon()
+        self._open.clear()
+
+    def leave(self, worker: Worker) -> None:
+        """Have one of the workers that `connect` returned leave its service."""
+        worker.close()
+        self._open = {name: one for name, one in self._open.items() if one is not worker}
+
+    def optimizer(
+        self,
+        optimizer: Optimizer,
+        *,
+        mode: str = "sync",
+        staleness: int = 0,
+        clip_norm: float | None = None,
+        overlap: bool = True,
+        scaler: torch.amp.GradScaler | None = None,
+        wire: str = "float32",
+        deterministic: bool = False,
+    ) -> HubOptimizer:
+        """Have the hub take an optimizer's steps. All workers leave with the first one's weights.
+
+        Args:
+            optimizer: new, of torch.optim.SGD, Adam or AdamW, with all its groups.
+            mode: "sync"; "async" steps with every worker's gradients alone; "ssp" so too, and no
+                worker is more than `staleness` iterations ahead.
+            staleness: for "ssp" alone.
+            clip_norm: the gradients' norm, after the mean over workers, is clipped to it.
+            overlap: push while the backward pass goes on. Without, gradients may be changed until
+                `step`.
+            scaler: the `GradScaler` by which losses are scaled; a step whose gradients are not
+                finite is skipped on all workers.
+            wire: in what gradients travel: "float32", "bfloat16", "float16" or "int8".
+            deterministic: add gradients in the order of workers' numbers: equal bits in every run.
+
+        Raises:
+            WrongUseError: the hub has no such optimizer, or options cannot go together.
+            PlinkError: the hub cannot be reached.
+        """
+        kind = kind_of(optimizer)
+        hyper_of(kind, optimizer.param_groups)
+        layout = Layout(optimizer.param_groups)
+        is_scaled = scaler is not None and scaler.is_enabled()
+        is_whole = clip_norm is not None or is_scaled or self.on_loss == "shrink"
+        worker = self.connect(
+            layout.manifest,
+            optimizer=kind,
+            mode=mode,
+            staleness=staleness,
+            commit="step" if is_whole else "stream",
+            clip_norm=clip_norm,
+            skip_nonfinite=is_scaled,
+            wire=wire,
+            deterministic=deterministic,
+        )
+        worker.initialise(layout.gathered())
+        return HubOptimizer(optimizer, layout, worker, kind, overlap=overlap, scaler=scaler)
+
+    def connect(self, manifest: Manifest, suffix: str = "", **options: Any) -> Worker:
+        """A worker of the namespace, or of one beside it.
+
+        Args:
+            manifest: what it holds.
+            suffix: of the namespace's name, and of the file with its secret.
+            options: of `ServiceOptions`: a service that is there must have them.
+
+        Raises:
+            WrongUseError: the secret cannot be read, or the service works otherwise.
+            PlinkError: the hub cannot be reached.
+        """
+        namespace = self.namespace + suffix
+        if namespace in self._open:
+            raise WrongUseError(
+                f"namespace '{namespace}' has an optimizer of this hub already",
+                "give each optimizer a Hub with a namespace of its own",
+            )
+        asked = ServiceOptions(
+            namespace,
+            self.workers or 1,
+            on_loss=self.on_loss,
+            grace_s=self.grace_s,
+            **options,
+        )
+        worker = connected(
+            self.servers,
+            read_secret(f"{self._secret_file}{suffix if self.workers is None else ''}"),
+            asked,
+            manifest,
+            creates=self.workers is not None,
+            options=self._options,
+        )
+        self._open[namespace] = worker
+        return worker

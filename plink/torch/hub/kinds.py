@@ -1,0 +1,59 @@
+"""Which of PyTorch's optimizers a hub can be, and with what."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.optim import Optimizer
+
+from plink.base.errors import WrongUseError
+from plink.hub import hyper
+from plink.hub.hyper import Hyper
+
+# Exactly these: one derived from them may step otherwise.
+_CLASSES: dict[type[Optimizer], str] = {
+    torch.optim.SGD: "SGD",
+    torch.optim.Adam: "Adam",
+    torch.optim.AdamW: "AdamW",
+}
+# What would have the hub do something else than the optimizer.
+_REFUSED = ("amsgrad", "maximize", "differentiable")
+
+
+def kind_of(optimizer: Optimizer) -> str:
+    """What the hub calls an optimizer; momentum counts where it is not 0 at the start.
+
+    Raises:
+        WrongUseError: the hub has none like it.
+    """
+    if not isinstance(optimizer, Optimizer):
+        raise WrongUseError(
+            f"hub.optimizer takes one of PyTorch's optimizers, not a {type(optimizer).__name__}",
+            "such as torch.optim.AdamW(model.parameters())",
+        )
+    if type(optimizer) not in _CLASSES:
+        raise WrongUseError(
+            f"the hub has no {type(optimizer).__name__}", "it has SGD, Adam and AdamW"
+        )
+    if any(optimizer.state.values()):
+        raise WrongUseError(
+            f"the {type(optimizer).__name__} has taken steps already, of which the hub knows none",
+            "give it new, and load its state_dict into what hub.optimizer() returns",
+        )
+    return hyper.optimizer_of(_CLASSES[type(optimizer)], optimizer.param_groups)
+
+
+def hyper_of(kind: str, groups: list[dict[str, Any]]) -> list[Hyper]:
+    """Of each group, as the next step is told.
+
+    Raises:
+        WrongUseError: an option is set that the hub does not have.
+    """
+    for group in groups:
+        for name in _REFUSED:
+            if group.get(name):
+                raise WrongUseError(
+                    f"{name} is set, which the hub's optimizers do not have", f"{name}=False"
+                )
+    return [hyper.from_torch(kind, group) for group in groups]

@@ -1,0 +1,46 @@
+"""A server of hubs for benchmarks, which makes services as it is told.
+
+The first line of standard input says where to listen; each further one what to do. All are JSON,
+and each is answered by a line of JSON on standard output.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+from typing import Any
+
+from plink.hub.admin import create_service, delete_service
+from plink.hub.service import ServiceOptions
+from plink.hub.serving import Server, ServerOptions
+
+
+def main() -> None:
+    """Serve until standard input ends."""
+    output = os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1)
+    os.dup2(2, 1)
+    task = json.loads(sys.stdin.readline())
+    secret = task["secret"].encode()
+    with Server(ServerOptions(task["listen"], secret, cores=task.get("cores", 1))) as server:
+        print(json.dumps({"addresses": list(server.addresses)}), file=output)
+        for line in sys.stdin:
+            print(json.dumps(_done(json.loads(line), secret)), file=output)
+
+
+def _done(command: dict[str, Any], secret: bytes) -> dict[str, Any]:
+    """What is answered to a command: `create`, `delete` or `cpu`."""
+    servers = command.get("servers", [])
+    if command["do"] == "create":
+        own = create_service(servers, secret, ServiceOptions(**command["options"]))
+        return {"secret": own.hex()}
+    if command["do"] == "delete":
+        delete_service(servers, secret, command["namespace"])
+        return {}
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return {"cpu_s": usage.ru_utime + usage.ru_stime}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,41 @@
+"""The parameter service beside all-reduces by Gloo and plink, on the same wires.
+
+placements: one server with k ports, servers on the workers' hosts, all-reduces of the same workers,
+and of workers with twice the rate.
+
+chunks: chunks beside whole keys, sizes of chunks, and two ways to deal them to ports.
+
+tenants: services that share a port.
+
+Hosts are network namespaces, with TCP's congestion control as --congestion-control says.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from benchkit.hub import chunks, placements, tenants
+from benchkit.report import Report
+
+EXAMPLE = "--only placements --rounds 5"
+QUICK = "--rounds 1 --seconds 2"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Its options."""
+    parser.add_argument("--only", nargs="+", choices=list(POINTS), help="some of the points")
+    parser.add_argument("--rounds", type=int, default=7, help="all ways once in each, in turn")
+    parser.add_argument("--seconds", type=float, default=10.0, help="that tenants share a port")
+
+
+def run(arguments: argparse.Namespace, report: Report) -> None:
+    """Measure the points one after the other."""
+    for name in arguments.only or POINTS:
+        POINTS[name](arguments, report)
+
+
+POINTS = {
+    "placements": lambda arguments, report: placements.run(arguments.rounds, report),
+    "chunks": lambda arguments, report: chunks.run(arguments.rounds, report),
+    "tenants": lambda arguments, report: tenants.run(arguments.seconds, report),
+}

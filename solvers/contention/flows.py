@@ -1,0 +1,197 @@
+"""How long a collective takes whose ranks go on by themselves: flow by flow, in fluid.
+
+`plink.solvers.contention.time` lets all ranks begin a round together. Here a rank begins its next
+round once its own messages of the last one have arrived, so that flows of several rounds meet on
+links. Rates are max-min fair (`plink.solvers.contention.fair`). What the software does is a
+`Manner`: what it takes to begin a message, to add what arrived, and whether two ranks that exchange
+do so at the same time or, as some libraries do with one connection for both, one after the other.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from plink.solvers import _native
+from plink.solvers.collectives.table import PeerTable
+from plink.solvers.contention.rounds import distinct_rounds
+from plink.solvers.contention.shared_links import EMPTY, PEAK_BYTES_S, SharedLinks
+
+# Of many rounds of one ring, so many are followed; the rest take as long each.
+_MOST_OF_A_RING = 24
+
+# What libraries send at once, without asking whether the receiver is there.
+EAGER_BYTES = 65536
+
+
+@dataclass(frozen=True)
+class Manner:
+    """What the software of the ranks does.
+
+    Args:
+        overhead_s: before a message begins, beside the network's latency: alpha, less that.
+        rendezvous_s: the same, of messages above `EAGER_BYTES`, for asking first.
+        reduction_s_byte: to add a byte that arrived: gamma.
+        serialised: the share of exchanges above `EAGER_BYTES` in which one message waits for the
+            other, 0 to 1.
+    """
+
+    overhead_s: float = 0.0
+    rendezvous_s: float = 0.0
+    reduction_s_byte: float = 0.0
+    serialised: float = 0.0
+
+
+@dataclass(frozen=True)
+class Messages:
+    """What is sent, by rounds: lists with an item for each message.
+
+    Args:
+        ranks: how many there are.
+        rounds: ascending numbers.
+        senders, receivers: ranks.
+        sizes_bytes: of each.
+        delays_s: from when both ranks are there until it begins.
+        after: the message that must have arrived before this one begins; -1 for none.
+        paths: the links that each crosses; none between ranks of one host.
+    """
+
+    ranks: int
+    rounds: Sequence[int]
+    senders: Sequence[int]
+    receivers: Sequence[int]
+    sizes_bytes: Sequence[float]
+    delays_s: Sequence[float]
+    after: Sequence[int]
+    paths: Sequence[tuple[int, ...]]
+
+
+class FlowClock:
+    """The time of one table in one order; ranks of one host exchange for free.
+
+    Args:
+        table: not pipelined.
+        order: (R,) rank r is on host `order[r]`.
+        latency_s: (N, N) one way, between hosts.
+        links: that flows between hosts cross.
+
+    Raises:
+        ValueError: not a host for each rank, or a pipelined table.
+    """
+
+    def __init__(
+        self,
+        table: PeerTable,
+        order: Sequence[int],
+        latency_s: Sequence[Sequence[float]],
+        links: SharedLinks,
+    ) -> None:
+        if len(order) != table.ranks:
+            raise ValueError(f"{len(order)} hosts for {table.ranks} ranks")
+        if table.is_pipelined:
+            raise ValueError("the rounds of a pipelined table do not follow one another")
+        self._links = links
+        distinct = distinct_rounds(table)
+        followed, self._times = list(table.rounds), 1.0
+        if len(distinct) == 1 and distinct[0].goes_round and distinct[0].count > _MOST_OF_A_RING:
+            followed = followed[:_MOST_OF_A_RING]
+            self._times = distinct[0].count / _MOST_OF_A_RING
+        self._rounds: list[int] = []
+        self._senders: list[int] = []
+        self._receivers: list[int] = []
+        self._sizes_bytes: list[float] = []
+        for number, step in enumerate(followed):
+            ends = step.sources.tolist(), step.destinations.tolist(), step.sizes_bytes.tolist()
+            for source, destination, size in zip(*ends, strict=True):
+                if source != destination:
+                    self._rounds.append(number)
+                    self._senders.append(source)
+                    self._receivers.append(destination)
+                    self._sizes_bytes.append(size)
+        hosts = [
+            (order[one], order[other])
+            for one, other in zip(self._senders, self._receivers, strict=True)
+        ]
+        self._latencies_s = [latency_s[one][other] for one, other in hosts]
+        self._paths = [links.path(one, other) for one, other in hosts]
+        self._path_starts = [0, *itertools.accumulate(map(len, self._paths))]
+        self._path_links = list(itertools.chain.from_iterable(self._paths))
+        self._exchanges = self._found_exchanges()
+        self._ranks = table.ranks
+
+    @property
+    def has_exchanges(self) -> bool:
+        """Whether any could be serialised."""
+        return bool(self._exchanges)
+
+    def _found_exchanges(self) -> list[tuple[int, int]]:
+        """Messages of one round that go back and forth between two hosts, both large."""
+        found: list[tuple[int, int]] = []
+        place_of: dict[tuple[int, int, int], int] = {}
+        for place, (number, source, destination) in enumerate(
+            zip(self._rounds, self._senders, self._receivers, strict=True)
+        ):
+            place_of[number, source, destination] = place
+            back = place_of.pop((number, destination, source), None)
+            if back is None or not self._paths[place]:
+                continue
+            if min(self._sizes_bytes[place], self._sizes_bytes[back]) > EAGER_BYTES:
+                found.append((back, place))
+        return found
+
+    def messages(self, manner: Manner, seed: int) -> Messages:
+        """What is sent; the seed decides which exchanges are serialised, and who goes first."""
+        after = [-1] * len(self._senders)
+        chance = random.Random(seed)
+        for one, other in self._exchanges:
+            # Both are drawn in any case, so that times change little with the share.
+            is_serialised, turns = chance.random() < manner.serialised, chance.random() < 0.5
+            if is_serialised:
+                first, second = (one, other) if turns else (other, one)
+                after[second] = first
+        delays_s = [
+            latency_s + manner.overhead_s + (manner.rendezvous_s if size > EAGER_BYTES else 0.0)
+            for latency_s, size in zip(self._latencies_s, self._sizes_bytes, strict=True)
+        ]
+        return Messages(
+            self._ranks,
+            self._rounds,
+            self._senders,
+            self._receivers,
+            self._sizes_bytes,
+            delays_s,
+            after,
+            self._paths,
+        )
+
+    def time_s(self, manner: Manner, seed: int = 0, links: SharedLinks | None = None) -> float:
+        """Seconds until all have the result.
+
+        Args:
+            manner: of the software.
+            seed: of what is by chance.
+            links: the same ones with other rates and bursts; None for those given first.
+        """
+        if not self._senders:
+            return 0.0
+        used = links or self._links
+        messages = self.messages(manner, seed)
+        seconds = _native.flow_time_s(
+            ranks=messages.ranks,
+            rounds=messages.rounds,
+            senders=messages.senders,
+            receivers=messages.receivers,
+            sizes_bytes=messages.sizes_bytes,
+            delays_s=messages.delays_s,
+            after=messages.after,
+            path_starts=self._path_starts,
+            path_links=self._path_links,
+            rates=used.rate_bytes_s,
+            bursts=used.burst_bytes,
+            peak_bytes_s=PEAK_BYTES_S,
+            empty_share=EMPTY,
+            reduction_s_byte=manner.reduction_s_byte,
+        )
+        return self._times * seconds

@@ -1,0 +1,130 @@
+"""Collectives whose ranks go on by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from contention.instances import networks, racks_network, tables
+from plink.solvers.collectives.registry import find
+from plink.solvers.collectives.table import PeerTable, Round
+from plink.solvers.contention.flows import EAGER_BYTES, FlowClock, Manner
+from plink.solvers.contention.flows_reference import run_time_s
+from plink.solvers.contention.network import Network, make_network
+from plink.solvers.contention.shared_links import SharedLinks, Trunk, shared_links
+from plink.solvers.contention.time import Clock
+
+NOTHING = Manner()
+RATE = 50e6
+
+
+def clock_of(
+    table: PeerTable, network: Network, links: SharedLinks, order: Sequence[int] | None = None
+) -> FlowClock:
+    return FlowClock(table, order or list(range(table.ranks)), network.latency_s.tolist(), links)
+
+
+def exchange(size_bytes: float) -> PeerTable:
+    both = Round(np.array([0, 1]), np.array([1, 0]), np.full(2, size_bytes))
+    return PeerTable(2, [both])
+
+
+def two_hosts() -> Network:
+    return make_network(2, send_bytes_s=RATE, receive_bytes_s=RATE)
+
+
+MANNERS = st.builds(
+    Manner, st.floats(0.0, 2.0), st.floats(0.0, 1.0), st.floats(0.0, 0.5), st.floats(0.0, 1.0)
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data(), MANNERS, st.integers(0, 1 << 30), st.sampled_from([0.0, 3.0, 1e5]))
+def test_the_native_clock_is_its_plain_twin(
+    data: st.DataObject, manner: Manner, seed: int, burst_bytes: float
+) -> None:
+    network = data.draw(networks(4))
+    table = data.draw(tables(4))
+    scale = data.draw(st.sampled_from([1.0, EAGER_BYTES]))
+    rounds = [
+        Round(step.sources, step.destinations, step.sizes_bytes * scale) for step in table.rounds
+    ]
+    links = shared_links(network, burst_bytes=burst_bytes)
+    order = data.draw(st.permutations(range(4)))
+    clock = clock_of(PeerTable(4, rounds), network, links, order)
+    messages = clock.messages(manner, seed)
+    plain_s = run_time_s(messages, links, manner.reduction_s_byte)
+    assert clock.time_s(manner, seed) == pytest.approx(plain_s, rel=1e-9, abs=1e-12)
+
+
+def test_an_exchange_takes_both_ways_at_once_or_one_after_the_other() -> None:
+    network = two_hosts()
+    clock = clock_of(exchange(10e6), network, shared_links(network))
+    assert clock.time_s(NOTHING) == pytest.approx(0.2, rel=2e-3)
+    assert clock.time_s(Manner(serialised=1.0)) == pytest.approx(0.4, rel=2e-3)
+    some = [clock.time_s(Manner(serialised=0.5), seed) for seed in range(200)]
+    assert np.mean(some) == pytest.approx(0.3, abs=0.03)
+
+
+def test_small_messages_are_never_serialised_and_never_ask_first() -> None:
+    network = two_hosts()
+    clock = clock_of(exchange(EAGER_BYTES), network, shared_links(network))
+    assert clock.time_s(Manner(rendezvous_s=1.0, serialised=1.0)) < 0.01
+
+
+def test_a_bucket_lets_its_bytes_pass_at_once() -> None:
+    network = two_hosts()
+    clock = clock_of(exchange(10e6), network, shared_links(network, burst_bytes=1e6))
+    assert clock.time_s(NOTHING) == pytest.approx(9.0 / 50.0, rel=0.02)
+
+
+def test_a_trunk_is_shared_by_its_groups() -> None:
+    network = make_network(4, group_of=[0, 1, 2, 3], send_bytes_s=RATE, receive_bytes_s=RATE)
+    links = shared_links(
+        network,
+        [Trunk((0, 1), RATE, RATE), Trunk((2, 3), RATE, RATE)],
+    )
+    across = Round(np.array([0, 1]), np.array([2, 3]), np.full(2, 10e6))
+    within = Round(np.array([0, 2]), np.array([1, 3]), np.full(2, 10e6))
+    times = [
+        clock_of(PeerTable(4, [step]), network, links).time_s(NOTHING) for step in (across, within)
+    ]
+    assert times == pytest.approx([0.4, 0.2], rel=2e-3)
+
+
+@pytest.mark.parametrize("ranks", [8, 12, 17])
+def test_a_ring_takes_what_links_allow(ranks: int) -> None:
+    network = racks_network(4, 5)
+    table = find("openmpi-ring").table(ranks, 20_000_000)
+    order = np.random.default_rng(1).permutation(20)[:ranks].tolist()
+    synchronous_s = Clock(table, network).time_s(order)
+    found_s = clock_of(table, network, shared_links(network), order).time_s(NOTHING)
+    assert found_s == pytest.approx(synchronous_s, rel=0.02)
+
+
+@pytest.mark.parametrize("name", ["openmpi-rabenseifner", "openmpi-recursive-doubling"])
+def test_no_time_is_below_what_the_busiest_link_needs(name: str) -> None:
+    network = racks_network(4, 5)
+    links = shared_links(network)
+    table = find(name).table(17, 20_000_000)
+    for seed in range(5):
+        order = np.random.default_rng(seed).permutation(20)[:17].tolist()
+        least_s = links.carried_s(table, order)
+        assert clock_of(table, network, links, order).time_s(NOTHING) >= least_s * 0.998
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    network = two_hosts()
+    links = shared_links(network)
+    with pytest.raises(ValueError, match="3 hosts for 2 ranks"):
+        clock_of(exchange(1.0), network, links, [0, 1, 0])
+    with pytest.raises(ValueError, match="pipelined"):
+        clock_of(find("gloo-ring").table(2, 8), network, links)
+    with pytest.raises(ValueError, match="two trunks"):
+        shared_links(
+            make_network(2, group_of=[0, 1]), [Trunk((0,), 1.0, 1.0), Trunk((0, 1), 1.0, 1.0)]
+        )

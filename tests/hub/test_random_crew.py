@@ -1,0 +1,122 @@
+"""Workers die and join at random; whole numbers show what is lost or counted twice."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from hub.runs import MANIFEST, Threads, service
+from hub.vanishing import break_connections, vanish
+from plink.hub.calling import HubError
+from plink.hub.hyper import Hyper
+from plink.hub.reference import Floats
+from plink.hub.worker import Worker
+
+ITEMS = MANIFEST.items
+# Sums of these say which are in them; divided by their number they stay exact.
+SCALE = 5040.0
+ONE = [Hyper(lr=1.0)] * 2
+
+
+class Record:
+    """What every iteration was stepped by, as each worker saw it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.steps: dict[int, tuple[float, int]] = {}
+
+    def add(self, iteration: int, values: Floats, workers: int) -> None:
+        """All chunks of an iteration have the same set, and all workers see the same."""
+        steps = np.unique(values)
+        assert len(steps) == 1, (iteration, steps)
+        with self._lock:
+            assert self.steps.setdefault(iteration, (float(steps[0]), workers))[0] == steps[0]
+
+
+def is_mean_of_a_set(step: float, workers: int) -> bool:
+    """Whether so many different workers' gradients have that mean."""
+    total = round(step * workers / SCALE)
+    return total * SCALE == step * workers and bin(total).count("1") == workers
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_contribution_is_lost_or_doubled_while_workers_die_and_join(seed: int) -> None:
+    generator = random.Random(seed)
+    record = Record()
+    is_over = threading.Event()
+    with service(4, ports=2, cores=2, on_loss="shrink", commit="step", optimizer="none") as served:
+        threads = Threads()
+        lives: list[str] = []
+
+        def live(patience: int, end: str, pushed: int) -> None:
+            with contextlib.suppress(HubError), served.worker() as worker:
+                run(worker, patience, end, pushed)
+
+        def run(worker: Worker, patience: int, end: str, pushed: int) -> None:
+            worker.initialise(np.zeros(ITEMS, np.float32))
+            while not is_over.is_set():
+                worker.gradients[:] = SCALE * 2.0**worker.number
+                iteration = worker.begin(ONE)
+                patience -= 1
+                if patience == 0 and end == "die":
+                    worker.push(0, pushed)
+                    time.sleep(0.002)
+                    vanish(worker)
+                    lives.append(end)
+                    return
+                worker.push(0, 5)
+                step = worker.wait(30.0)
+                record.add(iteration, worker.values, step.workers)
+                if patience == 0:
+                    lives.append("leave")
+                    return
+
+        # One stays, so that there is always something to join.
+        threads.begin(lambda: live(10**9, "stay", 5))
+        for _ in range(3):
+            threads.begin(lambda: live(10, "die", 3))
+        for _ in range(40):
+            time.sleep(generator.uniform(0.0, 0.03))
+            patience = generator.randrange(1, 12)
+            end = generator.choice(["die", "die", "leave"])
+            pushed = generator.randrange(6)
+            threads.begin(lambda life=(patience, end, pushed): live(*life))
+        time.sleep(0.3)
+        is_over.set()
+        threads.join()
+    assert lives.count("die") > 15
+    assert len(record.steps) > 20
+    for iteration, (step, workers) in record.steps.items():
+        assert is_mean_of_a_set(step, workers), (iteration, step, workers)
+
+
+def test_connections_that_break_at_random_lose_nothing() -> None:
+    generator = random.Random(7)
+    with service(3, servers=2, ports=2, on_loss="wait", grace_s=30.0) as served:
+        threads = Threads()
+
+        def work(breaks: set[int]) -> Floats:
+            with served.worker() as worker:
+                worker.initialise(np.zeros(ITEMS, np.float32))
+                for iteration in range(1, 41):
+                    worker.gradients[:] = 2.0**worker.number
+                    worker.begin(ONE)
+                    half = iteration % 5
+                    worker.push(0, half)
+                    if iteration in breaks:
+                        break_connections(worker)
+                    worker.push(half, 5)
+                    worker.wait(60.0)
+                return worker.values.copy()
+
+        for _ in range(3):
+            breaks = set(generator.sample(range(1, 41), 6))
+            threads.begin(lambda breaks=breaks: work(breaks))
+        for values in threads.join():
+            assert np.allclose(values, -40.0 * 7.0 / 3.0, rtol=1e-5)
+            assert len(np.unique(values)) == 1

@@ -1,0 +1,97 @@
+"""Snapshots while training goes on, and services that go on from them elsewhere."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hub.runs import ADMIN_SECRET, MANIFEST, Threads, Twin, gradient, run, service
+from hub.test_serving import HYPERS
+from plink.hub.admin import checkpoint, restore
+from plink.hub.calling import HubError
+from plink.hub.reference import Floats
+
+ITEMS = MANIFEST.items
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "momentum", "adamw"])
+@pytest.mark.parametrize("commit", ["stream", "step"])
+def test_a_service_goes_on_from_a_snapshot_on_other_servers_bit_for_bit(
+    optimizer: str, commit: str, tmp_path: Path
+) -> None:
+    hypers = HYPERS[optimizer]
+    options = {"optimizer": optimizer, "commit": commit, "deterministic": True}
+    with service(2, servers=2, ports=2, snapshots=tmp_path, **options) as served:
+        run(served, hypers, 3)
+        saved = checkpoint(served.addresses, ADMIN_SECRET, "job")
+        assert {its.iteration for its in saved} == {3}
+        # What comes after it is lost.
+        run(served, hypers, 1)
+    with service(2, ports=3, cores=2, snapshots=tmp_path, **options) as served:
+        restore(served.addresses, ADMIN_SECRET, "job", "job-3")
+        outcomes = run(served, hypers, 3)
+        twin = Twin(MANIFEST, served.options)
+        for iteration in range(1, 7):
+            twin.step([gradient(w, iteration, ITEMS) for w in range(2)], hypers)
+    for outcome in outcomes:
+        assert np.array_equal(outcome.values, twin.values)
+
+
+@pytest.mark.parametrize("servers", [1, 2])
+def test_a_snapshot_is_of_the_end_of_an_iteration_though_workers_go_on(
+    servers: int, tmp_path: Path
+) -> None:
+    hypers = HYPERS["momentum"]
+    options = {"optimizer": "momentum", "deterministic": True}
+    is_under_way = threading.Event()
+    last = 150
+    with service(2, servers=servers, ports=2, snapshots=tmp_path, **options) as served:
+
+        def work() -> dict[int, Floats]:
+            with served.worker() as worker:
+                worker.initialise(np.ones(ITEMS, np.float32))
+                seen: dict[int, Floats] = {}
+                while worker.iteration <= last:
+                    its = worker.iteration
+                    worker.gradients[:] = gradient(worker.number, its, ITEMS)
+                    worker.push_pull(hypers)
+                    seen[its] = worker.values.copy()
+                    if its == 5:
+                        is_under_way.set()
+                return seen
+
+        threads = Threads()
+        threads.begin(work)
+        threads.begin(work)
+        is_under_way.wait()
+        saved = checkpoint(served.addresses, ADMIN_SECRET, "job")
+        iteration = saved[0].iteration
+        assert {its.iteration for its in saved} == {iteration}
+        assert 5 <= iteration < last
+        seen = threads.join()[0]
+    with service(2, snapshots=tmp_path, **options) as served:
+        restore(served.addresses, ADMIN_SECRET, "job", f"job-{iteration}")
+        with served.worker() as worker:
+            worker.initialise(np.zeros(ITEMS, np.float32))
+            assert worker.iteration == iteration + 1
+            assert np.array_equal(worker.values, seen[iteration])
+
+
+def test_a_snapshot_that_is_not_there_or_of_other_servers_alone_is_refused(tmp_path: Path) -> None:
+    with service(1, servers=2, snapshots=tmp_path) as served:
+        run(served, HYPERS["sgd"], 1)
+        checkpoint(served.addresses, ADMIN_SECRET, "job")
+    (tmp_path / "job-1.1.snapshot").unlink()
+    with service(1, snapshots=tmp_path) as served:
+        for name in ("job-1", "other", "job-1.0.snapshot"):
+            with pytest.raises(HubError, match=r"there is no snapshot other|1 of 2 parts"):
+                restore(served.addresses, ADMIN_SECRET, "job", name)
+        run(served, HYPERS["sgd"], 1)
+
+
+def test_a_server_without_a_folder_says_so() -> None:
+    with service(1) as served, pytest.raises(HubError, match="keeps no snapshots"):
+        checkpoint(served.addresses, ADMIN_SECRET, "job")

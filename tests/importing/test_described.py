@@ -1,0 +1,110 @@
+"""Networks that users describe."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hostile.texts import NETWORKS
+from plink.base.errors import WrongUseError
+from plink.cli import run
+from plink.files import cluster as cluster_file
+from plink.measure.importing.described import import_network
+from plink.model.network import network_of
+
+TEXT = """\
+latency_us = [10, 25, 60]
+host_gbit_s = 25
+uplink_gbit_s = 100
+burst_bytes = 262144
+hosts = "n4,n3,n2,n1,n5,n6"
+
+[[groups]]
+name = "r1"
+hosts = "n[1-2]"
+
+[[groups]]
+name = "r2"
+hosts = "n[3-4]"
+uplink_gbit_s = 50
+host_gbit_s = 10
+
+[[rows]]
+name = "row1"
+groups = ["r1"]
+uplink_gbit_s = 200
+
+[clients.openmpi]
+overhead_us = 5
+serialised = 0.75
+"""
+
+
+def test_a_description_is_a_cluster() -> None:
+    found = import_network(TEXT.encode(), "net.toml")
+    assert found.names == ["n4", "n3", "n2", "n1", "n5", "n6"]
+    assert found.rtt is not None
+    assert found.rtt.readings_us[2, 3] == 20.0
+    assert found.rtt.readings_us[0, 3] == 120.0
+    network = network_of(found).network
+    assert (network.send_bytes_s * 8e-9).tolist() == [10.0, 10.0, 25.0, 25.0, 25.0, 25.0]
+    assert (network.uplink_send_bytes_s * 8e-9).tolist() == [100.0, 50.0]
+    assert found.links is not None
+    assert found.links.burst_bytes == 262144
+    (fit,) = found.clients
+    assert (fit.client, fit.overhead_us.value, fit.serialised.value) == ("openmpi", 5.0, 0.75)
+
+
+def test_a_described_cluster_is_written_and_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "net.toml"
+    path.write_text(TEXT)
+    made = tmp_path / "cluster.json"
+    assert run(["import", str(path), "-o", str(made)]) == 0
+    found = cluster_file.read(str(made))
+    described = import_network(TEXT.encode(), "net.toml")
+    assert (found.links, found.names) == (described.links, described.names)
+    assert cluster_file.to_json(found)["clients"] == cluster_file.to_json(described)["clients"]
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_what_cannot_be_is_one_sentence(name: str) -> None:
+    with pytest.raises(WrongUseError) as caught:
+        import_network(NETWORKS[name], "net.toml")
+    assert "\n" not in str(caught.value)
+
+
+@given(st.binary(max_size=200) | st.text(max_size=200).map(str.encode))
+def test_any_bytes_are_a_network_or_refused(content: bytes) -> None:
+    with contextlib.suppress(WrongUseError):
+        assert import_network(content, "net.toml").hosts
+
+
+_VALUE = st.one_of(
+    st.integers(-2, 5),
+    st.floats(),
+    st.booleans(),
+    st.just('"r1"'),
+    st.just('["r1"]'),
+    st.just("[]"),
+)
+_KEYS = ["latency_us", "host_gbit_s", "uplink_gbit_s", "burst_bytes", "slots", "hosts", "name"]
+
+
+@given(
+    st.dictionaries(st.sampled_from(_KEYS), _VALUE), st.dictionaries(st.sampled_from(_KEYS), _VALUE)
+)
+def test_wrong_values_are_refused_in_a_sentence(top: dict, group: dict) -> None:
+    def lines(values: dict) -> str:
+        texts = {True: "true", False: "false"}
+        return "".join(
+            f"{key} = {texts[value] if isinstance(value, bool) else value}\n"
+            for key, value in values.items()
+        )
+
+    text = f"{lines(top)}[[groups]]\n{lines(group)}"
+    with contextlib.suppress(WrongUseError):
+        assert import_network(text.encode(), "net.toml").groups

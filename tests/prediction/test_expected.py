@@ -1,0 +1,183 @@
+"""Times that are expected of fitted clients, and the fits themselves, on generated truth."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from plink.base.errors import PlinkError
+from plink.cli import run
+from plink.files.clients import FitSample, SizeSpread, exactly, unfitted, with_estimates
+from plink.files.cluster import Cluster
+from plink.measure.importing.described import import_network
+from plink.optimize.expected import ExpectedTimes, spread_at
+from plink.optimize.fitting import Costs, Reading, fit_client
+from plink.solvers.collectives.registry import find
+from plink.solvers.contention.flows import FlowClock
+
+TEXT = """\
+latency_us = [10, 25]
+host_gbit_s = 0.4
+uplink_gbit_s = 0.4
+burst_bytes = 1000
+[[groups]]
+name = "r1"
+hosts = "n[1-4]"
+[[groups]]
+name = "r2"
+hosts = "n[5-8]"
+[clients.openmpi]
+overhead_us = 200
+spread = 0.1
+"""
+CASES = (
+    ("ring", [0, 1, 2, 3]),
+    ("ring", [0, 4, 1, 5, 2, 6, 3, 7]),
+    ("recursive-doubling", list(range(8))),
+    ("rabenseifner", [0, 4, 1, 5, 2, 6, 3, 7]),
+)
+SIZES = (65_000, 1_000_000, 4_000_000)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Cluster:
+    return import_network(TEXT.encode(), "net.toml")
+
+
+def readings_of(
+    cluster: Cluster, truth: dict[str, float], noise: float, seed: int
+) -> list[Reading]:
+    """What a client with these costs would take, off by so much."""
+    chance = np.random.default_rng(seed)
+    fit = with_estimates(
+        unfitted("openmpi"), {name: exactly(value) for name, value in truth.items()}
+    )
+    times = ExpectedTimes(cluster, fit)
+    found = []
+    for algorithm, hosts in CASES:
+        for size_bytes in SIZES:
+            table = find(f"openmpi-{algorithm}").table(len(hosts), size_bytes)
+            clock = FlowClock(table, hosts, times.latency_s, times.links)
+            seconds = [
+                clock.time_s(times.manner, int(chance.integers(1 << 30)))
+                * float(np.exp(noise * chance.normal()))
+                for _ in range(4)
+            ]
+            names = [cluster.names[host] for host in hosts]
+            found.append(Reading(FitSample(algorithm, names, size_bytes, seconds), hosts))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("overhead_us", "serialised", "flow_share"), [(50.0, 0.0, 1.0), (1000.0, 0.8, 0.9)]
+)
+def test_a_fit_finds_what_times_were_made_of(
+    cluster: Cluster, overhead_us: float, serialised: float, flow_share: float
+) -> None:
+    truth = {"overhead_us": overhead_us, "serialised": serialised, "flow_share": flow_share}
+    found = fit_client(cluster, "openmpi", readings_of(cluster, truth, 0.03, 1), Costs())
+    assert found.flow_share.value == pytest.approx(flow_share, abs=0.06)
+    assert found.serialised.value == pytest.approx(serialised, abs=0.25)
+    assert found.overhead_us.value == pytest.approx(overhead_us, rel=0.2, abs=200.0)
+    assert found.flow_share.low <= found.flow_share.value <= found.flow_share.high
+    # Of larger buffers and other algorithms it then tells times right.
+    after = ExpectedTimes(cluster, found)
+    before = ExpectedTimes(
+        cluster, with_estimates(found, {name: exactly(value) for name, value in truth.items()})
+    )
+    order = [0, 4, 1, 5, 2, 6, 3]
+    for name in ("openmpi-recursive-doubling", "openmpi-rabenseifner", "openmpi-ring"):
+        one, other = (
+            times.of_algorithm(find(name), 7, 20_000_000, order) for times in (after, before)
+        )
+        assert one.seconds == pytest.approx(other.seconds, rel=0.15)
+
+
+def test_intervals_hold_what_they_promise(cluster: Cluster) -> None:
+    truth = {"overhead_us": 300.0, "serialised": 0.7, "flow_share": 0.95}
+    times = ExpectedTimes(
+        cluster, fit_client(cluster, "openmpi", readings_of(cluster, truth, 0.1, 2), Costs())
+    )
+    within = []
+    for reading in readings_of(cluster, truth, 0.1, 3):
+        name = f"openmpi-{reading.sample.algorithm}"
+        expected = times.of_algorithm(
+            find(name), len(reading.hosts), reading.sample.size_bytes, reading.hosts
+        )
+        assert expected.low_s is not None
+        assert expected.high_s is not None
+        within += [expected.low_s <= each <= expected.high_s for each in reading.sample.seconds]
+    assert np.mean(within) >= 0.8
+
+
+def test_nothing_is_told_where_ranks_mostly_wait_for_processors(cluster: Cluster) -> None:
+    slow = with_estimates(unfitted("openmpi"), {"overhead_us": exactly(5000.0)})
+    shared = replace(slow, shared_cores=2, spreads=[SizeSpread(1, 0.1)])
+    order = list(range(8))
+    algorithm = find("openmpi-rabenseifner")
+    told = ExpectedTimes(cluster, shared).of_algorithm(algorithm, 8, 4_000, order)
+    assert told.seconds is None
+    assert "8 ranks share 2 cores" in str(told.refused)
+    alone = replace(shared, shared_cores=None)
+    assert ExpectedTimes(cluster, alone).of_algorithm(algorithm, 8, 4_000, order).seconds
+    assert ExpectedTimes(cluster, shared).of_algorithm(algorithm, 8, 20_000_000, order).seconds
+
+
+def test_processors_that_ranks_share_limit_what_is_told(cluster: Cluster) -> None:
+    heavy = replace(
+        unfitted("gloo"),
+        processor_s_per_gb=exactly(100.0),
+        shared_cores=2,
+        spreads=[SizeSpread(1, 0.1)],
+    )
+    told = ExpectedTimes(cluster, heavy).of_algorithm(
+        find("gloo-ring"), 8, 10_000_000, list(range(8))
+    )
+    assert told.seconds == pytest.approx(4.0)
+
+
+def test_spreads_are_between_those_of_known_sizes() -> None:
+    fit = replace(unfitted("gloo"), spreads=[SizeSpread(1_000, 0.3), SizeSpread(1_000_000, 0.1)])
+    assert spread_at(fit, 10) == pytest.approx(0.3)
+    assert spread_at(fit, 1 << 40) == pytest.approx(0.1)
+    assert 0.1 < spread_at(fit, 30_000) < 0.3
+
+
+def test_a_fit_needs_readings(cluster: Cluster) -> None:
+    with pytest.raises(PlinkError, match="nothing was measured"):
+        fit_client(cluster, "openmpi", [], Costs())
+
+
+def test_predict_tells_times_of_a_described_network(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "net.toml"
+    path.write_text(TEXT)
+    words = ["predict", "--network", str(path), "--size", "20MB", "--algo", "openmpi-ring"]
+    assert run([*words, "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["rows"]
+    assert row["expected"]["low_s"] < row["expected"]["seconds"] < row["expected"]["high_s"]
+    assert row["expected"]["seconds"] == pytest.approx(row["given"]["time_s"], rel=0.05)
+    assert run(words) == 0
+    assert "90 %" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--cluster", "c.json"], "--network stands in place of --cluster"),
+        (["other.toml"], "is not JSON"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str], message: str
+) -> None:
+    for name in ("net.toml", "other.toml"):
+        (tmp_path / name).write_text(TEXT)
+    more = [str(tmp_path / word) if word.endswith(".toml") else word for word in more]
+    assert run(["predict", "--network", str(tmp_path / "net.toml"), "--size", "1MB", *more]) != 0
+    assert message in capsys.readouterr().err
