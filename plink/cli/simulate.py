@@ -18,6 +18,7 @@ from plink.files import document
 
 if TYPE_CHECKING:
     from plink.simulate.asked import Asked
+    from plink.simulate.things import Request
 
 
 @click.command(
@@ -116,8 +117,9 @@ def command(
     from plink.show.terminal.paper import paper  # noqa: PLC0415
     from plink.show.terminal.simulation import print_simulation  # noqa: PLC0415
     from plink.simulate.asked import asked_for  # noqa: PLC0415
-    from plink.simulate.simulation import Request, to_json  # noqa: PLC0415
     from plink.simulate.simulation import simulate as run  # noqa: PLC0415
+    from plink.simulate.simulation import to_json  # noqa: PLC0415
+    from plink.simulate.things import Request  # noqa: PLC0415
 
     _check(file, cluster_name, trace_format, output, as_json=as_json)
     asked = asked_for(file, cluster_name, shape)
@@ -189,7 +191,7 @@ def _check(
 
 def _write_trace(
     asked: Asked,
-    request: object,
+    request: Request,
     collectives: Sequence[str],
     trace_format: str,
     output: str,
@@ -197,7 +199,7 @@ def _write_trace(
     from plink.simulate.asked import schedule_on_hosts  # noqa: PLC0415
     from plink.simulate.traces import files  # noqa: PLC0415
 
-    schedule = schedule_on_hosts(asked, request, collectives)  # type: ignore[arg-type]  # as made
+    schedule = schedule_on_hosts(asked, request, collectives)
     names = files.write(trace_format, output, schedule)
     if output != document.STANDARD_STREAM:
         last = f" to {names[-1]}" if len(names) > 1 else ""

@@ -47,9 +47,9 @@ _OPTIONS = (
     click.option(
         "--fat-tree",
         metavar="DOWN:UP[:LINKS]",
-        help="Simulate a fat tree: of each level from the lowest, elements below a switch, switches "
-        "above an element, links to each. 16,8:1,4 is 8 switches of 16 hosts, with a link to each "
-        "of 4 others.",
+        help="Simulate a fat tree: of each level from the lowest, elements below a switch, "
+        "switches above an element, links to each. 16,8:1,4 is 8 switches of 16 hosts, with a "
+        "link to each of 4 others.",
     ),
     click.option(
         "--dragonfly",

@@ -26,7 +26,7 @@ from plink.simulate.datacentres import DataCentre
 from plink.simulate.making import schedule_of_table, schedule_of_traffic
 from plink.simulate.schedule import Schedule
 from plink.simulate.simgrid.platforms import Platform
-from plink.simulate.simulation import Request
+from plink.simulate.things import Request
 from plink.simulate.traces import files
 from plink.solvers.collectives.registry import find
 
@@ -152,10 +152,12 @@ def _described(shape: Mapping[str, Any]) -> DataCentre | None:
         parts = [_numbers(part, "--dragonfly") for part in shape["dragonfly"].split(":")]
         if len(parts[0]) != 4 or len(parts) > 2:
             raise WrongUseError(
-                f"a dragonfly of {shape['dragonfly'][:60]!r}", "write it as 4,2,4,4 or 4,2,4,4:1,1,1"
+                f"a dragonfly of {shape['dragonfly'][:60]!r}",
+                "write it as 4,2,4,4 or 4,2,4,4:1,1,1",
             )
         between = parts[1] if len(parts) == 2 else [1, 1, 1]
-        return datacentres.dragonfly(*parts[0], between, **links)
+        groups, chassis, routers, nodes = parts[0]
+        return datacentres.dragonfly(groups, chassis, routers, nodes, between, **links)
     return None
 
 
@@ -237,5 +239,3 @@ def _moved(schedule: Schedule, host_of: Sequence[int], slots: Any) -> Schedule:
     place = np.array([free[host].pop(0) for host in host_of], dtype=np.int64)
     peer = np.where(schedule.peer >= 0, place[np.maximum(schedule.peer, 0)], schedule.peer)
     return replace(schedule, ranks=len(slots), rank=place[schedule.rank], peer=peer)
-
-

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -148,9 +149,7 @@ def fat_tree(
         hops = np.where(same & (hops > 2 * (level + 1)), 2 * (level + 1), hops)
     has_levels = len(down) > 1
     uplink = rate * up[1] * links[1] if has_levels else np.inf
-    return DataCentre(
-        text, platform, _measured(hops * hop, places // down[0], uplink, rate, text)
-    )
+    return DataCentre(text, platform, _measured(hops * hop, places // down[0], uplink, rate, text))
 
 
 def dragonfly(
@@ -185,9 +184,7 @@ def dragonfly(
             "SimGrid reaches group n through router n of a group's first chassis",
         )
     rate, hop = rate_gbit_s * _BYTES_S_PER_GBIT_S, hop_us / _US
-    platform = Dragonfly(
-        groups, links[0], chassis, links[1], routers, links[2], nodes, rate, hop
-    )
+    platform = Dragonfly(groups, links[0], chassis, links[1], routers, links[2], nodes, rate, hop)
     _check(platform.hosts)
     text = (
         f"a dragonfly of {groups} groups of {chassis} chassis of {routers} routers of {nodes} "
@@ -246,7 +243,7 @@ def _unmeasured(count: int, text: str) -> Cluster:
 
 
 def _measured(
-    latency_s: npt.NDArray[np.float64],
+    latency_s: npt.NDArray[np.floating[Any]],
     group_of: npt.NDArray[np.intp],
     uplink_bytes_s: float,
     rate_bytes_s: float,
@@ -255,7 +252,7 @@ def _measured(
     """What plink would measure, without noise."""
     count = len(latency_s)
     hosts = _hosts(count)
-    rtt_us = 2.0 * latency_s * _US
+    rtt_us = (latency_s + latency_s.T) * _US
     np.fill_diagonal(rtt_us, np.nan)
     is_pair = ~np.eye(count, dtype=bool)
     rtt = RttMeasurement(
@@ -268,9 +265,7 @@ def _measured(
     rate = rate_bytes_s / _BYTES_S_PER_GBIT_S
     names = np.array([host.name for host in hosts])
     places = [np.flatnonzero(group_of == group) for group in np.unique(group_of)]
-    groups = [
-        Group(f"g{number}", names[place].tolist()) for number, place in enumerate(places)
-    ]
+    groups = [Group(f"g{number}", names[place].tolist()) for number, place in enumerate(places)]
     uplinks = [
         Uplink(
             group.name,

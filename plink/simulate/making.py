@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from plink.optimize.plans.traffic import Traffic
+from plink.plans.forest import Parents
 from plink.simulate.schedule import RECEIVE, SEND, Numbers, Schedule
 from plink.solvers.collectives.table import PeerTable, Round
 
@@ -168,28 +169,22 @@ def schedule_of_traffic(traffic: Traffic, ranks: int) -> Schedule:
         cuts = np.rint(np.arange(parts + 1) * (size / parts)).astype(np.int64)
         above: list[tuple[Numbers, Numbers]] = []
         for part in np.diff(cuts).tolist():
-            above = _along(
-                made,
-                traffic.routes.reduce_parents[route],
-                traffic.routes.broadcast_parents[route],
-                part,
-                tag,
-                above,
-            )
+            trees = traffic.routes.reduce_parents[route], traffic.routes.broadcast_parents[route]
+            above = _along(made, trees, part, tag, above)
             tag += 2
     return made.schedule()
 
 
 def _along(
     made: _Builder,
-    up: Numbers,
-    down: Numbers,
+    trees: tuple[Parents, Parents],
     size: int,
     tag: int,
     above: list[tuple[Numbers, Numbers]],
 ) -> list[tuple[Numbers, Numbers]]:
     """One chunk up a tree and down another; `above` has the operations of the one before."""
     found = []
+    up, down = trees
     below = np.flatnonzero(up >= 0)
     over = up[below].astype(np.int64)
     filled = np.full(len(below), size)

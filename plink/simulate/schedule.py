@@ -54,6 +54,11 @@ class Schedule:
         """How many there are."""
         return len(self.kind)
 
+    @property
+    def bytes_sent(self) -> int:
+        """By all ranks together."""
+        return int(self.amount[self.kind == SEND].sum())
+
     def bytes_between(self) -> npt.NDArray[np.float64]:
         """(N, N) what each rank (row) sends to each other."""
         total = np.zeros((self.ranks, self.ranks))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,69 +16,23 @@ from plink.files.plan import Plan
 from plink.model.network import network_of
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
-from plink.optimize.orders.slots import layout_of, peers_of, placement_in, refuse_too_many
-from plink.optimize.plans.demand import Demand
-from plink.optimize.plans.forecasting import forecast_plan
-from plink.optimize.plans.planning import PlanRequest, find_plan
-from plink.optimize.plans.traffic import traffic_of
+from plink.optimize.orders.slots import layout_of, peers_of, placement_in
 from plink.plans.names import ALL_REDUCE
-from plink.simulate.making import schedule_of_table, schedule_of_traffic
 from plink.simulate.schedule import Schedule
-from plink.simulate.simgrid.platforms import Platform, platform_of
-from plink.simulate.simgrid.run import (
-    ALL_REDUCES,
-    EAGER_BYTES,
-    Simulated,
-    run_schedule,
-    run_smpi,
+from plink.simulate.simgrid.platforms import Platform, RowLink, platform_of
+from plink.simulate.simgrid.run import Simulated, run_schedule, run_smpi
+from plink.simulate.things import (
+    Request,
+    Thing,
+    algorithm_like,
+    along_plan,
+    thing_of_trace,
+    things_of,
 )
-from plink.simulate.trace_algorithm import trace_algorithm
-from plink.solvers.collectives.algorithm import Algorithm
-from plink.solvers.collectives.registry import find
 from plink.solvers.contention.time import Clock
-from plink.solvers.slots.layout import RankLayout
 
 Placement = npt.NDArray[np.intp]
 Tell = Callable[[str], None]
-
-SMPI = "smpi"
-PLAN = "plan"
-TRACE = "trace"
-
-# What plink's order is searched for where SMPI runs one of these; selectors choose by themselves.
-_LIKE = {
-    "lr": "openmpi-ring",
-    "ompi_ring_segmented": "openmpi-ring",
-    "smp_rsag_lr": "openmpi-ring",
-    "rdb": "openmpi-recursive-doubling",
-    "redbcast": "mpich-tree-knomial",
-}
-_LIKE_OTHERS = "openmpi-rabenseifner"
-
-# Whose ranks meet for large messages; the others' leave as they come (sockets with room).
-_MEET = ("openmpi-", "mpich-")
-
-
-@dataclass(frozen=True)
-class Request:
-    """What is simulated.
-
-    Args:
-        algorithms: plink's by name, `smpi:NAME` for a real all-reduce of SMPI's, or `plan:KIND` for
-            the engine's along a plan.
-        size_bytes: of the buffer of each rank.
-        random_orders: how many, beside the given one.
-        search_s: for plink's order of each algorithm; 0 for none.
-        seed: decides random orders and searches.
-        timeout_s: of each simulation.
-    """
-
-    algorithms: Sequence[str]
-    size_bytes: int
-    random_orders: int = 3
-    search_s: float = 2.0
-    seed: int = 0
-    timeout_s: float = 600.0
 
 
 @dataclass(frozen=True)
@@ -144,24 +98,6 @@ class Simulation:
     notes: Sequence[str] = field(default_factory=tuple)
 
 
-@dataclass(frozen=True)
-class _Thing:
-    """What is run: a schedule of plink's, or SMPI.
-
-    Args:
-        algorithm: that predicts it, and that orders are searched for; None where there is none.
-        predicted_s: along a plan, whose ranks' hosts then are `hosts`.
-    """
-
-    name: str
-    schedule: Schedule | None
-    smpi: tuple[str, str] | None
-    algorithm: Algorithm | None
-    eager_bytes: float
-    hosts: Sequence[int] | None = None
-    predicted_s: float | None = None
-
-
 def _silent(_text: str) -> None:
     """Tell nobody."""
 
@@ -195,11 +131,6 @@ def simulate(
         WrongUseError: no such algorithm, or none that takes so many ranks.
         PlinkError: SimGrid is not there, or it failed.
     """
-    if trace is not None and trace.ranks > sum(host.slots for host in cluster.hosts):
-        raise WrongUseError(
-            f"the trace has {trace.ranks} ranks, and {cluster.source} has room for "
-            f"{sum(host.slots for host in cluster.hosts)}"
-        )
     layout = layout_of(cluster.hosts, None if trace is None else trace.ranks)
     known = network_of(cluster) if cluster.rtt is not None else None
     if platform is None:
@@ -209,15 +140,15 @@ def simulate(
                 f"{cluster.source}: holds nothing that links carry, which a simulation needs",
                 "plink probe tool=iperf3 and tool=uplinks measure it",
             )
-        platform = platform_of(known.network)
+        platform = platform_of(known.network, _rows(cluster))
     notes = [] if known is None else list(known.assumptions)
     refused: list[tuple[str, str]] = []
     if plan is not None:
-        things = _along(cluster, plan, collectives, request, source or "the plan")
+        things = along_plan(cluster, plan, collectives, request, source or "the plan")
     elif trace is not None:
-        things = [_Thing(TRACE, trace, None, trace_algorithm(trace), EAGER_BYTES)]
+        things = [thing_of_trace(trace)]
     else:
-        things, refused = _things(cluster, request, layout)
+        things, refused = things_of(cluster, request, layout)
     rng = np.random.default_rng(request.seed)
     given = layout.placement(range(layout.hosts))
     shuffled = [
@@ -225,13 +156,10 @@ def simulate(
     ]
     rows = []
     for thing in things:
-        placements: dict[str, Sequence[Placement]] = {}
         if thing.hosts is not None:
-            placements["order"] = [np.asarray(thing.hosts, dtype=np.intp)]
+            placements = {"order": [np.asarray(thing.hosts, dtype=np.intp)]}
         else:
-            placements["given"] = [given]
-            if shuffled:
-                placements["random"] = shuffled
+            placements = {"given": [given], "random": shuffled}
         if thing.hosts is None and order is not None:
             placements["order"] = [np.asarray(placement_in(cluster, order, source or "the order"))]
         elif thing.hosts is None and request.search_s > 0.0 and cluster.rtt is not None:
@@ -241,7 +169,7 @@ def simulate(
         if known is not None and known.has_rates and thing.algorithm is not None:
             peers = peers_of(thing.algorithm, layout).ranks
             clock = Clock(thing.algorithm.table(peers, request.size_bytes), known.network)
-        rows.append(_row(thing, placements, platform, request, clock, tell))
+        rows.append(_row(thing, placements, platform, request, clock=clock, tell=tell))
     return Simulation(
         source=source or cluster.source,
         hosts=layout.hosts,
@@ -254,94 +182,25 @@ def simulate(
     )
 
 
-def _along(
-    cluster: Cluster, plan: Plan, collectives: Sequence[str], request: Request, source: str
-) -> list[_Thing]:
-    """The collectives along a plan."""
-    found = forecast_plan(cluster, plan, request.size_bytes, collectives, source)
-    place_of = {name: place for place, name in enumerate(cluster.names)}
-    hosts = [place_of[rank.host] for rank in plan.ranks]
+def _rows(cluster: Cluster) -> list[RowLink]:
+    """The links that groups share further up, where the cluster file knows any."""
+    number = {group.name: place for place, group in enumerate(cluster.groups)}
     return [
-        _Thing(
-            f"{plan.kind}: {row.collective}",
-            schedule_of_traffic(
-                traffic_of(Demand(row.collective, request.size_bytes), plan.forest), len(hosts)
-            ),
-            None,
-            None,
-            float("inf"),
-            hosts,
-            row.time_s,
+        RowLink(
+            [number[name] for name in row.groups],
+            *map(_bytes_s, (row.send_gbit_s, row.receive_gbit_s)),
         )
-        for row in found.rows
+        for row in (() if cluster.links is None else cluster.links.rows)
+        if set(row.groups) <= set(number)
     ]
 
 
-def _things(
-    cluster: Cluster, request: Request, layout: RankLayout
-) -> tuple[list[_Thing], list[tuple[str, str]]]:
-    """What is run, and what is not, with the reason."""
-    things, refused = [], []
-    for name in request.algorithms:
-        family, colon, own = name.partition(":")
-        if colon and family == SMPI:
-            things.append(_smpi(name, own))
-            continue
-        if colon and family == PLAN:
-            asked = PlanRequest(kind=own, size_bytes=request.size_bytes, seed=request.seed)
-            plan = find_plan(cluster, asked).plan
-            things += [
-                replace(each, name=name)
-                for each in _along(cluster, plan, (ALL_REDUCE,), request, name)
-            ]
-            continue
-        algorithm = _find(name)
-        try:
-            ranks = peers_of(algorithm, layout).ranks
-            reason = algorithm.refusal(ranks)
-            if reason is None:
-                refuse_too_many(algorithm, ranks, by_table=True)
-        except WrongUseError as error:
-            reason = str(error)
-        if reason is not None:
-            refused.append((name, reason))
-            continue
-        eager = EAGER_BYTES if name.startswith(_MEET) else float("inf")
-        schedule = schedule_of_table(algorithm.table(ranks, request.size_bytes))
-        things.append(_Thing(name, schedule, None, algorithm, eager))
-    if not things:
-        raise WrongUseError(refused[0][1])
-    return things, refused
-
-
-def _smpi(name: str, own: str) -> _Thing:
-    if own not in ALL_REDUCES:
-        raise WrongUseError(
-            f"SMPI has no all-reduce called {own!r}", f"it has {', '.join(ALL_REDUCES)}"
-        )
-    like = find(_LIKE.get(own, _LIKE_OTHERS))
-    # What a selector chooses is not known here, and so not predicted.
-    is_known = own in _LIKE or own == "rab"
-    return _Thing(name, None, ("all-reduce", own), like if is_known else None, EAGER_BYTES)
-
-
-def algorithm_like(name: str) -> str:
-    """The algorithm of plink's that an order for `smpi:NAME`, or for another one, is searched for."""
-    family, colon, own = name.partition(":")
-    return _LIKE.get(own, _LIKE_OTHERS) if colon and family == SMPI else name
-
-
-def _find(name: str) -> Algorithm:
-    try:
-        return find(name)
-    except ValueError as error:
-        raise WrongUseError(
-            str(error), "plink order --list-algorithms names them, and smpi:NAME is SMPI's"
-        ) from None
+def _bytes_s(gbit_s: float | None) -> float:
+    return float("inf") if gbit_s is None else gbit_s * 1e9 / 8.0
 
 
 def _searched(
-    cluster: Cluster, request: Request, thing: _Thing, trace: Schedule | None
+    cluster: Cluster, request: Request, thing: Thing, trace: Schedule | None
 ) -> Placement:
     """Plink's order for what is run."""
     asked = OrderRequest(
@@ -357,16 +216,19 @@ def _searched(
 
 
 def _row(
-    thing: _Thing,
+    thing: Thing,
     placements: Mapping[str, Sequence[Placement]],
     platform: Platform,
     request: Request,
+    *,
     clock: Clock | None,
     tell: Tell,
 ) -> Row:
     times: dict[str, Times] = {}
     seconds = 0.0
     for name, orders in placements.items():
+        if not orders:
+            continue
         simulated: list[float] = []
         predicted: list[float] = [] if thing.predicted_s is None else [thing.predicted_s]
         for number, placement in enumerate(orders):
@@ -387,7 +249,7 @@ def _row(
     return Row(thing.name, times.get("given"), times.get("random"), times.get("order"), seconds)
 
 
-def _peers(thing: _Thing, placement: Placement) -> Placement:
+def _peers(thing: Thing, placement: Placement) -> Placement:
     """The host of each of an algorithm's peers, which may be hosts themselves."""
     if thing.algorithm is None or not thing.algorithm.is_over_hosts:
         return placement
@@ -395,7 +257,7 @@ def _peers(thing: _Thing, placement: Placement) -> Placement:
 
 
 def _run(
-    thing: _Thing, platform: Platform, placement: Placement, request: Request
+    thing: Thing, platform: Platform, placement: Placement, request: Request
 ) -> Simulated | None:
     """None where it takes too long."""
     try:
@@ -432,4 +294,3 @@ def to_json(found: Simulation) -> dict[str, Any]:
         "rows": [{**asdict(row), "gain": row.gain} for row in found.rows],
         "refused": [{"algorithm": name, "reason": reason} for name, reason in found.refused],
     }
-

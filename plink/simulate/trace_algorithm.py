@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from plink.base.errors import WrongUseError
 from plink.simulate.schedule import Schedule, check, steps_of
 from plink.solvers.collectives.algorithm import Algorithm, define
 from plink.solvers.collectives.form import RoundsForm, WeightedRound
@@ -37,7 +38,7 @@ def table_of(schedule: Schedule) -> PeerTable:
         pairs, place = np.unique(
             sources[here] * schedule.ranks + destinations[here], return_inverse=True
         )
-        total = np.bincount(place.ravel(), weights=sizes[here])
+        total = np.bincount(place.ravel(), weights=sizes[here]).astype(np.float64)
         source, destination = np.divmod(pairs, schedule.ranks)
         rounds.append(Round(source.astype(np.intp), destination.astype(np.intp), total))
     return PeerTable(schedule.ranks, rounds)
@@ -47,6 +48,9 @@ def trace_algorithm(schedule: Schedule) -> Algorithm:
     """An algorithm that runs as the trace does, whatever buffer it is asked for.
 
     Its latency form is the greatest distance of each step, by the step's share of all bytes.
+
+    Raises:
+        WrongUseError: it sends nothing.
     """
     table = table_of(schedule)
     ranks = schedule.ranks
@@ -55,6 +59,8 @@ def trace_algorithm(schedule: Schedule) -> Algorithm:
         return None if asked == ranks else f"the trace has {ranks} ranks, not {asked}"
 
     total = sum(float(step.sizes_bytes.sum()) for step in table.rounds)
+    if not total:
+        raise WrongUseError("the trace sends nothing")
     form = RoundsForm(
         ranks,
         [

@@ -8,7 +8,8 @@ from rich.text import Text
 
 from plink.base.size import format_size
 from plink.base.text import counted, printable, rtt_text
-from plink.simulate.simulation import TRACE, Row, Simulation, Times
+from plink.simulate.simulation import Row, Simulation, Times
+from plink.simulate.things import TRACE
 
 _US = 1e6
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -45,6 +46,20 @@ class Zones:
     def hosts(self) -> int:
         """How many there are."""
         return len(self.zone_of)
+
+
+@dataclass(frozen=True)
+class RowLink:
+    """Groups that share a link further up.
+
+    Args:
+        groups: by their number.
+        send_bytes_s, receive_bytes_s: of that link; infinite where unlimited.
+    """
+
+    groups: Sequence[int]
+    send_bytes_s: float
+    receive_bytes_s: float
 
 
 @dataclass(frozen=True)
@@ -103,18 +118,36 @@ class Dragonfly:
 Platform: TypeAlias = Zones | FatTree | Dragonfly
 
 
-def platform_of(network: Network) -> Zones:
-    """The platform of a network of hosts in groups, as predictions have it."""
+def platform_of(network: Network, rows: Sequence[RowLink] = ()) -> Zones:
+    """The platform of a network of hosts in groups, as predictions have it.
+
+    Args:
+        network: the hosts, their groups, and what links carry.
+        rows: of groups, which share a link.
+    """
     groups = network.groups
     # Hosts without a group share a zone whose uplink is no limit.
     alone = network.group_of < 0
-    unlimited = [np.inf] * (1 + int(alone.any()))
+    others = [np.inf] * int(alone.any())
+    first = 1 + len(rows)
+    row_of = np.zeros(groups + len(others), dtype=np.int32)
+    for number, row in enumerate(rows):
+        row_of[list(row.groups)] = 1 + number
     return Zones(
-        parent=np.array([-1, *([0] * (groups + len(unlimited) - 1))], dtype=np.int32),
-        up_bytes_s=np.concatenate([[np.inf], network.uplink_send_bytes_s, unlimited[1:]]),
-        down_bytes_s=np.concatenate([[np.inf], network.uplink_receive_bytes_s, unlimited[1:]]),
-        latency_s=np.zeros(groups + len(unlimited)),
-        zone_of=np.where(alone, groups + 1, network.group_of + 1).astype(np.int32),
+        parent=np.array([-1, *([0] * len(rows)), *row_of], dtype=np.int32),
+        up_bytes_s=np.array(
+            [np.inf, *(row.send_bytes_s for row in rows), *network.uplink_send_bytes_s, *others]
+        ),
+        down_bytes_s=np.array(
+            [
+                np.inf,
+                *(row.receive_bytes_s for row in rows),
+                *network.uplink_receive_bytes_s,
+                *others,
+            ]
+        ),
+        latency_s=np.zeros(first + groups + len(others)),
+        zone_of=(np.where(alone, groups, network.group_of) + first).astype(np.int32),
         send_bytes_s=network.send_bytes_s,
         receive_bytes_s=network.receive_bytes_s,
         host_latency_s=np.zeros(network.hosts),

@@ -1,13 +1,13 @@
 """Chakra's execution traces: what ASTRA-sim simulates, and what is made of a job's own profile.
 
-One file a rank, `NAME.0.et`, `NAME.1.et`, ...: a `GlobalMetadata`, then a `Node` for each operation,
-as `et_def.proto` of MLCommons' Chakra defines them (Sridharan et al., *Chakra: Advancing
+One file a rank, `NAME.0.et`, `NAME.1.et`, ...: a `GlobalMetadata`, then a `Node` for each
+operation, as `et_def.proto` of MLCommons' Chakra defines them (Sridharan et al., *Chakra: Advancing
 Performance Benchmarking and Co-design using Standardized Execution Traces*, 2023).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -48,9 +48,7 @@ _MAX_BYTES = (1 << 62) - 1
 
 
 def _attribute(name: str, number: int, value: int) -> bytes:
-    return protobuf.field(
-        _ATTRIBUTE, protobuf.field(1, name) + protobuf.field(number, value)
-    )
+    return protobuf.field(_ATTRIBUTE, protobuf.field(1, name) + protobuf.field(number, value))
 
 
 def files_of(schedule: Schedule) -> Iterator[bytes]:
@@ -284,6 +282,3 @@ class _Reader:
         columns = np.array(self.operations, dtype=np.int64).reshape(-1, 5).T
         edges = np.array(self.edges, dtype=np.int64).reshape(-1, 2).T
         return Schedule(self.ranks, *columns, *edges)
-
-
-NAMES: Mapping[int, str] = dict(enumerate(COLLECTIVES))

@@ -94,7 +94,7 @@ def _of_all_ranks(path: str) -> list[str]:
     name = found["name"] if found else path.removesuffix(".et")
     if not found and (Path(path).exists() or not Path(f"{name}.0.et").exists()):
         return []
-    names = []
+    names: list[str] = []
     while len(names) <= goal.MAX_RANKS and Path(f"{name}.{len(names)}.et").exists():
         names.append(f"{name}.{len(names)}.et")
     if not names:

@@ -7,8 +7,8 @@
     l2 requires l1
     }
 
-An operation waits for those that it `requires` to have ended. Those that it `irequires` have only to
-have begun: it waits for what they require.
+An operation waits for those that it `requires` to have ended. Those that it `irequires` have only
+to have begun: it waits for what they require.
 """
 
 from __future__ import annotations
