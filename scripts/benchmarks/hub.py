@@ -5,6 +5,9 @@ and of workers with twice the rate.
 
 chunks: chunks beside whole keys, sizes of chunks, and two ways to deal them to ports.
 
+racks: a server in each of two racks, which adds up in its rack first or serves all workers, beside
+the engine's two levels; by the uplinks' rate.
+
 tenants: services that share a port.
 
 Hosts are network namespaces, with TCP's congestion control as --congestion-control says.
@@ -14,7 +17,7 @@ from __future__ import annotations
 
 import argparse
 
-from benchkit.hub import chunks, placements, tenants
+from benchkit.hub import across_racks, chunks, placements, tenants
 from benchkit.report import Report
 
 EXAMPLE = "--only placements --rounds 5"
@@ -37,5 +40,6 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
 POINTS = {
     "placements": lambda arguments, report: placements.run(arguments.rounds, report),
     "chunks": lambda arguments, report: chunks.run(arguments.rounds, report),
+    "racks": lambda arguments, report: across_racks.run(arguments.rounds, report),
     "tenants": lambda arguments, report: tenants.run(arguments.seconds, report),
 }

@@ -49,6 +49,8 @@ LINES = [
     ["fit", "c.json", "--client", "gloo"],
     ["slurm-order"],
     ["kube", "metrics", "c.json", "-o", "OUT/plink.prom"],
+    ["hub", "cost"],
+    ["hub", "bounds", "--model", "resnet50", "--workers", "8"],
     ["completion", "bash"],
     ["agent", "--join", "nowhere", "--secret-file", "absent"],
     ["schema", "cluster"],

@@ -1,1 +1,1 @@
-"""What `scripts/bench hub` measures: the parameter service beside all-reduces, on the same wires."""
+"""What `scripts/bench hub` measures: the parameter service beside all-reduces."""

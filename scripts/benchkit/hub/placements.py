@@ -111,8 +111,8 @@ def caveat(hub_s: float, doubled_s: float) -> str:
     """The row that is always printed: the server's bandwidth is not for nothing."""
     least = WORKERS**2 / (2 * (WORKERS - 1))
     return (
-        f"**A server wins only if its ports carry more than N²/(2(N-1)) times a worker's link: here "
-        f"{least:.2f} times.** With the {WORKERS} ports' rate given to the workers instead, which "
-        f"then have {2 * RATE_MBIT} Mbit/s each, an all-reduce took {doubled_s:.3f} s, "
+        "**A server wins only if its ports carry more than N²/(2(N-1)) times a worker's link: "
+        f"here {least:.2f} times.** With the {WORKERS} ports' rate given to the workers instead, "
+        f"which then have {2 * RATE_MBIT} Mbit/s each, an all-reduce took {doubled_s:.3f} s, "
         f"{doubled_s / hub_s:.3f} of the hub's time (theory: 0.875)."
     )

@@ -99,6 +99,27 @@ class Setting:
         }
         crowd.open(name, "hub", [spec] * crowd.workers)
 
+    def open_hub_of_racks(
+        self, name: str, servers: Sequence[str], keys: Sequence[int], workers: int
+    ) -> None:
+        """A service with a server for each rack, which the rack's workers call.
+
+        Args:
+            name: of this way, and of the service.
+            servers: of the racks.
+            keys: lengths of the parameters.
+            workers: of each rack.
+        """
+        addresses = [self._servers[one].address for one in servers]
+        options = {"namespace": name, "workers": workers, "optimizer": "none"}
+        made = self._servers[servers[0]].ask("create_racks", servers=addresses, options=options)
+        spec = {"namespace": name, "secret": made["secret"], "keys": list(keys)}
+        specs = [
+            {**spec, "servers": [addresses[rank // workers]], "optimizer": "none"}
+            for rank in range(self.crowd.workers)
+        ]
+        self.crowd.open(name, "hub", specs)
+
     def close_hub(self, name: str, servers: Sequence[str], crowd: Crowd | None = None) -> None:
         """All leave the service, which is deleted."""
         (crowd or self.crowd).close(name)

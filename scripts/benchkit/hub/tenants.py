@@ -1,4 +1,4 @@
-"""Services that share a server's port: how evenly, by weight, beside many connections and strangers."""
+"""Services that share a server's port: how evenly, by weight, with many connections."""
 
 from __future__ import annotations
 

@@ -73,6 +73,7 @@ class HubWay:
         self,
         rank: int,
         ranks: int,
+        *,
         servers: Sequence[str],
         namespace: str,
         secret: str,
@@ -127,6 +128,7 @@ class EngineWay:
         self,
         rank: int,
         ranks: int,
+        *,
         address: str,
         store: str,
         plan: Mapping[str, Any],
@@ -170,19 +172,20 @@ class GlooWay:
     """
 
     def __init__(
-        self, rank: int, ranks: int, address: str, master: str, port: int, items: int
+        self, rank: int, ranks: int, *, address: str, master: str, port: int, items: int
     ) -> None:
         import datetime  # noqa: PLC0415
 
         import torch  # noqa: PLC0415
         import torch.distributed as dist  # noqa: PLC0415
+        from torch._C._distributed_c10d import TCPStore  # noqa: PLC0415
 
         from plink.bench.workers.torch_collectives import interface_of  # noqa: PLC0415
 
         torch.set_num_threads(1)
         os.environ["GLOO_SOCKET_IFNAME"] = interface_of(address)
         timeout = datetime.timedelta(seconds=TIMEOUT_S)
-        store = dist.TCPStore(master, port, ranks, rank == 0, timeout)
+        store = TCPStore(master, port, ranks, rank == 0, timeout)
         self._group: Any = dist.ProcessGroupGloo(store, rank, ranks, timeout)
         self._averaged = Averaged(rank, ranks, items)
         self._tensor = torch.empty(items)

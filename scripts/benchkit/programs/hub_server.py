@@ -12,7 +12,7 @@ import resource
 import sys
 from typing import Any
 
-from plink.hub.admin import create_service, delete_service
+from plink.hub.admin import create_service, create_service_of_racks, delete_service
 from plink.hub.service import ServiceOptions
 from plink.hub.serving import Server, ServerOptions
 
@@ -30,10 +30,13 @@ def main() -> None:
 
 
 def _done(command: dict[str, Any], secret: bytes) -> dict[str, Any]:
-    """What is answered to a command: `create`, `delete` or `cpu`."""
+    """What is answered to a command: `create`, `create_racks`, `delete` or `cpu`."""
     servers = command.get("servers", [])
     if command["do"] == "create":
         own = create_service(servers, secret, ServiceOptions(**command["options"]))
+        return {"secret": own.hex()}
+    if command["do"] == "create_racks":
+        own = create_service_of_racks(servers, secret, ServiceOptions(**command["options"]))
         return {"secret": own.hex()}
     if command["do"] == "delete":
         delete_service(servers, secret, command["namespace"])
