@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -31,12 +33,10 @@ from simulate.schedules import schedules
 EVERY = {**ALGORITHMS, **OTHERS}
 
 
-def made(
-    *rows: tuple[int, int, int, int, int], edges: list[tuple[int, int]] | None = None
-) -> Schedule:
+def made(*rows: tuple[int, int, int, int, int], edges: Sequence[tuple[int, int]] = ()) -> Schedule:
     """Of two ranks."""
     columns = np.array(rows, dtype=np.int64).reshape(-1, 5).T
-    return Schedule(2, *columns, *np.array(edges or [], dtype=np.int64).reshape(-1, 2).T)
+    return Schedule(2, *columns, *np.array(edges, dtype=np.int64).reshape(-1, 2).T)
 
 
 @pytest.mark.parametrize("name", list(EVERY))

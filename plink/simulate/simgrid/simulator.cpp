@@ -2,7 +2,7 @@
 // time as JSON on standard output. plink compiles this file where it is first used.
 //
 // The input is lines of words up to `end`, then arrays of little-endian numbers in the order in
-// which the lines name them (`plink/simulate/simgrid/request.py` writes both).
+// which the lines name them (`plink/simulate/simgrid/run.py` writes both).
 //
 // Flows share links evenly: every route has the same latency as far as SimGrid's sharing is
 // concerned, and a factor for each pair of hosts makes it what it is.

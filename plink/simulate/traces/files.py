@@ -46,9 +46,12 @@ def write(format_name: str, output: str, schedule: Schedule) -> list[str]:
 
 def is_trace(path: str) -> bool:
     """Whether a path means a trace: Chakra's by its name, GOAL's by how it begins."""
-    if _RANK.fullmatch(path) or path.endswith(".et") or Path(f"{path}.0.et").exists():
+    if _RANK.fullmatch(path) or path.endswith(".et") or _exists(f"{path}.0.et"):
         return True
     try:
+        # What can be read but once is left to whoever reads it.
+        if not Path(path).is_file():
+            return False
         with Path(path).open("rb") as stream:
             return goal.is_goal(stream.read(65_536))
     except (OSError, ValueError):
@@ -92,10 +95,10 @@ def _of_all_ranks(path: str) -> list[str]:
         return []
     found = _RANK.fullmatch(path)
     name = found["name"] if found else path.removesuffix(".et")
-    if not found and (Path(path).exists() or not Path(f"{name}.0.et").exists()):
+    if not found and (_exists(path) or not _exists(f"{name}.0.et")):
         return []
     names: list[str] = []
-    while len(names) <= goal.MAX_RANKS and Path(f"{name}.{len(names)}.et").exists():
+    while len(names) <= goal.MAX_RANKS and _exists(f"{name}.{len(names)}.et"):
         names.append(f"{name}.{len(names)}.et")
     if not names:
         raise WrongUseError(
@@ -103,6 +106,13 @@ def _of_all_ranks(path: str) -> list[str]:
             "a trace of Chakra's has a file for every rank, from 0 on",
         )
     return names
+
+
+def _exists(path: str) -> bool:
+    try:
+        return Path(path).exists()
+    except (OSError, ValueError):  # no name that a file can have
+        return False
 
 
 def _content(path: str) -> bytes:
