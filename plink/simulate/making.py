@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
 from plink.optimize.plans.traffic import Traffic
 from plink.plans.forest import Parents
-from plink.simulate.schedule import RECEIVE, SEND, Numbers, Schedule
+from plink.simulate.schedule import RECEIVE, SEND, Numbers, Schedule, messages_of, steps_of
 from plink.solvers.collectives.table import PeerTable, Round
 
 # Into so many parts, each through all rounds, a buffer that flows through a pipelined table is cut:
@@ -148,8 +149,8 @@ class _Last:
 def schedule_of_traffic(traffic: Traffic, ranks: int) -> Schedule:
     """What a collective sends along a plan, chunk by chunk, or straight between ranks.
 
-    A chunk goes up its tree when all children's have come, and down when the root has all. The
-    chunks of a route go over each of its edges one after the other.
+    A chunk goes up its tree when all children's have come, and down when the root has all. What a
+    rank sends to another goes one chunk after the other, as over one connection.
     """
     made = _Builder(ranks)
     if traffic.routes is None or traffic.chunks_bytes is None:
@@ -167,23 +168,33 @@ def schedule_of_traffic(traffic: Traffic, ranks: int) -> Schedule:
             continue
         parts = max(1, round(size / max(float(traffic.chunks_bytes[route]), 1.0)))
         cuts = np.rint(np.arange(parts + 1) * (size / parts)).astype(np.int64)
-        above: list[tuple[Numbers, Numbers]] = []
+        trees = traffic.routes.reduce_parents[route], traffic.routes.broadcast_parents[route]
         for part in np.diff(cuts).tolist():
-            trees = traffic.routes.reduce_parents[route], traffic.routes.broadcast_parents[route]
-            above = _along(made, trees, part, tag, above)
+            _along(made, trees, part, tag)
             tag += 2
-    return made.schedule()
+    return _in_turn(made.schedule())
 
 
-def _along(
-    made: _Builder,
-    trees: tuple[Parents, Parents],
-    size: int,
-    tag: int,
-    above: list[tuple[Numbers, Numbers]],
-) -> list[tuple[Numbers, Numbers]]:
-    """One chunk up a tree and down another; `above` has the operations of the one before."""
-    found = []
+def _in_turn(schedule: Schedule) -> Schedule:
+    """The same, where what a rank sends to another goes one message after the other.
+
+    Messages of fewer steps before them go first, so nobody comes to wait in a circle.
+    """
+    found = messages_of(schedule)
+    step = steps_of(schedule, found)[found.sends]
+    source, destination = schedule.rank[found.sends], schedule.peer[found.sends]
+    order = np.lexsort((found.sends, step, destination, source))
+    same = np.diff(source[order] * schedule.ranks + destination[order]) == 0
+    earlier, later = order[:-1][same], order[1:][same]
+    return replace(
+        schedule,
+        before=np.concatenate([schedule.before, found.sends[earlier], found.receives[earlier]]),
+        after=np.concatenate([schedule.after, found.sends[later], found.receives[later]]),
+    )
+
+
+def _along(made: _Builder, trees: tuple[Parents, Parents], size: int, tag: int) -> None:
+    """One chunk up a tree and down another."""
     up, down = trees
     below = np.flatnonzero(up >= 0)
     over = up[below].astype(np.int64)
@@ -194,7 +205,6 @@ def _along(
     # A rank sends its sum when it has what its children send.
     has_own = send_of[over] >= 0
     made.wait(receives[has_own], send_of[over[has_own]])
-    found.append((sends, receives))
     root_receives = receives[~has_own]
     lower = np.flatnonzero(down >= 0)
     higher = down[lower].astype(np.int64)
@@ -207,8 +217,3 @@ def _along(
     # The root sends the result when it has all.
     from_root = sends[~has_above]
     made.wait(np.repeat(root_receives, len(from_root)), np.tile(from_root, len(root_receives)))
-    found.append((sends, got))
-    for earlier, later in zip(above, found, strict=False):
-        made.wait(earlier[0], later[0])
-        made.wait(earlier[1], later[1])
-    return found

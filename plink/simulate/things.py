@@ -95,7 +95,8 @@ def along_plan(
             ),
             None,
             None,
-            float("inf"),
+            # Each chunk leaves when the one before has arrived: a connection has them in turn.
+            0.0,
             hosts,
             row.time_s,
         )
