@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 import numpy as np
 
 from plink.optimize.plans.traffic import Traffic
 from plink.plans.forest import Parents
-from plink.simulate.schedule import RECEIVE, SEND, Numbers, Schedule, messages_of, steps_of
+from plink.simulate.schedule import RECEIVE, SEND, Numbers, Schedule
 from plink.solvers.collectives.table import PeerTable, Round
 
 # Into so many parts, each through all rounds, a buffer that flows through a pipelined table is cut:
@@ -149,8 +148,7 @@ class _Last:
 def schedule_of_traffic(traffic: Traffic, ranks: int) -> Schedule:
     """What a collective sends along a plan, chunk by chunk, or straight between ranks.
 
-    A chunk goes up its tree when all children's have come, and down when the root has all. What a
-    rank sends to another goes one chunk after the other, as over one connection.
+    A chunk goes up its tree when all children's have come, and down when the root has all.
     """
     made = _Builder(ranks)
     if traffic.routes is None or traffic.chunks_bytes is None:
@@ -172,25 +170,7 @@ def schedule_of_traffic(traffic: Traffic, ranks: int) -> Schedule:
         for part in np.diff(cuts).tolist():
             _along(made, trees, part, tag)
             tag += 2
-    return _in_turn(made.schedule())
-
-
-def _in_turn(schedule: Schedule) -> Schedule:
-    """The same, where what a rank sends to another goes one message after the other.
-
-    Messages of fewer steps before them go first, so nobody comes to wait in a circle.
-    """
-    found = messages_of(schedule)
-    step = steps_of(schedule, found)[found.sends]
-    source, destination = schedule.rank[found.sends], schedule.peer[found.sends]
-    order = np.lexsort((found.sends, step, destination, source))
-    same = np.diff(source[order] * schedule.ranks + destination[order]) == 0
-    earlier, later = order[:-1][same], order[1:][same]
-    return replace(
-        schedule,
-        before=np.concatenate([schedule.before, found.sends[earlier], found.receives[earlier]]),
-        after=np.concatenate([schedule.after, found.sends[later], found.receives[later]]),
-    )
+    return made.schedule()
 
 
 def _along(made: _Builder, trees: tuple[Parents, Parents], size: int, tag: int) -> None:

@@ -95,8 +95,7 @@ def along_plan(
             ),
             None,
             None,
-            # Each chunk leaves when the one before has arrived: a connection has them in turn.
-            0.0,
+            float("inf"),
             hosts,
             row.time_s,
         )

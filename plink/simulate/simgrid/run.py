@@ -65,12 +65,14 @@ class Graph:
     Args:
         source, destination: (V,) hosts; the same where nothing crosses the network.
         amount: (V,) bytes, or seconds where nothing crosses the network.
+        lane: (V,) messages of the same lane go one after the other, as they come; -1 for none.
         before, after: (E,) what waits for what.
     """
 
     source: npt.NDArray[np.int32]
     destination: npt.NDArray[np.int32]
     amount: npt.NDArray[np.float64]
+    lane: npt.NDArray[np.int32]
     before: Numbers
     after: Numbers
 
@@ -81,7 +83,8 @@ def graph_of(
     """A schedule with rank r on host `host_of[r]`, message by message.
 
     A message of at least `eager_bytes` begins when both its ranks have come to it, and ends for
-    both at once; a smaller one leaves when its sender has come to it, who goes on at once.
+    both at once; a smaller one leaves when its sender has come to it, who goes on at once, and
+    behind those that left for the same rank before: a connection keeps their sequence.
 
     Args:
         schedule: whose messages match (`plink.simulate.schedule.check`).
@@ -111,6 +114,9 @@ def graph_of(
     after = np.concatenate(
         [schedule.after, messages[eager], found.receives[eager], messages[met], messages[met]]
     )
+    pairs = schedule.rank[found.sends] * schedule.ranks + schedule.peer[found.sends]
+    lane = np.full(count + len(sizes), -1, dtype=np.int32)
+    lane[messages[eager]] = np.unique(pairs[eager], return_inverse=True)[1].ravel()
     return Graph(
         np.concatenate([source, hosts[schedule.rank[found.sends]]]),
         np.concatenate([destination, hosts[schedule.rank[found.receives]]]),
@@ -124,6 +130,7 @@ def graph_of(
                 ),
             ]
         ),
+        lane,
         before,
         after,
     )
@@ -149,12 +156,13 @@ def run_schedule(
     starts = np.searchsorted(graph.before[order], np.arange(operations + 1))
     head, arrays = _network(platform)
     return _run(
-        f"{head}schedule {operations} {len(order)}\n",
+        f"{head}schedule {operations} {len(order)} {int(graph.lane.max(initial=-1)) + 1}\n",
         [
             *arrays,
             graph.source,
             graph.destination,
             graph.amount,
+            graph.lane,
             starts.astype(np.int64),
             graph.after[order].astype(np.int32),
         ],

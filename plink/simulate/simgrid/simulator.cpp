@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <iostream>
 #include <memory>
 #include <new>
@@ -97,7 +98,7 @@ struct Request {
     std::size_t hosts = 0, zones = 0;
     bool has_matrix = false;
     std::string job, collective, algorithm;
-    std::size_t size_bytes = 0, eager_bytes = 0, ranks = 0, operations = 0, edges = 0;
+    std::size_t size_bytes = 0, eager_bytes = 0, ranks = 0, operations = 0, edges = 0, lanes = 0;
 };
 
 Request read_request() {
@@ -121,7 +122,7 @@ Request read_request() {
             found.sizes = words(line, 7);
         } else if (key == "schedule") {
             found.job = key;
-            line >> found.operations >> found.edges;
+            line >> found.operations >> found.edges >> found.lanes;
         } else if (key == "smpi") {
             found.job = key;
             line >> found.collective >> found.algorithm >> found.size_bytes >> found.eager_bytes >>
@@ -141,6 +142,9 @@ sg::Link* make_link(sg::NetZone* zone, const std::string& name, double rate, dou
     if (!is_limited) link->set_sharing_policy(sg::Link::SharingPolicy::FATPIPE);
     return link->set_latency(latency)->seal();
 }
+
+// How long before it begins a message could have left: so much of its latency has passed.
+double head_start = 0.0;
 
 using Latency =
     std::function<double(const sg::Host*, const sg::Host*, const std::vector<sg::Link*>&)>;
@@ -280,7 +284,7 @@ Network make_network(const Request& request) {
     found.root->get_network_model()->set_lat_factor_cb(
         [latency](double, const sg::Host* from, const sg::Host* to,
                   const std::vector<sg::Link*>& links, const std::unordered_set<sg::NetZone*>&) {
-            return from == to ? 1.0 : latency(from, to, links);
+            return from == to ? 1.0 : std::max(0.0, latency(from, to, links) - head_start);
         });
     return found;
 }
@@ -295,10 +299,12 @@ class Schedule {
           from_(numbers<std::int32_t>(request.operations)),
           to_(numbers<std::int32_t>(request.operations)),
           amount_(numbers<double>(request.operations)),
+          lane_(numbers<std::int32_t>(request.operations)),
           starts_(numbers<std::int64_t>(request.operations + 1)),
           successors_(numbers<std::int32_t>(request.edges)),
           waits_for_(request.operations, 0),
           under_way_(request.operations),
+          waiting_(request.lanes),
           left_(request.operations) {
         for (const auto next : successors_) ++waits_for_[next];
     }
@@ -325,16 +331,22 @@ class Schedule {
     }
 
   private:
+    struct Waiting {
+        std::int32_t operation;
+        double ready_s;
+    };
+
+    // In the sequence in which they became ready, which is that of a connection's messages.
     void begin_ready() {
-        while (!ready_.empty()) {
-            const auto one = ready_.back();
-            ready_.pop_back();
+        for (std::size_t at = 0; at < ready_.size(); ++at) {
+            const auto one = ready_[at];
             if (from_[one] != to_[one]) {
-                auto comm = sg::Comm::sendto_init(hosts_[from_[one]], hosts_[to_[one]]);
-                comm->set_payload_size(static_cast<std::uint64_t>(std::max(amount_[one], 1.0)));
-                comm->set_data(reinterpret_cast<void*>(static_cast<std::intptr_t>(one) + 1));
-                under_way_[one] = comm;
-                comm->start();
+                if (lane_[one] >= 0) {
+                    auto& queue = waiting_[lane_[one]];
+                    queue.push_back({one, sg::Engine::get_clock()});
+                    if (queue.size() > 1) continue;
+                }
+                send(one);
             } else if (amount_[one] > 0.0) {
                 simgrid::kernel::timer::Timer::set(sg::Engine::get_clock() + amount_[one],
                                                    [this, one] { end(one); });
@@ -342,11 +354,32 @@ class Schedule {
                 finish(one);
             }
         }
+        ready_.clear();
+    }
+
+    void send(std::int32_t one) {
+        auto comm = sg::Comm::sendto_init(hosts_[from_[one]], hosts_[to_[one]]);
+        comm->set_payload_size(static_cast<std::uint64_t>(std::max(amount_[one], 1.0)));
+        comm->set_data(reinterpret_cast<void*>(static_cast<std::intptr_t>(one) + 1));
+        under_way_[one] = comm;
+        comm->start();
     }
 
     void end(std::int32_t one) {
         ended_.clear();
-        if (under_way_[one]) ended_.push_back(std::move(under_way_[one]));
+        if (under_way_[one]) {
+            ended_.push_back(std::move(under_way_[one]));
+            if (lane_[one] >= 0) {
+                auto& queue = waiting_[lane_[one]];
+                queue.pop_front();
+                if (!queue.empty()) {
+                    // What comes right behind it was on its way meanwhile.
+                    head_start = sg::Engine::get_clock() - queue.front().ready_s;
+                    send(queue.front().operation);
+                    head_start = 0.0;
+                }
+            }
+        }
         finish(one);
         begin_ready();
     }
@@ -360,9 +393,12 @@ class Schedule {
     const std::vector<sg::Host*>& hosts_;
     std::vector<std::int32_t> from_, to_;
     std::vector<double> amount_;
+    std::vector<std::int32_t> lane_;
     std::vector<std::int64_t> starts_;
     std::vector<std::int32_t> successors_, waits_for_, ready_;
     std::vector<sg::CommPtr> under_way_, ended_;
+    // By lane: what is under way, and what follows it.
+    std::vector<std::deque<Waiting>> waiting_;
     std::size_t left_;
     sg::Semaphore* done_ = nullptr;
 };
