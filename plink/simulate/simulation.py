@@ -140,7 +140,7 @@ def simulate(
                 f"{cluster.source}: holds nothing that links carry, which a simulation needs",
                 "plink probe tool=iperf3 and tool=uplinks measure it",
             )
-        platform = platform_of(known.network, _rows(cluster))
+        platform = platform_of(known.network, rows_of(cluster))
     notes = [] if known is None else list(known.assumptions)
     refused: list[tuple[str, str]] = []
     if plan is not None:
@@ -182,7 +182,7 @@ def simulate(
     )
 
 
-def _rows(cluster: Cluster) -> list[RowLink]:
+def rows_of(cluster: Cluster) -> list[RowLink]:
     """The links that groups share further up, where the cluster file knows any."""
     number = {group.name: place for place, group in enumerate(cluster.groups)}
     return [
