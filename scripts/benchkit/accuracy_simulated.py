@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from benchkit.accuracy_labs import draw
-from labkit.arguments import read_shape
+from labkit.shape_file import read_shape
 from labkit.topology import place
 from plink.files.cluster import Cluster
 from plink.measure.importing.described import import_network

@@ -105,6 +105,24 @@ def test_large_messages_wait_for_their_receiver() -> None:
     assert left.time_s == pytest.approx(1e-3, rel=1e-6)
 
 
+@pytest.mark.parametrize("eager_bytes", [0.0, float("inf")])
+def test_messages_to_one_rank_follow_each_other_closely(eager_bytes: float) -> None:
+    text = "num_ranks 2\nrank 0 {\n" + 10 * "send 100000b to 1\n" + "}\n"
+    text += "rank 1 {\n" + 10 * "recv 100000b from 0\n" + "}\n"
+    platform = DATA_CENTRES[0].platform
+    found = run_schedule(platform, parse(text, "text"), [0, 1], eager_bytes=eager_bytes)
+    assert found.time_s == pytest.approx(1_000_000 / RATE + 2 * HOP_S, rel=1e-6)
+
+
+def test_a_small_message_waits_behind_a_large_one_of_its_connection() -> None:
+    text = "num_ranks 2\nrank 0 {\nsend 1000000b to 1 tag 1\nb: send 1b to 1 tag 2\n"
+    text += "c: recv 1b from 1\n}\nrank 1 {\nrecv 1000000b from 0 tag 1\n"
+    text += "b: recv 1b from 0 tag 2\nc: send 1b to 0\nc requires b\n}\n"
+    platform = DATA_CENTRES[0].platform
+    found = run_schedule(platform, parse(text, "text"), [0, 1], eager_bytes=float("inf"))
+    assert found.time_s == pytest.approx(1_000_000 / RATE + 4 * HOP_S, rel=1e-4)
+
+
 @pytest.mark.parametrize(
     ("own", "name"),
     [

@@ -12,11 +12,14 @@ from hypothesis import strategies as st
 
 from plink.base.errors import PlinkError, WrongUseError
 from plink.simulate.making import schedule_of_table
-from plink.simulate.schedule import Schedule, check
+from plink.simulate.schedule import RECEIVE, SEND, BrokenScheduleError, Schedule, check
 from plink.simulate.traces import chakra, files, goal, protobuf
 from plink.simulate.traces.collectives import collective_steps
-from plink.solvers.collectives.registry import find
+from plink.solvers.collectives.registry import ALGORITHMS, OTHERS, find
 from simulate.schedules import content, schedules
+
+EVERY = {**ALGORITHMS, **OTHERS}
+MOST_OPERATIONS = 2000
 
 GOAL = """num_ranks 2
 rank 0 {
@@ -29,6 +32,8 @@ l1: recv 1000b from 0 tag 7
 }
 """
 
+TEXT = goal.to_text(schedule_of_table(find("openmpi-recursive-doubling").table(4, 1000)))
+
 
 @given(schedules())
 def test_goal_is_read_as_it_was_written(schedule: Schedule) -> None:
@@ -40,6 +45,54 @@ def test_chakra_is_read_as_it_was_written(schedule: Schedule) -> None:
     written = list(chakra.files_of(schedule))
     found = chakra.parse(written, [str(rank) for rank in range(schedule.ranks)])
     assert content(found) == content(schedule)
+
+
+@given(st.data())
+def test_any_table_comes_back_whole(data: st.DataObject) -> None:
+    """Every byte that is sent is received, nobody waits in a circle, and all bytes are there."""
+    name = data.draw(st.sampled_from(sorted(EVERY)))
+    ranks = data.draw(st.sampled_from([2, 3, 4, 7, 8, 16]))
+    size = data.draw(st.integers(1, 30_000_000))
+    if EVERY[name].refusal(ranks) is not None:
+        return
+    table = EVERY[name].table(ranks, size)
+    schedule = schedule_of_table(table)
+    if schedule.operations > MOST_OPERATIONS:
+        return
+    labels = [str(rank) for rank in range(ranks)]
+    of_chakra = chakra.parse(list(chakra.files_of(schedule)), labels)
+    for found in (goal.parse(goal.to_text(schedule), "file"), of_chakra):
+        messages = check(found)
+        assert np.array_equal(found.amount[messages.sends], found.amount[messages.receives])
+        assert np.array_equal(found.bytes_between(), schedule.bytes_between())
+    # Shares become whole bytes, message by message.
+    difference = np.abs(schedule.bytes_between() - table.bytes_between())
+    np.fill_diagonal(difference, 0.0)
+    assert difference.sum() <= 0.5 * sum(len(step.sources) for step in table.rounds)
+
+
+@given(st.data())
+def test_a_changed_line_is_a_schedule_or_refused(data: st.DataObject) -> None:
+    """Lines of a real trace that go, come twice, change places or lose a digit."""
+    lines = TEXT.splitlines()
+    for _ in range(data.draw(st.integers(1, 3))):
+        place = data.draw(st.integers(0, len(lines) - 1))
+        other = data.draw(st.integers(0, len(lines) - 1))
+        what = data.draw(st.integers(0, 3))
+        if what == 0 and len(lines) > 1:
+            del lines[place]
+        elif what == 1:
+            lines.insert(other, lines[place])
+        elif what == 2:
+            lines[place], lines[other] = lines[other], lines[place]
+        else:
+            cut = data.draw(st.integers(0, len(lines[place])))
+            lines[place] = lines[place][:cut] + lines[place][cut + 1 :]
+    with contextlib.suppress(WrongUseError, BrokenScheduleError):
+        found = goal.parse("\n".join(lines), "file")
+        messages = check(found)
+        assert len(messages.sends) * 2 == np.isin(found.kind, (SEND, RECEIVE)).sum()
+        assert content(goal.parse(goal.to_text(found), "file")) == content(found)
 
 
 @pytest.mark.parametrize("name", ["gloo-ring", "openmpi-rabenseifner", "nccl-tree", "all-to-all"])
@@ -130,6 +183,7 @@ def test_a_collective_over_all_ranks_becomes_messages() -> None:
         content_of_rank = protobuf.delimited(b"") + protobuf.delimited(node)
         found = chakra.parse([content_of_rank] * 7, [f"{rank}.et" for rank in range(7)])
         check(found)
+        assert content(goal.parse(goal.to_text(found), "file")) == content(found)
         sent = found.bytes_sent
         expected = {
             "all-reduce": 12 * 7000,

@@ -280,5 +280,8 @@ class _Reader:
                     "sequence"
                 )
         columns = np.array(self.operations, dtype=np.int64).reshape(-1, 5).T
+        # Collectives' tags come after all others, where those who read a trace know only 0 and up.
+        tags = columns[4]
+        tags[tags < ANY] = tags.max(initial=0) - 1 - tags[tags < ANY]
         edges = np.array(self.edges, dtype=np.int64).reshape(-1, 2).T
         return Schedule(self.ranks, *columns, *edges)
