@@ -48,6 +48,7 @@ COMMANDS = {
     "autotune": ("plink.cli.autotune", "Keep a plan fitted to the network while training runs."),
     "timeline": ("plink.cli.timeline", "Merge timelines of ranks: who kept whom waiting."),
     "predict": ("plink.cli.predict", "Predict what algorithms take in an order."),
+    "simulate": ("plink.cli.simulate", "Simulate algorithms, plans and traces at any scale."),
     "report": ("plink.cli.report", "Draw a cluster and its orders, or a tuned run, as a page."),
     "verify": ("plink.cli.verify", "Check that a launcher keeps an order, by running it."),
     "run": ("plink.cli.run_", "Start a job over SSH on the hosts in an order."),

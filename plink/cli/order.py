@@ -20,7 +20,7 @@ from plink.cli.options import (
     with_seed_option,
     with_time_limit_option,
 )
-from plink.cli.order_options import check_executor, mesh_of
+from plink.cli.order_options import check_executor, mesh_of, of_trace
 from plink.cli.stderr import console, note, warn
 from plink.files import document
 
@@ -77,6 +77,13 @@ def _list_algorithms(context: click.Context, _: click.Parameter, is_asked: bool)
     help="What each dimension of the mesh carries in an iteration, in bytes (or as weights), and "
     "what runs it: pp is a chain, ep all-to-all and others a ring, unless it says ALGO:BYTES. "
     "Dimensions that it leaves out carry nothing (default: --size in each).",
+)
+@click.option(
+    "--trace",
+    "trace_name",
+    metavar="FILE",
+    help="Place ranks for what a job sends, in place of --algo: GOAL's text, or one of Chakra's "
+    "execution traces NAME.0.et, NAME.1.et, ... (those beside it are read, too).",
 )
 @click.option(
     "--objective",
@@ -169,6 +176,7 @@ def command(
     as_json: bool,
     mesh_text: str | None,
     traffic: str | None,
+    trace_name: str | None,
     **wanted: Any,
 ) -> int:
     """Find a better rank order and write the launcher's file.
@@ -190,7 +198,8 @@ def command(
     has_data_on_stdout = _check(file, output, format_name, as_json=as_json)
     check_executor(wanted["executor"])
     mesh = mesh_of(mesh_text, traffic, wanted["size_bytes"])
-    order, cluster = _order(file, OrderRequest(**wanted, mesh=mesh), format_name, start_s)
+    request = of_trace(OrderRequest(**wanted, mesh=mesh), trace_name)
+    order, cluster = _order(file, request, format_name, start_s)
     _write(order, output, format_name)
     found = None if cluster is None else limiting(cluster, order)
     if as_json:
@@ -273,7 +282,7 @@ def _made_before(order: Order, request: OrderRequest, source: str) -> Order:
         )
     of_the_search = {item.name for item in fields(request)} - {"slots"}
     given = given_options(click.get_current_context())
-    of_the_search |= {"mesh_text", "traffic"}
+    of_the_search |= {"mesh_text", "traffic", "trace_name"}
     unused = [option for name, option in given.items() if name in of_the_search]
     if unused:
         verb = "has" if len(unused) == 1 else "have"

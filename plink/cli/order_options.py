@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -11,6 +12,7 @@ from plink.cli.options import given_options
 
 if TYPE_CHECKING:
     from plink.files.mesh import Mesh
+    from plink.optimize.orders.request import OrderRequest
 
 
 def check_executor(executor: str | None) -> None:
@@ -44,3 +46,25 @@ def mesh_of(text: str | None, traffic: str | None, size_bytes: int) -> Mesh | No
     if traffic is not None and "size_bytes" in given:
         raise WrongUseError("--size and --traffic exclude each other", "leave one of them out")
     return parse_mesh(text, traffic, size_bytes)
+
+
+def of_trace(request: OrderRequest, name: str | None) -> OrderRequest:
+    """The request for what a trace sends; the same without one."""
+    if name is None:
+        return request
+    given = given_options(click.get_current_context())
+    for other in ("algorithm", "mesh_text", "size_bytes", "executor"):
+        if other in given:
+            raise WrongUseError(f"{given[other]} and --trace exclude each other")
+    from plink.simulate.trace_algorithm import trace_algorithm  # noqa: PLC0415  others do without
+    from plink.simulate.traces import files  # noqa: PLC0415
+
+    trace = files.read(name)
+    size_bytes = int(trace.bytes_sent)
+    if request.ranks not in (None, trace.ranks):
+        raise WrongUseError(
+            f"the trace has {trace.ranks} ranks, not {request.ranks}", "leave out --ranks"
+        )
+    return replace(
+        request, own=trace_algorithm(trace), ranks=trace.ranks, size_bytes=max(1, size_bytes)
+    )

@@ -20,6 +20,7 @@ from plink.schemas import (
     parts,
     plan,
     shown,
+    simulation,
     timeline,
 )
 from plink.schemas.parts import Schema, closed, listed
@@ -76,6 +77,7 @@ OUTPUTS: Mapping[str, Make] = {
     "autotune replay": autotune.replay_output,
     "timeline": timeline.timeline_output,
     "predict": plan.predict_output,
+    "simulate": simulation.simulate_output,
     "report": shown.report_output,
     "verify": jobs.verify_output,
     "run": jobs.run_output,

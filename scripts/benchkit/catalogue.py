@@ -81,6 +81,7 @@ CATALOGUE = (
     ),
     Benchmark("hub", "the parameter service beside all-reduces", _TORCH, "10 min"),
     Benchmark("digits", "one small real training on Gloo and on plink", _TORCH, "3 min"),
+    Benchmark("simulate", "orders at scale on SimGrid, beside plink's model", "simgrid", "40 min"),
     Benchmark("autotune", "what tuning gains on simulated networks", "", "3 min"),
     Benchmark("autotune-lab", "what tuning gains in the lab", f"{_TORCH}, iperf3", "5 min each"),
     Benchmark("autotune-cost", "what being tuned costs a job", _TORCH, "4 min"),

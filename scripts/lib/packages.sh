@@ -20,6 +20,12 @@ declare -A WANTED_MODULES=(
     [native]="libdpdk:libdpdk-dev libssl:libssl-dev"
 )
 
+# Libraries that some systems lack, by a header of theirs; their tests are then skipped.
+# group: header:package ...
+declare -A WANTED_HEADERS=(
+    [simgrid]="/usr/include/simgrid/s4u.hpp:libsimgrid-dev"
+)
+
 # Peers that some systems lack; their tests are then skipped. group: command:package ...
 declare -A WANTED_COMMANDS=(
     [slurm]="slurmctld:slurmctld slurmd:slurmd srun:slurm-client"
@@ -52,6 +58,9 @@ wanted_packages() {
     for group; do
         for entry in ${WANTED_MODULES[$group]:-}; do
             pkg-config --exists "${entry%%:*}" 2>/dev/null || printf 'pkg-config\n%s\n' "${entry#*:}"
+        done
+        for entry in ${WANTED_HEADERS[$group]:-}; do
+            [[ -e ${entry%%:*} ]] || printf '%s\n' "${entry#*:}"
         done
         for entry in ${WANTED_COMMANDS[$group]:-}; do
             command -v "${entry%%:*}" >/dev/null || printf '%s\n' "${entry#*:}"

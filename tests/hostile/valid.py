@@ -49,6 +49,8 @@ _TEXTS = {
     '[[groups]]\nname = "r2"\nhosts = "n3, n4"\n'
     '[[rows]]\nname = "row"\ngroups = ["r1"]\nuplink_gbit_s = 0.8\n'
     "[clients.openmpi]\noverhead_us = 5\nserialised = 0.75\n",
+    "goal": "num_ranks 2\nrank 0 {\nl1: send 1000b to 1 tag 7 cpu 0\nl2: calc 500\n"
+    "l2 requires l1\n}\nrank 1 {\nl1: recv 1000b from 0 tag 7\n}\n",
     "ssh_config": SSH_CONFIG,
     "secret": f"{SECRET}\n",
     "identity": f"-----BEGIN OPENSSH PRIVATE KEY-----\n{SECRET}\n"

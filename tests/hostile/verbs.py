@@ -49,6 +49,7 @@ VERBS: Mapping[str, Sequence[str]] = {
         "{cluster} --algo ring --time-limit 0.05 -o {out}",
         "{order} --format openmpi",
         "{order} --format torchrun-script",
+        "{cluster} --trace {goal} --time-limit 0.05 -o {out}",
     ),
     "plan": (
         "{cluster} --size 1MB -o {out}",
@@ -64,6 +65,12 @@ VERBS: Mapping[str, Sequence[str]] = {
     "timeline": ("{timeline} -o {out}", "{timeline} --json"),
     "predict": ("{order} --cluster {cluster}", "--network {network} --size 1MB"),
     "fit": ("{cluster} --client engine -F {ssh_config} -o {out}",),
+    "simulate": (
+        # Nothing is simulated, which takes a program that only some machines can compile.
+        "{order} --cluster {cluster} --size 1kB --trace goal -o {out}",
+        "{plan} --cluster {cluster} --size 1kB --trace goal -o {out}",
+        "{goal} --cluster {cluster} --trace goal -o {out}",
+    ),
     "report": ("{cluster} {order} -o {out}", "{log} -o {out}", "{timeline} -o {out}"),
     "verify": ("{order} --launcher openmpi -F {ssh_config} --timeout 5",),
     "run": ("{order} -F {ssh_config} --env TOKEN=hushhushhushhush-3f9a -- true",),

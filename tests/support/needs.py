@@ -23,6 +23,7 @@ GROUPS = {
         "shells",
         "man",
         "kubernetes",
+        "simgrid",
         "dask",
         "ray",
     ),

@@ -23,7 +23,7 @@ def for_mesh(request: OrderRequest) -> OrderRequest:
     """
     mesh = request.mesh
     if mesh is None:
-        return request
+        return request if request.own is None else replace(request, algorithm=request.own.name)
     if request.ranks not in (None, mesh.ranks):
         raise WrongUseError(
             f"the mesh {mesh.text} has {counted(mesh.ranks, 'rank')}, not {request.ranks}",
@@ -38,6 +38,11 @@ def algorithm_asked(request: OrderRequest, layout: RankLayout) -> Algorithm:
     Raises:
         WrongUseError: it is unknown, or not run with so many ranks.
     """
+    if request.own is not None:
+        reason = request.own.refusal(layout.ranks)
+        if reason is not None:
+            raise WrongUseError(reason)
+        return request.own
     if request.mesh is None:
         return algorithm_for(request.algorithm, layout)
     return mesh_algorithm(request.mesh)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from plink.files.mesh import Mesh
+from plink.solvers.collectives.algorithm import Algorithm
 from plink.solvers.orders.solution import Progress
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class OrderRequest:
         threads: searches at the same time.
         seed: decides every choice by chance; 0 to 2^63 - 1.
         mesh: of the ranks, whose dimensions run in place of one algorithm.
+        own: an algorithm that has no name there, in place of one: what a trace sends.
         executor: what runs `restarts` searches of `steps` each, whatever time they take: `local`,
             `dask://HOST:PORT` or `ray://HOST:PORT`; None for searches that end with the time limit.
         restarts: how many, each from a seed of its own.
@@ -66,6 +68,7 @@ class OrderRequest:
     threads: int = 1
     seed: int = 0
     mesh: Mesh | None = None
+    own: Algorithm | None = None
     executor: str | None = None
     restarts: int = 8
     steps: int = 1_000_000

@@ -1,0 +1,209 @@
+"""`plink simulate`: what algorithms, plans and traces take on a simulated network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from plink.base.errors import WrongUseError
+from plink.base.text import json_text, printable
+from plink.cli.collectives_option import CollectivesType
+from plink.cli.json_output import refuse_json_beside
+from plink.cli.options import FiniteRange, SizeType, given_options, with_seed_option
+from plink.cli.simulate_options import SHAPES, with_shapes
+from plink.cli.stderr import console, note
+from plink.files import document
+
+if TYPE_CHECKING:
+    from plink.simulate.asked import Asked
+    from plink.simulate.things import Request
+
+
+@click.command(
+    epilog="Example: plink simulate --racks 16 --hosts 16 --oversubscription 4 --algo "
+    "openmpi-rabenseifner --algo smpi:lr --size 20MB. "
+    "Example: plink simulate order.json --cluster cluster.json --trace goal -o job.goal",
+)
+@click.argument("file", metavar="[CLUSTER|ORDER|PLAN|TRACE]", required=False)
+@click.option(
+    "--cluster",
+    "cluster_name",
+    metavar="FILE",
+    help="The cluster file that the order or plan was made from, or that the trace runs on.",
+)
+@with_shapes
+@click.option(
+    "--algo",
+    "algorithms",
+    metavar="NAME",
+    multiple=True,
+    help="An algorithm; smpi:NAME for the code of a real one (lr, rdb, rab, or the choice of ompi "
+    "or mpich); plan:KIND for plink's engine along a plan. May be given more than once (default: "
+    "openmpi-ring, openmpi-recursive-doubling, openmpi-rabenseifner).",
+)
+@click.option(
+    "--collective",
+    "collectives",
+    type=CollectivesType(),
+    help="Of a plan, these collectives (default: all-reduce).",
+)
+@click.option(
+    "--size",
+    "size_bytes",
+    type=SizeType(),
+    help="Bytes of each rank's buffer: 20M or 20MB (10^6), 4KiB (2^10), 1024 (default: a plan's, "
+    "else 20MB).",
+)
+@click.option(
+    "--random",
+    "random_orders",
+    type=click.IntRange(0, 1000),
+    default=3,
+    show_default=True,
+    help="How many random orders to compare with.",
+)
+@click.option(
+    "--search",
+    "search_s",
+    type=FiniteRange(0, 3600),
+    default=2.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="For plink's order of each algorithm; 0 for none.",
+)
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=FiniteRange(0.01, 86_400),
+    default=600.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Leave a simulation out that takes longer.",
+)
+@with_seed_option()
+@click.option(
+    "--trace",
+    "trace_format",
+    type=click.Choice(["goal", "chakra"]),
+    help="Simulate nothing: write what hosts send for one algorithm, or along a plan, as GOAL's "
+    "text, or as Chakra's execution traces NAME.0.et, NAME.1.et, ...",
+)
+@click.option("-o", "--output", metavar="FILE", help="Where the trace goes (- is standard output).")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+def command(
+    *,
+    file: str | None,
+    cluster_name: str | None,
+    algorithms: Sequence[str],
+    collectives: Sequence[str] | None,
+    size_bytes: int | None,
+    random_orders: int,
+    search_s: float,
+    timeout_s: float,
+    seed: int,
+    trace_format: str | None,
+    output: str | None,
+    as_json: bool,
+    **shape: object,
+) -> None:
+    """Simulate algorithms, a plan or a trace on a network, in several orders of the ranks.
+
+    The network is that of a cluster file, or a data centre that is described: --racks, --fat-tree
+    or --dragonfly. It is simulated by SimGrid, which has to be installed. `-` is standard input.
+    """
+    # numpy and rich would slow `--help`.
+    from plink.show.terminal.paper import paper  # noqa: PLC0415
+    from plink.show.terminal.simulation import print_simulation  # noqa: PLC0415
+    from plink.simulate.asked import asked_for  # noqa: PLC0415
+    from plink.simulate.simulation import simulate as run  # noqa: PLC0415
+    from plink.simulate.simulation import to_json  # noqa: PLC0415
+    from plink.simulate.things import Request  # noqa: PLC0415
+
+    _check(file, cluster_name, trace_format, output, as_json=as_json)
+    asked = asked_for(file, cluster_name, shape)
+    if collectives and asked.plan is None:
+        raise WrongUseError("--collective is of a plan", "--algo chooses what runs in an order")
+    if algorithms and (asked.plan is not None or asked.trace is not None):
+        kind = "plan" if asked.plan is not None else "trace"
+        raise WrongUseError(f"--algo is for orders, not for a {kind}")
+    request = Request(
+        algorithms=algorithms or asked.algorithms,
+        size_bytes=asked.size_bytes if size_bytes is None else size_bytes,
+        random_orders=random_orders,
+        search_s=search_s,
+        seed=seed,
+        timeout_s=timeout_s,
+    )
+    if trace_format is not None and output is not None:
+        _write_trace(asked, request, collectives or (), trace_format, output)
+        return
+    stderr = console()
+    with stderr.status("") as status:
+        found = run(
+            asked.cluster,
+            request,
+            platform=asked.platform,
+            order=asked.order,
+            plan=asked.plan,
+            collectives=collectives or ("all-reduce",),
+            trace=asked.trace,
+            source=asked.source,
+            tell=status.update if stderr.is_terminal else lambda _text: None,
+        )
+    for text in found.notes:
+        note(text)
+    if as_json:
+        click.echo(json_text(to_json(found)))
+    else:
+        print_simulation(paper(None).console, found)
+
+
+def _check(
+    file: str | None,
+    cluster_name: str | None,
+    trace_format: str | None,
+    output: str | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Refuse options that exclude or need each other."""
+    given = given_options(click.get_current_context())
+    shapes = [given[name] for name in SHAPES if name in given]
+    if len(shapes) > 1:
+        raise WrongUseError(f"{' and '.join(shapes)} exclude each other")
+    if shapes and cluster_name is not None:
+        raise WrongUseError(f"{shapes[0]} and --cluster exclude each other")
+    if file is None and not shapes:
+        raise WrongUseError(
+            "there is nothing to simulate",
+            "name a cluster file, or describe a data centre: --racks 16 --hosts 16",
+        )
+    if (trace_format is None) != (output is None):
+        raise WrongUseError("--trace and -o need each other", "--trace goal -o job.goal")
+    if output is not None:
+        document.check_writable(output)
+        if file is not None:
+            document.refuse_same_file(file, output)
+        refuse_json_beside(output, "the trace", as_json=as_json)
+
+
+def _write_trace(
+    asked: Asked,
+    request: Request,
+    collectives: Sequence[str],
+    trace_format: str,
+    output: str,
+) -> None:
+    from plink.simulate.asked import schedule_on_hosts  # noqa: PLC0415
+    from plink.simulate.traces import files  # noqa: PLC0415
+
+    schedule = schedule_on_hosts(asked, request, collectives)
+    names = files.write(trace_format, output, schedule)
+    if output != document.STANDARD_STREAM:
+        last = f" to {names[-1]}" if len(names) > 1 else ""
+        click.echo(
+            printable(f"{names[0]}{last}: {schedule.operations} operations of {schedule.ranks}"),
+            err=True,
+        )

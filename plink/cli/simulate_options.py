@@ -1,0 +1,85 @@
+"""Options that describe a data centre."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from plink.cli.options import FiniteRange
+
+# Any one of them describes a whole data centre.
+SHAPES = ("racks", "fat_tree", "dragonfly")
+
+_OPTIONS = (
+    click.option("--racks", type=click.IntRange(1, 65_536), help="Simulate so many racks."),
+    click.option(
+        "--hosts",
+        type=click.IntRange(1, 65_536),
+        default=16,
+        show_default=True,
+        help="With --racks: hosts of each.",
+    ),
+    click.option(
+        "--oversubscription",
+        type=FiniteRange(0.01, 1e6),
+        default=1.0,
+        show_default=True,
+        metavar="X",
+        help="With --racks: what a rack's hosts send over what its uplink carries.",
+    ),
+    click.option(
+        "--rows",
+        type=click.IntRange(1, 65_536),
+        default=1,
+        show_default=True,
+        help="With --racks: rows that the racks stand in, each with an uplink of its own.",
+    ),
+    click.option(
+        "--row-oversubscription",
+        type=FiniteRange(0.01, 1e6),
+        default=1.0,
+        show_default=True,
+        metavar="X",
+        help="With --rows: what the uplinks of a row's racks carry over what the row's does.",
+    ),
+    click.option(
+        "--fat-tree",
+        metavar="DOWN:UP[:LINKS]",
+        help="Simulate a fat tree: of each level from the lowest, elements below a switch, "
+        "switches above an element, links to each. 16,8:1,4 is 8 switches of 16 hosts, with a "
+        "link to each of 4 others.",
+    ),
+    click.option(
+        "--dragonfly",
+        metavar="G,C,R,N[:L,L,L]",
+        help="Simulate a dragonfly: groups, chassis of each, routers of each, hosts of each; links "
+        "between groups, chassis and routers (default: 1).",
+    ),
+    click.option(
+        "--rate",
+        "rate_gbit_s",
+        type=FiniteRange(1e-6, 1e6),
+        default=10.0,
+        show_default=True,
+        metavar="GBIT/S",
+        help="Of every host's link in a described data centre.",
+    ),
+    click.option(
+        "--hop",
+        "hop_us",
+        type=FiniteRange(0, 1e6),
+        default=1.0,
+        show_default=True,
+        metavar="US",
+        help="Latency of every link there, one way.",
+    ),
+)
+
+
+def with_shapes(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function

@@ -1,0 +1,47 @@
+"""The schema of what `plink simulate --json` prints."""
+
+from __future__ import annotations
+
+from plink.schemas import parts
+from plink.schemas.parts import Schema, closed, listed, or_null
+
+
+def simulate_output() -> Schema:
+    """What `plink simulate --json` prints."""
+    what = "What was simulated: what `plink simulate --json` prints"
+    row = closed(
+        "an algorithm, a collective along a plan, or a trace",
+        {
+            "algorithm": parts.text("its name"),
+            "order": or_null(_times("in plink's order, the order file's, or along the plan")),
+            "given": or_null(_times("in the given order; null of a plan")),
+            "random": or_null(_times("in random orders (median); null without any")),
+            "gain": or_null(parts.number("how many times as long a random order takes")),
+            "seconds": parts.number("that its simulations took, in s"),
+        },
+    )
+    refused = closed(
+        "an algorithm that does not take so many ranks",
+        {"algorithm": parts.word("its name"), "reason": parts.text("why, in words")},
+    )
+    required = {
+        "source": parts.text("the file, or the data centre in words"),
+        "hosts": parts.whole("how many there are", 1),
+        "ranks": parts.whole("how many there are", 1),
+        "size_bytes": parts.whole("the buffer of each rank, in bytes", 0),
+        "random_orders": parts.whole("how many were drawn"),
+        "notes": parts.texts("what was assumed of the network"),
+        "rows": listed("what was simulated", row),
+        "refused": listed("algorithms that are left out", refused),
+    }
+    return parts.document("plink simulate --json", what, closed(what, required))
+
+
+def _times(what: str) -> Schema:
+    return closed(
+        what,
+        {
+            "simulated_s": or_null(parts.number("on SimGrid, in s; null where it took too long")),
+            "predicted_s": or_null(parts.number("by plink's model, in s; null where it has none")),
+        },
+    )

@@ -1,0 +1,241 @@
+"""What a simulation is asked for, from files and from words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from plink.base.errors import WrongUseError
+from plink.files import cluster as cluster_file
+from plink.files import document, order_file
+from plink.files import plan as plan_file
+from plink.files.cluster import Cluster
+from plink.files.order import Order
+from plink.files.plan import Plan
+from plink.optimize.orders.ordering import find_order
+from plink.optimize.orders.request import OrderRequest
+from plink.optimize.orders.slots import layout_of, peers_of, placement_in
+from plink.optimize.plans.demand import Demand
+from plink.optimize.plans.traffic import traffic_of
+from plink.plans.names import ALL_REDUCE
+from plink.simulate import datacentres
+from plink.simulate.datacentres import DataCentre
+from plink.simulate.making import schedule_of_table, schedule_of_traffic
+from plink.simulate.schedule import Schedule
+from plink.simulate.simgrid.platforms import Platform
+from plink.simulate.things import Request
+from plink.simulate.traces import files
+from plink.solvers.collectives.registry import find
+
+DEFAULT_SIZE_BYTES = 20_000_000
+DEFAULT_ALGORITHMS = ("openmpi-ring", "openmpi-recursive-doubling", "openmpi-rabenseifner")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is simulated, and where.
+
+    Args:
+        cluster: the hosts.
+        platform: the network; None for what the cluster says of it.
+        order, plan, trace: what was given, at most one of them.
+        source: what messages call that.
+    """
+
+    cluster: Cluster
+    platform: Platform | None
+    source: str
+    order: Order | None = None
+    plan: Plan | None = None
+    trace: Schedule | None = None
+
+    @property
+    def size_bytes(self) -> int:
+        """Of the buffer, where nothing else is said."""
+        return DEFAULT_SIZE_BYTES if self.plan is None else self.plan.size_bytes
+
+    @property
+    def algorithms(self) -> Sequence[str]:
+        """Where nothing else is said: the order's, if it has a name that others know."""
+        if self.order is None or self.order.mesh is not None:
+            return DEFAULT_ALGORITHMS
+        try:
+            find(self.order.algorithm)
+        except ValueError:
+            return DEFAULT_ALGORITHMS
+        return (self.order.algorithm,)
+
+
+def asked_for(file: str | None, cluster_name: str | None, shape: Mapping[str, Any]) -> Asked:
+    """What a file and the description of a data centre mean together.
+
+    Args:
+        file: of a cluster, order, plan or trace; None for the data centre alone.
+        cluster_name: the cluster file of an order, plan or trace.
+        shape: the options of a data centre (`plink.cli.simulate_options`).
+
+    Raises:
+        WrongUseError: they do not fit each other, or are not valid.
+    """
+    described = _described(shape)
+    if described is not None and file is None:
+        return Asked(described.cluster, described.platform, described.text)
+    if file is None:
+        raise WrongUseError("there is nothing to simulate")
+    if _is_trace(file):
+        trace = files.read(file)
+        source = document.label(file)
+        if described is not None:
+            return Asked(described.cluster, described.platform, source, trace=trace)
+        return Asked(_cluster(cluster_name, source, "trace"), None, source, trace=trace)
+    found = document.read(file)
+    source = found.source
+    if found.format not in (order_file.FORMAT, plan_file.FORMAT):
+        if cluster_name is not None or described is not None:
+            raise WrongUseError(
+                f"{source}: is a cluster file, which is a network already",
+                "leave out --cluster and the description of a data centre",
+            )
+        cluster = cluster_file.from_document(found)
+        return Asked(cluster, None, cluster.source)
+    if described is not None:
+        cluster, platform = described.cluster, described.platform
+    else:
+        what = "order" if found.format == order_file.FORMAT else "plan"
+        cluster, platform = _cluster(cluster_name, source, what), None
+    if found.format == order_file.FORMAT:
+        order = order_file.from_json(found.data, source)
+        return Asked(cluster, platform, source, order=order)
+    return Asked(cluster, platform, source, plan=plan_file.from_json(found.data, source))
+
+
+def _is_trace(file: str) -> bool:
+    if file == document.STANDARD_STREAM:
+        return False
+    return files.is_trace(file)
+
+
+def _cluster(name: str | None, source: str, what: str) -> Cluster:
+    if name is None:
+        raise WrongUseError(
+            f"{source}: {'an' if what == 'order' else 'a'} {what} file does not hold a network",
+            "name the cluster file with --cluster, or describe a data centre: --racks 16",
+        )
+    return cluster_file.read(name)
+
+
+def _described(shape: Mapping[str, Any]) -> DataCentre | None:
+    """The data centre that options describe; None where there is none."""
+    links = {"rate_gbit_s": shape["rate_gbit_s"], "hop_us": shape["hop_us"]}
+    if shape["racks"] is not None:
+        return datacentres.racks(
+            shape["racks"],
+            shape["hosts"],
+            oversubscription=shape["oversubscription"],
+            rows=shape["rows"],
+            row_oversubscription=shape["row_oversubscription"],
+            **links,
+        )
+    if shape["fat_tree"] is not None:
+        parts = [_numbers(part, "--fat-tree") for part in shape["fat_tree"].split(":")]
+        if len(parts) == 2:
+            parts.append([1] * len(parts[0]))
+        if len(parts) != 3:
+            raise WrongUseError(
+                f"a fat tree of {shape['fat_tree'][:60]!r}", "write it as 16,8:1,4 or 16,8:1,4:1,2"
+            )
+        return datacentres.fat_tree(*parts, **links)
+    if shape["dragonfly"] is not None:
+        parts = [_numbers(part, "--dragonfly") for part in shape["dragonfly"].split(":")]
+        if len(parts[0]) != 4 or len(parts) > 2:
+            raise WrongUseError(
+                f"a dragonfly of {shape['dragonfly'][:60]!r}",
+                "write it as 4,2,4,4 or 4,2,4,4:1,1,1",
+            )
+        between = parts[1] if len(parts) == 2 else [1, 1, 1]
+        groups, chassis, routers, nodes = parts[0]
+        return datacentres.dragonfly(groups, chassis, routers, nodes, between, **links)
+    return None
+
+
+def _numbers(text: str, what: str) -> list[int]:
+    words = text.split(",")
+    if not all(word.isascii() and word.isdigit() and len(word) <= 6 for word in words):
+        raise WrongUseError(f"{what} has {text[:60]!r}, which are no whole numbers")
+    return [int(word) for word in words]
+
+
+def schedule_on_hosts(asked: Asked, request: Request, collectives: Sequence[str]) -> Schedule:
+    """What hosts do for one algorithm or one collective of a plan: the ranks of a trace.
+
+    Rank n of the trace is the n-th slot of the cluster's hosts, whatever rank of the job the order
+    puts there, so that who reads it may place ranks on the same network one after the other.
+
+    Args:
+        asked: what runs where.
+        request: of one algorithm; of plink's own order, where no other was given.
+        collectives: of a plan, at most one.
+
+    Raises:
+        WrongUseError: several algorithms or collectives, or SMPI's.
+    """
+    if asked.trace is not None:
+        return asked.trace
+    layout = layout_of(asked.cluster.hosts, None)
+    slots = layout.placement(range(layout.hosts))
+    if asked.plan is not None:
+        names = collectives or (ALL_REDUCE,)
+        if len(names) > 1:
+            raise WrongUseError("a trace is of one collective", f"--collective {names[0]}")
+        place_of = {name: place for place, name in enumerate(asked.cluster.names)}
+        unknown = [rank.host for rank in asked.plan.ranks if rank.host not in place_of]
+        if unknown:
+            raise WrongUseError(f"{asked.source}: {unknown[0]} is no host of the cluster")
+        made = schedule_of_traffic(
+            traffic_of(Demand(names[0], request.size_bytes), asked.plan.forest),
+            len(asked.plan.ranks),
+        )
+        return _moved(made, [place_of[rank.host] for rank in asked.plan.ranks], slots)
+    if len(request.algorithms) > 1:
+        raise WrongUseError(
+            "a trace is of one algorithm", f"name it: --algo {request.algorithms[0]}"
+        )
+    name = request.algorithms[0]
+    try:
+        algorithm = find(name)
+    except ValueError as error:
+        raise WrongUseError(f"a trace is of an algorithm of plink's: {error}") from None
+    peers = peers_of(algorithm, layout)
+    reason = algorithm.refusal(peers.ranks)
+    if reason is not None:
+        raise WrongUseError(reason)
+    placement = slots
+    if asked.order is not None:
+        placement = np.asarray(placement_in(asked.cluster, asked.order, asked.source))
+    elif request.search_s > 0.0 and asked.cluster.rtt is not None:
+        searched = OrderRequest(
+            algorithm=name,
+            size_bytes=request.size_bytes,
+            time_limit_s=request.search_s,
+            seed=request.seed,
+        )
+        found = find_order(asked.cluster, searched)
+        placement = np.asarray(placement_in(asked.cluster, found, asked.source))
+    if algorithm.is_over_hosts:
+        placement = np.asarray(list(dict.fromkeys(placement.tolist())))
+        slots = np.arange(layout.hosts)
+    made = schedule_of_table(algorithm.table(peers.ranks, request.size_bytes))
+    return _moved(made, placement.tolist(), slots)
+
+
+def _moved(schedule: Schedule, host_of: Sequence[int], slots: Any) -> Schedule:
+    """The schedule with its ranks called by the slots that they are in."""
+    free: dict[int, list[int]] = {}
+    for number, host in enumerate(slots.tolist()):
+        free.setdefault(host, []).append(number)
+    place = np.array([free[host].pop(0) for host in host_of], dtype=np.int64)
+    peer = np.where(schedule.peer >= 0, place[np.maximum(schedule.peer, 0)], schedule.peer)
+    return replace(schedule, ranks=len(slots), rank=place[schedule.rank], peer=peer)

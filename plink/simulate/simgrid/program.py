@@ -1,0 +1,94 @@
+"""The program that simulates: compiled where it is first used, and kept for the next time."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.resources
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from plink.base.errors import PlinkError
+
+_PACKAGE = "libsimgrid-dev"
+_COMPILER_PACKAGE = "g++"
+_HEADER = "simgrid/version.h"
+_COMPILE_S = 300.0
+
+
+def cache_folder() -> Path:
+    """Where compiled programs are kept: `$XDG_CACHE_HOME/plink`, or `~/.cache/plink`."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "plink"
+
+
+def version_of_simgrid(compiler: str) -> str | None:
+    """The installed SimGrid's version, or None."""
+    text = f"#include <{_HEADER}>\nSIMGRID_VERSION_MAJOR.SIMGRID_VERSION_MINOR\n"
+    try:
+        found = subprocess.run(
+            [compiler, "-E", "-P", "-x", "c++", "-"],
+            input=text,
+            capture_output=True,
+            text=True,
+            timeout=60.0,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return "".join(found.stdout.split())
+
+
+@functools.cache
+def simulator() -> Path:
+    """The program, compiled for the SimGrid that is installed.
+
+    Raises:
+        PlinkError: there is no SimGrid or compiler, or it does not compile.
+    """
+    compiler = shutil.which(os.environ.get("CXX") or "g++")
+    if compiler is None:
+        raise PlinkError(
+            "there is no C++ compiler for SimGrid's programs",
+            f"install {_COMPILER_PACKAGE} and {_PACKAGE}: apt-get install {_COMPILER_PACKAGE} "
+            f"{_PACKAGE}",
+        )
+    version = version_of_simgrid(compiler)
+    if version is None:
+        raise PlinkError(
+            "SimGrid is not installed", f"install {_PACKAGE}: apt-get install {_PACKAGE}"
+        )
+    text = importlib.resources.files(__package__).joinpath("simulator.cpp").read_bytes()
+    key = hashlib.sha256(b"\0".join([text, version.encode(), compiler.encode()])).hexdigest()
+    program = cache_folder() / f"simulator-{key[:24]}"
+    if not program.exists():
+        _compile(compiler, text, program)
+    return program
+
+
+def _compile(compiler: str, text: bytes, program: Path) -> None:
+    try:
+        program.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with tempfile.TemporaryDirectory(dir=program.parent) as folder:
+            made = Path(folder) / "simulator"
+            source = made.with_suffix(".cpp")
+            source.write_bytes(text)
+            found = subprocess.run(
+                [compiler, "-std=c++17", "-O2", "-o", str(made), str(source), "-lsimgrid"],
+                capture_output=True,
+                text=True,
+                timeout=_COMPILE_S,
+                check=False,
+            )
+            if found.returncode:
+                fault = next((line for line in found.stderr.splitlines() if "error" in line), "")
+                raise PlinkError(
+                    f"the simulator does not compile with this SimGrid: {fault.strip()[:200]}",
+                    f"it was written for {_PACKAGE} 3.32",
+                )
+            # Whole or not at all, whoever else compiles it now.
+            made.replace(program)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise PlinkError(f"the simulator cannot be compiled: {error}") from None

@@ -1,0 +1,259 @@
+"""One simulation: a network and what is sent, to the program; the simulated time back."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from plink.base.errors import PlinkError
+from plink.simulate.schedule import COMPUTE, Numbers, Schedule, messages_of
+from plink.simulate.simgrid.platforms import Dragonfly, FatTree, Platform, Zones
+from plink.simulate.simgrid.program import simulator
+
+# Messages of libraries of MPI that are smaller leave before their receiver asks for them (Open
+# MPI's eager limit of TCP).
+EAGER_BYTES = 65_536
+
+# The algorithms of SMPI 3.32, by collective: its own by name, and the selectors of libraries.
+SELECTORS = ("ompi", "mpich", "mvapich2", "impi")
+ALL_REDUCES = (
+    *SELECTORS,
+    "lr",
+    "rdb",
+    "rab",
+    "rab1",
+    "rab2",
+    "rab_rdb",
+    "redbcast",
+    "ompi_ring_segmented",
+    "smp_binomial",
+    "smp_rdb",
+    "smp_rsag",
+    "smp_rsag_lr",
+    "smp_rsag_rab",
+    "mvapich2_rs",
+    "mvapich2_two_level",
+    "default",
+)
+
+_NS = 1e-9
+_HEADER = "end\n"
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """What a simulation says.
+
+    Args:
+        time_s: from the begin to the end of the last rank, in simulated seconds.
+        seconds: that the simulation took.
+    """
+
+    time_s: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Operations as the program has them.
+
+    Args:
+        source, destination: (V,) hosts; the same where nothing crosses the network.
+        amount: (V,) bytes, or seconds where nothing crosses the network.
+        lane: (V,) messages of the same lane go one after the other, as they come; -1 for none.
+        before, after: (E,) what waits for what.
+    """
+
+    source: npt.NDArray[np.int32]
+    destination: npt.NDArray[np.int32]
+    amount: npt.NDArray[np.float64]
+    lane: npt.NDArray[np.int32]
+    before: Numbers
+    after: Numbers
+
+
+def graph_of(
+    schedule: Schedule, host_of: Sequence[int] | npt.NDArray[np.intp], eager_bytes: float
+) -> Graph:
+    """A schedule with rank r on host `host_of[r]`, message by message.
+
+    A message of at least `eager_bytes` begins when both its ranks have come to it, and ends for
+    both at once; a smaller one leaves when its sender has come to it, who goes on at once, and
+    behind those that left for the same rank before: a connection keeps their sequence.
+
+    Args:
+        schedule: whose messages match (`plink.simulate.schedule.check`).
+        host_of: of every rank; ranks of one host exchange data for free.
+        eager_bytes: as above; 0 for no such messages, infinite for no others.
+    """
+    hosts = np.asarray(host_of, dtype=np.int32)
+    found = messages_of(schedule)
+    sizes = schedule.amount[found.sends]
+    is_eager = sizes < eager_bytes
+    count = schedule.operations
+    # Sends and receives are moments; the message is an operation of its own.
+    messages = np.arange(count, count + len(sizes))
+    source = hosts[schedule.rank].copy()
+    destination = source.copy()
+    amount = np.where(schedule.kind == COMPUTE, schedule.amount * _NS, 0.0)
+    eager, met = np.flatnonzero(is_eager), np.flatnonzero(~is_eager)
+    # The send of a message that waits for its receiver begins the message with the receive, and
+    # both end after it: what waits for them waits for the message.
+    stands_for = np.arange(count)
+    stands_for[found.sends[met]] = messages[met]
+    stands_for[found.receives[met]] = messages[met]
+    own_before = stands_for[schedule.before]
+    before = np.concatenate(
+        [own_before, found.sends[eager], messages[eager], found.sends[met], found.receives[met]]
+    )
+    after = np.concatenate(
+        [schedule.after, messages[eager], found.receives[eager], messages[met], messages[met]]
+    )
+    pairs = schedule.rank[found.sends] * schedule.ranks + schedule.peer[found.sends]
+    lane = np.full(count + len(sizes), -1, dtype=np.int32)
+    lane[messages[eager]] = np.unique(pairs[eager], return_inverse=True)[1].ravel()
+    return Graph(
+        np.concatenate([source, hosts[schedule.rank[found.sends]]]),
+        np.concatenate([destination, hosts[schedule.rank[found.receives]]]),
+        np.concatenate(
+            [
+                amount,
+                np.where(
+                    hosts[schedule.rank[found.sends]] == hosts[schedule.rank[found.receives]],
+                    0.0,
+                    sizes,
+                ),
+            ]
+        ),
+        lane,
+        before,
+        after,
+    )
+
+
+def run_schedule(
+    platform: Platform,
+    schedule: Schedule,
+    host_of: Sequence[int] | npt.NDArray[np.intp],
+    *,
+    eager_bytes: float = EAGER_BYTES,
+    timeout_s: float | None = None,
+) -> Simulated:
+    """Run a schedule with rank r on host `host_of[r]`.
+
+    Raises:
+        PlinkError: SimGrid is not there, or it failed.
+        TimeoutError: it took longer than that.
+    """
+    graph = graph_of(schedule, host_of, eager_bytes)
+    operations = len(graph.source)
+    order = np.argsort(graph.before, kind="stable")
+    starts = np.searchsorted(graph.before[order], np.arange(operations + 1))
+    head, arrays = _network(platform)
+    return _run(
+        f"{head}schedule {operations} {len(order)} {int(graph.lane.max(initial=-1)) + 1}\n",
+        [
+            *arrays,
+            graph.source,
+            graph.destination,
+            graph.amount,
+            graph.lane,
+            starts.astype(np.int64),
+            graph.after[order].astype(np.int32),
+        ],
+        timeout_s,
+    )
+
+
+def run_smpi(
+    platform: Platform,
+    collective: str,
+    algorithm: str,
+    size_bytes: int,
+    host_of: Sequence[int] | npt.NDArray[np.intp],
+    *,
+    eager_bytes: int = EAGER_BYTES,
+    timeout_s: float | None = None,
+) -> Simulated:
+    """Run a collective of SMPI, the code of real libraries, one call of it with rank r on a host.
+
+    Args:
+        platform: the network.
+        collective: such as `all-reduce`.
+        algorithm: of SMPI, or one of its selectors.
+        size_bytes: of the buffer.
+        host_of: (N,) of every rank.
+        eager_bytes: smaller messages leave before their receiver asks for them.
+        timeout_s: when to give up.
+
+    Raises:
+        PlinkError: SimGrid is not there, or it failed.
+        TimeoutError: it took longer than that.
+    """
+    hosts = np.asarray(host_of, dtype=np.int32)
+    head, arrays = _network(platform)
+    line = f"smpi {collective} {algorithm} {size_bytes} {eager_bytes} {len(hosts)}\n"
+    return _run(head + line, [*arrays, hosts], timeout_s)
+
+
+def _network(platform: Platform) -> tuple[str, list[npt.NDArray[np.generic]]]:
+    """The line that describes a network, and its arrays."""
+    hosts = platform.hosts
+    if isinstance(platform, FatTree):
+        sizes = (*platform.down, *platform.up, *platform.links)
+        rate = f"{platform.rate_bytes_s:.17g} {platform.hop_s:.17g}"
+        words = " ".join(map(str, sizes))
+        return f"fat-tree {hosts} {rate} {len(platform.down)} {words}\n", []
+    if isinstance(platform, Dragonfly):
+        words = (
+            f"{platform.groups} {platform.group_links} {platform.chassis} {platform.chassis_links} "
+            f"{platform.routers} {platform.router_links} {platform.nodes}"
+        )
+        rate = f"{platform.rate_bytes_s:.17g} {platform.hop_s:.17g}"
+        return f"dragonfly {hosts} {rate} {words}\n", []
+    return _zones(platform)
+
+
+def _zones(platform: Zones) -> tuple[str, list[npt.NDArray[np.generic]]]:
+    arrays: list[npt.NDArray[np.generic]] = [
+        platform.parent.astype(np.int32),
+        platform.up_bytes_s.astype(np.float64),
+        platform.down_bytes_s.astype(np.float64),
+        platform.latency_s.astype(np.float64),
+        platform.zone_of.astype(np.int32),
+        platform.send_bytes_s.astype(np.float64),
+        platform.receive_bytes_s.astype(np.float64),
+        platform.host_latency_s.astype(np.float64),
+    ]
+    # Streams of C++ read no infinity in text; arrays hold it as it is.
+    has_matrix = platform.between_s is not None
+    if platform.between_s is not None:
+        arrays.append(np.ascontiguousarray(platform.between_s, dtype=np.float32))
+    return f"zones {platform.hosts} {len(platform.parent)} {int(has_matrix)}\n", arrays
+
+
+def _run(
+    head: str, arrays: Sequence[npt.NDArray[np.generic]], timeout_s: float | None
+) -> Simulated:
+    program = simulator()
+    content = b"".join([(head + _HEADER).encode(), *(array.tobytes() for array in arrays)])
+    try:
+        found = subprocess.run(
+            [str(program)], input=content, capture_output=True, timeout=timeout_s, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise TimeoutError(f"the simulation takes longer than {timeout_s:g} s") from None
+    except OSError as error:
+        raise PlinkError(f"the simulator does not start: {error}") from None
+    lines = found.stdout.decode("utf-8", "replace").splitlines()
+    if found.returncode or not lines:
+        said = found.stderr.decode("utf-8", "replace").strip().splitlines()
+        reason = said[0][:200] if said else f"it ended with status {found.returncode}"
+        raise PlinkError(f"the simulation failed: {reason}")
+    data = json.loads(lines[-1])
+    return Simulated(float(data["time_s"]), float(data["seconds"]))

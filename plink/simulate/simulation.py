@@ -1,0 +1,296 @@
+"""What algorithms, plans and traces take on SimGrid, in several orders of the ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from plink.base.errors import WrongUseError
+from plink.files.cluster import Cluster
+from plink.files.order import Order
+from plink.files.plan import Plan
+from plink.model.network import network_of
+from plink.optimize.orders.ordering import find_order
+from plink.optimize.orders.request import OrderRequest
+from plink.optimize.orders.slots import layout_of, peers_of, placement_in
+from plink.plans.names import ALL_REDUCE
+from plink.simulate.schedule import Schedule
+from plink.simulate.simgrid.platforms import Platform, RowLink, platform_of
+from plink.simulate.simgrid.run import Simulated, run_schedule, run_smpi
+from plink.simulate.things import (
+    Request,
+    Thing,
+    algorithm_like,
+    along_plan,
+    thing_of_trace,
+    things_of,
+)
+from plink.solvers.contention.time import Clock
+
+Placement = npt.NDArray[np.intp]
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Times:
+    """What one thing takes in one order (of random ones, the median), in seconds.
+
+    Args:
+        simulated_s: on SimGrid; None where that took too long.
+        predicted_s: by plink's own model; None where it has none.
+    """
+
+    simulated_s: float | None
+    predicted_s: float | None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One algorithm, or the trace.
+
+    Args:
+        algorithm: its name.
+        given: in the given order; None of a plan.
+        random: median of random orders; None where none was drawn, and of a plan.
+        order: plink's, or the one of an order file, or along the plan; None without one.
+        seconds: that all simulations of it took.
+    """
+
+    algorithm: str
+    given: Times | None
+    random: Times | None
+    order: Times | None
+    seconds: float
+
+    @property
+    def gain(self) -> float | None:
+        """How many times as long a random order takes."""
+        if self.order is None or self.random is None:
+            return None
+        if not self.order.simulated_s or self.random.simulated_s is None:
+            return None
+        return self.random.simulated_s / self.order.simulated_s
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """What was found.
+
+    Args:
+        source: what messages call the network.
+        hosts, ranks: how many.
+        rows: algorithm by algorithm.
+        refused: algorithms that are left out, and why.
+        notes: what to know before trusting it.
+    """
+
+    source: str
+    hosts: int
+    ranks: int
+    size_bytes: int
+    random_orders: int
+    rows: Sequence[Row]
+    refused: Sequence[tuple[str, str]] = ()
+    notes: Sequence[str] = field(default_factory=tuple)
+
+
+def _silent(_text: str) -> None:
+    """Tell nobody."""
+
+
+def simulate(
+    cluster: Cluster,
+    request: Request,
+    *,
+    platform: Platform | None = None,
+    order: Order | None = None,
+    plan: Plan | None = None,
+    collectives: Sequence[str] = (ALL_REDUCE,),
+    trace: Schedule | None = None,
+    source: str | None = None,
+    tell: Tell = _silent,
+) -> Simulation:
+    """Simulate algorithms, or a trace, in the given order, random ones and plink's.
+
+    Args:
+        cluster: the hosts, and what plink knows of their network.
+        request: what, and how often.
+        platform: the network; None for what the cluster says of it.
+        order: in place of plink's.
+        plan: whose collectives are run, in place of algorithms.
+        collectives: these, along the plan.
+        trace: what ranks do, in place of algorithms.
+        source: what messages call the order; None for what they call the cluster.
+        tell: called with what begins.
+
+    Raises:
+        WrongUseError: no such algorithm, or none that takes so many ranks.
+        PlinkError: SimGrid is not there, or it failed.
+    """
+    layout = layout_of(cluster.hosts, None if trace is None else trace.ranks)
+    known = network_of(cluster) if cluster.rtt is not None else None
+    if platform is None:
+        known = known or network_of(cluster)
+        if not known.has_rates:
+            raise WrongUseError(
+                f"{cluster.source}: holds nothing that links carry, which a simulation needs",
+                "plink probe tool=iperf3 and tool=uplinks measure it",
+            )
+        platform = platform_of(known.network, rows_of(cluster))
+    notes = [] if known is None else list(known.assumptions)
+    refused: list[tuple[str, str]] = []
+    if plan is not None:
+        things = along_plan(cluster, plan, collectives, request, source or "the plan")
+    elif trace is not None:
+        things = [thing_of_trace(trace)]
+    else:
+        things, refused = things_of(cluster, request, layout)
+    rng = np.random.default_rng(request.seed)
+    given = layout.placement(range(layout.hosts))
+    shuffled = [
+        layout.placement(rng.permutation(layout.hosts)) for _ in range(request.random_orders)
+    ]
+    rows = []
+    for thing in things:
+        if thing.hosts is not None:
+            placements = {"order": [np.asarray(thing.hosts, dtype=np.intp)]}
+        else:
+            placements = {"given": [given], "random": shuffled}
+        if thing.hosts is None and order is not None:
+            placements["order"] = [np.asarray(placement_in(cluster, order, source or "the order"))]
+        elif thing.hosts is None and request.search_s > 0.0 and cluster.rtt is not None:
+            tell(f"{thing.name}: searching an order")
+            placements["order"] = [_searched(cluster, request, thing, trace)]
+        clock = None
+        if known is not None and known.has_rates and thing.algorithm is not None:
+            peers = peers_of(thing.algorithm, layout).ranks
+            clock = Clock(thing.algorithm.table(peers, request.size_bytes), known.network)
+        rows.append(_row(thing, placements, platform, request, clock=clock, tell=tell))
+    return Simulation(
+        source=source or cluster.source,
+        hosts=layout.hosts,
+        ranks=layout.ranks,
+        size_bytes=request.size_bytes,
+        random_orders=request.random_orders,
+        rows=rows,
+        refused=refused,
+        notes=notes,
+    )
+
+
+def rows_of(cluster: Cluster) -> list[RowLink]:
+    """The links that groups share further up, where the cluster file knows any."""
+    number = {group.name: place for place, group in enumerate(cluster.groups)}
+    return [
+        RowLink(
+            [number[name] for name in row.groups],
+            *map(_bytes_s, (row.send_gbit_s, row.receive_gbit_s)),
+        )
+        for row in (() if cluster.links is None else cluster.links.rows)
+        if set(row.groups) <= set(number)
+    ]
+
+
+def _bytes_s(gbit_s: float | None) -> float:
+    return float("inf") if gbit_s is None else gbit_s * 1e9 / 8.0
+
+
+def _searched(
+    cluster: Cluster, request: Request, thing: Thing, trace: Schedule | None
+) -> Placement:
+    """Plink's order for what is run."""
+    asked = OrderRequest(
+        algorithm=algorithm_like(thing.name),
+        size_bytes=request.size_bytes,
+        time_limit_s=request.search_s,
+        seed=request.seed,
+        ranks=None if trace is None else trace.ranks,
+        own=None if trace is None else thing.algorithm,
+    )
+    found = find_order(cluster, asked)
+    return np.asarray(placement_in(cluster, found, "the order"))
+
+
+def _row(
+    thing: Thing,
+    placements: Mapping[str, Sequence[Placement]],
+    platform: Platform,
+    request: Request,
+    *,
+    clock: Clock | None,
+    tell: Tell,
+) -> Row:
+    times: dict[str, Times] = {}
+    seconds = 0.0
+    for name, orders in placements.items():
+        if not orders:
+            continue
+        simulated: list[float] = []
+        predicted: list[float] = [] if thing.predicted_s is None else [thing.predicted_s]
+        for number, placement in enumerate(orders):
+            tell(f"{thing.name}: {name} {number + 1} of {len(orders)}")
+            peers = _peers(thing, placement)
+            if clock is not None:
+                predicted.append(clock.time_s(peers))
+            found = _run(thing, platform, peers, request)
+            if found is None:
+                seconds += request.timeout_s
+                break
+            simulated.append(found.time_s)
+            seconds += found.seconds
+        times[name] = Times(
+            float(np.median(simulated)) if len(simulated) == len(orders) else None,
+            float(np.median(predicted)) if predicted else None,
+        )
+    return Row(thing.name, times.get("given"), times.get("random"), times.get("order"), seconds)
+
+
+def _peers(thing: Thing, placement: Placement) -> Placement:
+    """The host of each of an algorithm's peers, which may be hosts themselves."""
+    if thing.algorithm is None or not thing.algorithm.is_over_hosts:
+        return placement
+    return np.asarray(list(dict.fromkeys(placement.tolist())), dtype=np.intp)
+
+
+def _run(
+    thing: Thing, platform: Platform, placement: Placement, request: Request
+) -> Simulated | None:
+    """None where it takes too long."""
+    try:
+        if thing.schedule is not None:
+            return run_schedule(
+                platform,
+                thing.schedule,
+                placement,
+                eager_bytes=thing.eager_bytes,
+                timeout_s=request.timeout_s,
+            )
+        collective, own = thing.smpi or ("all-reduce", "default")
+        return run_smpi(
+            platform,
+            collective,
+            own,
+            request.size_bytes,
+            placement,
+            timeout_s=request.timeout_s,
+        )
+    except TimeoutError:
+        return None
+
+
+def to_json(found: Simulation) -> dict[str, Any]:
+    """The JSON object that `--json` prints."""
+    return {
+        "source": found.source,
+        "hosts": found.hosts,
+        "ranks": found.ranks,
+        "size_bytes": found.size_bytes,
+        "random_orders": found.random_orders,
+        "notes": list(found.notes),
+        "rows": [{**asdict(row), "gain": row.gain} for row in found.rows],
+        "refused": [{"algorithm": name, "reason": reason} for name, reason in found.refused],
+    }

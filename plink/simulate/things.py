@@ -1,0 +1,171 @@
+"""What is simulated: algorithms of plink's or of SMPI's, collectives along a plan, or a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from plink.base.errors import WrongUseError
+from plink.files.cluster import Cluster
+from plink.files.plan import Plan
+from plink.optimize.orders.slots import peers_of, refuse_too_many
+from plink.optimize.plans.demand import Demand
+from plink.optimize.plans.forecasting import forecast_plan
+from plink.optimize.plans.planning import PlanRequest, find_plan
+from plink.optimize.plans.traffic import traffic_of
+from plink.plans.names import ALL_REDUCE
+from plink.simulate.making import schedule_of_table, schedule_of_traffic
+from plink.simulate.schedule import Schedule
+from plink.simulate.simgrid.run import ALL_REDUCES, EAGER_BYTES
+from plink.simulate.trace_algorithm import trace_algorithm
+from plink.solvers.collectives.algorithm import Algorithm
+from plink.solvers.collectives.registry import find
+from plink.solvers.slots.layout import RankLayout
+
+SMPI = "smpi"
+PLAN = "plan"
+TRACE = "trace"
+
+# What plink's order is searched for where SMPI runs one of these; selectors choose by themselves.
+_LIKE = {
+    "lr": "openmpi-ring",
+    "ompi_ring_segmented": "openmpi-ring",
+    "smp_rsag_lr": "openmpi-ring",
+    "rdb": "openmpi-recursive-doubling",
+    "redbcast": "mpich-tree-knomial",
+}
+_LIKE_OTHERS = "openmpi-rabenseifner"
+
+# Whose ranks meet for large messages; the others' leave as they come (sockets with room).
+_MEET = ("openmpi-", "mpich-")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is simulated.
+
+    Args:
+        algorithms: plink's by name, `smpi:NAME` for a real all-reduce of SMPI's, or `plan:KIND` for
+            the engine's along a plan.
+        size_bytes: of the buffer of each rank.
+        random_orders: how many, beside the given one.
+        search_s: for plink's order of each algorithm; 0 for none.
+        seed: decides random orders and searches.
+        timeout_s: of each simulation.
+    """
+
+    algorithms: Sequence[str]
+    size_bytes: int
+    random_orders: int = 3
+    search_s: float = 2.0
+    seed: int = 0
+    timeout_s: float = 600.0
+
+
+@dataclass(frozen=True)
+class Thing:
+    """What is run: a schedule of plink's, or SMPI.
+
+    Args:
+        algorithm: that predicts it, and that orders are searched for; None where there is none.
+        predicted_s: along a plan, whose ranks' hosts then are `hosts`.
+    """
+
+    name: str
+    schedule: Schedule | None
+    smpi: tuple[str, str] | None
+    algorithm: Algorithm | None
+    eager_bytes: float
+    hosts: Sequence[int] | None = None
+    predicted_s: float | None = None
+
+
+def along_plan(
+    cluster: Cluster, plan: Plan, collectives: Sequence[str], request: Request, source: str
+) -> list[Thing]:
+    """The collectives along a plan."""
+    found = forecast_plan(cluster, plan, request.size_bytes, collectives, source)
+    place_of = {name: place for place, name in enumerate(cluster.names)}
+    hosts = [place_of[rank.host] for rank in plan.ranks]
+    return [
+        Thing(
+            f"{plan.kind}: {row.collective}",
+            schedule_of_traffic(
+                traffic_of(Demand(row.collective, request.size_bytes), plan.forest), len(hosts)
+            ),
+            None,
+            None,
+            float("inf"),
+            hosts,
+            row.time_s,
+        )
+        for row in found.rows
+    ]
+
+
+def things_of(
+    cluster: Cluster, request: Request, layout: RankLayout
+) -> tuple[list[Thing], list[tuple[str, str]]]:
+    """What is run, and what is not, with the reason."""
+    things, refused = [], []
+    for name in request.algorithms:
+        family, colon, own = name.partition(":")
+        if colon and family == SMPI:
+            things.append(_smpi(name, own))
+            continue
+        if colon and family == PLAN:
+            asked = PlanRequest(kind=own, size_bytes=request.size_bytes, seed=request.seed)
+            plan = find_plan(cluster, asked).plan
+            things += [
+                replace(each, name=name)
+                for each in along_plan(cluster, plan, (ALL_REDUCE,), request, name)
+            ]
+            continue
+        algorithm = _find(name)
+        try:
+            ranks = peers_of(algorithm, layout).ranks
+            reason = algorithm.refusal(ranks)
+            if reason is None:
+                refuse_too_many(algorithm, ranks, by_table=True)
+        except WrongUseError as error:
+            reason = str(error)
+        if reason is not None:
+            refused.append((name, reason))
+            continue
+        eager = EAGER_BYTES if name.startswith(_MEET) else float("inf")
+        schedule = schedule_of_table(algorithm.table(ranks, request.size_bytes))
+        things.append(Thing(name, schedule, None, algorithm, eager))
+    if not things:
+        raise WrongUseError(refused[0][1])
+    return things, refused
+
+
+def _smpi(name: str, own: str) -> Thing:
+    if own not in ALL_REDUCES:
+        raise WrongUseError(
+            f"SMPI has no all-reduce called {own!r}", f"it has {', '.join(ALL_REDUCES)}"
+        )
+    like = find(_LIKE.get(own, _LIKE_OTHERS))
+    # What a selector chooses is not known here, and so not predicted.
+    is_known = own in _LIKE or own == "rab"
+    return Thing(name, None, ("all-reduce", own), like if is_known else None, EAGER_BYTES)
+
+
+def algorithm_like(name: str) -> str:
+    """The algorithm of plink's that an order is searched for: the same, or like `smpi:NAME`."""
+    family, colon, own = name.partition(":")
+    return _LIKE.get(own, _LIKE_OTHERS) if colon and family == SMPI else name
+
+
+def _find(name: str) -> Algorithm:
+    try:
+        return find(name)
+    except ValueError as error:
+        raise WrongUseError(
+            str(error), "plink order --list-algorithms names them, and smpi:NAME is SMPI's"
+        ) from None
+
+
+def thing_of_trace(trace: Schedule) -> Thing:
+    """A trace, whose ranks meet for large messages."""
+    return Thing(TRACE, trace, None, trace_algorithm(trace), EAGER_BYTES)
