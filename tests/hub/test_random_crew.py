@@ -20,8 +20,8 @@ from plink.hub.worker import Worker
 ITEMS = MANIFEST.items
 # Sums of these say which are in them; divided by their number they stay exact.
 SCALE = 5040.0
-# Of more, and so larger numbers, float32 would round the sums.
-MOST_AT_ONCE = 10
+# Of more the mean would be rounded, and with larger numbers the sum.
+MOST_AT_ONCE = 8
 ONE = [Hyper(lr=1.0)] * 2
 
 
