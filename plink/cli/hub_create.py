@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import click
 
+from plink.base.errors import WrongUseError
 from plink.cli.hub_options import as_json, namespace, print_done, secret_file, servers
 from plink.cli.options import FiniteRange
 
@@ -90,6 +92,11 @@ def command(
     from plink.hub.service import ServiceOptions  # noqa: PLC0415
     from plink.transport.proofs import make_secret, read_secret  # noqa: PLC0415
 
+    if os.path.lexists(worker_secret_file):
+        raise WrongUseError(
+            f"{worker_secret_file}: is there already",
+            "every service has a new secret: name another file, or remove that one",
+        )
     secret = read_secret(secret_file)
     made = create_service(servers, secret, ServiceOptions(**options))
     try:

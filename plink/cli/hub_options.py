@@ -7,7 +7,14 @@ import click
 secret_file = click.option(
     "--secret-file", required=True, metavar="FILE", help="The servers' secret."
 )
-servers = click.argument("servers", nargs=-1, required=True, metavar="HOST:PORT...")
+
+
+def _each(_: object, __: object, words: tuple[str, ...]) -> tuple[str, ...]:
+    """Addresses that stand for themselves, or between commas, as workers name them."""
+    return tuple(part.strip() for word in words for part in word.split(",") if part.strip())
+
+
+servers = click.argument("servers", nargs=-1, required=True, metavar="HOST:PORT...", callback=_each)
 namespace = click.option(
     "--name", "namespace", default="job", show_default=True, metavar="NAME", help="Of the service."
 )

@@ -59,15 +59,16 @@ def command(
         numbers = [float(word) for word in weights.split(",")] if weights else []
     except ValueError:
         raise WrongUseError(f"--weights {weights}: expected numbers") from None
-    for address in listen.split(","):
+    addresses = [address.strip() for address in listen.split(",")]
+    for address in addresses:
         # Before a secret is made for nothing.
         parse_address(address, "--listen")
     if not os.path.lexists(secret_file):
         make_secret(secret_file)
     if snapshots is not None and not os.path.isdir(snapshots):  # noqa: PTH112
-        raise WrongUseError(f"{snapshots}: is no folder")
+        raise WrongUseError(f"{snapshots}: is no folder", "make it first")
     options = ServerOptions(
-        listen.split(","),
+        addresses,
         read_secret(secret_file),
         cores,
         weights=numbers,

@@ -104,7 +104,7 @@ class Crew:
     def lost(self, number: int, sentence: str) -> str | None:
         """A worker is gone without a word; what the service fails with, if it does."""
         del self._present[number]
-        if self._is_gathering and self.lanes.iteration == 0:
+        if self._is_gathering and self.lanes.iteration < self._first:
             self.lanes.cut(number)
             return None
         if self.options.on_loss == "fail":

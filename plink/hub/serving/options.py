@@ -48,7 +48,10 @@ class ServerOptions:
         if self.cores is not None and not 0 < self.cores <= MOST_CORES:
             raise WrongUseError(f"{self.cores} cores, expected 1 to {MOST_CORES}")
         if self.weights and len(self.weights) != len(self.listen):
-            raise WrongUseError(f"{len(self.weights)} weights for {len(self.listen)} ports")
+            raise WrongUseError(
+                f"{len(self.weights)} weights for {len(self.listen)} ports",
+                "give one for each address, in the same order",
+            )
 
     def loops(self) -> int:
         """How many event loops there are."""

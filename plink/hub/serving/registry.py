@@ -78,7 +78,8 @@ class Registry:
         """
         if namespace not in self._tenants:
             raise ServiceError(
-                f"there is no service {namespace}", "plink hub status shows which there are"
+                f"there is no service {namespace}",
+                "plink hub status shows which there are, and plink hub create makes one",
             )
         return self._tenants[namespace]
 
