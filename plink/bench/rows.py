@@ -187,8 +187,9 @@ def _row(
 
 def _limit(case: Case, request: BenchRequest, demand: Demand) -> Limit | None:
     served = case.served
-    if served is None:
-        return limit_of(request.network, demand, case.order.order)
+    between_workers = limit_of(request.network, demand, case.order.order)
+    if served is None or between_workers is None:
+        return between_workers
     # Its servers' ports are none of the network's links.
     if served.bound_s is None or served.size_bytes != demand.size_bytes:
         return None

@@ -8,8 +8,9 @@ from typing import Any
 import click
 
 from plink.base.errors import WrongUseError
-from plink.cli.hub_options import as_json, namespace, print_done, secret_file, servers
+from plink.cli.hub_options import Servers, as_json, namespace, print_done, secret_file, servers
 from plink.cli.options import FiniteRange
+from plink.cli.stderr import note
 
 
 @click.command(
@@ -21,7 +22,11 @@ from plink.cli.options import FiniteRange
 @namespace
 @secret_file
 @as_json
-@click.option("--workers", type=click.IntRange(1, 4096), required=True, help="That contribute.")
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 4096),
+    help="That contribute.  [default: the plan's; required without one]",
+)
 @click.option(
     "--worker-secret-file",
     required=True,
@@ -77,13 +82,16 @@ from plink.cli.options import FiniteRange
 )
 def command(
     *,
-    servers: tuple[str, ...],
+    servers: Servers,
+    workers: int | None,
     secret_file: str,
     worker_secret_file: str,
     as_json: bool,
     **options: Any,
 ) -> None:
     """Make a service on these servers, named in the order in which workers will name them.
+
+    A plan with servers names them and how many workers there are.
 
     The first worker that connects says which parameters there are. Workers need the servers'
     addresses, the service's name and its secret.
@@ -92,13 +100,16 @@ def command(
     from plink.hub.service import ServiceOptions  # noqa: PLC0415
     from plink.transport.proofs import make_secret, read_secret  # noqa: PLC0415
 
+    workers = workers or servers.workers
+    if workers is None:
+        raise WrongUseError("--workers says how many contribute", "a plan says so, too")
     if os.path.lexists(worker_secret_file):
         raise WrongUseError(
             f"{worker_secret_file}: is there already",
             "every service has a new secret: name another file, or remove that one",
         )
     secret = read_secret(secret_file)
-    made = create_service(servers, secret, ServiceOptions(**options))
+    made = create_service(servers, secret, ServiceOptions(workers=workers, **options))
     try:
         make_secret(worker_secret_file, made)
     except BaseException:
@@ -106,3 +117,4 @@ def command(
         raise
     done = {"namespace": options["namespace"], "worker_secret_file": worker_secret_file}
     print_done(worker_secret_file, done, as_json=as_json)
+    note(f"workers call {','.join(servers)}")
