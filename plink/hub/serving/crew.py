@@ -104,10 +104,14 @@ class Crew:
     def lost(self, number: int, sentence: str) -> str | None:
         """A worker is gone without a word; what the service fails with, if it does."""
         del self._present[number]
-        if self._is_gathering and self.lanes.iteration < self._first:
+        if self._is_gathering and self.lanes.iteration == 0:
             self.lanes.cut(number)
             return None
         if self.options.on_loss == "fail":
+            if self._is_gathering and self.lanes.iteration < self._first:
+                # Nothing that it was to contribute to has begun.
+                self.lanes.cut(number)
+                return None
             return sentence
         self.lanes.cut(number)
         if self.options.on_loss == "wait":

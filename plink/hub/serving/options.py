@@ -25,6 +25,8 @@ class ServerOptions:
         weights: of the ports, such as their rates; () for equal ones.
         send_buffer_bytes: of each connection to a near host; the kernel doubles it.
         snapshots: folder that they are written to and read from; None for none.
+        window_s: of how long what ports carry is judged, by which services that are made later
+            have other weights; 0 for never.
 
     Raises:
         WrongUseError: one of them cannot be.
@@ -37,6 +39,7 @@ class ServerOptions:
     weights: Sequence[float] = ()
     send_buffer_bytes: int = 128 << 10
     snapshots: str | None = None
+    window_s: float = 5.0
 
     def __post_init__(self) -> None:
         if not 0 < len(self.listen) <= MOST_PORTS:

@@ -6,6 +6,7 @@ import asyncio
 
 from plink.hub import _native
 from plink.hub.placement import Port, Sites
+from plink.hub.porting import Porting
 from plink.hub.serving.crew import ServiceError
 from plink.hub.serving.lanes import Lanes
 from plink.hub.serving.peers import Peers
@@ -28,6 +29,7 @@ class Registry:
         addresses: of the ports.
         snapshots: folder of these; None for none.
         line: what connections to other servers get.
+        window_s: of how long what ports carry is judged.
     """
 
     def __init__(
@@ -40,6 +42,7 @@ class Registry:
         addresses: list[str],
         snapshots: str | None,
         line: _native.LineOptions,
+        window_s: float,
     ) -> None:
         self._secret = secret
         self._loops = loops
@@ -47,10 +50,22 @@ class Registry:
         self._addresses = addresses
         self._snapshots = snapshots
         self._line = line
-        ports = [Port(len(its), weight) for its, weight in zip(cores, weights, strict=True)]
-        self._site = tuple(ports)
+        self._porting = Porting(weights, window_s)
         self._tenants: dict[str, Tenant] = {}
         self._numbers = 0
+
+    def _site(self) -> tuple[Port, ...]:
+        weights = self._porting.weights
+        return tuple(map(Port, map(len, self._cores), weights))
+
+    def look(self, now_s: float) -> None:
+        """See what ports carry: services that are made later have weights that follow it."""
+        if not self._tenants:
+            return
+        by_tenant = [tenant.carried_bytes() for tenant in self._tenants.values()]
+        by_port = zip(*by_tenant, strict=True)
+        carried = [(sum(its[0] for its in port), sum(its[1] for its in port)) for port in by_port]
+        self._porting.look(now_s, carried)
 
     def secret_of(self, role: str, namespace: str) -> bytes | None:
         """What a caller has to prove; None where nobody could."""
@@ -95,7 +110,8 @@ class Registry:
         servers = create.sites.servers
         if create.server >= len(servers) or len(create.addresses) != len(servers):
             raise ProtocolError("a service of servers that are not named")
-        if servers[create.server] != self._site:
+        # Weights may have changed since the maker asked for them; those that it says count.
+        if [port.cores for port in servers[create.server]] != [len(its) for its in self._cores]:
             raise ServiceError("this server has other ports than the service's maker thinks")
         racks = create.racks
         if racks and (len(servers) > 1 or create.rack >= len(racks)):
@@ -126,7 +142,7 @@ class Registry:
         """Of a service, or of all."""
         tenants = [self.tenant(namespace)] if namespace else list(self._tenants.values())
         return Status(
-            Sites((self._site,)),
+            Sites((self._site(),)),
             tuple(self._addresses),
             tuple(tenant.status() for tenant in tenants),
         )

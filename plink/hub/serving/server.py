@@ -20,6 +20,8 @@ from plink.transport.addresses import format_address, parse_address
 
 _BACKLOG = 4096
 _HANDSHAKE_S = 10.0
+# Between two looks at what ports carry.
+_LOOK_S = 0.02
 
 
 class Server:
@@ -64,8 +66,10 @@ class Server:
             addresses=self.addresses,
             snapshots=options.snapshots,
             line=line,
+            window_s=options.window_s,
         )
-        self._shell = _Shell(registry, events, self._listeners, line)
+        looks = options.window_s > 0.0 and len(self._listeners) > 1
+        self._shell = _Shell(registry, events, self._listeners, line, looks=looks)
         self._thread = threading.Thread(target=self._shell.run, name="plink-hub", daemon=True)
         self._thread.start()
         self._shell.is_ready.wait()
@@ -100,7 +104,10 @@ class _Shell:
         events: _native.Events,
         listeners: list[socket.socket],
         line: _native.LineOptions,
+        *,
+        looks: bool,
     ) -> None:
+        self._looks = looks
         self.is_ready = threading.Event()
         self._registry = registry
         self._events = events
@@ -120,6 +127,8 @@ class _Shell:
         self._stopped = asyncio.Event()
         self._loop.add_reader(self._events.fd(), self._hear)
         doors = [asyncio.create_task(self._welcome(listener)) for listener in self._listeners]
+        if self._looks:
+            doors.append(asyncio.create_task(self._look()))
         self.is_ready.set()
         await self._stopped.wait()
         self._loop.remove_reader(self._events.fd())
@@ -127,6 +136,11 @@ class _Shell:
         for task in [*doors, *self._callers]:
             task.cancel()
         await asyncio.gather(*doors, *self._callers, return_exceptions=True)
+
+    async def _look(self) -> None:
+        while True:
+            await asyncio.sleep(_LOOK_S)
+            self._registry.look(asyncio.get_running_loop().time())
 
     def _hear(self) -> None:
         for event in self._events.take():

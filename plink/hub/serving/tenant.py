@@ -266,6 +266,10 @@ class Tenant:
             self.peers.close()
         self._lanes.close()
 
+    def carried_bytes(self) -> list[tuple[int, int]]:
+        """In and out so far, by port of this server."""
+        return self._lanes.carried_bytes()
+
     def status(self) -> dict[str, Any]:
         """For people, as JSON."""
         return {
