@@ -95,6 +95,11 @@ class Threads:
         self.threads.append(threading.Thread(target=run, daemon=True))
         self.threads[-1].start()
 
+    @property
+    def alive(self) -> int:
+        """How many have not ended."""
+        return sum(thread.is_alive() for thread in self.threads)
+
     def join(self, seconds: float = 60.0) -> list[Any]:
         """What they returned; fails where one has failed or goes on."""
         self.end(seconds)

@@ -116,6 +116,7 @@ void Lane::begin(Link& link, const Frame& frame, const std::uint8_t* payload) {
         }
         is_begun_ = true;
         figures_.iteration = iteration_ = frame.iteration;
+        take_revisions();
         expected_ = contributors(iteration_);
         remaining_ = chunks_.size();
         full_ = 0;

@@ -62,6 +62,8 @@ class Crew:
     fail: Callable[[str], None]
     is_alone: bool
     _present: dict[int, int] = field(default_factory=dict)
+    # The first iteration to which each contributes.
+    _since: dict[int, int] = field(default_factory=dict)
     _absent: dict[int, _Absent] = field(default_factory=dict)
     _incarnations: int = 0
     _revision: int = 0
@@ -97,6 +99,7 @@ class Crew:
         else:
             seat = self._join_late(join)
         self._present[seat.number] = seat.incarnation
+        self._since[seat.number] = seat.iteration
         if len(self._present) == self.options.workers:
             self._is_gathering = False
         return seat
@@ -134,17 +137,19 @@ class Crew:
 
     def _drop(self, number: int, since: int) -> None:
         self._revision += 1
-        self.lanes.drop(number, since, self._revision)
+        self.lanes.drop(number, max(since, self._since[number]), self._revision)
         self._gather_if_empty()
 
     def _gather_if_empty(self) -> None:
         """Whoever comes now waits for as many others as the first ones did."""
         if not self._present and not self._absent:
             self._is_gathering = True
-            self._first = self.lanes.iteration + 1
             if self.options.mode == "sync":
                 self._used.clear()
             self.lanes.gather()
+            if not self.lanes.is_even:
+                self.fail("the last worker was lost when it had ended an iteration in part")
+            self._first = self.lanes.iteration + 1
 
     def _give_up(self, number: int) -> None:
         absent = self._absent.pop(number, None)

@@ -108,6 +108,13 @@ class Lanes:
         """The last one that has begun."""
         return max((lane.iteration for lane in self._figures()), default=0)
 
+    @property
+    def is_even(self) -> bool:
+        """Whether all have ended the same iterations; in mode sync, while none is under way."""
+        if self._options.mode != "sync":
+            return True
+        return len({lane.iteration for lane in self._figures()}) < 2
+
     def adopt(
         self, lane: int, worker: int, incarnation: int, fd: int, line: _native.LineOptions
     ) -> None:

@@ -169,7 +169,7 @@ class Registry:
     def _folder(self) -> str:
         if self._snapshots is None:
             raise ServiceError(
-                "this server keeps no snapshots", "plink hub serve --snapshots FOLDER does"
+                "this server keeps no snapshots", "start it with a folder for snapshots"
             )
         return self._snapshots
 
