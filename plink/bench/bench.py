@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.interrupts import ignored_interrupts
@@ -13,14 +13,16 @@ from plink.base.progress import Progress
 from plink.bench.clients.client import Client, Launch, Measured
 from plink.bench.clients.engine import EngineClient
 from plink.bench.clients.gloo import GlooClient
+from plink.bench.clients.hub import HubClient
 from plink.bench.clients.mpi import FoundTools, MpiClient, find_tools
 from plink.bench.clients.mpi_flavours import FLAVOURS
 from plink.bench.clients.nccl import NcclClient
 from plink.bench.clients.workers import START_LIMIT_S
 from plink.bench.order_report import OrderReport, prediction_gaps, report_orders
-from plink.bench.request import ENGINE, BenchRequest, Case
+from plink.bench.request import ENGINE, HUB, BenchRequest, Case
 from plink.bench.rounds import Rounds, run_rounds
 from plink.bench.rows import make_rows
+from plink.bench.served import settings_of
 from plink.deploy.remote.hosts import RemoteHost, describe, seats
 from plink.files.cluster import Cluster
 from plink.files.comparison import ClientRecord, Comparison, Setting
@@ -70,13 +72,12 @@ def bench(request: BenchRequest, progress: Progress) -> BenchOutcome:
         progress.say(gaps)
     for assumption in request.assumptions:
         progress.say(assumption)
-    progress.stage("connecting", len(request.cluster.hosts))
+    everyone = replace(request.cluster, hosts=[*request.cluster.hosts, *request.servers])
+    progress.stage("connecting", len(everyone.hosts))
     with ExitStack() as stack:
-        reached = stack.enter_context(
-            reach_all(request.cluster, request.source, request.way, progress)
-        )
+        reached = stack.enter_context(reach_all(everyone, request.source, request.way, progress))
         refuse_failures(reached, progress)
-        hosts = describe(request.cluster.hosts, reached)
+        hosts = describe(everyone.hosts, reached)
         clients = _clients(request, hosts, tools)
         progress.stage("starting", len(clients))
         records = {}
@@ -90,7 +91,9 @@ def bench(request: BenchRequest, progress: Progress) -> BenchOutcome:
             case = cases[index]
             placed = seats(case.order.order, request.slots)
             forest = None if case.plan is None else case.plan.forest
-            return clients[client_key(case)].launch(Launch(placed, case.workload, forest))
+            service = None if case.served is None else case.served.service
+            launch = Launch(placed, case.workload, forest, service)
+            return clients[client_key(case)].launch(launch)
 
         done = run_rounds(len(cases), launch, request.rounds, request.seed, progress.step)
     congestion_control = {host.name: host.congestion_control for host in hosts}
@@ -141,7 +144,8 @@ def client_key(case: Case) -> str:
 def _clients(
     request: BenchRequest, hosts: Sequence[RemoteHost], tools: Mapping[str, FoundTools]
 ) -> dict[str, Client]:
-    seated = [host for host in hosts for _ in range(request.slots)]
+    count = len(request.cluster.hosts)
+    seated = [host for host in hosts[:count] for _ in range(request.slots)]
     cases_of: dict[str, list[Case]] = {}
     for case in request.cases:
         cases_of.setdefault(client_key(case), []).append(case)
@@ -151,6 +155,15 @@ def _clients(
         idle_limit_s = _idle_limit_s(name, cases_of)
         if first.client == ENGINE:
             clients[name] = EngineClient(seated, request.python, idle_limit_s, tls=request.tls)
+        elif first.client == HUB:
+            served = list({case.algorithm: case.served for case in cases if case.served}.values())
+            clients[name] = HubClient(
+                seated,
+                {host.name: host for host in hosts[count:]},
+                request.python,
+                idle_limit_s,
+                settings_of(served, len(first.order.order)),
+            )
         elif first.client == "gloo":
             clients[name] = GlooClient(seated, request.python, idle_limit_s)
         elif first.client == "nccl":

@@ -12,7 +12,8 @@ from plink.base.size import format_size
 from plink.bench.clients.client import Workload
 from plink.bench.orders import NamedOrder, Sources, names_in, resolve_orders
 from plink.bench.plans import plan_from_file, plans_of_kinds
-from plink.bench.request import ENGINE, Case, full_name
+from plink.bench.request import ENGINE, HUB, Case, full_name
+from plink.bench.served import ServedPlan
 from plink.bench.spread import spread_orders
 from plink.files import document, order_file
 from plink.files.cluster import Cluster
@@ -56,6 +57,7 @@ class CaseOptions:
         layout: how the libraries' ranks fill the hosts.
         seed: decides what chance does.
         time_limit_s: of a search for plink's order.
+        served: plans of the hub.
     """
 
     ways: Mapping[str, Sequence[str]]
@@ -66,6 +68,7 @@ class CaseOptions:
     layout: RankLayout
     seed: int
     time_limit_s: float
+    served: Sequence[ServedPlan] = ()
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,9 @@ def make_cases(options: CaseOptions, cluster: Cluster, progress: Progress) -> li
     """
     progress.stage("planning", len(options.ways) * len(options.workloads))
     by_client = [
-        _engine_cases(options, ways, cluster, progress)
+        _served_cases(options, cluster, progress)
+        if client == HUB
+        else _engine_cases(options, ways, cluster, progress)
         if client == ENGINE
         else _library_cases(options, client, ways, cluster, progress=progress)
         for client, ways in options.ways.items()
@@ -146,6 +151,30 @@ def _engine_cases(
                     plan.predicted_s,
                 )
                 for plan in plans
+            ]
+        )
+        progress.step()
+    return cases
+
+
+def _served_cases(options: CaseOptions, cluster: Cluster, progress: Progress) -> list[list[Case]]:
+    """By workload. What a plan's file predicts is of its own size."""
+    place_of = {name: place for place, name in enumerate(cluster.names)}
+    cases = []
+    for workload in options.workloads:
+        cases.append(
+            [
+                Case(
+                    HUB,
+                    plan.label,
+                    NamedOrder("", tuple(place_of[name] for name in plan.workers)),
+                    workload,
+                    predicted_s=plan.predicted_s
+                    if plan.size_bytes == workload.size_bytes
+                    else None,
+                    served=plan,
+                )
+                for plan in options.served
             ]
         )
         progress.step()

@@ -11,13 +11,15 @@ from plink.bench.clients.client import FLOAT32_BYTES, Workload
 from plink.bench.clients.mpi import MpiTools
 from plink.bench.orders import NamedOrder
 from plink.bench.plans import PLAN_KINDS, EnginePlan
-from plink.files.cluster import Cluster
+from plink.bench.served import ServedPlan
+from plink.files.cluster import Cluster, Host
 from plink.files.groups import Group
 from plink.probes.reach import Outgoing
 from plink.probes.ssh.options import SshOptions
 from plink.solvers.contention.network import Network
 
 ENGINE = "engine"
+HUB = "hub"
 
 # Which allreduce algorithms each library can be made to run.
 ALGORITHMS_OF: Mapping[str, Sequence[str]] = {
@@ -27,7 +29,7 @@ ALGORITHMS_OF: Mapping[str, Sequence[str]] = {
     "mpich": ("ring", "recursive-doubling", "reduce-scatter-allgather"),
 }
 
-CLIENTS = (ENGINE, *ALGORITHMS_OF)
+CLIENTS = (ENGINE, HUB, *ALGORITHMS_OF)
 
 # Those that run other collectives than an allreduce, too.
 OF_ALL_COLLECTIVES = (ENGINE, "gloo")
@@ -53,6 +55,7 @@ class Case:
         predicted_s: the time of one collective under contention; None where nothing is known of
             what links carry.
         predicted_us: the latency form of a library's cost; None where no round-trip time is known.
+        served: the hub's plan.
     """
 
     client: str
@@ -62,6 +65,7 @@ class Case:
     plan: EnginePlan | None = None
     predicted_s: float | None = None
     predicted_us: float | None = None
+    served: ServedPlan | None = None
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,7 @@ class BenchRequest:
         python: the interpreter on the hosts, or None.
         tls: the folder of certificates on the hosts, by which the engine encrypts; None for none.
         tools: what the MPI clients use.
+        servers: hosts of the hub's servers, which are not among the cluster's.
     """
 
     cluster: Cluster
@@ -99,6 +104,7 @@ class BenchRequest:
     python: str | None = None
     tls: str | None = None
     tools: MpiTools = field(default_factory=MpiTools)
+    servers: Sequence[Host] = ()
 
 
 def full_name(client: str, algorithm: str) -> str:
@@ -114,7 +120,11 @@ def ways_of(clients: Sequence[str], algorithms: Sequence[str]) -> dict[str, list
     Raises:
         WrongUseError: a word that none of the clients knows.
     """
-    known_by = {name: PLAN_KINDS if name == ENGINE else ALGORITHMS_OF[name] for name in clients}
+    known_by = {
+        name: PLAN_KINDS if name == ENGINE else ALGORITHMS_OF[name]
+        for name in clients
+        if name != HUB
+    }
     known = list(dict.fromkeys(word for words in known_by.values() for word in words))
     for word in algorithms:
         if algorithms.count(word) > 1:
@@ -125,7 +135,8 @@ def ways_of(clients: Sequence[str], algorithms: Sequence[str]) -> dict[str, list
                 f"{' and '.join(clients)} can run {', '.join(known)}",
             )
     usual = {name: "auto" if name == ENGINE else "ring" for name in clients}
-    return {
+    # The hub runs plans' files alone.
+    return {name: [] for name in clients if name == HUB} | {
         name: [word for word in algorithms if word in words] or [usual[name]]
         for name, words in known_by.items()
     }

@@ -148,7 +148,7 @@ def _row(
     names = request.cluster.names
     size_bytes, ranks = case.workload.size_bytes, len(case.order.order)
     demand = Demand(case.workload.collective, size_bytes)
-    limit = limit_of(request.network, demand, case.order.order)
+    limit = _limit(case, request, demand)
     bus = BUS_FACTORS[demand.collective](ranks)
     times = spread([sample for launch in launches[:compared] for sample in launch.seconds])
     cpu_s = [used for launch in launches[:compared] for used in launch.cpu_s]
@@ -166,7 +166,7 @@ def _row(
     return Row(
         client=case.client,
         algorithm=case.algorithm,
-        plan=None if case.plan is None else case.plan.kind,
+        plan=_kind(case),
         order=case.order.label or None,
         collective=demand.collective,
         size_bytes=size_bytes,
@@ -183,6 +183,23 @@ def _row(
         samples_s=[sample for launch in launches for sample in launch.seconds],
         cpu_s=[used for launch in launches for used in launch.cpu_s],
     )
+
+
+def _limit(case: Case, request: BenchRequest, demand: Demand) -> Limit | None:
+    served = case.served
+    between_workers = limit_of(request.network, demand, case.order.order)
+    if served is None or between_workers is None:
+        return between_workers
+    # Its servers' ports are none of the network's links.
+    if served.bound_s is None or served.size_bytes != demand.size_bytes:
+        return None
+    return Limit(served.bound_s, "hosts")
+
+
+def _kind(case: Case) -> str | None:
+    if case.served is not None:
+        return case.served.kind
+    return None if case.plan is None else case.plan.kind
 
 
 def _of_hosts(between: Bytes, host_of: npt.NDArray[np.intp]) -> Bytes:

@@ -45,6 +45,10 @@ def render(result: Comparison, orders: OrderReport | None = None) -> Group:
         heading = f"{first.client} {first.algorithm} allreduce of {format_size(first.size_bytes)}"
         body, about = _of_orders(result.rows, orders), _ABOUT_ORDERS
     closing = [printable(_conditions(result)), about, *map(printable, _unfinished(result))]
+    served = result.setting.clients.get("hub")
+    if served is not None:
+        # The caveat without which a server with many ports would look like magic.
+        closing += [printable(f"{name}: {said}") for name, said in served.settings.items()]
     # Names in it are the file's.
     heading = printable(f"{heading} on {_place(result)}")
     return Group(Text(heading), Text(), *body, Text("\n".join(closing)))
@@ -104,7 +108,9 @@ def _of_sizes(rows: Sequence[Row]) -> list[RenderableType]:
         for row in of_size:
             style = "green" if row.median_s == best_s else ""
             table.add_row(label_of(row), *_times(row), *_size_cells(row), style=style)
-        parts += [Text(_size_heading(of_size[0]), style="bold"), table, Text()]
+        # What servers allow is no bound of the others.
+        plain = [row for row in of_size if row.client != "hub"] or of_size
+        parts += [Text(_size_heading(plain[0]), style="bold"), table, Text()]
     if any(row.links is not None for row in rows):
         parts += [_of_links(rows, width), Text()]
     return parts

@@ -31,8 +31,8 @@ from plink.plans.names import ALL_REDUCE, COLLECTIVES
     metavar="LIST",
     default="gloo",
     show_default=True,
-    help="engine (plink's own), gloo, nccl (both of PyTorch), openmpi, mpich, as installed on the "
-    "hosts; several are compared with one another.",
+    help="engine and hub (plink's own), gloo, nccl (both of PyTorch), openmpi, mpich, as installed "
+    "on the hosts; several are compared with one another.",
 )
 @click.option(
     "--algo",
@@ -50,7 +50,10 @@ from plink.plans.names import ALL_REDUCE, COLLECTIVES
     help=f"Engine and Gloo: what is run, each by itself: {', '.join(COLLECTIVES)}.",
 )
 @click.option(
-    "--plan", metavar="FILE", multiple=True, help="Engine: a plan of plink plan; may be repeated."
+    "--plan",
+    metavar="FILE",
+    multiple=True,
+    help="Engine: a plan of plink plan. Hub: one with servers. May be repeated.",
 )
 @click.option(
     "--size",

@@ -18,11 +18,13 @@ from plink.bench.plot import plot
 from plink.bench.request import (
     CLIENTS,
     ENGINE,
+    HUB,
     OF_ALL_COLLECTIVES,
     BenchRequest,
     check_workload,
     ways_of,
 )
+from plink.bench.served import ServedPlan, read_plans, split
 from plink.bench.table import render
 from plink.cli.options import size_option
 from plink.cli.progress import StageProgress
@@ -30,6 +32,7 @@ from plink.cli.way_options import take_way
 from plink.files import cluster as cluster_file
 from plink.files import comparison as comparison_file
 from plink.files import document
+from plink.files.cluster import Host
 from plink.model.network import network_of
 from plink.optimize.orders.slots import layout_of, with_slots
 from plink.plans.names import ALL_REDUCE, BARRIER
@@ -42,7 +45,7 @@ _CORRELATED_ORDERS = "spread:12"
 _LEAST_CORRELATED = 10
 
 _MPI = ("openmpi", "mpich")
-_PYTHON = (ENGINE, "gloo", "nccl")
+_PYTHON = (ENGINE, HUB, "gloo", "nccl")
 _HELP = "plink bench --help"
 
 
@@ -57,7 +60,7 @@ def run_command(options: Mapping[str, Any], progress: StageProgress) -> int:
     clients = _clients_in(options["client"])
     has_several = len(clients) > 1 or "," in options["size"] + (options["algo"] or "")
     has_several |= options["collectives"] != (ALL_REDUCE,)
-    compares_orders = not has_several and clients != [ENGINE]
+    compares_orders = not has_several and clients not in ([ENGINE], [HUB])
     _check(options, clients, compares_orders=compares_orders)
     with progress:
         request = _request(options, clients, progress, compares_orders=compares_orders)
@@ -88,9 +91,10 @@ def _check(options: Mapping[str, Any], clients: Sequence[str], *, compares_order
             "--ranks is for the orders of one library and one size",
             "--slots K starts K ranks on every host",
         )
-    if options["orders"] is not None and clients == [ENGINE]:
+    if options["orders"] is not None and clients in ([ENGINE], [HUB]):
         raise WrongUseError(
-            f"--orders is not for the client {ENGINE}: plans decide who exchanges what with whom",
+            f"--orders is not for the client {clients[0]}: plans decide who exchanges what with "
+            "whom",
             "--algo names kinds of plans, --plan a plan's file",
         )
     _check_tools(options, clients)
@@ -115,7 +119,7 @@ def _check_collectives(collectives: Sequence[str], clients: Sequence[str]) -> No
 def _check_tools(options: Mapping[str, Any], clients: Sequence[str]) -> None:
     mpi = [client for client in clients if client in _MPI]
     is_for = {
-        "plan": [ENGINE],
+        "plan": [ENGINE, HUB],
         "python": _PYTHON,
         "tls": [ENGINE],
         "mpicc": _MPI,
@@ -146,11 +150,14 @@ def _request(
     values = dict(options)
     words = [] if values["algo"] is None else [word.strip() for word in values["algo"].split(",")]
     ways = ways_of(clients, words)
-    if values["plan"] and not any(word in ways[ENGINE] for word in words):
-        ways[ENGINE] = []
     workloads = _workloads(values)
     cluster = cluster_file.read(values["file"])
     slots = values["slots"] or 1
+    served, plan_files, servers = _served(values["plan"], clients)
+    if served:
+        cluster, servers = split(cluster, served, slots)
+    if plan_files and not any(word in ways.get(ENGINE, []) for word in words):
+        ways[ENGINE] = []
     layout = layout_of(with_slots(cluster.hosts, slots), values["ranks"])
     for workload in workloads:
         check_workload(workload, layout.ranks, may_be_tiny=not compares_orders)
@@ -159,7 +166,8 @@ def _request(
         orders = _CORRELATED_ORDERS if values["correlate"] else _ORDERS
     wanted = CaseOptions(
         ways=ways,
-        plan_files=values["plan"],
+        plan_files=plan_files,
+        served=served,
         orders=orders,
         workloads=workloads,
         slots=slots,
@@ -190,7 +198,28 @@ def _request(
         python=values["python"],
         tls=values["tls"],
         tools=MpiTools(values["mpicc"], values["mpirun"], values["remote_cache"]),
+        servers=servers,
     )
+
+
+def _served(
+    paths: Sequence[str], clients: Sequence[str]
+) -> tuple[list[ServedPlan], list[str], list[Host]]:
+    """Plans of the hub, the files of the engine's, and no servers yet."""
+    if HUB not in clients:
+        return [], list(paths), []
+    served, others = read_plans(paths)
+    if not served:
+        raise WrongUseError(
+            "--client hub runs plans with servers, and none is given",
+            "plink plan CLUSTER --servers HOST --kind ps -o FILE makes one for --plan FILE",
+        )
+    if others and ENGINE not in clients:
+        raise WrongUseError(
+            f"{others[0]}: a plan without servers is for the engine",
+            "--client hub,engine runs both",
+        )
+    return served, others, []
 
 
 def _workloads(options: Mapping[str, Any]) -> list[Workload]:

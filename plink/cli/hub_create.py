@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import click
 
+from plink.base.errors import WrongUseError
 from plink.cli.hub_options import (
+    Servers,
     as_json,
     namespace,
     print_done,
@@ -16,6 +19,7 @@ from plink.cli.hub_options import (
     tls_files,
 )
 from plink.cli.options import FiniteRange, SectionedCommand, SizeType, options_of
+from plink.cli.stderr import note
 
 _quotas = options_of("What it may take at most")
 
@@ -31,7 +35,11 @@ _quotas = options_of("What it may take at most")
 @secret_file
 @tls
 @as_json
-@click.option("--workers", type=click.IntRange(1, 4096), required=True, help="That contribute.")
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 4096),
+    help="That contribute.  [default: the plan's; required without one]",
+)
 @click.option(
     "--worker-secret-file",
     required=True,
@@ -108,7 +116,8 @@ _quotas = options_of("What it may take at most")
 )
 def command(
     *,
-    servers: tuple[str, ...],
+    servers: Servers,
+    workers: int | None,
     secret_file: str,
     tls: str | None,
     worker_secret_file: str,
@@ -120,6 +129,8 @@ def command(
 ) -> None:
     """Make a service on these servers, named in the order in which workers will name them.
 
+    A plan with servers names them and how many workers there are.
+
     The first worker that connects says which parameters there are. Workers need the servers'
     addresses, the service's name and its secret.
     """
@@ -127,9 +138,18 @@ def command(
     from plink.hub.service import Quotas, ServiceOptions  # noqa: PLC0415
     from plink.transport.proofs import make_secret, read_secret  # noqa: PLC0415
 
+    workers = workers or servers.workers
+    if workers is None:
+        raise WrongUseError("--workers says how many contribute", "a plan says so, too")
+    if os.path.lexists(worker_secret_file):
+        raise WrongUseError(
+            f"{worker_secret_file}: is there already",
+            "every service has a new secret: name another file, or remove that one",
+        )
     secret, files = read_secret(secret_file), tls_files(tls)
     quotas = Quotas(most_bytes, most_workers, most_connections)
-    made = create_service(servers, secret, ServiceOptions(**options, quotas=quotas), tls=files)
+    wanted = ServiceOptions(workers=workers, **options, quotas=quotas)
+    made = create_service(servers, secret, wanted, tls=files)
     try:
         make_secret(worker_secret_file, made)
     except BaseException:
@@ -137,3 +157,4 @@ def command(
         raise
     done = {"namespace": options["namespace"], "worker_secret_file": worker_secret_file}
     print_done(worker_secret_file, done, as_json=as_json)
+    note(f"workers call {','.join(servers)}")

@@ -7,13 +7,59 @@ from typing import TYPE_CHECKING
 
 import click
 
+from plink.base.errors import WrongUseError
+from plink.files import document
+
 if TYPE_CHECKING:
+    from plink.hub.planned import PlannedService
     from plink.transport.tls import Tls
 
 secret_file = click.option(
     "--secret-file", required=True, metavar="FILE", help="The servers' secret."
 )
-servers = click.argument("servers", nargs=-1, required=True, metavar="HOST:PORT...")
+
+
+class Servers(tuple[str, ...]):
+    """Servers' addresses, in order, and how many workers the plan has that named them, if any."""
+
+    workers: int | None = None
+
+
+def _servers(_: object, __: object, words: tuple[str, ...]) -> Servers:
+    """Addresses that stand for themselves, or between commas, as workers name them; or a plan."""
+    if len(words) == 1 and not is_address(words[0]):
+        service = planned(words[0])
+        found = Servers(server.listen()[0] for server in service.servers)
+        found.workers = service.workers
+        return found
+    return Servers(part.strip() for word in words for part in word.split(",") if part.strip())
+
+
+def is_address(word: str) -> bool:
+    """Whether a word is HOST:PORT, or several of them, and no file's name."""
+    return word.rpartition(":")[2].strip().isdigit()
+
+
+def planned(path: str) -> PlannedService:
+    """The service of a plan's file.
+
+    Raises:
+        WrongUseError: no plan, or one that no service can be made of.
+    """
+    from plink.files import plan as plan_file  # noqa: PLC0415  numpy would slow `--help`
+    from plink.hub.planned import planned_service  # noqa: PLC0415
+
+    if path != document.STANDARD_STREAM and not os.path.lexists(path):
+        raise WrongUseError(
+            f"{path}: is neither HOST:PORT nor a plan's file",
+            "write a server as 10.0.0.9:7100; plink plan --servers HOST makes a plan",
+        )
+    return planned_service(plan_file.read(path, with_servers=True), path)
+
+
+servers = click.argument(
+    "servers", nargs=-1, required=True, metavar="PLAN|HOST:PORT...", callback=_servers
+)
 namespace = click.option(
     "--name", "namespace", default="job", show_default=True, metavar="NAME", help="Of the service."
 )

@@ -6,17 +6,20 @@ import os
 
 import click
 
-from plink.cli.hub_options import as_json, print_done
+from plink.base.errors import WrongUseError
+from plink.cli.hub_options import as_json, planned, print_done
 
 
 @click.command(
     short_help="Aggregate gradients and step the optimiser for jobs, until interrupted.",
     epilog="Example: plink hub serve --listen 10.0.0.9:7100,10.0.1.9:7100 --cores 4 "
+    "--secret-file hub.secret. Example: plink hub serve plan.json --host box "
     "--secret-file hub.secret",
 )
+@click.argument("plan", metavar="PLAN", required=False)
+@click.option("--host", metavar="NAME", help="Of the plan's, whose server this is.")
 @click.option(
     "--listen",
-    required=True,
     metavar="ADDRESS[,ADDRESS...]",
     help="HOST:PORT of each interface; workers call the first, and send data to all.",
 )
@@ -41,7 +44,9 @@ from plink.cli.hub_options import as_json, print_done
 def command(
     *,
     as_json: bool,
-    listen: str,
+    plan: str | None,
+    host: str | None,
+    listen: str | None,
     cores: int | None,
     weights: str | None,
     secret_file: str,
@@ -51,32 +56,40 @@ def command(
 ) -> None:
     """Serve jobs whose workers push gradients and get new values.
 
+    Where it listens is told, or is that of a host's server in a plan with servers.
+
     Each interface is a port of its own: chunks of the model are spread over all of them. Services
     are made by plink hub create. What is sent is proven, and with --tls encrypted.
     """
     import signal  # noqa: PLC0415
+    import socket  # noqa: PLC0415
     import threading  # noqa: PLC0415
 
-    from plink.base.errors import WrongUseError  # noqa: PLC0415
     from plink.cli.stderr import note  # noqa: PLC0415
     from plink.hub.serving import Server, ServerOptions  # noqa: PLC0415  numpy: slow `--help`
     from plink.transport.addresses import parse_address  # noqa: PLC0415
     from plink.transport.proofs import make_secret, read_secret  # noqa: PLC0415
     from plink.transport.tls import Tls  # noqa: PLC0415
 
-    try:
-        numbers = [float(word) for word in weights.split(",")] if weights else []
-    except ValueError:
-        raise WrongUseError(f"--weights {weights}: expected numbers") from None
-    for address in listen.split(","):
+    if (plan is None) == (listen is None) or (plan is not None and weights is not None):
+        raise WrongUseError(
+            "a server listens where --listen says, or where a plan does",
+            "plink hub serve --listen 10.0.0.9:7100, or plink hub serve plan.json --host NAME",
+        )
+    if plan is not None:
+        its = planned(plan).server(host or socket.gethostname(), plan)
+        addresses, numbers = its.listen(), list(its.weights)
+    else:
+        addresses, numbers = _told(listen or "", weights)
+    for address in addresses:
         # Before a secret is made for nothing.
         parse_address(address, "--listen")
     if not os.path.lexists(secret_file):
         make_secret(secret_file)
     if snapshots is not None and not os.path.isdir(snapshots):  # noqa: PTH112
-        raise WrongUseError(f"{snapshots}: is no folder")
+        raise WrongUseError(f"{snapshots}: is no folder", "make it first")
     options = ServerOptions(
-        listen.split(","),
+        addresses,
         read_secret(secret_file),
         cores,
         weights=numbers,
@@ -100,3 +113,12 @@ def command(
             note(f"metrics at http://{server.metrics_address}/metrics")
         while not ended.wait(3600.0):
             continue
+
+
+def _told(listen: str, weights: str | None) -> tuple[list[str], list[float]]:
+    """Addresses and their weights; none of these for equal ones."""
+    try:
+        numbers = [float(word) for word in weights.split(",")] if weights else []
+    except ValueError:
+        raise WrongUseError(f"--weights {weights}: expected numbers") from None
+    return [address.strip() for address in listen.split(",")], numbers

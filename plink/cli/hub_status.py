@@ -22,11 +22,19 @@ def command(*, server: str, secret_file: str, tls: str | None, as_json: bool) ->
     from plink.transport.proofs import read_secret  # noqa: PLC0415
 
     status = server_status(server, read_secret(secret_file), tls=tls_files(tls))
+    weights = [port.weight for port in status.site.servers[0]]
     if as_json:
-        found = {"addresses": list(status.addresses), "services": list(status.services)}
+        found = {
+            "addresses": list(status.addresses),
+            "weights": weights,
+            "services": list(status.services),
+        }
         click.echo(json_text(found))
         return
-    click.echo(f"ports: {', '.join(status.addresses)}")
+    shares = [f" ({weight / sum(weights):.0%} of new services)" for weight in weights]
+    even = max(weights) == min(weights)
+    ports = zip(status.addresses, [""] * len(shares) if even else shares, strict=True)
+    click.echo(f"ports: {', '.join(address + share for address, share in ports)}")
     if not status.services:
         click.echo("no services")
     for service in status.services:

@@ -96,6 +96,7 @@ LAUNCHERS = (
 # `plink bench --client`
 CLIENTS = (
     "engine",
+    "hub",
     "gloo",
     "nccl",
     "openmpi",

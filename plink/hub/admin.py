@@ -115,11 +115,17 @@ def delete_service(
     """End a service; its workers are told.
 
     Raises:
-        HubError: a server cannot be reached, or has no such service.
+        HubError: a server cannot be reached, or has no such service; all others have ended it.
         ProtocolError: a server has another secret.
     """
+    errors = []
     for server in servers:
-        _ask(server, secret, tls, Delete(namespace))
+        try:
+            _ask(server, secret, tls, Delete(namespace))
+        except PlinkError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]
 
 
 def server_status(

@@ -156,6 +156,7 @@ def status_output() -> Schema:
     )
     required = {
         "addresses": parts.texts("of the ports, HOST:PORT"),
+        "weights": listed("of the ports, for services that are made now", {"type": "number"}),
         "services": listed("in the order in which they were made", each),
     }
     return parts.document("plink hub status --json", what, closed(what, required))

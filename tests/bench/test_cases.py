@@ -161,9 +161,12 @@ def test_a_plan_file_is_run_with_its_ranks_on_its_hosts(tmp_path: Path) -> None:
         (["--client", "engine,gloo", "--correlate"], "--correlate is for one library and one size"),
         (
             ["--client", "gloo,mpich", "--plan", "x.json"],
-            "--plan is for engine, not for --client gloo,mpich",
+            "--plan is for engine and hub, not for --client gloo,mpich",
         ),
-        (["--client", "gloo", "--plan", "x.json"], "--plan is for engine, not for --client gloo"),
+        (
+            ["--client", "gloo", "--plan", "x.json"],
+            "--plan is for engine and hub, not for --client gloo",
+        ),
         (
             ["--client", "engine,gloo", "--mpirun", "x"],
             "--mpirun is for openmpi and mpich, not for --client engine,gloo",
@@ -171,7 +174,7 @@ def test_a_plan_file_is_run_with_its_ranks_on_its_hosts(tmp_path: Path) -> None:
         (["--client", "openmpi,mpich", "--mpicc", "x"], "--mpicc is for one MPI, and here are"),
         (
             ["--client", "openmpi,mpich", "--python", "x"],
-            "--python is for engine, gloo and nccl, not for --client openmpi,mpich",
+            "--python is for engine, hub, gloo and nccl, not for --client openmpi,mpich",
         ),
         (["--client", "engine,ucc"], "--client 'ucc' is not known"),
         (["--client", "gloo,gloo"], "--client names gloo twice"),

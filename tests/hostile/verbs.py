@@ -84,8 +84,14 @@ VERBS: Mapping[str, Sequence[str]] = {
         "{cluster} --api https://127.0.0.1:1 --timeout 0 --token-file {secret} --ca-file {csv}",
     ),
     "kube metrics": ("{cluster} -o {out}",),
-    "hub serve": ("--listen 127.0.0.1:x --secret-file {secret>}",),
-    "hub create": ("127.0.0.1:1 --workers 2 --secret-file {secret} --worker-secret-file {out}",),
+    "hub serve": (
+        "--listen 127.0.0.1:x --secret-file {secret>}",
+        "{plan} --host a --secret-file {secret}",
+    ),
+    "hub create": (
+        "127.0.0.1:1 --workers 2 --secret-file {secret} --worker-secret-file {out}",
+        "{plan} --secret-file {secret} --worker-secret-file {out}",
+    ),
     "hub status": ("127.0.0.1:1 --secret-file {secret}",),
     "hub checkpoint": ("127.0.0.1:1 --secret-file {secret}",),
     "hub restore": ("127.0.0.1:1 --snapshot job-1 --secret-file {secret}",),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from plink.files.comparison import ClientRecord
+from plink.hub.planned import PlannedService
 from plink.plans.forest import Forest
 from plink.plans.names import ALL_REDUCE
 
@@ -52,11 +53,13 @@ class Launch:
         seats: of every rank (`plink.deploy.remote.hosts.seats`).
         workload: what they run.
         forest: the plan that the engine follows; None for a library.
+        service: of the hub; None for others.
     """
 
     seats: Sequence[int]
     workload: Workload
     forest: Forest | None = None
+    service: PlannedService | None = None
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from plink import __version__
@@ -50,14 +50,7 @@ class EngineClient:
         replies = self._workers.start(
             interpreter_command(self._python, _PROGRAM), self._idle_limit_s
         )
-        for seat, reply in replies.items():
-            if reply.get("plink") != __version__:
-                found = str(reply.get("plink"))[:40]
-                raise HostError(
-                    self._hosts[seat].name, f"has plink {found}, and this is {__version__}", _HINT
-                )
-        versions = {str(reply.get("numpy"))[:40] for reply in replies.values()}
-        return ClientRecord({"plink": __version__, "numpy": ", ".join(sorted(versions))}, {})
+        return ClientRecord(versions_of(replies, self._hosts), {})
 
     def launch(self, launch: Launch) -> Measured:
         """Run a workload along a plan, in new engines."""
@@ -89,6 +82,26 @@ class EngineClient:
     def close(self) -> None:
         """End every worker."""
         self._workers.close()
+
+
+def versions_of(replies: Mapping[int, Message], hosts: Sequence[RemoteHost]) -> dict[str, str]:
+    """What workers that have started say of themselves.
+
+    Args:
+        replies: by seat.
+        hosts: the seats.
+
+    Raises:
+        HostError: one has another plink than this one.
+    """
+    for seat, reply in replies.items():
+        if reply.get("plink") != __version__:
+            found = str(reply.get("plink"))[:40]
+            raise HostError(
+                hosts[seat].name, f"has plink {found}, and this is {__version__}", _HINT
+            )
+    versions = {str(reply.get("numpy"))[:40] for reply in replies.values()}
+    return {"plink": __version__, "numpy": ", ".join(sorted(versions))}
 
 
 def explain(reason: str) -> tuple[str, str] | None:

@@ -114,6 +114,10 @@ class Crew:
             self.lanes.cut(number)
             return None
         if self.options.on_loss == "fail":
+            if self._is_gathering and self.lanes.iteration < self._first:
+                # Nothing that it was to contribute to has begun.
+                self.lanes.cut(number)
+                return None
             return sentence
         self.lanes.cut(number)
         if self.options.on_loss == "wait":

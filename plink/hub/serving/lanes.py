@@ -101,6 +101,14 @@ class Lanes:
         """The lanes that have chunks, and the port of each."""
         return tuple((lane, self._ports[lane]) for lane in sorted(self._open))
 
+    def carried_bytes(self) -> list[tuple[int, int]]:
+        """In and out so far, by port."""
+        found = [(0, 0)] * (1 + max(self._ports))
+        for lane in sorted(self._open):
+            its, (carried_in, carried_out) = self._figures_of(lane), found[self._ports[lane]]
+            found[self._ports[lane]] = (carried_in + its.bytes_in, carried_out + its.bytes_out)
+        return found
+
     def adopt_peer(
         self, lane: int, rack: int, fd: int, line: _native.LineOptions, *, is_caller: bool
     ) -> None:
@@ -268,7 +276,10 @@ class Lanes:
         ]
 
     def _figures(self) -> list[_native.LaneFigures]:
-        return [self._loop_of[lane].figures(self.tenant, lane) for lane in sorted(self._open)]
+        return [self._figures_of(lane) for lane in sorted(self._open)]
+
+    def _figures_of(self, lane: int) -> _native.LaneFigures:
+        return self._loop_of[lane].figures(self.tenant, lane)
 
 
 def needed_bytes(options: ServiceOptions, values_bytes: int) -> int:

@@ -28,6 +28,8 @@ class ServerOptions:
         snapshots: folder that they are written to and read from; None for none.
         tls: files of the server's; callers have to use TLS, too. None for clear connections.
         metrics: HOST:PORT at which Prometheus reads them; None for nowhere.
+        window_s: of how long what ports carry is judged, by which services that are made later
+            have other weights; 0 for never.
 
     Raises:
         WrongUseError: one of them cannot be.
@@ -42,6 +44,7 @@ class ServerOptions:
     snapshots: str | None = None
     tls: Tls | None = None
     metrics: str | None = None
+    window_s: float = 5.0
 
     def __post_init__(self) -> None:
         if not 0 < len(self.listen) <= MOST_PORTS:
@@ -55,7 +58,10 @@ class ServerOptions:
         if self.cores is not None and not 0 < self.cores <= MOST_CORES:
             raise WrongUseError(f"{self.cores} cores, expected 1 to {MOST_CORES}")
         if self.weights and len(self.weights) != len(self.listen):
-            raise WrongUseError(f"{len(self.weights)} weights for {len(self.listen)} ports")
+            raise WrongUseError(
+                f"{len(self.weights)} weights for {len(self.listen)} ports",
+                "give one for each address, in the same order",
+            )
 
     def loops(self) -> int:
         """How many event loops there are."""

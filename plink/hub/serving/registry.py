@@ -6,6 +6,7 @@ import asyncio
 
 from plink.hub import _native
 from plink.hub.placement import Port, Sites
+from plink.hub.porting import Porting
 from plink.hub.serving.crew import ServiceError
 from plink.hub.serving.lanes import Lanes
 from plink.hub.serving.peers import Peers
@@ -30,6 +31,7 @@ class Registry:
         snapshots: folder of these; None for none.
         line: what connections to other servers get.
         tls: files of the server's, for its calls to others; None for clear ones.
+        window_s: of how long what ports carry is judged.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class Registry:
         snapshots: str | None,
         line: _native.LineOptions,
         tls: Tls | None = None,
+        window_s: float,
     ) -> None:
         self._secret = secret
         self._loops = loops
@@ -51,10 +54,22 @@ class Registry:
         self._snapshots = snapshots
         self._line = line
         self._tls = tls
-        ports = [Port(len(its), weight) for its, weight in zip(cores, weights, strict=True)]
-        self._site = tuple(ports)
+        self._porting = Porting(weights, window_s)
         self._tenants: dict[str, Tenant] = {}
         self._numbers = 0
+
+    def _site(self) -> tuple[Port, ...]:
+        weights = self._porting.weights
+        return tuple(map(Port, map(len, self._cores), weights))
+
+    def look(self, now_s: float) -> None:
+        """See what ports carry: services that are made later have weights that follow it."""
+        if not self._tenants:
+            return
+        by_tenant = [tenant.carried_bytes() for tenant in self._tenants.values()]
+        by_port = zip(*by_tenant, strict=True)
+        carried = [(sum(its[0] for its in port), sum(its[1] for its in port)) for port in by_port]
+        self._porting.look(now_s, carried)
 
     def secret_of(self, role: str, namespace: str) -> bytes | None:
         """What a caller has to prove; None where nobody could."""
@@ -82,7 +97,8 @@ class Registry:
         """
         if namespace not in self._tenants:
             raise ServiceError(
-                f"there is no service {namespace}", "plink hub status shows which there are"
+                f"there is no service {namespace}",
+                "plink hub status shows which there are, and plink hub create makes one",
             )
         return self._tenants[namespace]
 
@@ -102,7 +118,8 @@ class Registry:
         servers = create.sites.servers
         if create.server >= len(servers) or len(create.addresses) != len(servers):
             raise ProtocolError("a service of servers that are not named")
-        if servers[create.server] != self._site:
+        # Weights may have changed since the maker asked for them; those that it says count.
+        if [port.cores for port in servers[create.server]] != [len(its) for its in self._cores]:
             raise ServiceError("this server has other ports than the service's maker thinks")
         racks = create.racks
         if racks and (len(servers) > 1 or create.rack >= len(racks)):
@@ -137,7 +154,7 @@ class Registry:
         """Of a service, or of all."""
         tenants = [self.tenant(namespace)] if namespace else list(self._tenants.values())
         return Status(
-            Sites((self._site,)),
+            Sites((self._site(),)),
             tuple(self._addresses),
             tuple(tenant.status() for tenant in tenants),
         )

@@ -82,6 +82,7 @@ class Server:
             snapshots=options.snapshots,
             line=line,
             tls=tls,
+            window_s=options.window_s,
         )
         self._shell = Shell(
             registry,
@@ -91,6 +92,7 @@ class Server:
             self.doors,
             tls=context,
             begin_metrics=begin_metrics,
+            looks=options.window_s > 0.0 and len(self._listeners) > 1,
         )
         self._thread = threading.Thread(target=self._shell.run, name="plink-hub", daemon=True)
         self._thread.start()

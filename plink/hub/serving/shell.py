@@ -25,6 +25,8 @@ from plink.transport.door import Caller, Door, most_strangers, source_of
 from plink.transport.folding import Folding
 
 _HANDSHAKE_S = 10.0
+# Between two looks at what ports carry.
+_LOOK_S = 0.02
 # Workers that begin at once, with some connections for data each.
 _MOST_EXPECTED = 256
 # Where there is no descriptor left.
@@ -68,6 +70,7 @@ class Shell:
         doors: of the server.
         tls: with the server's certificate; None for clear connections.
         begin_metrics: begins to serve metrics; None where nobody wants them.
+        looks: whether what ports carry is looked at.
     """
 
     def __init__(
@@ -80,7 +83,9 @@ class Shell:
         *,
         tls: ssl.SSLContext | None = None,
         begin_metrics: BeginMetrics | None = None,
+        looks: bool = False,
     ) -> None:
+        self._looks = looks
         self.is_ready = threading.Event()
         self.failure: PlinkError | None = None
         """Why it does not serve, once it is ready."""
@@ -117,6 +122,8 @@ class Shell:
             return
         self._loop.add_reader(self._events.fd(), self._hear)
         doors = [asyncio.create_task(self._welcome(listener)) for listener in self._listeners]
+        if self._looks:
+            doors.append(asyncio.create_task(self._look()))
         self.is_ready.set()
         await self._stopped.wait()
         self._loop.remove_reader(self._events.fd())
@@ -127,6 +134,11 @@ class Shell:
             task.cancel()
         await asyncio.gather(*doors, *self._callers, return_exceptions=True)
         self._doors.folding.close()
+
+    async def _look(self) -> None:
+        while True:
+            await asyncio.sleep(_LOOK_S)
+            self._registry.look(asyncio.get_running_loop().time())
 
     def _hear(self) -> None:
         for event in self._events.take():

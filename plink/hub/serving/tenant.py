@@ -107,6 +107,12 @@ class Tenant:
             if join.manifest is None or join.manifest.digest != join.digest:
                 raise ServiceError("a worker's keys are not those that it speaks of")
             self._open(join.manifest)
+        if join.worker is None and self._create.server:
+            raise ServiceError(
+                f"this is server {self._create.server + 1} of service {self.options.namespace}, "
+                "and the first of those that the worker names",
+                "name all of them, in the order in which the service was made",
+            )
         seat = self._crew.seat(join)
         member = Member(seat.number, seat.incarnation, host, Opened(data_key, Nonces()))
         self._members[seat.number] = member
@@ -182,7 +188,10 @@ class Tenant:
             ServiceError: it is past that iteration, or has no values.
         """
         if self._manifest is None or not self._lanes.has_values:
-            raise ServiceError(f"service {self.options.namespace} has no values yet")
+            raise ServiceError(
+                f"service {self.options.namespace} has no values yet",
+                "its first worker brings them",
+            )
         if self._savings:
             raise ServiceError(f"service {self.options.namespace} is being saved already")
         self._copy(iteration)
@@ -218,7 +227,11 @@ class Tenant:
             ServiceError: workers are there.
         """
         if self._manifest is not None:
-            raise ServiceError(f"service {self.options.namespace} has begun already")
+            raise ServiceError(
+                f"service {self.options.namespace} has begun already",
+                "a snapshot is for a new one, before its workers come: plink hub delete, then "
+                "create and restore",
+            )
         snapshot.check(self.options, snapshot.manifest)
         self._open(snapshot.manifest)
         self._lanes.load(snapshot)
@@ -263,6 +276,10 @@ class Tenant:
         if self.peers is not None:
             self.peers.close()
         self._lanes.close()
+
+    def carried_bytes(self) -> list[tuple[int, int]]:
+        """In and out so far, by port of this server."""
+        return self._lanes.carried_bytes()
 
     def status(self) -> dict[str, Any]:
         """For people, as JSON."""

@@ -92,7 +92,7 @@ class Reception:
             ProtocolError: it is not the right one.
         """
         if not self._nonces or not is_proof(answer, self._proof("caller")):
-            raise ProtocolError(_refusal(self._role, self._namespace))
+            raise ProtocolError(*_refusal(self._role, self._namespace))
         return _session(self._role, self._namespace, self._secret, self._nonces, is_server=True)
 
     def _proof(self, end: str) -> bytes:
@@ -121,7 +121,7 @@ def authenticated(
     nonces = nonce + challenge[:NONCE_BYTES]
     label = _label("server", role, namespace)
     if not is_proof(challenge[NONCE_BYTES:], proof(secret, label, nonces)):
-        raise ProtocolError(_refusal(role, namespace))
+        raise ProtocolError(*_refusal(role, namespace))
     connection.sendall(proof(secret, _label("caller", role, namespace), nonces))
     return _session(role, namespace, secret, nonces, is_server=False)
 
@@ -151,7 +151,13 @@ def _label(what: str, role: str, namespace: str) -> str:
     return f"hub {what} {role} {namespace}"
 
 
-def _refusal(role: str, namespace: str) -> str:
+def _refusal(role: str, namespace: str) -> tuple[str, str]:
     if role in (ADMIN, PEER):
-        return "the hub's own secret is another one there"
-    return f"there is no namespace {namespace} there, or it has another secret"
+        return (
+            "the hub's own secret is another one there",
+            "take the file that plink hub serve was given with --secret-file",
+        )
+    return (
+        f"there is no namespace {namespace} there, or it has another secret",
+        "plink hub create makes a new secret each time: workers need its last one",
+    )

@@ -14,7 +14,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-from plink.hub.admin import checkpoint, create_service, create_service_of_racks, delete_service, server_status
+from plink.hub.admin import (
+    checkpoint,
+    create_service,
+    create_service_of_racks,
+    delete_service,
+    server_status,
+)
 from plink.hub.service import ServiceOptions
 from plink.hub.serving import Server, ServerOptions
 

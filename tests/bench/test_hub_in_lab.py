@@ -1,0 +1,74 @@
+"""`plink bench --client hub`: a plan with a server, run over SSH beside the engine's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bench.lab_hosts import wait_until_nothing_runs, write_cluster
+from plink.files.comparison import from_json
+from support.lab import Lab, lab_cluster
+from support.plink_command import plink, plink_here, ssh_options
+
+pytestmark = pytest.mark.lab
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    with lab_cluster(racks=1, hosts=3) as standing:
+        yield standing
+
+
+@pytest.fixture(scope="module")
+def cluster(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_cluster(lab, tmp_path_factory.mktemp("cluster") / "cluster.json")
+
+
+def planned(cluster: Path, folder: Path, servers: str) -> Path:
+    path = folder / "served.json"
+    line = ("plan", str(cluster), "--servers", servers, "--kind", "ps", "--size", "400KB")
+    assert plink_here(*line, "-o", str(path)).code == 0
+    return path
+
+
+def test_the_hub_and_the_engine_in_the_same_rounds(lab: Lab, cluster: Path, tmp_path: Path) -> None:
+    # It stands between the workers in the file, and is none of them.
+    plan = planned(cluster, tmp_path, f"{lab.names[1]}:2@1gbit")
+    output = tmp_path / "found.json"
+    done = plink(
+        *("bench", cluster, "--client", "hub,engine", "--algo", "ring", "--plan", plan),
+        *("--size", "400KB", "--rounds", "2", "--repetitions", "2", "-o", output),
+        *ssh_options(lab),
+    )
+    assert done.code == 0, done.stderr
+    found = from_json(json.loads(output.read_text()), "found.json")
+    workers = [lab.names[0], lab.names[2]]
+    by_client = {row.client: row for row in found.rows}
+    assert by_client.keys() == {"hub", "engine"}
+    for row in found.rows:
+        assert list(row.hosts) == workers
+        assert len(row.samples_s) == 4
+        assert row.median_s > 0
+    assert by_client["hub"].plan == "ncc"
+    assert by_client["hub"].predicted_s is not None
+    text = " ".join(done.stdout.split())
+    assert "hub served.json (ncc)" in text
+    # Two workers and two ports: the caveat is there, whatever was measured.
+    assert "2 workers, servers with 2 ports of a worker's rate in all" in text
+    assert "all-reduce takes 0.500 of the servers' time" in text
+    wait_until_nothing_runs(lab)
+
+
+def test_what_the_hub_cannot_run_is_refused(lab: Lab, cluster: Path, tmp_path: Path) -> None:
+    none = plink_here("bench", str(cluster), "--client", "hub")
+    assert none.code == 2
+    assert "--client hub runs plans with servers, and none is given" in none.stderr
+    plan = planned(cluster, tmp_path, lab.names[0])
+    slots = plink_here(
+        *("bench", str(cluster), "--client", "hub", "--plan", str(plan), "--slots", "2")
+    )
+    assert slots.code == 2
+    assert "its workers are not 2 on each host" in slots.stderr
