@@ -98,13 +98,21 @@ def failed(served: Service) -> str:
     pytest.fail("the service goes on")
 
 
+def pushed_on(worker: Worker) -> None:
+    for _ in range(10):
+        worker.push_pull(HYPERS)
+
+
 def test_changed_bytes_reach_no_value(tls: Tls, monkeypatch: pytest.MonkeyPatch) -> None:
     with (
         service(1, tls=tls) as served,
         passed_on(served, monkeypatch, flip_at=IN_GRADIENTS),
+        served.worker() as worker,
     ):
-        with pytest.raises(HubError, match="sent to it was changed on the way"):
-            run(served, HYPERS, 3)
+        worker.initialise(0.0)
+        with pytest.raises(HubError, match="is lost: "):
+            pushed_on(worker)
+        # Before the worker leaves by itself.
         assert "what it sent was changed on the way" in failed(served)
 
 
