@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "lane.hpp"
 #include "link.hpp"
@@ -117,11 +118,14 @@ bool Lane::has_all_of(std::uint32_t worker, std::uint32_t iteration) const {
 
 void Lane::drop(std::uint32_t worker, std::uint32_t since, std::uint32_t revision) {
     if (worker >= seats_.size()) return;
-    seats_[worker].contributes = false;
+    const bool did_contribute = std::exchange(seats_[worker].contributes, false);
     if (options_.mode != Mode::kSync) {
         for (Chunk& chunk : chunks_) reply(chunk);
         return;
     }
+    if (!did_contribute) return;
+    // It may have been to join later.
+    if (distance(since, seats_[worker].since) > 0) since = seats_[worker].since;
     if (distance(since, iteration_) < 0) {
         // Norms of the one under way are of the same set as before, and on their way.
         later_revisions_.emplace_back(since, revision);
