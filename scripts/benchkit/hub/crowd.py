@@ -142,7 +142,10 @@ class HubServer:
 
 @contextmanager
 def servers_in(
-    places: Sequence[tuple[Namespace, Sequence[str]]], cores: int, secret: str, snapshots: Path | None = None
+    places: Sequence[tuple[Namespace, Sequence[str]]],
+    cores: int,
+    secret: str,
+    snapshots: Path | None = None,
 ) -> Iterator[list[HubServer]]:
     """Start a server in each; end them at the end.
 

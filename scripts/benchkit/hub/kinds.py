@@ -137,9 +137,7 @@ def _order(rounds: int, report: Report) -> None:
             name = "in-order" if is_in_order else "as-they-come"
             there.open_hub(name, [_SERVER], keys, deterministic=is_in_order)
         found = there.crowd.rounds(["as-they-come", "in-order"], rounds)
-        early = [
-            int(one["early_bytes"]) for one in there.status(_SERVER, list(found))["services"]
-        ]
+        early = [int(one["early_bytes"]) for one in there.status(_SERVER, list(found))["services"]]
     for (name, times), bytes_ in zip(found.items(), early, strict=True):
         rows.append((name, times.text, f"{bytes_ / _SNAPSHOT_BYTES:.2f}"))
     header = ("additions", "s (least / median / most)", "most that waited, in models")
