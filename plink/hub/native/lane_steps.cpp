@@ -118,7 +118,6 @@ void Lane::total(Link& link, const Frame& frame, const std::uint8_t* payload) {
     scale_ = clip_scale(std::sqrt(squares), options_.clip);
     uncommitted_ = 0;
     is_committing_ = !chunks_.empty();
-    commit(SIZE_MAX);
 }
 
 std::size_t Lane::commit(std::size_t most_bytes) {
