@@ -43,7 +43,8 @@ void Link::limit(int receive_bytes, int send_bytes) {
 
 std::size_t Link::unsent_bytes() const {
     int bytes = 0;
-    return ::ioctl(fd(), SIOCOUTQNSD, &bytes) == 0 && bytes > 0 ? static_cast<std::size_t>(bytes) : 0;
+    return ::ioctl(fd(), SIOCOUTQNSD, &bytes) == 0 && bytes > 0 ? static_cast<std::size_t>(bytes)
+                                                                : 0;
 }
 
 std::size_t Link::read(Scratch& scratch) {
