@@ -57,6 +57,9 @@ class Lane {
     /// later, is forgotten, and the others are asked to push again what was mixed with it; norms
     /// of that from before `revision` mean nothing then.
     void drop(std::uint32_t worker, std::uint32_t since, std::uint32_t revision);
+    /// Nobody contributes to the iterations up to this one: they leave the values as they are.
+    /// False where an earlier one is under way, which nobody can end.
+    bool pass_over(std::uint32_t iteration);
     /// As at first: `workers` contribute.
     void gather();
     /// Whether all chunks have its contribution to an iteration, or are beyond it.

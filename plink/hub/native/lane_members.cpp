@@ -153,6 +153,20 @@ void Lane::take_revisions() {
     revisions_.erase(kept, revisions_.end());
 }
 
+bool Lane::pass_over(std::uint32_t iteration) {
+    if (distance(iteration, iteration_) > 0) return true;
+    if (is_committing_) commit(std::numeric_limits<std::size_t>::max());
+    if (is_begun_) return false;
+    figures_.iteration = iteration_ = iteration;
+    for (Chunk& chunk : chunks_) {
+        chunk.iteration = iteration;
+        for (const Seat& seat : seats_) {
+            if (waits_for_values(seat.link)) send_value(*seat.link, chunk, iteration);
+        }
+    }
+    return true;
+}
+
 /// Nobody is left who could end the iteration.
 void Lane::take_back() {
     is_begun_ = false;

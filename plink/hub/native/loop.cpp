@@ -192,7 +192,7 @@ bool Loop::send_some(Link& link, std::size_t most, std::size_t& moved) {
 bool Loop::is_waiting_for_its_turn(Link& link) {
     if (!link.is_near() || link.rack >= 0) return false;
     WayOut& way = ways_out_[link.lane.options().lane];
-    if (way.is_shared()) way.wait(link);
+    if (ways_in_[link.lane.options().lane].is_contended()) way.wait(link);
     return link.is_held;
 }
 

@@ -65,6 +65,7 @@ class Loop {
               std::uint32_t revision);
     void gather(std::uint32_t tenant);
     bool has_all_of(std::uint32_t tenant, std::uint32_t worker, std::uint32_t iteration);
+    bool pass_over(std::uint32_t tenant, std::uint32_t iteration);
     /// Closes a worker's connections at once: nothing more of it comes.
     void cut(std::uint32_t tenant, std::uint32_t worker);
     bool copy_at(std::uint32_t tenant, std::uint32_t iteration);

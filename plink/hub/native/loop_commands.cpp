@@ -126,6 +126,16 @@ void Loop::gather(std::uint32_t tenant) {
     });
 }
 
+bool Loop::pass_over(std::uint32_t tenant, std::uint32_t iteration) {
+    bool has_passed = true;
+    call([&] {
+        for (const auto& [number, lane] : turn_of(tenant).lanes) {
+            has_passed = lane->pass_over(iteration) && has_passed;
+        }
+    });
+    return has_passed;
+}
+
 bool Loop::has_all_of(std::uint32_t tenant, std::uint32_t worker, std::uint32_t iteration) {
     bool has_all = true;
     call([&] {

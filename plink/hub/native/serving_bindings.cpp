@@ -143,6 +143,7 @@ void register_serving(nb::module_& module) {
         .def("admit", &Loop::admit, "tenant"_a, "worker"_a, "since"_a, unlocked)
         .def("drop", &Loop::drop, "tenant"_a, "worker"_a, "since"_a, "revision"_a, unlocked)
         .def("gather", &Loop::gather, "tenant"_a, unlocked)
+        .def("pass_over", &Loop::pass_over, "tenant"_a, "iteration"_a, unlocked)
         .def("has_all_of", &Loop::has_all_of, "tenant"_a, "worker"_a, "iteration"_a, unlocked)
         .def("cut", &Loop::cut, "tenant"_a, "worker"_a, unlocked)
         .def("copy_at", &Loop::copy_at, "tenant"_a, "iteration"_a, unlocked)

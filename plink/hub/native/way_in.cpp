@@ -27,6 +27,7 @@ constexpr double kMostSharedLinkBytes = 64 << 10;
 // Long enough for a few round trips of a full queue.
 constexpr double kLook_s = 0.05;
 constexpr double kStale_s = 0.5;
+constexpr double kActive_s = 0.15;
 // Of what came before the last look; some 0.4 s are remembered.
 constexpr double kMemory = 0.88;
 constexpr double kGain = 0.3;
@@ -53,6 +54,7 @@ void WayIn::leave(Link& link) {
     if (at == queues_.end()) return;
     at->links.erase(std::remove(at->links.begin(), at->links.end(), &link), at->links.end());
     if (at->links.empty()) queues_.erase(at);
+    is_contended_ = is_contended_ && is_shared();
     share_out();
 }
 
@@ -69,6 +71,7 @@ void WayIn::look(double now_s) {
         return;
     }
     double least = HUGE_VAL;
+    std::size_t active = 0;
     for (Queue& queue : queues_) {
         const std::uint64_t bytes = come_bytes(queue);
         const auto come = static_cast<double>(bytes - queue.seen_bytes);
@@ -77,7 +80,11 @@ void WayIn::look(double now_s) {
         queue.come_bytes =
             come > 0.0 ? kMemory * queue.come_bytes + come / queue.tenant->weight : 0.0;
         if (come > 0.0) least = std::min(least, queue.come_bytes);
+        if (come > 0.0) queue.came_s = now_s;
+        queue.is_active = now_s - queue.came_s < kActive_s;
+        active += queue.is_active;
     }
+    is_contended_ = active > 1;
     for (Queue& queue : queues_) {
         if (queue.come_bytes == 0.0) continue;
         // The one with the least has its window back in a second.
@@ -92,20 +99,24 @@ void WayIn::share_out() {
     double all_weights = 0.0;
     std::size_t fewest = SIZE_MAX;
     for (const Queue& queue : queues_) {
+        if (is_contended_ && !queue.is_active) continue;
         most_weight = std::max(most_weight, queue.tenant->weight);
         all_weights += queue.tenant->weight;
         fewest = std::min(fewest, queue.links.size());
     }
     // Of the service with the largest weight.
-    const double all = is_shared() ? kMostSharedBytes * most_weight / all_weights : kMostBytes;
-    const double of_link = is_shared() ? kMostSharedLinkBytes : kMostLinkBytes;
-    const double most = std::min(all, of_link * static_cast<double>(fewest));
+    const double all = is_contended_ ? kMostSharedBytes * most_weight / all_weights : kMostBytes;
+    const double of_link = is_contended_ ? kMostSharedLinkBytes : kMostLinkBytes;
     for (const Queue& queue : queues_) {
-        const double factor = is_shared() ? queue.factor : 1.0;
-        const double share = factor * most * queue.tenant->weight / most_weight;
-        const double bytes = std::max(share / static_cast<double>(queue.links.size()),
-                                      kLeastLinkBytes);
-        const double out_bytes = is_shared() ? kMostLinkBytes : bytes;
+        const std::size_t links = is_contended_ ? fewest : queue.links.size();
+        const double most = std::min(all, of_link * static_cast<double>(links));
+        const double factor = is_contended_ ? queue.factor : 1.0;
+        const double part = std::min(1.0, queue.tenant->weight / most_weight);
+        // Who has the port for itself has all of it.
+        const double share = factor * most * (is_contended_ ? part : 1.0);
+        const double bytes =
+            std::max(share / static_cast<double>(queue.links.size()), kLeastLinkBytes);
+        const double out_bytes = is_contended_ ? kMostLinkBytes : bytes;
         for (Link* const link : queue.links) {
             link->limit(static_cast<int>(bytes), static_cast<int>(out_bytes));
         }

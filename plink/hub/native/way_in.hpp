@@ -16,7 +16,10 @@ class WayIn {
   public:
     void enter(Link& link);
     void leave(Link& link);
+    /// Whether links are of more than one service.
     bool is_shared() const { return queues_.size() > 1; }
+    /// Whether more than one has sent something lately.
+    bool is_contended() const { return is_contended_; }
     /// Looks what has come since it looked last, if that is long enough ago.
     void look(double now_s);
 
@@ -27,6 +30,8 @@ class WayIn {
         std::uint64_t seen_bytes = 0;
         double come_bytes = 0.0;  ///< lately, over the weight
         double factor = 1.0;      ///< of its windows
+        double came_s = 0.0;      ///< last
+        bool is_active = false;
     };
 
     static std::uint64_t come_bytes(const Queue& queue);
@@ -34,6 +39,7 @@ class WayIn {
 
     std::vector<Queue> queues_;
     double looked_s_ = 0.0;
+    bool is_contended_ = false;
 };
 
 }  // namespace plink::hub

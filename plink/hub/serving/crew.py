@@ -142,6 +142,15 @@ class Crew:
         self._revision += 1
         self.lanes.drop(number, max(since, self._since[number]), self._revision)
         self._gather_if_empty()
+        self._pass_over()
+
+    def _pass_over(self) -> None:
+        """Those who are to join later wait for nobody where nobody contributes until then."""
+        if self.options.mode != "sync" or not self._present:
+            return
+        first = min(self._since[number] for number in self._present)
+        if first > self.lanes.iteration and not self.lanes.pass_over(first - 1):
+            self.fail("the last workers were lost when they had ended an iteration in part")
 
     def _gather_if_empty(self) -> None:
         """Whoever comes now waits for as many others as the first ones did."""

@@ -206,6 +206,11 @@ class Lanes:
         for loop in self._own:
             loop.drop(self.tenant, worker, since, revision)
 
+    def pass_over(self, iteration: int) -> bool:
+        """Nobody contributes up to that; False where an earlier one cannot be ended any more."""
+        passed = [loop.pass_over(self.tenant, iteration) for loop in self._own]
+        return all(passed)
+
     def cut(self, worker: int) -> None:
         """Nothing more of a worker comes."""
         for loop in self._own:

@@ -11,7 +11,6 @@ import os
 import resource
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 from plink.hub.admin import (
@@ -31,7 +30,7 @@ def main() -> None:
     os.dup2(2, 1)
     task = json.loads(sys.stdin.readline())
     secret = task["secret"].encode()
-    folder = Path(task["snapshots"]) if task.get("snapshots") else None
+    folder = task.get("snapshots")
     options = ServerOptions(task["listen"], secret, cores=task.get("cores", 1), snapshots=folder)
     with Server(options) as server:
         print(json.dumps({"addresses": list(server.addresses)}), file=output)
