@@ -272,7 +272,7 @@ def _metrics(address: str, jobs: Sequence[JobStatus], server: Server) -> Begin:
         from prometheus_client import CollectorRegistry  # noqa: PLC0415
 
         from plink.autotune.daemon.metrics import JobCollector  # noqa: PLC0415
-        from plink.autotune.daemon.scraping import Scraping  # noqa: PLC0415
+        from plink.transport.scraping import Scraping  # noqa: PLC0415
     except ImportError:
         raise PlinkError(
             "--metrics needs prometheus_client", "pip install prometheus-client"

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import click
 
-from plink.cli.hub_options import as_json, namespace, print_done, secret_file, servers
+from plink.cli.hub_options import (
+    as_json,
+    namespace,
+    print_done,
+    secret_file,
+    servers,
+    tls,
+    tls_files,
+)
 
 
 @click.command(
@@ -14,8 +22,11 @@ from plink.cli.hub_options import as_json, namespace, print_done, secret_file, s
 @servers
 @namespace
 @secret_file
+@tls
 @as_json
-def command(*, servers: tuple[str, ...], namespace: str, secret_file: str, as_json: bool) -> None:
+def command(
+    *, servers: tuple[str, ...], namespace: str, secret_file: str, tls: str | None, as_json: bool
+) -> None:
     """Write values and the optimiser's state at the end of an iteration, the same on all servers.
 
     Each server writes a file to its folder (plink hub serve --snapshots); their names are printed.
@@ -23,6 +34,6 @@ def command(*, servers: tuple[str, ...], namespace: str, secret_file: str, as_js
     from plink.hub.admin import checkpoint  # noqa: PLC0415  numpy
     from plink.transport.proofs import read_secret  # noqa: PLC0415
 
-    saved = checkpoint(servers, read_secret(secret_file), namespace)
+    saved = checkpoint(servers, read_secret(secret_file), namespace, tls=tls_files(tls))
     text = "\n".join(its.snapshot for its in saved)
     print_done(text, {"snapshots": [vars(its) for its in saved]}, as_json=as_json)

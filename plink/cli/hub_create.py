@@ -6,11 +6,22 @@ from typing import Any
 
 import click
 
-from plink.cli.hub_options import as_json, namespace, print_done, secret_file, servers
-from plink.cli.options import FiniteRange
+from plink.cli.hub_options import (
+    as_json,
+    namespace,
+    print_done,
+    secret_file,
+    servers,
+    tls,
+    tls_files,
+)
+from plink.cli.options import FiniteRange, SectionedCommand, SizeType, options_of
+
+_quotas = options_of("What it may take at most")
 
 
 @click.command(
+    cls=SectionedCommand,
     short_help="Make a service for a job, on one server or several.",
     epilog="Example: plink hub create 10.0.0.9:7100 --workers 8 --optimizer adamw "
     "--secret-file hub.secret --worker-secret-file job.secret",
@@ -18,6 +29,7 @@ from plink.cli.options import FiniteRange
 @servers
 @namespace
 @secret_file
+@tls
 @as_json
 @click.option("--workers", type=click.IntRange(1, 4096), required=True, help="That contribute.")
 @click.option(
@@ -73,12 +85,37 @@ from plink.cli.options import FiniteRange
     show_default=True,
     help="Its share of a server beside other services.",
 )
+@_quotas(
+    "--most-bytes",
+    type=SizeType(),
+    default="64GiB",
+    show_default=True,
+    help="Of sums, values, state, and what waits for its turn.",
+)
+@_quotas(
+    "--most-workers",
+    type=click.IntRange(1, 4096),
+    default=4096,
+    show_default=True,
+    help="At the same time.",
+)
+@_quotas(
+    "--most-connections",
+    type=click.IntRange(1, 1 << 20),
+    default=1 << 16,
+    show_default=True,
+    help="For data, of all workers; each has one to every core of every port.",
+)
 def command(
     *,
     servers: tuple[str, ...],
     secret_file: str,
+    tls: str | None,
     worker_secret_file: str,
     as_json: bool,
+    most_bytes: int,
+    most_workers: int,
+    most_connections: int,
     **options: Any,
 ) -> None:
     """Make a service on these servers, named in the order in which workers will name them.
@@ -87,15 +124,16 @@ def command(
     addresses, the service's name and its secret.
     """
     from plink.hub.admin import create_service, delete_service  # noqa: PLC0415  numpy
-    from plink.hub.service import ServiceOptions  # noqa: PLC0415
+    from plink.hub.service import Quotas, ServiceOptions  # noqa: PLC0415
     from plink.transport.proofs import make_secret, read_secret  # noqa: PLC0415
 
-    secret = read_secret(secret_file)
-    made = create_service(servers, secret, ServiceOptions(**options))
+    secret, files = read_secret(secret_file), tls_files(tls)
+    quotas = Quotas(most_bytes, most_workers, most_connections)
+    made = create_service(servers, secret, ServiceOptions(**options, quotas=quotas), tls=files)
     try:
         make_secret(worker_secret_file, made)
     except BaseException:
-        delete_service(servers, secret, options["namespace"])
+        delete_service(servers, secret, options["namespace"], tls=files)
         raise
     done = {"namespace": options["namespace"], "worker_secret_file": worker_secret_file}
     print_done(worker_secret_file, done, as_json=as_json)

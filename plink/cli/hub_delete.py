@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import click
 
-from plink.cli.hub_options import as_json, namespace, print_done, secret_file, servers
+from plink.cli.hub_options import (
+    as_json,
+    namespace,
+    print_done,
+    secret_file,
+    servers,
+    tls,
+    tls_files,
+)
 
 
 @click.command(
@@ -14,11 +22,14 @@ from plink.cli.hub_options import as_json, namespace, print_done, secret_file, s
 @servers
 @namespace
 @secret_file
+@tls
 @as_json
-def command(*, servers: tuple[str, ...], namespace: str, secret_file: str, as_json: bool) -> None:
+def command(
+    *, servers: tuple[str, ...], namespace: str, secret_file: str, tls: str | None, as_json: bool
+) -> None:
     """End a service on these servers. Values that no snapshot has are lost."""
     from plink.hub.admin import delete_service  # noqa: PLC0415  numpy
     from plink.transport.proofs import read_secret  # noqa: PLC0415
 
-    delete_service(servers, read_secret(secret_file), namespace)
+    delete_service(servers, read_secret(secret_file), namespace, tls=tls_files(tls))
     print_done(f"{namespace} has ended", {"namespace": namespace}, as_json=as_json)

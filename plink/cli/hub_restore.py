@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import click
 
-from plink.cli.hub_options import as_json, namespace, print_done, secret_file, servers
+from plink.cli.hub_options import (
+    as_json,
+    namespace,
+    print_done,
+    secret_file,
+    servers,
+    tls,
+    tls_files,
+)
 
 
 @click.command(
@@ -15,6 +23,7 @@ from plink.cli.hub_options import as_json, namespace, print_done, secret_file, s
 @servers
 @namespace
 @secret_file
+@tls
 @as_json
 @click.option(
     "--snapshot",
@@ -23,7 +32,13 @@ from plink.cli.hub_options import as_json, namespace, print_done, secret_file, s
     help="What the names of its files begin with; all of them lie in each server's folder.",
 )
 def command(
-    *, servers: tuple[str, ...], namespace: str, secret_file: str, snapshot: str, as_json: bool
+    *,
+    servers: tuple[str, ...],
+    namespace: str,
+    secret_file: str,
+    tls: str | None,
+    snapshot: str,
+    as_json: bool,
 ) -> None:
     """Let a service that no worker has joined yet go on from a snapshot.
 
@@ -32,6 +47,6 @@ def command(
     from plink.hub.admin import restore  # noqa: PLC0415  numpy
     from plink.transport.proofs import read_secret  # noqa: PLC0415
 
-    restore(servers, read_secret(secret_file), namespace, snapshot)
+    restore(servers, read_secret(secret_file), namespace, snapshot, tls=tls_files(tls))
     done = {"namespace": namespace, "snapshot": snapshot}
     print_done(f"{namespace} goes on from {snapshot}", done, as_json=as_json)

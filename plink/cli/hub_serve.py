@@ -31,6 +31,12 @@ from plink.cli.hub_options import as_json, print_done
     help="Of whoever makes services; created if the file does not exist.",
 )
 @click.option("--snapshots", metavar="FOLDER", help="Where snapshots are written to and read from.")
+@click.option(
+    "--tls",
+    metavar="FOLDER",
+    help="Talk by TLS alone, with the certificate in this folder (plink plan --certificates).",
+)
+@click.option("--metrics", metavar="HOST:PORT", help="Serve Prometheus metrics there.")
 @as_json
 def command(
     *,
@@ -40,11 +46,13 @@ def command(
     weights: str | None,
     secret_file: str,
     snapshots: str | None,
+    tls: str | None,
+    metrics: str | None,
 ) -> None:
     """Serve jobs whose workers push gradients and get new values.
 
     Each interface is a port of its own: chunks of the model are spread over all of them. Services
-    are made by plink hub create. What is sent is proven but not encrypted.
+    are made by plink hub create. What is sent is proven, and with --tls encrypted.
     """
     import signal  # noqa: PLC0415
     import threading  # noqa: PLC0415
@@ -54,6 +62,7 @@ def command(
     from plink.hub.serving import Server, ServerOptions  # noqa: PLC0415  numpy: slow `--help`
     from plink.transport.addresses import parse_address  # noqa: PLC0415
     from plink.transport.proofs import make_secret, read_secret  # noqa: PLC0415
+    from plink.transport.tls import Tls  # noqa: PLC0415
 
     try:
         numbers = [float(word) for word in weights.split(",")] if weights else []
@@ -72,12 +81,22 @@ def command(
         cores,
         weights=numbers,
         snapshots=snapshots,
+        tls=None if tls is None else Tls.of_folder(tls),
+        metrics=metrics,
     )
     ended = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: ended.set())
-    with Server(options) as server:
+    with Server(options, note) as server:
         text = ",".join(server.addresses)
         print_done(text, {"addresses": server.addresses}, as_json=as_json)
-        note("serving; what is sent is proven, not encrypted")
+        if tls is None:
+            note(
+                "serving in the clear: what is sent is proven, and whoever reads the network reads "
+                "gradients and values, or changes them; --tls FOLDER encrypts"
+            )
+        else:
+            note("serving by TLS alone")
+        if metrics is not None:
+            note(f"metrics at http://{server.metrics_address}/metrics")
         while not ended.wait(3600.0):
             continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from plink.cli.hub_options import secret_file
+from plink.cli.hub_options import secret_file, tls, tls_files
 
 
 @click.command(
@@ -13,14 +13,15 @@ from plink.cli.hub_options import secret_file
 )
 @click.argument("server", metavar="HOST:PORT")
 @secret_file
+@tls
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
-def command(*, server: str, secret_file: str, as_json: bool) -> None:
+def command(*, server: str, secret_file: str, tls: str | None, as_json: bool) -> None:
     """Show a server's ports and services: workers, iteration, bytes, and why one has failed."""
     from plink.base.text import json_text, printable  # noqa: PLC0415
     from plink.hub.admin import server_status  # noqa: PLC0415  numpy
     from plink.transport.proofs import read_secret  # noqa: PLC0415
 
-    status = server_status(server, read_secret(secret_file))
+    status = server_status(server, read_secret(secret_file), tls=tls_files(tls))
     if as_json:
         found = {"addresses": list(status.addresses), "services": list(status.services)}
         click.echo(json_text(found))

@@ -14,8 +14,9 @@ from plink.files.plan import Plan
 if TYPE_CHECKING:
     from plink.transport.certificates import Holder
 
-# The folder of the one for `plink autotune serve`.
+# The folders of those for `plink autotune serve` and `plink hub serve`.
 DAEMON = "autotune"
+HUB = "hub"
 
 
 @dataclass(frozen=True)
@@ -72,10 +73,10 @@ def asked_certificates(context: click.Context, options: dict[str, Any]) -> Asked
 
 
 def holders_of(plan: Plan, *, for_ranks: bool) -> dict[str, Holder]:
-    """By the name of its folder: every host or rank of the plan, and the daemon.
+    """By the name of its folder: every host or rank of the plan, the daemon, and the hub.
 
     Raises:
-        WrongUseError: a host has the daemon's folder's name.
+        WrongUseError: a host has one of the last two folders' names.
     """
     from plink.transport.certificates import Holder  # noqa: PLC0415
 
@@ -86,9 +87,11 @@ def holders_of(plan: Plan, *, for_ranks: bool) -> dict[str, Holder]:
         }
     else:
         holders = {rank.host: Holder([rank.host, rank.address]) for rank in plan.ranks}
-    if DAEMON in holders:
-        raise WrongUseError(
-            f"a host is called {DAEMON}, as the folder for the daemon is",
-            "--certificate-for rank names folders by rank",
-        )
-    return {**holders, DAEMON: Holder(["localhost"], is_rank=False)}
+    for folder, what in ((DAEMON, "daemon"), (HUB, "hub")):
+        if folder in holders:
+            raise WrongUseError(
+                f"a host is called {folder}, as the folder for the {what} is",
+                "--certificate-for rank names folders by rank",
+            )
+    beside = {folder: Holder(["localhost"], is_rank=False) for folder in (DAEMON, HUB)}
+    return {**holders, **beside}

@@ -7,7 +7,15 @@ Floats = npt.NDArray[np.float32]
 Numbers = npt.NDArray[np.uint32]
 
 class LineOptions:
-    def __init__(self, near: str = "", far: str = "", near_buffer_bytes: int = 0) -> None: ...
+    def __init__(
+        self,
+        near: str = "",
+        far: str = "",
+        near_buffer_bytes: int = 0,
+        certificate: str = "",
+        key: str = "",
+        authority: str = "",
+    ) -> None: ...
 
 def apply(
     optimizer: int,
@@ -52,6 +60,7 @@ class LaneFigures:
     most_early_bytes: int
     bytes_in: int
     bytes_out: int
+    queued_bytes: int
 
 class LinkFigures:
     lane: int
@@ -93,7 +102,9 @@ class Loop:
         fd: int,
         line: LineOptions,
     ) -> None: ...
-    def adopt_peer(self, tenant: int, lane: int, rack: int, fd: int, line: LineOptions) -> None: ...
+    def adopt_peer(
+        self, tenant: int, lane: int, rack: int, fd: int, line: LineOptions, is_caller: bool
+    ) -> None: ...
     def fail(self, tenant: int, why: str) -> None: ...
     def dismiss(self, tenant: int, worker: int, why: str) -> None: ...
     def retire(self, tenant: int, worker: int, why: str) -> None: ...

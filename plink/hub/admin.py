@@ -23,6 +23,7 @@ from plink.hub.session.messages import (
 )
 from plink.hub.session.roles import ADMIN, SALT_BYTES, namespace_secret
 from plink.transport.frames import ProtocolError
+from plink.transport.tls import Tls
 
 _TIMEOUT_S = 30.0
 # Servers go on while they are told of which iteration a snapshot is to be.
@@ -30,7 +31,12 @@ _MOST_AHEAD = 16
 
 
 def create_service(
-    servers: Sequence[str], secret: bytes, options: ServiceOptions, *, salt: bytes | None = None
+    servers: Sequence[str],
+    secret: bytes,
+    options: ServiceOptions,
+    *,
+    salt: bytes | None = None,
+    tls: Tls | None = None,
 ) -> bytes:
     """A new service on all of these servers.
 
@@ -39,6 +45,8 @@ def create_service(
         secret: of the servers.
         options: of the service.
         salt: of its secret, `SALT_BYTES`; None for a new one.
+        tls: files of this end's, each of which can be read; None for clear connections. The same
+            holds for all functions here.
 
     Returns:
         The secret that its workers need.
@@ -49,23 +57,25 @@ def create_service(
     """
     if not servers:
         raise WrongUseError("a service without servers")
-    found = [server_status(server, secret) for server in servers]
+    found = [server_status(server, secret, tls=tls) for server in servers]
     sites = Sites(tuple(status.site.servers[0] for status in found))
     addresses = tuple(status.addresses for status in found)
     salt = secrets.token_bytes(SALT_BYTES) if salt is None else salt
     made: list[str] = []
     try:
         for number, server in enumerate(servers):
-            _ask(server, secret, Create(options, salt, sites, addresses, number))
+            _ask(server, secret, tls, Create(options, salt, sites, addresses, number))
             made.append(server)
     except PlinkError:
         for server in made:
-            _ask(server, secret, Delete(options.namespace))
+            _ask(server, secret, tls, Delete(options.namespace))
         raise
     return namespace_secret(secret, options.namespace, salt)
 
 
-def create_service_of_racks(racks: Sequence[str], secret: bytes, options: ServiceOptions) -> bytes:
+def create_service_of_racks(
+    racks: Sequence[str], secret: bytes, options: ServiceOptions, *, tls: Tls | None = None
+) -> bytes:
     """A new service whose racks have a server each; workers call that of their own rack.
 
     A rack's server adds up its workers' gradients, the servers add up their sums, and each steps
@@ -83,23 +93,25 @@ def create_service_of_racks(racks: Sequence[str], secret: bytes, options: Servic
         HubError: a server cannot be reached or refuses; none has the service then.
         ProtocolError: a server has another secret.
     """
-    found = [server_status(server, secret) for server in racks]
+    found = [server_status(server, secret, tls=tls) for server in racks]
     ports = tuple(status.addresses for status in found)
     salt = secrets.token_bytes(SALT_BYTES)
     made: list[str] = []
     try:
         for rack, (server, status) in enumerate(zip(racks, found, strict=True)):
             create = Create(options, salt, status.site, (status.addresses,), 0, ports, rack)
-            _ask(server, secret, create)
+            _ask(server, secret, tls, create)
             made.append(server)
     except PlinkError:
         for server in made:
-            _ask(server, secret, Delete(options.namespace))
+            _ask(server, secret, tls, Delete(options.namespace))
         raise
     return namespace_secret(secret, options.namespace, salt)
 
 
-def delete_service(servers: Sequence[str], secret: bytes, namespace: str) -> None:
+def delete_service(
+    servers: Sequence[str], secret: bytes, namespace: str, *, tls: Tls | None = None
+) -> None:
     """End a service; its workers are told.
 
     Raises:
@@ -107,23 +119,27 @@ def delete_service(servers: Sequence[str], secret: bytes, namespace: str) -> Non
         ProtocolError: a server has another secret.
     """
     for server in servers:
-        _ask(server, secret, Delete(namespace))
+        _ask(server, secret, tls, Delete(namespace))
 
 
-def server_status(server: str, secret: bytes, namespace: str = "") -> Status:
+def server_status(
+    server: str, secret: bytes, namespace: str = "", *, tls: Tls | None = None
+) -> Status:
     """A server's ports and services, or one of these.
 
     Raises:
         HubError: it cannot be reached, or has no such service.
         ProtocolError: it has another secret.
     """
-    answer = _ask(server, secret, Ask(namespace))
+    answer = _ask(server, secret, tls, Ask(namespace))
     if not isinstance(answer, Status):
         raise ProtocolError(f"the hub at {server} answers something else")
     return answer
 
 
-def checkpoint(servers: Sequence[str], secret: bytes, namespace: str) -> list[Saved]:
+def checkpoint(
+    servers: Sequence[str], secret: bytes, namespace: str, *, tls: Tls | None = None
+) -> list[Saved]:
     """Let every server write what it holds at the end of the same iteration, while workers go on.
 
     Returns:
@@ -134,13 +150,15 @@ def checkpoint(servers: Sequence[str], secret: bytes, namespace: str) -> list[Sa
         ProtocolError: a server has another secret.
     """
     if len(servers) == 1:
-        return [_saved(servers[0], secret, Checkpoint(namespace))]
+        return [_saved(servers[0], secret, tls, Checkpoint(namespace))]
     for ahead in range(_MOST_AHEAD):
-        found = [server_status(server, secret, namespace).services[0] for server in servers]
+        found = [
+            server_status(server, secret, namespace, tls=tls).services[0] for server in servers
+        ]
         iteration = max(int(service["iteration"]) for service in found) + ahead
         asked = Checkpoint(namespace, iteration)
         with ThreadPoolExecutor(len(servers)) as pool:
-            saved = [pool.submit(_saved, server, secret, asked) for server in servers]
+            saved = [pool.submit(_saved, server, secret, tls, asked) for server in servers]
         errors = [future.exception() for future in saved]
         if not any(errors):
             return [future.result() for future in saved]
@@ -150,7 +168,9 @@ def checkpoint(servers: Sequence[str], secret: bytes, namespace: str) -> list[Sa
     raise next(error for error in errors if error is not None)
 
 
-def restore(servers: Sequence[str], secret: bytes, namespace: str, snapshot: str) -> None:
+def restore(
+    servers: Sequence[str], secret: bytes, namespace: str, snapshot: str, *, tls: Tls | None = None
+) -> None:
     """Let a new service go on from a snapshot.
 
     Args:
@@ -164,18 +184,18 @@ def restore(servers: Sequence[str], secret: bytes, namespace: str, snapshot: str
         ProtocolError: a server has another secret.
     """
     for server in servers:
-        _ask(server, secret, Restore(namespace, snapshot))
+        _ask(server, secret, tls, Restore(namespace, snapshot))
 
 
-def _saved(server: str, secret: bytes, asked: Checkpoint) -> Saved:
-    answer = _ask(server, secret, asked)
+def _saved(server: str, secret: bytes, tls: Tls | None, asked: Checkpoint) -> Saved:
+    answer = _ask(server, secret, tls, asked)
     if not isinstance(answer, Saved):
         raise ProtocolError(f"the hub at {server} answers something else")
     return answer
 
 
-def _ask(server: str, secret: bytes, message: Message) -> Message:
-    control = Control(server, ADMIN, NO_NAMESPACE, secret, _TIMEOUT_S)
+def _ask(server: str, secret: bytes, tls: Tls | None, message: Message) -> Message:
+    control = Control(server, ADMIN, NO_NAMESPACE, secret, _TIMEOUT_S, tls=tls)
     try:
         return control.ask(message)
     finally:

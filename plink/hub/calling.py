@@ -12,7 +12,9 @@ from plink.hub.session.handshake import authenticated
 from plink.hub.session.messages import Failure, Message
 from plink.hub.session.roles import SERVER
 from plink.transport.addresses import parse_address
+from plink.transport.encryption import encrypted, received
 from plink.transport.frames import payload_of
+from plink.transport.tls import Tls
 
 _READ_BYTES = 1 << 16
 
@@ -30,19 +32,28 @@ class Control:
         namespace: of the service, or `NO_NAMESPACE`.
         secret: of the role.
         timeout_s: of each answer.
+        tls: the files, each of which can be read; None without TLS.
 
     Raises:
         HubError: nobody is there.
-        ProtocolError: it knows another secret.
+        ProtocolError: it knows another secret, or only one end speaks TLS.
     """
 
     def __init__(
-        self, address: str, role: str, namespace: str, secret: bytes, timeout_s: float
+        self,
+        address: str,
+        role: str,
+        namespace: str,
+        secret: bytes,
+        timeout_s: float,
+        *,
+        tls: Tls | None = None,
     ) -> None:
         self.peer = f"the hub at {address}"
         self._messages: list[dict[str, Any]] = []
         self._socket = _call(address, timeout_s)
         try:
+            self._socket = encrypted(self._socket, tls, self.peer)
             self.session = authenticated(self._socket, role, namespace, secret, self.peer)
         except OSError as error:
             self._socket.close()
@@ -60,7 +71,7 @@ class Control:
         try:
             self._socket.sendall(self.session.channel.pack(payload_of(to_json(message))))
             while not self._messages:
-                data = self._socket.recv(_READ_BYTES)
+                data = received(self._socket, _READ_BYTES, self.peer)
                 if not data:
                     raise ConnectionResetError("it closed the connection")
                 self._messages += self.session.channel.feed(data)

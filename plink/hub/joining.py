@@ -7,6 +7,7 @@ import socket
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from plink.base.errors import WrongUseError
 from plink.engine.congestion import congestion_control, systems_congestion_control
 from plink.hub import _native
 from plink.hub.calling import Control, HubError, data_connection
@@ -16,6 +17,7 @@ from plink.hub.session.data import DataHello, new_nonce
 from plink.hub.session.messages import Join, Joined, NeedManifest
 from plink.hub.session.roles import WORKER
 from plink.transport.addresses import format_address, is_wildcard, parse_address
+from plink.transport.tls import Tls
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,7 @@ class Place:
         secret: of the service.
         manifest: of the worker.
         timeout_s: of each answer.
+        tls: the worker's files, each of which can be read; None without TLS.
     """
 
     servers: Sequence[str]
@@ -35,6 +38,7 @@ class Place:
     secret: bytes
     manifest: Manifest
     timeout_s: float
+    tls: Tls | None = None
 
 
 @dataclass
@@ -73,10 +77,18 @@ class Connected:
         self.sockets = {}
 
 
-def line_options(near_buffer_bytes: int) -> _native.LineOptions:
-    """What connections for data get, at either end."""
+def line_options(near_buffer_bytes: int, tls: Tls | None = None) -> _native.LineOptions:
+    """What connections for data get, at either end.
+
+    Raises:
+        WrongUseError: a file of `tls` does not hold what it should.
+    """
     chosen = congestion_control(None, systems_congestion_control())
-    return _native.LineOptions(chosen.near or "", chosen.far or "", near_buffer_bytes)
+    files = () if tls is None else (tls.certificate, tls.key, tls.authority)
+    try:
+        return _native.LineOptions(chosen.near or "", chosen.far or "", near_buffer_bytes, *files)
+    except RuntimeError as error:
+        raise WrongUseError(str(error)) from None
 
 
 def connect(where: Place, back: Joined | None = None) -> Connected:
@@ -110,7 +122,9 @@ def _joined(where: Place, back: Joined | None, controls: list[Control]) -> Conne
     if back is not None:
         join = Join(where.manifest.digest, None, back.worker, back.incarnation, is_back=True)
     for address in where.servers:
-        controls.append(Control(address, WORKER, where.namespace, where.secret, where.timeout_s))
+        controls.append(
+            Control(address, WORKER, where.namespace, where.secret, where.timeout_s, tls=where.tls)
+        )
         answers.append(_ask(controls[-1], where.manifest, join))
         if back is None:
             # The others are told what the first one has given.

@@ -21,6 +21,7 @@ from plink.hub.joining import Connected, Place, connect, line_options
 from plink.hub.manifest import Manifest
 from plink.hub.service import WIRES
 from plink.hub.session.messages import Leave
+from plink.transport.tls import Tls
 
 Floats = npt.NDArray[np.float32]
 T = TypeVar("T")
@@ -38,10 +39,12 @@ class WorkerOptions:
     Args:
         timeout_s: of each answer while it connects.
         send_buffer_bytes: of each connection to a near server; the kernel doubles it.
+        tls: files of this worker's, for connections by TLS; None for clear ones.
     """
 
     timeout_s: float = 60.0
     send_buffer_bytes: int = 128 << 10
+    tls: Tls | None = None
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,8 @@ class Worker:
 
     Raises:
         HubError: a server cannot be reached or refuses.
-        ProtocolError: a server has another secret.
+        ProtocolError: a server has another secret, or only one end speaks TLS.
+        WrongUseError: a file of `tls` cannot be used.
     """
 
     def __init__(
@@ -98,8 +102,9 @@ class Worker:
         options = options or WorkerOptions()
         self._manifest = manifest
         self._offsets = manifest.offsets_items
-        self._place = Place(servers, namespace, secret, manifest, options.timeout_s)
-        self._line = line_options(options.send_buffer_bytes)
+        tls = options.tls.for_host() if options.tls else None
+        self._place = Place(servers, namespace, secret, manifest, options.timeout_s, tls)
+        self._line = line_options(options.send_buffer_bytes, tls)
         self.gradients: Floats = np.zeros(manifest.items, np.float32)
         self.values: Floats = np.zeros(manifest.items, np.float32)
         self._connected = connect(self._place)

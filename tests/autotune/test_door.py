@@ -17,23 +17,18 @@ from prometheus_client import CollectorRegistry
 
 from autotune.serving import HOST, SECRET, TIMEOUT_S, serving, switching
 from autotune.test_server import RANKS, Rank, admitted, ranks
-from plink.autotune.daemon.door import Caller, Door, source_of
 from plink.autotune.daemon.metrics import JobCollector
-from plink.autotune.daemon.scraping import Scraping
 from plink.autotune.daemon.server import Served, Server
 from plink.autotune.protocol.handshake import GREETING_BYTES, greeting
+from plink.transport.door import Caller, Door, source_of
 from plink.transport.proofs import NONCE_BYTES
+from plink.transport.scraping import Scraping
+from support.floods import flood, silent
 
 pytestmark = pytest.mark.timing
 
 # Until a rank is in: before strangers' own time is up.
 LIMIT_S = 8.0
-# Those connections of the others come from addresses of their own.
-OTHERS = 300
-# Fewer than a process may have open.
-HELD = 700
-# Those who came first stay.
-KEPT = 300
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.booleans())), st.integers(1, 10))
@@ -75,28 +70,6 @@ def test_the_oldest_mute_one_of_the_most_crowded_address_goes(
 )
 def test_what_is_counted_together(address: str, source: str) -> None:
     assert source_of(address) == source
-
-
-@contextlib.contextmanager
-def flood(port: int, say: Callable[[socket.socket], None]) -> Iterator[list[socket.socket]]:
-    """2,000 connections from one address, then one from each of many others."""
-    held: list[socket.socket] = []
-    sources = ["127.0.0.2"] * 2000 + [f"127.0.1.{1 + n % 250}" for n in range(OTHERS)]
-    try:
-        for source in sources:
-            held.append(socket.create_connection((HOST, port), TIMEOUT_S, (source, 0)))
-            with contextlib.suppress(OSError):
-                say(held[-1])
-            if len(held) > HELD:
-                held.pop(KEPT).close()
-        yield held
-    finally:
-        for each in held:
-            each.close()
-
-
-def silent(_: socket.socket) -> None:
-    pass
 
 
 def slow(connection: socket.socket) -> None:

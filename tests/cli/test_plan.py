@@ -131,15 +131,16 @@ def alternatives(path: str) -> list[str]:
     return [str(name.value) for name in extension.value]
 
 
-def test_certificates_are_made_for_each_host_and_the_daemon(
+def test_certificates_are_made_for_each_host_the_daemon_and_the_hub(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     asked = ["plan", "c.json", "--ranks-per-host", "2", "--certificates", "tls"]
     assert run([*asked, "--valid-days", "3"]) == 0
     assert "copy the folder of each host to its host alone, as plink-tls" in capsys.readouterr().err
-    assert len(list(Path("tls").iterdir())) == 17
+    assert len(list(Path("tls").iterdir())) == 18
     assert alternatives("tls/n02/certificate.pem") == ["n02", "10.0.0.3"]
     assert alternatives("tls/autotune/certificate.pem") == ["localhost", "plink:rank:none"]
+    assert alternatives("tls/hub/certificate.pem") == ["localhost", "plink:rank:none"]
     files = {path.name: path.stat().st_mode & 0o777 for path in Path("tls/n02").iterdir()}
     assert files == dict.fromkeys(["authority.pem", "certificate.pem", "key.pem"], 0o600)
     assert {path.stat().st_mode & 0o777 for path in (Path("tls"), Path("tls/n02"))} == {0o700}
@@ -156,7 +157,7 @@ def test_certificates_may_be_for_ranks(capsys: pytest.CaptureFixture[str]) -> No
     asked = ["plan", "c.json", "--ranks-per-host", "2", "--certificates", "tls"]
     assert run([*asked, "--certificate-for", "rank"]) == 0
     assert alternatives("tls/5/certificate.pem") == ["n02", "10.0.0.3", "plink:rank:5"]
-    assert len(list(Path("tls").iterdir())) == 33
+    assert len(list(Path("tls").iterdir())) == 34
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,8 @@ from plink.hub.manifest import Key, Manifest
 from plink.hub.reference import Floats
 from plink.hub.service import ServiceOptions
 from plink.hub.serving import Server, ServerOptions
-from plink.hub.worker import Step, Worker
+from plink.hub.worker import Step, Worker, WorkerOptions
+from plink.transport.tls import Tls
 
 ADMIN_SECRET = b"of whoever makes services"
 
@@ -44,9 +45,12 @@ class Service:
     secret: bytes
     manifest: Manifest = MANIFEST
 
-    def worker(self, **options: Any) -> Worker:
+    tls: Tls | None = None
+
+    def worker(self) -> Worker:
         """A new one."""
-        return Worker(self.addresses, "job", self.secret, self.manifest, **options)
+        options = WorkerOptions(tls=self.tls)
+        return Worker(self.addresses, "job", self.secret, self.manifest, options)
 
 
 @contextlib.contextmanager
@@ -58,6 +62,7 @@ def service(
     cores: int = 1,
     manifest: Manifest = MANIFEST,
     snapshots: Path | None = None,
+    tls: Tls | None = None,
     **options: Any,
 ) -> Iterator[Service]:
     """Servers with a service for so many workers."""
@@ -66,12 +71,13 @@ def service(
         for _ in range(servers):
             listen = ["127.0.0.1:0"] * ports
             folder = None if snapshots is None else str(snapshots)
-            made.append(Server(ServerOptions(listen, ADMIN_SECRET, cores, (), snapshots=folder)))
+            its = ServerOptions(listen, ADMIN_SECRET, cores, (), snapshots=folder, tls=tls)
+            made.append(Server(its))
             stack.enter_context(made[-1])
         addresses = [server.addresses[0] for server in made]
         chosen = ServiceOptions("job", workers, **options)
-        secret = create_service(addresses, ADMIN_SECRET, chosen)
-        yield Service(made, addresses, chosen, secret, manifest)
+        secret = create_service(addresses, ADMIN_SECRET, chosen, tls=tls)
+        yield Service(made, addresses, chosen, secret, manifest, tls)
 
 
 @dataclass
@@ -94,6 +100,11 @@ class Threads:
 
         self.threads.append(threading.Thread(target=run, daemon=True))
         self.threads[-1].start()
+
+    @property
+    def alive(self) -> int:
+        """How many have not ended."""
+        return sum(thread.is_alive() for thread in self.threads)
 
     def join(self, seconds: float = 60.0) -> list[Any]:
         """What they returned; fails where one has failed or goes on."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from engine.certificates import job
 from hub.runs import (
     ADMIN_SECRET,
     MANIFEST,
@@ -25,26 +27,30 @@ from plink.hub.calling import HubError
 from plink.hub.hyper import Hyper
 from plink.hub.service import ServiceOptions
 from plink.hub.serving import Server, ServerOptions
+from plink.transport.tls import Tls
 
 ITEMS = MANIFEST.items
 
 
-@pytest.mark.parametrize("commit", ["stream", "step"])
-@pytest.mark.parametrize("racks", [2, 3])
-def test_racks_come_to_the_sum_of_their_sums_bit_for_bit(commit: str, racks: int) -> None:
+@pytest.mark.parametrize(
+    ("commit", "racks", "is_encrypted"),
+    [("stream", 2, True), ("stream", 3, False), ("step", 2, False), ("step", 3, True)],
+)
+def test_racks_come_to_the_sum_of_their_sums_bit_for_bit(
+    commit: str, racks: int, is_encrypted: bool, tmp_path: Path
+) -> None:
+    tls = Tls.of_folder(job(tmp_path / "tls") + "/host") if is_encrypted else None
     options = ServiceOptions("job", 2, "momentum", commit=commit, deterministic=True)
     hypers = HYPERS["momentum"]
     with contextlib.ExitStack() as stack:
-        servers = [
-            stack.enter_context(Server(ServerOptions(["127.0.0.1:0"] * 2, ADMIN_SECRET, 2, ())))
-            for _ in range(racks)
-        ]
+        its = ServerOptions(["127.0.0.1:0"] * 2, ADMIN_SECRET, 2, (), tls=tls)
+        servers = [stack.enter_context(Server(its)) for _ in range(racks)]
         addresses = [server.addresses[0] for server in servers]
-        secret = create_service_of_racks(addresses, ADMIN_SECRET, options)
+        secret = create_service_of_racks(addresses, ADMIN_SECRET, options, tls=tls)
         threads = Threads()
 
         def work(rack: int) -> tuple[int, Outcome]:
-            served = Service([servers[rack]], [addresses[rack]], options, secret)
+            served = Service([servers[rack]], [addresses[rack]], options, secret, tls=tls)
             with served.worker() as worker:
                 is_first = rack == 0 and worker.number == 0
                 worker.initialise(first_values(ITEMS) if is_first else np.zeros(ITEMS, np.float32))

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hub.runs import MANIFEST, Threads, Twin, gradient, run, service, train
+from hub.runs import ADMIN_SECRET, MANIFEST, Threads, Twin, gradient, run, service, train
 from hub.vanishing import vanish
 from plink.base.errors import PlinkError
+from plink.hub.admin import server_status
 from plink.hub.calling import HubError
 from plink.hub.hyper import OPTIMIZERS, Hyper
 from plink.hub.manifest import Key, Manifest
@@ -180,9 +181,25 @@ def test_a_worker_too_many_is_refused() -> None:
     with (
         service(1, quotas=Quotas(workers=1)) as served,
         served.worker(),
-        pytest.raises(HubError, match="has its 1 workers"),
+        pytest.raises(HubError, match="would have 2 workers, and its quota is 1 worker"),
     ):
         served.worker()
+
+
+def test_connections_beyond_the_quota_are_refused_before_anything_is_allocated() -> None:
+    """Four cores have chunks, so that each worker needs four."""
+    with service(2, ports=2, cores=4, quotas=Quotas(connections=7)) as served:
+        with pytest.raises(HubError, match=r"needs 8 connections .* for 2 workers, .* 7 conn"):
+            served.worker()
+        (found,) = server_status(served.addresses[0], ADMIN_SECRET).services
+        assert found["connections"] == found["workers"] == 0
+    with (
+        service(1, ports=2, cores=4, quotas=Quotas(connections=7)) as served,
+        served.worker() as worker,
+    ):
+        worker.initialise(0.0)
+        with pytest.raises(HubError, match=r"needs 8 connections .* for 2 workers, .* 7 conn"):
+            served.worker()
 
 
 def test_a_wrong_secret_or_name_is_refused_alike() -> None:

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from plink.hub.serving import Server, ServerOptions
 from plink.torch.hub.hub import Hub
+from plink.transport.tls import Tls
 
 JOIN_TIMEOUT_S = 60
 
@@ -31,10 +32,12 @@ class Place:
 
 
 @contextmanager
-def running(folder: Path) -> Iterator[Place]:
+def running(folder: Path, tls: Tls | None = None) -> Iterator[Place]:
     secret = folder / "secret"
     secret.write_text("s" * 32)
-    options = ServerOptions(listen=["127.0.0.1:0"], secret=secret.read_bytes(), cores=1, pins=())
+    options = ServerOptions(
+        listen=["127.0.0.1:0"], secret=secret.read_bytes(), cores=1, pins=(), tls=tls
+    )
     with Server(options) as server:
         yield Place([server.addresses[0]], secret)
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import resource
 import secrets
 import socket
 import ssl
@@ -16,11 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from plink.autotune.daemon.door import Caller, Door, source_of
-from plink.autotune.daemon.encrypted import Encrypted
-from plink.autotune.daemon.folding import Folding
 from plink.autotune.daemon.job import Job, Outgoing
-from plink.autotune.daemon.listening import listening
 from plink.autotune.protocol import status
 from plink.autotune.protocol.handshake import GREETING_BYTES, Proofs, parse_greeting
 from plink.autotune.protocol.messages import (
@@ -35,12 +30,14 @@ from plink.autotune.protocol.messages import (
 )
 from plink.base.errors import PlinkError
 from plink.base.text import printable
+from plink.transport.door import Caller, Door, most_strangers, source_of
+from plink.transport.encrypted import Encrypted
+from plink.transport.folding import Folding
 from plink.transport.frames import Channel, ProtocolError, payload_of
+from plink.transport.listening import listening
 from plink.transport.proofs import ANSWER_BYTES, NONCE_BYTES
 
 _HANDSHAKE_TIMEOUT_S = 10.0
-# Connections in the handshake, beside one of every rank.
-_MOST_STRANGERS = 256
 _RECEIVED_BYTES = 1 << 16
 # A rank that does not read what it is sent is given up.
 _MOST_UNSENT_BYTES = 64 << 20
@@ -100,7 +97,7 @@ class Server:
         self._tls = tls
         self._say = say
         self._guests: dict[str, dict[int, _Guest]] = {name: {} for name in jobs}
-        self._door = Door(_most_strangers(sum(served.job.ranks for served in jobs.values())))
+        self._door = Door(most_strangers(sum(served.job.ranks for served in jobs.values())))
         self._folding = Folding(say)
         self._conversations: set[asyncio.Task[None]] = set()
         self.dropped = 0
@@ -273,9 +270,3 @@ def _peer(writer: asyncio.StreamWriter) -> tuple[str, str]:
     """Address and port, for people, and the address."""
     address = writer.get_extra_info("peername")
     return (f"{address[0]}:{address[1]}", address[0]) if address else ("somebody", "")
-
-
-def _most_strangers(ranks: int) -> int:
-    """How many connections may be in the handshake, so that enough descriptors are left."""
-    descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return min(_MOST_STRANGERS + ranks, max(1, descriptors // 4))

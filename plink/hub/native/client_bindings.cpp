@@ -37,7 +37,7 @@ std::vector<Dialled> dialled_of(std::uint16_t incarnation, const std::vector<int
     if (servers.size() != fds.size()) throw std::invalid_argument("a connection has a server");
     std::vector<Dialled> dialled;
     for (std::size_t i = 0; i < fds.size(); ++i) {
-        auto stream = fds[i] < 0 ? transport::Stream() : taken_over(fds[i], line, nullptr, true);
+        auto stream = fds[i] < 0 ? transport::Stream() : taken_over(fds[i], line, true);
         dialled.push_back({std::move(stream), servers[i], incarnation});
     }
     return dialled;

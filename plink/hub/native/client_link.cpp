@@ -23,6 +23,7 @@ ClientLink::ClientLink(transport::Stream stream, std::uint32_t its_number, std::
       server(std::move(its_server)),
       incarnation(its_incarnation),
       stream_(std::move(stream)),
+      opening_(stream_),
       state_(state) {}
 
 void ClientLink::say(const Frame& frame, std::vector<std::uint8_t> payload) {
@@ -52,6 +53,7 @@ void ClientLink::fill_outbox() {
 }
 
 void ClientLink::write() {
+    if (!opening_.is_done()) return opening_.go_on(stream_, is_readable, is_writable);
     fill_outbox();
     if (outbox_.is_empty()) return;
     const Outbox::Sent sent = outbox_.send(stream_);
@@ -60,6 +62,7 @@ void ClientLink::write() {
 }
 
 void ClientLink::read() {
+    if (!opening_.is_done()) return opening_.go_on(stream_, is_readable, is_writable);
     // The rest of a payload, and the header that follows it.
     const std::size_t missing = has_frame_ ? frame_.bytes - got_ : 0;
     const iovec pieces[] = {{into_ + got_, missing},

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "outbox.hpp"
+#include "opening.hpp"
 #include "wire.hpp"
 
 namespace plink::hub {
@@ -52,7 +52,10 @@ class ClientLink {
     bool is_writable = true;
     std::vector<std::uint32_t> chunks;  ///< that live there, ascending
     int fd() const { return stream_.get(); }
-    bool can_write() const { return is_writable && (!ready_.empty() || !outbox_.is_empty()); }
+    bool can_write() const {
+        if (!opening_.is_done()) return is_writable && opening_.must_write();
+        return is_writable && (!ready_.empty() || !outbox_.is_empty());
+    }
 
     void say(const Frame& frame, std::vector<std::uint8_t> payload);
     /// Gradients, or first values if `is_initial`, of a chunk may go.
@@ -72,6 +75,7 @@ class ClientLink {
     void fill_outbox();
 
     transport::Stream stream_;
+    Opening opening_;
     ClientState& state_;
     std::deque<std::uint32_t> ready_;
     Outbox outbox_;

@@ -64,6 +64,9 @@ void Lane::check(const Link& link, const Frame& frame) const {
             return;
         case Kind::kPull:
             if (frame.bytes != 0) refuse("it pulls with a payload");
+            if (link.is_waiting && !link.outbox.is_empty()) {
+                refuse("it pulls again before it has all values");
+            }
             return;
         case Kind::kTotal:
             if (!options_.is_by_step || frame.bytes != sizeof(double)) {
@@ -116,6 +119,7 @@ void Lane::begin(Link& link, const Frame& frame, const std::uint8_t* payload) {
         }
         is_begun_ = true;
         figures_.iteration = iteration_ = frame.iteration;
+        take_revisions();
         expected_ = contributors(iteration_);
         remaining_ = chunks_.size();
         full_ = 0;

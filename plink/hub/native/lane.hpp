@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,7 +55,7 @@ class Lane {
     bool admit(std::uint32_t worker, std::uint32_t since);
     /// It does not from an iteration on. What it has pushed of the one under way, if it is that or
     /// later, is forgotten, and the others are asked to push again what was mixed with it; norms
-    /// of before `revision` mean nothing then.
+    /// of that from before `revision` mean nothing then.
     void drop(std::uint32_t worker, std::uint32_t since, std::uint32_t revision);
     /// As at first: `workers` contribute.
     void gather();
@@ -75,6 +76,11 @@ class Lane {
     void push(Link& link, const Frame& frame, const std::uint8_t* payload);
     void pull(Link& link, const Frame& frame);
     void total(Link& link, const Frame& frame, const std::uint8_t* payload);
+
+    /// Whether the norm is known and chunks are left to be stepped; nobody comes or goes then.
+    bool is_committing() const { return is_committing_; }
+    /// Steps about so many bytes of them; how many.
+    std::size_t commit(std::size_t most_bytes);
 
     // What is kept.
     /// Copies at the end of an iteration; false where that is past.
@@ -111,7 +117,11 @@ class Lane {
         Link* link = nullptr;
         bool contributes = false;
         std::uint32_t since = 0;
-        std::string retirement;  ///< why it is done; empty where it is not
+        std::optional<std::uint32_t> counts_in{};  ///< the last one, though it is gone
+        std::string retirement;                    ///< why it is done; empty where it is not
+    };
+    struct Revision {
+        std::uint32_t since, number;
     };
     struct Owed {
         std::uint32_t chunk, worker, iteration;
@@ -128,6 +138,9 @@ class Lane {
     void miss_retired() const;
     void forget(std::uint32_t worker);
     void recount(Chunk& chunk);
+    void empty(Chunk& chunk);
+    void take_revisions();
+    void take_back();
     bool has_mark(const Chunk& chunk, std::uint32_t worker) const;
     bool mark(Chunk& chunk, std::uint32_t worker);
     void clear_marks(const Chunk& chunk);
@@ -169,15 +182,19 @@ class Lane {
     std::size_t items_ = 0;     ///< of all chunks, without gaps
     LaneFigures figures_;
 
-    bool is_begun_ = false;        ///< an iteration is under way
-    std::uint32_t iteration_ = 0;  ///< it, or the last one
-    std::uint32_t expected_ = 0;   ///< contributions of each chunk
-    std::uint32_t workers_ = 0;    ///< that contributed, in all racks
-    std::uint32_t revision_ = 0;   ///< of the set of workers
+    bool is_begun_ = false;            ///< an iteration is under way
+    std::uint32_t iteration_ = 0;      ///< it, or the last one
+    std::uint32_t expected_ = 0;       ///< contributions of each chunk
+    std::uint32_t workers_ = 0;        ///< that contributed, in all racks
+    std::uint32_t revision_ = 0;       ///< of the set of workers
+    std::vector<Revision> revisions_;  ///< of sets that later iterations have
     std::uint64_t steps_ = 0;
     std::size_t remaining_ = 0;  ///< chunks that are not done, or without values
     std::size_t full_ = 0;       ///< chunks that have all contributions and wait for the others
     bool has_totals_ = true;
+    bool is_committing_ = false;
+    std::size_t uncommitted_ = 0;  ///< the first chunk that is
+    float scale_ = 1.0F;           ///< of the gradients
     std::vector<std::uint8_t> hyper_bytes_;
     std::uint32_t hyper_worker_ = 0;
     std::vector<Scalars> scalars_;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <stdexcept>
 
 #include "lane.hpp"
 #include "link.hpp"
@@ -17,6 +18,13 @@ void Lane::step_alone(Link& link, Chunk& chunk, const Frame& frame, const std::u
     if (ahead == 0) {
         // It was away, and may not have what came of it.
         ++figures_.replays;
+        const auto is_it = [&](const Owed& owed) {
+            return owed.chunk == at && owed.worker == link.worker;
+        };
+        if (std::any_of(owed_.begin(), owed_.end(), is_it)) return;
+        if (link.outbox.frames() > 2 * chunks_.size()) {
+            throw std::runtime_error("it pushes again and again, and does not take the values");
+        }
     } else {
         clock = frame.iteration;
         float* const sums = sums_.get() + chunk.offset;

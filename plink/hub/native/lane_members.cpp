@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 #include <stdexcept>
 
 #include "lane.hpp"
@@ -32,8 +33,11 @@ void Lane::gather() {
     for (std::size_t i = 0; i < seats_.size(); ++i) {
         seats_[i].contributes = i < options_.workers;
         seats_[i].since = 0;
+        seats_[i].counts_in.reset();
         seats_[i].retirement.clear();
     }
+    if (is_committing_) commit(std::numeric_limits<std::size_t>::max());
+    if (is_begun_ && options_.mode == Mode::kSync) take_back();
 }
 
 /// Room for so many workers.
@@ -60,6 +64,7 @@ void Lane::resize(std::size_t workers) {
 
 bool Lane::contributes(std::uint32_t worker, std::uint32_t iteration) const {
     const Seat& seat = seats_[worker];
+    if (seat.counts_in == iteration) return true;
     return seat.contributes && distance(seat.since, iteration) >= 0;
 }
 
@@ -117,20 +122,47 @@ bool Lane::has_all_of(std::uint32_t worker, std::uint32_t iteration) const {
 
 void Lane::drop(std::uint32_t worker, std::uint32_t since, std::uint32_t revision) {
     if (worker >= seats_.size()) return;
-    seats_[worker].contributes = false;
-    revision_ = std::max(revision_, revision);
+    Seat& seat = seats_[worker];
+    const bool counts = is_begun_ && contributes(worker, iteration_);
+    const bool is_other_set = counts && distance(since, iteration_) >= 0;
+    seat.contributes = false;
+    // What it has pushed of the iteration under way stays in it.
+    if (counts && !is_other_set) seat.counts_in = iteration_;
     if (options_.mode != Mode::kSync) {
         for (Chunk& chunk : chunks_) reply(chunk);
         return;
     }
-    if (!is_begun_ || distance(since, iteration_) < 0) return;
+    revisions_.push_back({since, revision});
+    if (!is_other_set) return;
+    take_revisions();
     forget(worker);
-    if (is_begun_ && expected_ == 0) {
-        // Nobody is left; whoever comes begins it anew.
-        is_begun_ = false;
-        remaining_ = 0;
-        --iteration_;
+    // Whoever comes begins it anew.
+    if (is_begun_ && expected_ == 0) take_back();
+}
+
+/// Of all sets up to that of this iteration. Norms of one set are never added to those of another;
+/// all lanes hear of a set before any of them can have all contributions of it.
+void Lane::take_revisions() {
+    const auto is_later = [this](const Revision& one) {
+        return distance(one.since, iteration_) < 0;
+    };
+    for (const Revision& one : revisions_) {
+        if (!is_later(one)) revision_ = std::max(revision_, one.number);
     }
+    const auto kept = std::partition(revisions_.begin(), revisions_.end(), is_later);
+    revisions_.erase(kept, revisions_.end());
+}
+
+/// Nobody is left who could end the iteration.
+void Lane::take_back() {
+    is_begun_ = false;
+    has_totals_ = true;
+    remaining_ = 0;
+    full_ = 0;
+    for (Chunk& chunk : chunks_) {
+        if (chunk.iteration != iteration_) empty(chunk);
+    }
+    figures_.iteration = --iteration_;
 }
 
 /// Another set of workers contributes to it.
@@ -142,32 +174,44 @@ void Lane::recount(Chunk& chunk) {
     if (!chunk.is_full && chunk.count > 0 && chunk.count == expected_) complete(chunk);
 }
 
-/// What it has pushed of the iteration under way does not count.
+/// What it has pushed of the iteration under way does not count. Neither does what those have that
+/// left before: nobody can push that again.
 void Lane::forget(std::uint32_t worker) {
+    std::vector<std::uint32_t> gone{worker};
+    for (std::uint32_t i = 0; i < seats_.size(); ++i) {
+        if (seats_[i].counts_in == iteration_) gone.push_back(i);
+        seats_[i].counts_in.reset();
+    }
     expected_ = contributors(iteration_);
     for (Chunk& chunk : chunks_) {
         if (chunk.iteration == iteration_) continue;
-        if (!has_mark(chunk, worker)) {
-            recount(chunk);
-            continue;
-        }
+        const auto is_in = [&](std::uint32_t one) { return has_mark(chunk, one); };
+        if (std::none_of(gone.begin(), gone.end(), is_in)) continue;
         for (std::uint32_t i = 0; i < seats_.size(); ++i) {
-            if (i == worker || !has_mark(chunk, i) || seats_[i].link == nullptr) continue;
+            if (!contributes(i, iteration_) || !has_mark(chunk, i)) continue;
+            if (seats_[i].link == nullptr) continue;
             Link& link = *seats_[i].link;
             link.outbox.queue({Kind::kRepush, 0, link.incarnation, chunk.place.id, iteration_, 0},
                               nullptr);
             calls_.attend(link);
         }
-        clear_marks(chunk);
-        for (const Array<std::uint8_t>& early : chunk.early) {
-            if (early) figures_.early_bytes -= wire_bytes(options_.wire, chunk.place.items);
-        }
-        chunk.early.clear();
-        chunk.count = 0;
-        chunk.next = next_contributor(0);
         full_ -= chunk.is_full;
-        chunk.is_full = false;
+        empty(chunk);
+        chunk.next = next_contributor(0);
     }
+    // Not before: norms are sent once all chunks have what they need.
+    for (Chunk& chunk : chunks_) recount(chunk);
+}
+
+/// It has no contributions.
+void Lane::empty(Chunk& chunk) {
+    clear_marks(chunk);
+    for (const Array<std::uint8_t>& early : chunk.early) {
+        if (early) figures_.early_bytes -= wire_bytes(options_.wire, chunk.place.items);
+    }
+    chunk.early.clear();
+    chunk.count = 0;
+    chunk.is_full = false;
 }
 
 bool Lane::has_mark(const Chunk& chunk, std::uint32_t worker) const {

@@ -42,6 +42,7 @@ struct LaneFigures {
     std::uint64_t most_early_bytes = 0;  ///< at most so far
     std::uint64_t bytes_in = 0;
     std::uint64_t bytes_out = 0;
+    std::uint64_t queued_bytes = 0;  ///< that wait to be sent
 };
 
 /// How many arrays besides the values an optimiser keeps.

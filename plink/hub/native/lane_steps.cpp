@@ -115,11 +115,21 @@ void Lane::total(Link& link, const Frame& frame, const std::uint8_t* payload) {
         skip();
         return;
     }
-    const float scale = clip_scale(std::sqrt(squares), options_.clip);
-    for (Chunk& chunk : chunks_) {
-        step(chunk, sums_.get() + chunk.offset, 1.0F, scale, scalars_[chunk.place.group]);
+    scale_ = clip_scale(std::sqrt(squares), options_.clip);
+    uncommitted_ = 0;
+    is_committing_ = !chunks_.empty();
+}
+
+std::size_t Lane::commit(std::size_t most_bytes) {
+    std::size_t bytes = 0;
+    while (is_committing_ && bytes < most_bytes) {
+        Chunk& chunk = chunks_[uncommitted_++];
+        is_committing_ = uncommitted_ < chunks_.size();
+        bytes += chunk.place.items * sizeof(float);
+        step(chunk, sums_.get() + chunk.offset, 1.0F, scale_, scalars_[chunk.place.group]);
         finish_chunk(chunk);
     }
+    return bytes;
 }
 
 /// The iteration ends with the values that it began with.

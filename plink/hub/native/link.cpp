@@ -1,5 +1,7 @@
 #include "link.hpp"
 
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -11,6 +13,12 @@
 
 namespace plink::hub {
 
+namespace {
+
+constexpr std::size_t kMostEndedBytes = std::size_t{8} << 20;
+
+}  // namespace
+
 Link::Link(transport::Stream stream, Lane& its_lane, std::uint32_t its_worker,
            std::uint16_t its_incarnation, int its_rack)
     : lane(its_lane),
@@ -19,16 +27,32 @@ Link::Link(transport::Stream stream, Lane& its_lane, std::uint32_t its_worker,
       rack(its_rack),
       outbox(its_lane.options().mode != Mode::kSync),
       stream_(std::move(stream)),
+      opening_(stream_),
       is_near_(transport::is_near(stream_.get())) {}
 
-void Link::limit(int bytes) {
-    if (!is_near_ || bytes == limit_bytes_) return;
-    limit_bytes_ = bytes;
-    ::setsockopt(stream_.get(), SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
-    transport::bound_send_buffer(stream_.get(), bytes);
+void Link::limit(int receive_bytes, int send_bytes) {
+    if (!is_near_) return;
+    if (receive_bytes != receive_bytes_) {
+        receive_bytes_ = receive_bytes;
+        ::setsockopt(fd(), SOL_SOCKET, SO_RCVBUF, &receive_bytes, sizeof(receive_bytes));
+    }
+    if (send_bytes != send_bytes_) {
+        send_bytes_ = send_bytes;
+        transport::bound_send_buffer(fd(), send_bytes);
+    }
+}
+
+std::size_t Link::unsent_bytes() const {
+    int bytes = 0;
+    return ::ioctl(fd(), SIOCOUTQNSD, &bytes) == 0 && bytes > 0 ? static_cast<std::size_t>(bytes)
+                                                                : 0;
 }
 
 std::size_t Link::read(Scratch& scratch) {
+    if (!opening_.is_done()) {
+        opening_.go_on(stream_, is_readable, is_writable);
+        return 0;
+    }
     // The rest of a payload goes where its beginning is; what follows is used where it lies.
     std::uint8_t* const data = scratch.data();
     const std::size_t missing = has_frame_ ? frame_.bytes - payload_got_ : 0;
@@ -39,6 +63,11 @@ std::size_t Link::read(Scratch& scratch) {
     is_readable = got > 0 && !stream_.is_drained(got, asked);
     bytes_in_ += got;
     lane.figures().bytes_in += got;
+    if (is_ending) {
+        // An honest worker stops when it has heard why.
+        ended_bytes_ += got;
+        if (ended_bytes_ > kMostEndedBytes) throw ConnectionLost("it did not stop");
+    }
     if (got == 0 || is_ending) return got;
     if (has_frame_) {
         const std::size_t of_payload = std::min(got, missing);
@@ -103,8 +132,12 @@ void Link::handle(const Frame& frame, const std::uint8_t* payload) {
     }
 }
 
-std::size_t Link::write() {
-    const Outbox::Sent sent = outbox.send(stream_);
+std::size_t Link::write(std::size_t most) {
+    if (!opening_.is_done()) {
+        opening_.go_on(stream_, is_readable, is_writable);
+        return 0;
+    }
+    const Outbox::Sent sent = outbox.send(stream_, most);
     is_writable = !sent.is_full;
     bytes_out_ += sent.bytes;
     lane.figures().bytes_out += sent.bytes;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "memory.hpp"
-#include "outbox.hpp"
+#include "opening.hpp"
 #include "scalars.hpp"
 
 namespace plink::hub {
@@ -34,6 +34,7 @@ class Link {
     bool is_readable = true;
     bool is_writable = true;
     bool is_queued = false;  ///< for the loop's attention
+    bool is_held = false;    ///< until others of its port have sent what is theirs
     bool is_ending = false;  ///< once all is sent; what comes meanwhile is not looked at
     bool is_over = false;
 
@@ -47,19 +48,25 @@ class Link {
     Outbox outbox;
     int fd() const { return stream_.get(); }
     bool can_read() const { return is_readable && !is_over; }
-    bool can_write() const { return is_writable && !is_over && !outbox.is_empty(); }
+    bool can_write() const {
+        const bool has_any = opening_.is_done() ? !outbox.is_empty() : opening_.must_write();
+        return is_writable && !is_over && has_any;
+    }
+    bool is_near() const { return is_near_; }
+    /// What the kernel has been given, and has not sent yet.
+    std::size_t unsent_bytes() const;
 
     /// Receives once, and hands whole frames to the lane; how many bytes. Throws ConnectionLost,
     /// and std::runtime_error for what the worker must not send.
     std::size_t read(Scratch& scratch);
-    /// Sends once; how many bytes. Throws ConnectionLost.
-    std::size_t write();
+    /// Sends once, about so many bytes at most; how many. Throws ConnectionLost.
+    std::size_t write(std::size_t most);
     /// Tells the worker why, and nothing after it.
     void end(const std::string& why);
 
-    /// What may be on its way to and from a near worker at a time, in bytes; others keep what the
+    /// What may be on its way from and to a near worker at a time, in bytes; others keep what the
     /// kernel finds.
-    void limit(int bytes);
+    void limit(int receive_bytes, int send_bytes);
 
     std::uint64_t bytes_in() const { return bytes_in_; }
     std::uint64_t bytes_out() const { return bytes_out_; }
@@ -70,8 +77,10 @@ class Link {
     void begin_frame(const std::uint8_t* bytes);
 
     transport::Stream stream_;
+    Opening opening_;
     bool is_near_;
-    int limit_bytes_ = 0;
+    int receive_bytes_ = 0;
+    int send_bytes_ = 0;
     std::uint8_t header_[kFrameBytes];
     std::size_t header_got_ = 0;  ///< bytes of an incomplete header
     bool has_frame_ = false;      ///< whose payload is not complete
@@ -79,6 +88,7 @@ class Link {
     Array<std::uint8_t> payload_;
     std::size_t payload_room_ = 0;
     std::size_t payload_got_ = 0;
+    std::size_t ended_bytes_ = 0;  ///< that came after the end
     std::uint64_t bytes_in_ = 0;
     std::uint64_t bytes_out_ = 0;
 };

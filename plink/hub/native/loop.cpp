@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <stdexcept>
 #include <utility>
 
@@ -17,6 +18,10 @@ namespace {
 constexpr int kEventsAtOnce = 64;
 // Between two looks at what else has come.
 constexpr int kTurnsBetweenEvents = 16;
+// No event tells that what is on its way has become less.
+constexpr int kLookMilliseconds = 1;
+// Of a lane at a time, where all its chunks are stepped together; some tenths of a millisecond.
+constexpr std::size_t kCommitBytes = std::size_t{1} << 20;
 
 void pin(int core) {
     cpu_set_t set;
@@ -69,8 +74,12 @@ void Loop::call(const Command& command) {
 void Loop::run() {
     while (!must_stop_) {
         bury();
-        watch(ready_.empty() ? -1 : 0);
+        const bool is_busy = !ready_.empty() || !committing_.empty();
+        watch(is_busy ? 0 : is_any_held() ? kLookMilliseconds : -1);
         serve();
+        commit(kCommitBytes);
+        if (is_any_held()) send_in_turn();
+        look_at_ways_in();
     }
     {
         const std::lock_guard<std::mutex> lock(mutex_);
@@ -101,6 +110,8 @@ void Loop::watch(int milliseconds) {
 
 void Loop::obey() {
     alarm_.silence();
+    // Who comes or goes does so between iterations, or before the norm is known.
+    while (!committing_.empty()) commit(SIZE_MAX);
     std::vector<Command> commands;
     {
         const std::lock_guard<std::mutex> lock(mutex_);
@@ -110,7 +121,7 @@ void Loop::obey() {
 }
 
 void Loop::attend_later(Link& link) {
-    if (link.is_queued || (!link.can_read() && !link.can_write())) return;
+    if (link.is_queued || (!link.can_read() && (!link.can_write() || link.is_held))) return;
     link.is_queued = true;
     TenantTurn& turn = *link.tenant;
     if (turn.waiting.empty()) {
@@ -154,14 +165,52 @@ std::size_t Loop::attend(Link& link) {
         tell(link, Event::What::kFault, fault.what());
         link.end(fault.what());
     }
+    if (link.lane.is_committing()) {
+        const std::pair<TenantTurn*, Lane*> its{link.tenant, &link.lane};
+        if (std::find(committing_.begin(), committing_.end(), its) == committing_.end()) {
+            committing_.push_back(its);
+        }
+    }
+    if (link.can_write() && !is_waiting_for_its_turn(link)) {
+        send_some(link, Outbox::kMostBytesAtOnce, moved);
+    }
+    return moved;
+}
+
+/// False where the connection is lost by that.
+bool Loop::send_some(Link& link, std::size_t most, std::size_t& moved) {
     try {
-        if (link.can_write()) moved += link.write();
+        moved += link.write(most);
     } catch (const ConnectionLost& lost) {
         lose(link, Event::What::kLost, lost.what());
-        return moved;
+        return false;
     }
     if (link.is_ending && link.outbox.is_empty()) ::shutdown(link.fd(), SHUT_WR);
-    return moved;
+    return true;
+}
+
+bool Loop::is_waiting_for_its_turn(Link& link) {
+    if (!link.is_near() || link.rack >= 0) return false;
+    WayOut& way = ways_out_[link.lane.options().lane];
+    if (way.is_shared()) way.wait(link);
+    return link.is_held;
+}
+
+bool Loop::is_any_held() const {
+    return std::any_of(ways_out_.begin(), ways_out_.end(),
+                       [](const auto& way) { return way.second.has_waiting(); });
+}
+
+void Loop::send_in_turn() {
+    for (auto& [lane, way] : ways_out_) {
+        way.look();
+        while (Link* const link = way.next()) {
+            std::size_t moved = 0;
+            if (!link->can_write() || !send_some(*link, WayOut::kTurnBytes, moved)) continue;
+            way.sent(*link, moved);
+            if (link->can_write()) way.wait(*link);
+        }
+    }
 }
 
 void Loop::tell(const Link& link, Event::What what, const std::string& why) {
@@ -176,6 +225,10 @@ void Loop::lose(Link& link, Event::What what, const std::string& why) {
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, link.fd(), nullptr);
     link.is_over = true;
     link.lane.leave(link);
+    const std::uint32_t lane = link.lane.options().lane;
+    ways_in_[lane].leave(link);
+    WayOut& way_out = ways_out_[lane];
+    way_out.leave(link);
     if (!link.is_ending) tell(link, what, why);
     TenantTurn& turn = *link.tenant;
     if (link.is_queued) {
@@ -184,10 +237,29 @@ void Loop::lose(Link& link, Event::What what, const std::string& why) {
     }
     const auto is_it = [&link](const std::unique_ptr<Link>& other) { return other.get() == &link; };
     const auto at = std::find_if(turn.links.begin(), turn.links.end(), is_it);
-    const std::uint32_t lane = link.lane.options().lane;
     dead_.push_back(std::move(*at));
     turn.links.erase(at);
-    share_out(lane);
+    if (way_out.is_shared()) return;
+    for (Link* const other : way_out.release()) attend_later(*other);
+}
+
+/// A slice of each lane, so that others are served between.
+void Loop::commit(std::size_t most_bytes) {
+    for (const auto& [turn, lane] : committing_) {
+        const std::size_t bytes = lane->commit(most_bytes);
+        turn->virtual_time += static_cast<double>(bytes) / turn->weight;
+    }
+    const auto is_done = [](const auto& its) { return !its.second->is_committing(); };
+    committing_.erase(std::remove_if(committing_.begin(), committing_.end(), is_done),
+                      committing_.end());
+}
+
+void Loop::look_at_ways_in() {
+    using Seconds = std::chrono::duration<double>;
+    const Seconds now = std::chrono::steady_clock::now().time_since_epoch();
+    for (auto& [lane, way] : ways_in_) {
+        if (way.is_shared()) way.look(now.count());
+    }
 }
 
 /// Once no event can be of them any more.

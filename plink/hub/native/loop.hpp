@@ -10,11 +10,14 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "events.hpp"
 #include "lane.hpp"
 #include "link.hpp"
+#include "way_in.hpp"
+#include "way_out.hpp"
 
 namespace plink::hub {
 
@@ -87,11 +90,16 @@ class Loop {
     TenantTurn* next_turn();
     void attend_later(Link& link);
     std::size_t attend(Link& link);
+    bool send_some(Link& link, std::size_t most, std::size_t& moved);
+    bool is_waiting_for_its_turn(Link& link);
+    bool is_any_held() const;
+    void send_in_turn();
     void tell(const Link& link, Event::What what, const std::string& why);
     void lose(Link& link, Event::What what, const std::string& why);
     void bury();
+    void look_at_ways_in();
+    void commit(std::size_t most_bytes);
     Link& watch_link(TenantTurn& turn, std::unique_ptr<Link> link);
-    void share_out(std::uint32_t lane);
     LaneCalls calls_of(const LaneOptions& options);
     TenantTurn& turn_of(std::uint32_t tenant);
 
@@ -102,6 +110,9 @@ class Loop {
     std::map<std::uint32_t, std::unique_ptr<TenantTurn>> tenants_;
     std::vector<TenantTurn*> ready_;
     double virtual_time_ = 0.0;
+    std::map<std::uint32_t, WayIn> ways_in_;  ///< by lane
+    std::map<std::uint32_t, WayOut> ways_out_;
+    std::vector<std::pair<TenantTurn*, Lane*>> committing_;
     std::vector<std::unique_ptr<Link>> dead_;
     std::mutex mutex_;
     std::vector<Command> commands_;

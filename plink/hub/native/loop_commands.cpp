@@ -9,18 +9,6 @@
 
 namespace plink::hub {
 
-namespace {
-
-// Through a port each way, of the service with the largest weight. With 8 workers 128 KB each,
-// which the kernel doubles: enough for 400 Mbit/s and queues of some milliseconds.
-constexpr double kMostBytes = 1 << 20;
-// Of a connection: what every kernel allows (net.core.rmem_max), and some segments, without which a
-// connection stops and starts.
-constexpr double kMostLinkBytes = 160 << 10;
-constexpr double kLeastLinkBytes = 8 << 10;
-
-}  // namespace
-
 TenantTurn& Loop::turn_of(std::uint32_t tenant) {
     const auto found = tenants_.find(tenant);
     if (found == tenants_.end()) throw std::runtime_error("there is no such service here");
@@ -55,7 +43,6 @@ void Loop::adopt(std::uint32_t tenant, std::uint32_t lane, std::uint32_t worker,
         if (Link* const old = its_lane.link_of(worker)) lose(*old, Event::What::kLost, "replaced");
         auto link = std::make_unique<Link>(std::move(stream), its_lane, worker, incarnation);
         its_lane.join(watch_link(turn, std::move(link)));
-        share_out(lane);
     });
 }
 
@@ -79,31 +66,14 @@ Link& Loop::watch_link(TenantTurn& turn, std::unique_ptr<Link> link) {
         throw std::runtime_error("cannot watch a connection: " + transport::text_of(errno));
     }
     turn.links.push_back(std::move(link));
-    attend_later(*turn.links.back());
-    return *turn.links.back();
-}
-
-/// A service has as much on its way through a port as another one of its weight, however many
-/// connections it has: a queue in front of the port is shared out by what each has in it.
-void Loop::share_out(std::uint32_t lane) {
-    std::vector<std::pair<TenantTurn*, std::vector<Link*>>> shares;
-    double most_weight = 0.0;
-    double all_bytes = kMostBytes;
-    for (const auto& [number, turn] : tenants_) {
-        std::vector<Link*> its;
-        for (const auto& link : turn->links) {
-            if (link->lane.options().lane == lane && link->rack < 0) its.push_back(link.get());
-        }
-        if (its.empty()) continue;
-        most_weight = std::max(most_weight, turn->weight);
-        all_bytes = std::min(all_bytes, kMostLinkBytes * static_cast<double>(its.size()));
-        shares.emplace_back(turn.get(), std::move(its));
+    Link& its = *turn.links.back();
+    if (its.is_near() && its.rack < 0) {
+        const std::uint32_t lane = its.lane.options().lane;
+        ways_in_[lane].enter(its);
+        ways_out_[lane].enter(its);
     }
-    for (const auto& [turn, its] : shares) {
-        const double share = all_bytes * turn->weight / most_weight;
-        const double bytes = std::max(share / static_cast<double>(its.size()), kLeastLinkBytes);
-        for (Link* const link : its) link->limit(static_cast<int>(bytes));
-    }
+    attend_later(its);
+    return its;
 }
 
 void Loop::fail(std::uint32_t tenant, const std::string& why) {
@@ -221,7 +191,13 @@ void Loop::close(std::uint32_t tenant) {
 
 LaneFigures Loop::figures(std::uint32_t tenant, std::uint32_t lane) {
     LaneFigures figures;
-    call([&] { figures = turn_of(tenant).lanes.at(lane)->figures(); });
+    call([&] {
+        const TenantTurn& turn = turn_of(tenant);
+        figures = turn.lanes.at(lane)->figures();
+        for (const auto& link : turn.links) {
+            if (link->lane.options().lane == lane) figures.queued_bytes += link->outbox.bytes();
+        }
+    });
     return figures;
 }
 

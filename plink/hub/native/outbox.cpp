@@ -11,7 +11,6 @@ namespace plink::hub {
 namespace {
 
 constexpr std::size_t kMostFramesAtOnce = 32;
-constexpr std::size_t kMostBytesAtOnce = std::size_t{512} << 10;
 
 }  // namespace
 
@@ -29,7 +28,16 @@ void Outbox::queue_owned(Frame frame, std::vector<std::uint8_t> payload) {
     frames_.back().data = frames_.back().owned.data();
 }
 
-void Outbox::clear() { frames_.resize(head_sent_ > 0 ? 1 : 0); }
+void Outbox::clear() {
+    const std::size_t begun = std::max<std::size_t>(offered_, head_sent_ > 0 ? 1 : 0);
+    frames_.resize(std::min(frames_.size(), begun));
+}
+
+std::size_t Outbox::bytes() const {
+    std::size_t all = 0;
+    for (const Outgoing& out : frames_) all += kFrameBytes + out.size;
+    return all - head_sent_;
+}
 
 void Outbox::keep(Outgoing& outgoing, std::size_t sent) {
     if (!outgoing.owned.empty() || outgoing.size == 0) return;
@@ -39,13 +47,13 @@ void Outbox::keep(Outgoing& outgoing, std::size_t sent) {
     outgoing.data = outgoing.owned.data();
 }
 
-Outbox::Sent Outbox::send(transport::Stream& stream) {
+Outbox::Sent Outbox::send(transport::Stream& stream, std::size_t most) {
     iovec pieces[2 * kMostFramesAtOnce];
     std::size_t count = 0;
     std::size_t asked = 0;
     std::size_t gathered = 0;
     for (Outgoing& out : frames_) {
-        if (gathered == kMostFramesAtOnce || asked >= kMostBytesAtOnce) break;
+        if (gathered == kMostFramesAtOnce || asked >= most) break;
         const std::size_t sent = gathered == 0 ? head_sent_ : 0;
         const std::size_t of_header = std::min(sent, kFrameBytes);
         const std::size_t of_data = sent - of_header;
@@ -65,10 +73,10 @@ Outbox::Sent Outbox::send(transport::Stream& stream) {
     const std::size_t bytes = taken > 0 ? static_cast<std::size_t>(taken) : 0;
     const std::size_t before = frames_.size();
     advance(bytes);
+    offered_ = stream.tls() != nullptr ? gathered - (before - frames_.size()) : 0;
     if (is_changing_ && !frames_.empty()) {
         // What TLS has encrypted must be given again as it was.
-        const std::size_t begun =
-            stream.tls() != nullptr ? gathered - (before - frames_.size()) : head_sent_ > 0;
+        const std::size_t begun = std::max<std::size_t>(offered_, head_sent_ > 0 ? 1 : 0);
         for (std::size_t i = 0; i < begun; ++i) keep(frames_[i], i == 0 ? head_sent_ : 0);
     }
     return {bytes, stream.is_full(bytes, asked)};

@@ -25,17 +25,21 @@ class Outbox {
 
     void queue(const Frame& frame, const void* data);
     void queue_owned(Frame frame, std::vector<std::uint8_t> payload);
-    /// Drops all but a frame that is on its way in part.
+    /// Drops all but what is on its way in part, or may be encrypted already.
     void clear();
     bool is_empty() const { return frames_.empty(); }
     std::size_t frames() const { return frames_.size(); }
+    /// That wait to be sent.
+    std::size_t bytes() const;
 
     struct Sent {
         std::size_t bytes;
         bool is_full;  ///< the socket has no room for more
     };
-    /// Sends once. Throws ConnectionLost.
-    Sent send(transport::Stream& stream);
+    /// Sends once, about so many bytes at most. Throws ConnectionLost.
+    Sent send(transport::Stream& stream, std::size_t most = kMostBytesAtOnce);
+
+    static constexpr std::size_t kMostBytesAtOnce = std::size_t{512} << 10;
 
   private:
     struct Outgoing {
@@ -51,6 +55,7 @@ class Outbox {
     bool is_changing_;
     std::deque<Outgoing> frames_;
     std::size_t head_sent_ = 0;  ///< bytes of the first frame, header included
+    std::size_t offered_ = 0;    ///< frames that TLS has seen, and must be given again
 };
 
 /// How many bytes a call that returned `count` received, 0 where it must wait. Throws

@@ -80,7 +80,8 @@ void register_figures(nb::module_& module) {
         .def_ro("early_bytes", &LaneFigures::early_bytes)
         .def_ro("most_early_bytes", &LaneFigures::most_early_bytes)
         .def_ro("bytes_in", &LaneFigures::bytes_in)
-        .def_ro("bytes_out", &LaneFigures::bytes_out);
+        .def_ro("bytes_out", &LaneFigures::bytes_out)
+        .def_ro("queued_bytes", &LaneFigures::queued_bytes);
     nb::class_<LinkFigures>(module, "LinkFigures")
         .def_ro("lane", &LinkFigures::lane)
         .def_ro("worker", &LinkFigures::worker)
@@ -126,16 +127,16 @@ void register_serving(nb::module_& module) {
             "adopt",
             [](Loop& loop, std::uint32_t tenant, std::uint32_t lane, std::uint32_t worker,
                std::uint16_t incarnation, int fd, const LineOptions& line) {
-                loop.adopt(tenant, lane, worker, incarnation, taken_over(fd, line, nullptr, false));
+                loop.adopt(tenant, lane, worker, incarnation, taken_over(fd, line, false));
             },
             "tenant"_a, "lane"_a, "worker"_a, "incarnation"_a, "fd"_a, "line"_a, unlocked)
         .def(
             "adopt_peer",
             [](Loop& loop, std::uint32_t tenant, std::uint32_t lane, std::uint32_t rack, int fd,
-               const LineOptions& line) {
-                loop.adopt_peer(tenant, lane, rack, taken_over(fd, line, nullptr, false));
+               const LineOptions& line, bool is_caller) {
+                loop.adopt_peer(tenant, lane, rack, taken_over(fd, line, is_caller));
             },
-            "tenant"_a, "lane"_a, "rack"_a, "fd"_a, "line"_a, unlocked)
+            "tenant"_a, "lane"_a, "rack"_a, "fd"_a, "line"_a, "is_caller"_a, unlocked)
         .def("fail", &Loop::fail, "tenant"_a, "why"_a, unlocked)
         .def("dismiss", &Loop::dismiss, "tenant"_a, "worker"_a, "why"_a, unlocked)
         .def("retire", &Loop::retire, "tenant"_a, "worker"_a, "why"_a, unlocked)

@@ -8,9 +8,7 @@
 
 namespace plink::hub {
 
-transport::Stream taken_over(int fd, const LineOptions& options,
-                             const std::shared_ptr<const transport::TlsContext>& tls,
-                             bool is_caller) {
+transport::Stream taken_over(int fd, const LineOptions& options, bool is_caller) {
     // The caller's own goes on to be its.
     transport::Descriptor own(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
     if (!own.is_open()) throw std::runtime_error("no descriptor: " + transport::text_of(errno));
@@ -23,7 +21,10 @@ transport::Stream taken_over(int fd, const LineOptions& options,
     }
     transport::keep_alive(own.get());
     transport::Stream stream(std::move(own));
-    if (tls) stream.encrypt(tls, is_caller ? std::optional<int>(0) : std::nullopt);
+    if (options.tls) {
+        // Whose server it is, the proofs of the hello say.
+        stream.encrypt(options.tls, is_caller ? std::optional(transport::kAnybody) : std::nullopt);
+    }
     return stream;
 }
 

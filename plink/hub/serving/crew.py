@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from plink.base.errors import PlinkError
+from plink.base.text import counted
 from plink.hub.service import ServiceOptions
 from plink.hub.serving.lanes import Lanes
 from plink.hub.session.messages import Join
@@ -55,13 +56,17 @@ class Crew:
         lanes: of this server.
         fail: what to do when a worker that is waited for does not come.
         is_alone: whether the service has no other server.
+        connections: for data, of each worker.
     """
 
     options: ServiceOptions
     lanes: Lanes
     fail: Callable[[str], None]
     is_alone: bool
+    connections: int = 0
     _present: dict[int, int] = field(default_factory=dict)
+    # The first iteration to which each contributes.
+    _since: dict[int, int] = field(default_factory=dict)
     _absent: dict[int, _Absent] = field(default_factory=dict)
     _incarnations: int = 0
     _revision: int = 0
@@ -97,6 +102,7 @@ class Crew:
         else:
             seat = self._join_late(join)
         self._present[seat.number] = seat.incarnation
+        self._since[seat.number] = seat.iteration
         if len(self._present) == self.options.workers:
             self._is_gathering = False
         return seat
@@ -130,17 +136,19 @@ class Crew:
 
     def _drop(self, number: int, since: int) -> None:
         self._revision += 1
-        self.lanes.drop(number, since, self._revision)
+        self.lanes.drop(number, max(since, self._since[number]), self._revision)
         self._gather_if_empty()
 
     def _gather_if_empty(self) -> None:
         """Whoever comes now waits for as many others as the first ones did."""
         if not self._present and not self._absent:
             self._is_gathering = True
-            self._first = self.lanes.iteration + 1
             if self.options.mode == "sync":
                 self._used.clear()
             self.lanes.gather()
+            if not self.lanes.is_even:
+                self.fail("the last worker was lost when it had ended an iteration in part")
+            self._first = self.lanes.iteration + 1
 
     def _give_up(self, number: int) -> None:
         absent = self._absent.pop(number, None)
@@ -181,6 +189,7 @@ class Crew:
         return since
 
     def _join_late(self, join: Join) -> Seat:
+        self.check_quotas(len(self._present) + len(self._absent) + 1)
         number = self._free(join.worker, self.options.quotas.workers)
         if not self.is_alone:
             raise ServiceError(
@@ -194,6 +203,27 @@ class Crew:
                 return Seat(number, self._incarnation(join), since)
             ahead *= 2
         raise ServiceError("the service's iterations are too short to join them")
+
+    def check_quotas(self, workers: int) -> None:
+        """Whether there may be so many workers.
+
+        Raises:
+            ServiceError: a quota is too small for them.
+        """
+        name, quotas = self.options.namespace, self.options.quotas
+        if workers > quotas.workers:
+            raise ServiceError(
+                f"service {name} would have {workers} workers, "
+                f"and its quota is {counted(quotas.workers, 'worker')}"
+            )
+        needed = workers * self.connections
+        if needed > quotas.connections:
+            raise ServiceError(
+                f"service {name} needs {counted(needed, 'connection')} for data for "
+                f"{counted(workers, 'worker')}, and its quota is "
+                f"{counted(quotas.connections, 'connection')}",
+                "fewer cores or ports take fewer connections",
+            )
 
     def _free(self, wanted: int | None, most: int) -> int:
         taken = self._present.keys() | self._absent.keys()

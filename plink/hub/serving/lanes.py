@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,22 @@ from plink.hub.service import MODES, WIRES, ServiceOptions
 from plink.hub.serving.recalled import Copies, LaneCopy
 from plink.hub.serving.saving import merged
 from plink.hub.snapshot import VALUES, Piece, Snapshot
+
+
+@dataclass(frozen=True)
+class LaneStatus:
+    """A lane as it is now.
+
+    Args:
+        port, core: of the server; its event loops are numbered from 0.
+        connections: of workers.
+        figures: of the lane.
+    """
+
+    port: int
+    core: int
+    connections: int
+    figures: _native.LaneFigures
 
 
 class Lanes:
@@ -39,6 +57,7 @@ class Lanes:
         self._options = options
         self._racks = racks
         self._ports = [port for port, its in enumerate(cores) for _ in its]
+        self._cores = [loop for port in cores for loop in port]
         self._loop_of = [loops[loop] for port in cores for loop in port]
         self._open: set[int] = set()
         self._own: list[_native.Loop] = []
@@ -82,9 +101,11 @@ class Lanes:
         """The lanes that have chunks, and the port of each."""
         return tuple((lane, self._ports[lane]) for lane in sorted(self._open))
 
-    def adopt_peer(self, lane: int, rack: int, fd: int, line: _native.LineOptions) -> None:
-        """A connection to another rack's server."""
-        self._loop_of[lane].adopt_peer(self.tenant, lane, rack, fd, line)
+    def adopt_peer(
+        self, lane: int, rack: int, fd: int, line: _native.LineOptions, *, is_caller: bool
+    ) -> None:
+        """A connection to another rack's server, made by this one if `is_caller`."""
+        self._loop_of[lane].adopt_peer(self.tenant, lane, rack, fd, line, is_caller)
 
     def is_open(self, lane: int) -> bool:
         """Whether it has chunks."""
@@ -99,6 +120,13 @@ class Lanes:
     def iteration(self) -> int:
         """The last one that has begun."""
         return max((lane.iteration for lane in self._figures()), default=0)
+
+    @property
+    def is_even(self) -> bool:
+        """Whether all have ended the same iterations; in mode sync, while none is under way."""
+        if self._options.mode != "sync":
+            return True
+        return len({lane.iteration for lane in self._figures()}) < 2
 
     def adopt(
         self, lane: int, worker: int, incarnation: int, fd: int, line: _native.LineOptions
@@ -230,6 +258,14 @@ class Lanes:
             "bytes_in": sum(lane.bytes_in for lane in figures),
             "bytes_out": sum(lane.bytes_out for lane in figures),
         }
+
+    def lanes_now(self) -> list[LaneStatus]:
+        """Of each that has chunks."""
+        links = Counter(link.lane for loop in self._own for link in loop.links(self.tenant))
+        return [
+            LaneStatus(self._ports[lane], self._cores[lane], links[lane], figures)
+            for lane, figures in zip(sorted(self._open), self._figures(), strict=True)
+        ]
 
     def _figures(self) -> list[_native.LaneFigures]:
         return [self._loop_of[lane].figures(self.tenant, lane) for lane in sorted(self._open)]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from plink.base.errors import WrongUseError
 from plink.hub.placement import MOST_CORES, MOST_PORTS
 from plink.transport.addresses import parse_address
+from plink.transport.tls import Tls
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,8 @@ class ServerOptions:
         weights: of the ports, such as their rates; () for equal ones.
         send_buffer_bytes: of each connection to a near host; the kernel doubles it.
         snapshots: folder that they are written to and read from; None for none.
+        tls: files of the server's; callers have to use TLS, too. None for clear connections.
+        metrics: HOST:PORT at which Prometheus reads them; None for nowhere.
 
     Raises:
         WrongUseError: one of them cannot be.
@@ -37,6 +40,8 @@ class ServerOptions:
     weights: Sequence[float] = ()
     send_buffer_bytes: int = 128 << 10
     snapshots: str | None = None
+    tls: Tls | None = None
+    metrics: str | None = None
 
     def __post_init__(self) -> None:
         if not 0 < len(self.listen) <= MOST_PORTS:
@@ -45,6 +50,8 @@ class ServerOptions:
             )
         for address in self.listen:
             parse_address(address, "a server's address")
+        if self.metrics is not None:
+            parse_address(self.metrics, "the address of metrics")
         if self.cores is not None and not 0 < self.cores <= MOST_CORES:
             raise WrongUseError(f"{self.cores} cores, expected 1 to {MOST_CORES}")
         if self.weights and len(self.weights) != len(self.listen):

@@ -14,6 +14,7 @@ from plink.hub.serving.lanes import Lanes
 from plink.hub.serving.racks import Call, Peer, call, close_all
 from plink.hub.session.data import Nonces, Opened
 from plink.hub.session.messages import Create, PeerReady
+from plink.transport.tls import Tls
 
 # For the first worker of every other rack to be there.
 _PATIENCE_S = 600.0
@@ -27,15 +28,22 @@ class Peers:
         secret: that servers prove to each other.
         lanes: of the service at this server.
         line: what connections get.
+        tls: files of this server's; None for clear connections.
     """
 
     def __init__(
-        self, create: Create, secret: bytes, lanes: Lanes, line: _native.LineOptions
+        self,
+        create: Create,
+        secret: bytes,
+        lanes: Lanes,
+        line: _native.LineOptions,
+        tls: Tls | None = None,
     ) -> None:
         self._create = create
         self._secret = secret
         self._lanes = lanes
         self._line = line
+        self._tls = tls
         self._placement = ""
         self._opened: dict[int, Opened] = {}
         self._called: list[Peer] = []
@@ -79,7 +87,7 @@ class Peers:
         """
         if not self._lanes.is_open(lane):
             raise ServiceError("a connection for chunks that are not here")
-        self._lanes.adopt_peer(lane, rack, fd, self._line)
+        self._lanes.adopt_peer(lane, rack, fd, self._line, is_caller=False)
 
     def close(self) -> None:
         """End all connections."""
@@ -100,6 +108,7 @@ class Peers:
             create.rack,
             self._placement,
             self._lanes.ports(),
+            self._tls,
         )
         try:
             peer = await asyncio.to_thread(call, what, _PATIENCE_S, self._is_over)
@@ -111,6 +120,7 @@ class Peers:
         try:
             with contextlib.suppress(RuntimeError):
                 for lane, connection in peer.sockets.items():
-                    self._lanes.adopt_peer(lane, rack, connection.fileno(), self._line)
+                    fd = connection.fileno()
+                    self._lanes.adopt_peer(lane, rack, fd, self._line, is_caller=True)
         finally:
             peer.close_data()

@@ -15,6 +15,7 @@ from plink.hub.session.data import DataHello, new_nonce
 from plink.hub.session.handshake import NO_NAMESPACE
 from plink.hub.session.messages import PeerReady
 from plink.hub.session.roles import PEER
+from plink.transport.tls import Tls
 
 _TIMEOUT_S = 10.0
 _RETRY_S = 0.2
@@ -54,6 +55,7 @@ class Call:
         own_rack: of the caller.
         placement: its digest.
         lanes: that have chunks, and the port of each.
+        tls: files of the caller's; None for clear connections.
     """
 
     address: str
@@ -64,6 +66,7 @@ class Call:
     own_rack: int
     placement: str
     lanes: tuple[tuple[int, int], ...]
+    tls: Tls | None = None
 
 
 def call(what: Call, seconds: float, is_over: threading.Event) -> Peer:
@@ -92,7 +95,7 @@ def call(what: Call, seconds: float, is_over: threading.Event) -> Peer:
 
 
 def _called(what: Call) -> Peer:
-    control = Control(what.address, PEER, NO_NAMESPACE, what.secret, _TIMEOUT_S)
+    control = Control(what.address, PEER, NO_NAMESPACE, what.secret, _TIMEOUT_S, tls=what.tls)
     peer = Peer(what.rack, control)
     try:
         control.ask(PeerReady(what.namespace, what.own_rack, what.placement))

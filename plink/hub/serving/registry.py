@@ -15,6 +15,7 @@ from plink.hub.session.data import DataHello, Opened
 from plink.hub.session.messages import Checkpoint, Create, Delete, Restore, Saved, Status
 from plink.hub.session.roles import ADMIN, PEER, WORKER, namespace_secret, peer_secret
 from plink.transport.frames import ProtocolError
+from plink.transport.tls import Tls
 
 
 class Registry:
@@ -28,6 +29,7 @@ class Registry:
         addresses: of the ports.
         snapshots: folder of these; None for none.
         line: what connections to other servers get.
+        tls: files of the server's, for its calls to others; None for clear ones.
     """
 
     def __init__(
@@ -40,6 +42,7 @@ class Registry:
         addresses: list[str],
         snapshots: str | None,
         line: _native.LineOptions,
+        tls: Tls | None = None,
     ) -> None:
         self._secret = secret
         self._loops = loops
@@ -47,6 +50,7 @@ class Registry:
         self._addresses = addresses
         self._snapshots = snapshots
         self._line = line
+        self._tls = tls
         ports = [Port(len(its), weight) for its, weight in zip(cores, weights, strict=True)]
         self._site = tuple(ports)
         self._tenants: dict[str, Tenant] = {}
@@ -82,6 +86,10 @@ class Registry:
             )
         return self._tenants[namespace]
 
+    def tenants(self) -> list[Tenant]:
+        """All services that there are now."""
+        return list(self._tenants.values())
+
     def create(self, create: Create) -> None:
         """A new service.
 
@@ -107,7 +115,11 @@ class Registry:
         secret = namespace_secret(self._secret, name, create.salt)
         places = (max(1, len(racks)), create.rack)
         lanes = Lanes(self._numbers, create.options, self._loops, self._cores, places)
-        peers = Peers(create, peer_secret(self._secret), lanes, self._line) if racks else None
+        peers = (
+            Peers(create, peer_secret(self._secret), lanes, self._line, self._tls)
+            if racks
+            else None
+        )
         self._tenants[name] = Tenant(create, secret, lanes, peers)
 
     def delete(self, delete: Delete) -> None:
@@ -152,7 +164,7 @@ class Registry:
     def _folder(self) -> str:
         if self._snapshots is None:
             raise ServiceError(
-                "this server keeps no snapshots", "plink hub serve --snapshots FOLDER does"
+                "this server keeps no snapshots", "start it with a folder for snapshots"
             )
         return self._snapshots
 

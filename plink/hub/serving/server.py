@@ -2,48 +2,67 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import socket
 import threading
+from collections.abc import Callable
 
 from plink.base.errors import PlinkError
-from plink.engine.congestion import congestion_control, systems_congestion_control
 from plink.hub import _native
-from plink.hub.serving.callers import Control, greeted
-from plink.hub.serving.conversation import converse
+from plink.hub.joining import line_options
 from plink.hub.serving.options import ServerOptions, cores_of_ports
 from plink.hub.serving.registry import Registry
-from plink.hub.session.data import DataHello
-from plink.hub.session.roles import PEER
+from plink.hub.serving.shell import BeginMetrics, Doors, Shell
 from plink.transport.addresses import format_address, parse_address
+from plink.transport.encryption import context_of
 
 _BACKLOG = 4096
-_HANDSHAKE_S = 10.0
+
+
+def _mute(_: str) -> None:
+    pass
 
 
 class Server:
-    """Serves until it is closed, in threads of its own."""
+    """Serves until it is closed, in threads of its own.
 
-    def __init__(self, options: ServerOptions) -> None:
+    Args:
+        options: of it.
+        say: told a sentence of connections that are dropped, in a thread of the server's.
+
+    Attributes:
+        doors: counts those who have not proven who they are.
+    """
+
+    def __init__(self, options: ServerOptions, say: Callable[[str], None] = _mute) -> None:
         self._options = options
+        self.doors = Doors(say)
         self._listeners: list[socket.socket] = []
         self._loops: list[_native.Loop] = []
         self._thread: threading.Thread | None = None
-        self._shell: _Shell | None = None
+        self._shell: Shell | None = None
 
     @property
     def addresses(self) -> list[str]:
         """Where it listens, by port."""
         return [format_address(*listener.getsockname()[:2]) for listener in self._listeners]
 
+    @property
+    def metrics_address(self) -> str:
+        """Where Prometheus reads them; empty for nowhere."""
+        return self._shell.metrics_address if self._shell is not None else ""
+
     def start(self) -> None:
         """Begin to serve.
 
         Raises:
-            PlinkError: an address is not this host's, or taken.
+            PlinkError: an address is not this host's, or taken; or prometheus_client is missing.
+            WrongUseError: a file of TLS cannot be used.
         """
         options = self._options
+        tls = options.tls.for_host() if options.tls else None
+        begin_metrics = _metrics(options.metrics) if options.metrics else None
+        context = context_of(tls, is_server=True) if tls else None
+        line = line_options(options.send_buffer_bytes, tls)
         try:
             for address in options.listen:
                 self._listeners.append(_listening(address))
@@ -54,8 +73,6 @@ class Server:
         self._loops = [_native.Loop(events, core) for core in options.pinned_cores()]
         cores = cores_of_ports(len(self._listeners), len(self._loops))
         weights = list(options.weights) or [1.0] * len(cores)
-        near = congestion_control(None, systems_congestion_control())
-        line = _native.LineOptions(near.near or "", near.far or "", options.send_buffer_bytes)
         registry = Registry(
             options.secret,
             loops=self._loops,
@@ -64,11 +81,23 @@ class Server:
             addresses=self.addresses,
             snapshots=options.snapshots,
             line=line,
+            tls=tls,
         )
-        self._shell = _Shell(registry, events, self._listeners, line)
+        self._shell = Shell(
+            registry,
+            events,
+            self._listeners,
+            line,
+            self.doors,
+            tls=context,
+            begin_metrics=begin_metrics,
+        )
         self._thread = threading.Thread(target=self._shell.run, name="plink-hub", daemon=True)
         self._thread.start()
         self._shell.is_ready.wait()
+        if self._shell.failure is not None:
+            self.close()
+            raise self._shell.failure
 
     def close(self) -> None:
         """End all connections, and free all memory."""
@@ -91,68 +120,15 @@ class Server:
         self.close()
 
 
-class _Shell:
-    """What runs in the thread for all that is rare."""
-
-    def __init__(
-        self,
-        registry: Registry,
-        events: _native.Events,
-        listeners: list[socket.socket],
-        line: _native.LineOptions,
-    ) -> None:
-        self.is_ready = threading.Event()
-        self._registry = registry
-        self._events = events
-        self._listeners = listeners
-        self._line = line
-        self._callers: set[asyncio.Task[None]] = set()
-
-    def run(self) -> None:
-        asyncio.run(self._serve())
-
-    def stop(self) -> None:
-        with contextlib.suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._stopped.set)
-
-    async def _serve(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._stopped = asyncio.Event()
-        self._loop.add_reader(self._events.fd(), self._hear)
-        doors = [asyncio.create_task(self._welcome(listener)) for listener in self._listeners]
-        self.is_ready.set()
-        await self._stopped.wait()
-        self._loop.remove_reader(self._events.fd())
-        self._registry.close()
-        for task in [*doors, *self._callers]:
-            task.cancel()
-        await asyncio.gather(*doors, *self._callers, return_exceptions=True)
-
-    def _hear(self) -> None:
-        for event in self._events.take():
-            self._registry.hear(event)
-
-    async def _welcome(self, listener: socket.socket) -> None:
-        loop = asyncio.get_running_loop()
-        while True:
-            connection, address = await loop.sock_accept(listener)
-            task = asyncio.create_task(self._attend(connection, address[0]))
-            self._callers.add(task)
-            task.add_done_callback(self._callers.discard)
-
-    async def _attend(self, connection: socket.socket, host: str) -> None:
-        with connection, contextlib.suppress(OSError, PlinkError, asyncio.TimeoutError):
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            beginning = greeted(connection, self._registry.secret_of, self._registry.opened)
-            caller = await asyncio.wait_for(beginning, _HANDSHAKE_S)
-            if isinstance(caller, DataHello):
-                tenant = self._registry.tenant(caller.namespace)
-                if caller.role == PEER and tenant.peers is not None:
-                    tenant.peers.adopt(caller.number, caller.connection, connection.fileno())
-                    return
-                tenant.adopt(caller.number, caller.connection, connection.fileno(), self._line)
-                return
-            await converse(Control(connection, caller, host), self._registry)
+def _metrics(address: str) -> BeginMetrics:
+    try:
+        from plink.hub.serving import metrics  # noqa: PLC0415  an extra
+    except ImportError:
+        raise PlinkError(
+            "--metrics needs prometheus_client", "pip install prometheus-client"
+        ) from None
+    host, port = parse_address(address, "the address of metrics")
+    return lambda registry, doors: metrics.begin(registry, doors, host, port)
 
 
 def _listening(address: str) -> socket.socket:

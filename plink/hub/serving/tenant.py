@@ -6,12 +6,14 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from plink.hub import _native
 from plink.hub.hyper import unpack
 from plink.hub.manifest import Manifest
 from plink.hub.placement import Placement, place
 from plink.hub.serving.crew import Crew, ServiceError
-from plink.hub.serving.lanes import Lanes, needed_bytes
+from plink.hub.serving.lanes import Lanes, LaneStatus, needed_bytes
 from plink.hub.serving.peers import Peers
 from plink.hub.serving.recalled import Copies
 from plink.hub.session.data import Nonces, Opened
@@ -70,6 +72,15 @@ class Tenant:
     def number(self) -> int:
         """Its own at this server."""
         return self._lanes.tenant
+
+    @property
+    def workers(self) -> int:
+        """How many are there."""
+        return len(self._members)
+
+    def lanes_now(self) -> list[LaneStatus]:
+        """Figures of each lane that has chunks."""
+        return self._lanes.lanes_now()
 
     def knows_manifest(self, digest: str) -> bool:
         """Whether a worker that has such keys need not send them.
@@ -257,7 +268,7 @@ class Tenant:
         """For people, as JSON."""
         return {
             "namespace": self.options.namespace,
-            "workers": len(self._members),
+            "workers": self.workers,
             "wanted_workers": self.options.workers,
             "failure": self.failure,
             **self._lanes.status(),
@@ -275,10 +286,12 @@ class Tenant:
         if needed > options.quotas.bytes:
             raise ServiceError(
                 f"service {options.namespace} needs {needed} bytes, "
-                f"and its quota is {options.quotas.bytes}"
+                f"and its quota is {options.quotas.bytes} bytes"
             )
         chunks = manifest.chunks(options.chunk_bytes, by_key=options.granularity == "key")
         placement = place(chunks, self._create.sites, interfaces=options.interfaces)
+        self._crew.connections = len(np.unique(placement.loops))
+        self._crew.check_quotas(options.workers)
         self._lanes.open(chunks, placement.loops, self._own_loops()[0], manifest.groups)
         self._manifest, self._placement = manifest, placement
         if self.peers is not None:

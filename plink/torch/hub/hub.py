@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -19,6 +20,7 @@ from plink.torch.hub.layout import Layout
 from plink.torch.hub.link import connected
 from plink.torch.hub.optimizer import HubOptimizer
 from plink.transport.proofs import read_secret
+from plink.transport.tls import Tls, tls_of
 
 
 class Hub:
@@ -37,6 +39,8 @@ class Hub:
             or "shrink".
         grace_s: for "wait" alone: how long for, in seconds.
         timeout_s: of each answer while it connects.
+        tls: folder of this host's certificate (`plink plan --certificates`), for connections by
+            TLS; None for what PLINK_TLS names, clear ones if nothing.
     """
 
     def __init__(
@@ -49,13 +53,15 @@ class Hub:
         on_loss: str = "fail",
         grace_s: float = 0.0,
         timeout_s: float = 60.0,
+        tls: str | Path | None = None,
     ) -> None:
         self.servers = servers.split(",") if isinstance(servers, str) else list(servers)
         self.namespace = namespace
         self.workers = workers
         self.on_loss = on_loss
         self.grace_s = grace_s
-        self._options = WorkerOptions(timeout_s=timeout_s)
+        files = tls_of(os.environ) if tls is None else Tls.of_folder(os.fspath(tls))
+        self._options = WorkerOptions(timeout_s=timeout_s, tls=files.for_host() if files else None)
         self._secret_file = secret_file
         self._open: dict[str, Worker] = {}
 

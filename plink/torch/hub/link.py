@@ -13,6 +13,7 @@ from plink.hub.service import ServiceOptions
 from plink.hub.session.roles import namespace_secret
 from plink.hub.worker import Worker, WorkerOptions
 from plink.transport.frames import ProtocolError
+from plink.transport.tls import Tls
 
 # Of services that workers make, `SALT_BYTES` long: all find the secret from the servers' own.
 SALT = b"made by a worker"
@@ -50,7 +51,7 @@ def connected(
         HubError: it cannot be reached.
     """
     if creates:
-        _make(servers, secret, asked)
+        _make(servers, secret, asked, options.tls)
         secret = namespace_secret(secret, asked.namespace, SALT)
     worker = _joined(servers, asked.namespace, secret, manifest, options, patient=creates)
     try:
@@ -80,19 +81,19 @@ def verify(asked: ServiceOptions, found: ServiceOptions, *, creates: bool) -> No
         )
 
 
-def _make(servers: Sequence[str], secret: bytes, asked: ServiceOptions) -> None:
-    if _is_there(servers[0], secret, asked.namespace):
+def _make(servers: Sequence[str], secret: bytes, asked: ServiceOptions, tls: Tls | None) -> None:
+    if _is_there(servers[0], secret, asked.namespace, tls):
         return
     try:
-        create_service(servers, secret, asked, salt=SALT)
+        create_service(servers, secret, asked, salt=SALT, tls=tls)
     except HubError:
         # Another worker was quicker.
-        if not _is_there(servers[0], secret, asked.namespace):
+        if not _is_there(servers[0], secret, asked.namespace, tls):
             raise
 
 
-def _is_there(server: str, secret: bytes, namespace: str) -> bool:
-    services = server_status(server, secret).services
+def _is_there(server: str, secret: bytes, namespace: str, tls: Tls | None) -> bool:
+    services = server_status(server, secret, tls=tls).services
     return any(service["namespace"] == namespace for service in services)
 
 

@@ -113,7 +113,7 @@ int Tls::verify(int is_good, X509_STORE_CTX* store) {
     auto* const ssl =
         static_cast<SSL*>(X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()));
     const Tls& tls = *static_cast<Tls*>(SSL_get_app_data(ssl));
-    if (!tls.called_rank_) return 1;
+    if (!tls.called_rank_ || *tls.called_rank_ == kAnybody) return 1;
     const X509* const theirs = X509_STORE_CTX_get_current_cert(store);
     if (speaks_for(theirs, tls.context_->name_of(*tls.called_rank_))) return 1;
     X509_STORE_CTX_set_error(store, X509_V_ERR_HOSTNAME_MISMATCH);

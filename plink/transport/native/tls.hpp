@@ -59,13 +59,17 @@ struct TlsError : std::runtime_error {
     bool is_lost;
 };
 
+/// Whoever answers, the authority knows it.
+constexpr int kAnybody = -1;
+
 /// TLS 1.3 on a connected, non-blocking socket, both of whose ends show a certificate. One thread
 /// at a time may use it.
 class Tls {
   public:
     enum class Step { kDone, kMustRead, kMustWrite };
 
-    /// `called_rank`: who must answer; nothing for one that was called and does not know by whom.
+    /// `called_rank`: who must answer, or kAnybody; nothing for one that was called and does not
+    /// know by whom.
     Tls(std::shared_ptr<const TlsContext> context, int fd, std::optional<int> called_rank);
     Tls(const Tls&) = delete;
     ~Tls();

@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -89,10 +90,9 @@ def crew_on(hosts: Hosts, names: Sequence[str], plan: Path | None = None) -> Ite
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOADED)
-    # The server looks for modules in the folder that it is started in first, where sources are.
-    os.environ["PYTHONSAFEPATH"] = "1"
     # PyTorch warns of addresses without a name, which all of the lab's are.
     os.environ["TORCH_CPP_LOG_LEVEL"] = "ERROR"
+    _start_server()
     master = hosts.addresses[names[0]]
     pipes = []
     with ExitStack() as stack:
@@ -107,3 +107,20 @@ def crew_on(hosts: Hosts, names: Sequence[str], plan: Path | None = None) -> Ite
             there.close()
             pipes.append(here)
         yield Crew(pipes)
+
+
+def _start_server() -> None:
+    """Start what ranks are forked from, if it has not been.
+
+    It looks for modules in the folder that it is started in first, where sources are; programs that
+    this process starts later must find what lies beside them.
+    """
+    before = os.environ.get("PYTHONSAFEPATH")
+    os.environ["PYTHONSAFEPATH"] = "1"
+    try:
+        forkserver.ensure_running()
+    finally:
+        if before is None:
+            del os.environ["PYTHONSAFEPATH"]
+        else:
+            os.environ["PYTHONSAFEPATH"] = before

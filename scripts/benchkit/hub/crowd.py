@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from benchkit.processes import Process, answer, program, started, tell
@@ -60,9 +61,15 @@ class Crowd:
         """So many of them."""
         return Crowd(self._processes[:workers])
 
-    def only(self, worker: int) -> Crowd:
-        """One of them."""
-        return Crowd(self._processes[worker : worker + 1])
+    def only(self, worker: int, workers: int = 1) -> Crowd:
+        """One of them, or so many from it on."""
+        return Crowd(self._processes[worker : worker + workers])
+
+    def kill(self) -> None:
+        """Be gone, in the middle of whatever they do."""
+        for process in self._processes:
+            process.kill()
+            process.wait()
 
     def tell(self, **message: Any) -> None:
         """Say to all what to do."""
@@ -135,7 +142,7 @@ class HubServer:
 
 @contextmanager
 def servers_in(
-    places: Sequence[tuple[Namespace, Sequence[str]]], cores: int, secret: str
+    places: Sequence[tuple[Namespace, Sequence[str]]], cores: int, secret: str, snapshots: Path | None = None
 ) -> Iterator[list[HubServer]]:
     """Start a server in each; end them at the end.
 
@@ -143,10 +150,12 @@ def servers_in(
         places: of each its network and the addresses of its ports.
         cores: event loops of each.
         secret: the administrator's.
+        snapshots: a folder for them.
     """
     command = program("hub_server")
     with started([namespace.command(command) for namespace, _ in places]) as processes:
         for process, (_, addresses) in zip(processes, places, strict=True):
             listen = [f"{address}:0" for address in addresses]
-            tell(process, {"listen": listen, "cores": cores, "secret": secret})
+            task = {"listen": listen, "cores": cores, "secret": secret}
+            tell(process, task | ({"snapshots": str(snapshots)} if snapshots else {}))
         yield [HubServer(process, answer(process)["addresses"][0]) for process in processes]

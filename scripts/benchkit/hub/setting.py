@@ -73,6 +73,7 @@ class Setting:
         *,
         crowd: Crowd | None = None,
         worker: Mapping[str, Any] | None = None,
+        way: str = "hub",
         **service: Any,
     ) -> None:
         """A service, and workers in it.
@@ -83,6 +84,7 @@ class Setting:
             keys: lengths of the parameters.
             crowd: who takes part; all by default.
             worker: options of each worker.
+            way: `flood` for workers of bad faith.
             service: options of the service.
         """
         crowd = crowd or self.crowd
@@ -97,7 +99,7 @@ class Setting:
             "optimizer": options["optimizer"],
             "options": dict(worker or {}),
         }
-        crowd.open(name, "hub", [spec] * crowd.workers)
+        crowd.open(name, way, [spec] * crowd.workers)
 
     def open_hub_of_racks(
         self, name: str, servers: Sequence[str], keys: Sequence[int], workers: int
@@ -148,6 +150,20 @@ class Setting:
         ]
         self.crowd.open(name, "gloo", specs)
 
+    def delete_hub(self, name: str, servers: Sequence[str]) -> None:
+        """Delete a service whose workers are gone."""
+        addresses = [self._servers[one].address for one in servers]
+        self._servers[servers[0]].ask("delete", servers=addresses, namespace=name)
+
+    def status(self, server: str, names: Sequence[str]) -> dict[str, Any]:
+        """What a server says of these services, and when: `at_s`, `services`."""
+        return self._servers[server].ask("status", namespaces=list(names))
+
+    def checkpoint(self, server: str, name: str) -> None:
+        """Let it write a snapshot."""
+        addresses = [self._servers[server].address]
+        self._servers[server].ask("checkpoint", servers=addresses, namespace=name)
+
     def server_cpu_s(self, server: str) -> float:
         """Of the processor, that a server has used so far."""
         return float(self._servers[server].ask("cpu")["cpu_s"])
@@ -160,6 +176,7 @@ def setting(
     colocated: bool = False,
     cores: int = 2,
     congestion_control: str | None = "reno",
+    snapshots: Path | None = None,
 ) -> Iterator[Setting]:
     """Build it; take it down at the end.
 
@@ -170,6 +187,7 @@ def setting(
         colocated: every worker's host runs a server, too, with the worker's own link.
         cores: event loops of each server.
         congestion_control: TCP's on every host; None leaves the machine's.
+        snapshots: a folder for them.
     """
     built = [_ported(rack) for rack in racks]
     with (
@@ -190,7 +208,10 @@ def setting(
             places |= {f"w{number}": host for number, host in enumerate(workers)}
         with (
             servers_in(
-                [(host.namespace, host.addresses) for host in places.values()], cores, _SECRET
+                [(host.namespace, host.addresses) for host in places.values()],
+                cores,
+                _SECRET,
+                snapshots,
             ) as servers,
             crowd_in([host.namespace for host in workers]) as crowd,
         ):

@@ -9,6 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from benchkit.hub.flood import FloodWay
+
 TIMEOUT_S = 120.0
 # Small whole numbers, which float32 adds up exactly.
 PERIOD = 1009
@@ -23,8 +25,8 @@ class Way(Protocol):
     def once(self) -> None:
         """Average."""
 
-    def check(self) -> None:
-        """Raises SystemExit where what came out is wrong."""
+    def check(self) -> dict[str, Any] | None:
+        """Raises SystemExit where what came out is wrong; what else there is to say."""
 
     def close(self) -> None:
         """Leave."""
@@ -89,7 +91,8 @@ class HubWay:
         self._worker = Worker(
             servers, namespace, bytes.fromhex(secret), manifest, WorkerOptions(**(options or {}))
         )
-        self._is_mean = optimizer == "none"
+        self._optimizer = optimizer
+        self._done = 0
         self._averaged = Averaged(rank, ranks, sum(keys))
         self._hyper = [Hyper(lr=0.0001, momentum=0.9)]
         self._worker.initialise(np.zeros(sum(keys), dtype=np.float32))
@@ -101,11 +104,27 @@ class HubWay:
     def once(self) -> None:
         """Push all, wait for all."""
         self._worker.push_pull(self._hyper)
+        self._done += 1
 
     def check(self) -> None:
-        """Raises SystemExit where the mean is wrong."""
-        if self._is_mean:
+        """Raises SystemExit where the mean is wrong, or momentum has come to other bits."""
+        if self._optimizer == "none":
             self._averaged.check_mean(self._worker.values, "hub")
+        elif self._optimizer == "momentum" and self._worker.service.mode == "sync":
+            self._check_momentum()
+
+    def _check_momentum(self) -> None:
+        from plink.hub import reference  # noqa: PLC0415
+
+        # Gradients repeat, and whole numbers come to the same sum in every order.
+        gradient = reference.mean(self._averaged.total[:PERIOD], self._averaged.ranks)
+        values, state = np.zeros_like(gradient), [np.zeros_like(gradient)]
+        for step in range(1, self._done + 1):
+            reference.apply(
+                "momentum", self._hyper[0], step, gradient=gradient, values=values, state=state
+            )
+        if not np.array_equal(self._worker.values, np.resize(values, self._worker.values.size)):
+            raise SystemExit("hub: other bits than those of the reference")
 
     def close(self) -> None:
         """Leave the service."""
@@ -207,4 +226,9 @@ class GlooWay:
         self._group = None
 
 
-WAYS: Mapping[str, Any] = {"hub": HubWay, "engine": EngineWay, "gloo": GlooWay}
+WAYS: Mapping[str, Any] = {
+    "hub": HubWay,
+    "engine": EngineWay,
+    "gloo": GlooWay,
+    "flood": FloodWay,
+}

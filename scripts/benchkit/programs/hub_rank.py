@@ -14,6 +14,8 @@ from typing import Any
 
 from benchkit.hub.ways import WAYS, Way
 
+_MOST_SECONDS = 10_000
+
 
 def main() -> None:
     """Do as told until standard input ends."""
@@ -54,24 +56,29 @@ class Rank:
         way.check()
         return {"ended_s": ended_s, "cpu_s": used_s}
 
-    def repeat(self, name: str, at_s: float, until_s: float) -> dict[str, float]:
-        """Average again and again.
+    def repeat(
+        self, name: str, at_s: float, until_s: float, compute_s: float = 0.0
+    ) -> dict[str, Any]:
+        """Average again and again, and do something else before each for so long.
 
         Returns:
-            `times` that ended until then, the last in part.
+            `times` that ended until then, the last in part; how many `seconds` each took; and what
+            the way says of itself.
         """
         way = self._ways[name]
         way.prepare()
         time.sleep(max(0.0, at_s - time.monotonic()))
         times, began_s = 0.0, time.monotonic()
+        seconds: list[float] = []
         while began_s < until_s:
+            time.sleep(compute_s)
             way.once()
             ended_s = time.monotonic()
+            seconds.append(ended_s - began_s)
             within_s = min(ended_s, until_s) - began_s
             times += within_s / (ended_s - began_s)
             began_s = ended_s
-        way.check()
-        return {"times": times}
+        return {"times": times, "seconds": seconds[:_MOST_SECONDS], **(way.check() or {})}
 
     def close(self, name: str) -> dict[str, Any]:
         """Leave what `open` met in."""

@@ -10,9 +10,11 @@ import json
 import os
 import resource
 import sys
+import time
+from pathlib import Path
 from typing import Any
 
-from plink.hub.admin import create_service, create_service_of_racks, delete_service
+from plink.hub.admin import checkpoint, create_service, create_service_of_racks, delete_service, server_status
 from plink.hub.service import ServiceOptions
 from plink.hub.serving import Server, ServerOptions
 
@@ -23,14 +25,20 @@ def main() -> None:
     os.dup2(2, 1)
     task = json.loads(sys.stdin.readline())
     secret = task["secret"].encode()
-    with Server(ServerOptions(task["listen"], secret, cores=task.get("cores", 1))) as server:
+    folder = Path(task["snapshots"]) if task.get("snapshots") else None
+    options = ServerOptions(task["listen"], secret, cores=task.get("cores", 1), snapshots=folder)
+    with Server(options) as server:
         print(json.dumps({"addresses": list(server.addresses)}), file=output)
         for line in sys.stdin:
-            print(json.dumps(_done(json.loads(line), secret)), file=output)
+            command = json.loads(line)
+            command["here"] = server.addresses[0]
+            print(json.dumps(_done(command, secret)), file=output)
 
 
 def _done(command: dict[str, Any], secret: bytes) -> dict[str, Any]:
-    """What is answered to a command: `create`, `create_racks`, `delete` or `cpu`."""
+    """What is answered to a command: `create`, `create_racks`, `delete`, `status`,
+    `checkpoint` or `cpu`.
+    """
     servers = command.get("servers", [])
     if command["do"] == "create":
         own = create_service(servers, secret, ServiceOptions(**command["options"]))
@@ -41,6 +49,13 @@ def _done(command: dict[str, Any], secret: bytes) -> dict[str, Any]:
     if command["do"] == "delete":
         delete_service(servers, secret, command["namespace"])
         return {}
+    if command["do"] == "checkpoint":
+        checkpoint(servers, secret, command["namespace"])
+        return {}
+    if command["do"] == "status":
+        namespaces = command["namespaces"]
+        found = [server_status(command["here"], secret, name).services[0] for name in namespaces]
+        return {"at_s": time.monotonic(), "services": found}
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return {"cpu_s": usage.ru_utime + usage.ru_stime}
 

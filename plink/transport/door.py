@@ -1,9 +1,13 @@
-"""Who may wait at a port of the daemon without having proven who they are. It knows no sockets."""
+"""Who may wait at a server's port without having proven who they are. It knows no sockets."""
 
 from __future__ import annotations
 
 import ipaddress
+import resource
 from collections.abc import Callable
+
+# In the handshake, beside those that are expected.
+_MOST_STRANGERS = 256
 
 
 class Caller:
@@ -95,3 +99,13 @@ def source_of(address: str) -> str:
     if parsed.is_link_local or parsed.is_loopback:
         return str(parsed)
     return str(ipaddress.ip_network((parsed, 64), strict=False))
+
+
+def most_strangers(expected: int) -> int:
+    """How many connections may be in the handshake, so that enough descriptors are left.
+
+    Args:
+        expected: honest callers at a time.
+    """
+    descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return min(_MOST_STRANGERS + expected, max(1, descriptors // 4))

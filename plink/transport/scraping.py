@@ -12,9 +12,9 @@ import contextlib
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
-from plink.autotune.daemon.door import Door, source_of
-from plink.autotune.daemon.listening import listening
 from plink.base.errors import PlinkError
+from plink.transport.door import Door, source_of
+from plink.transport.listening import listening
 
 _MOST_CALLERS = 64
 _MOST_REQUEST_BYTES = 1 << 14

@@ -1,0 +1,210 @@
+"""What runs in a server's thread for all that is rare: callers, events of its loops, metrics."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import ssl
+import threading
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from plink.base.errors import PlinkError
+from plink.base.text import printable
+from plink.hub import _native
+from plink.hub.serving.callers import Control, greeted
+from plink.hub.serving.conversation import converse
+from plink.hub.serving.registry import Registry
+from plink.hub.serving.stream import Stream
+from plink.hub.session.data import DataHello
+from plink.hub.session.handshake import Session
+from plink.hub.session.roles import PEER
+from plink.transport.addresses import format_address
+from plink.transport.door import Caller, Door, most_strangers, source_of
+from plink.transport.folding import Folding
+
+_HANDSHAKE_S = 10.0
+# Workers that begin at once, with some connections for data each.
+_MOST_EXPECTED = 256
+# Where there is no descriptor left.
+_RETRY_S = 0.1
+
+BeginMetrics = Callable[[Registry, "Doors"], Awaitable[asyncio.Server]]
+
+
+@dataclass
+class Doors:
+    """All of a server's ports, and who waits at them unproven.
+
+    Args:
+        say: told a sentence of connections that are dropped.
+    """
+
+    say: Callable[[str], None]
+    door: Door = field(default_factory=lambda: Door(most_strangers(_MOST_EXPECTED)))
+    dropped: int = 0
+    """Connections that were closed because of what the other end said, or did not say."""
+    mute: int = 0
+    """Those of them that had not said who they are."""
+
+    def __post_init__(self) -> None:
+        self.folding = Folding(self.say)
+
+    @property
+    def waiting(self) -> int:
+        """Connections that have not proven a secret yet."""
+        return self.door.count
+
+
+class Shell:
+    """Serves callers until it is stopped.
+
+    Args:
+        registry: of the services.
+        events: of the loops.
+        listeners: of the ports.
+        line: what connections for data get.
+        doors: of the server.
+        tls: with the server's certificate; None for clear connections.
+        begin_metrics: begins to serve metrics; None where nobody wants them.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        events: _native.Events,
+        listeners: list[socket.socket],
+        line: _native.LineOptions,
+        doors: Doors,
+        *,
+        tls: ssl.SSLContext | None = None,
+        begin_metrics: BeginMetrics | None = None,
+    ) -> None:
+        self.is_ready = threading.Event()
+        self.failure: PlinkError | None = None
+        """Why it does not serve, once it is ready."""
+        self._doors = doors
+        self.metrics_address = ""
+        self._registry = registry
+        self._events = events
+        self._listeners = listeners
+        self._line = line
+        self._tls = tls
+        self._begin_metrics = begin_metrics
+        self._callers: set[asyncio.Task[None]] = set()
+
+    def run(self) -> None:
+        """Serve, in this thread."""
+        asyncio.run(self._serve())
+
+    def stop(self) -> None:
+        """End it, from any thread."""
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._stopped.set)
+
+    async def _serve(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._stopped = asyncio.Event()
+        metrics: asyncio.Server | None = None
+        try:
+            if self._begin_metrics is not None:
+                metrics = await self._begin_metrics(self._registry, self._doors)
+                self.metrics_address = format_address(*metrics.sockets[0].getsockname()[:2])
+        except PlinkError as error:
+            self.failure = error
+            self.is_ready.set()
+            return
+        self._loop.add_reader(self._events.fd(), self._hear)
+        doors = [asyncio.create_task(self._welcome(listener)) for listener in self._listeners]
+        self.is_ready.set()
+        await self._stopped.wait()
+        self._loop.remove_reader(self._events.fd())
+        if metrics is not None:
+            metrics.close()
+        self._registry.close()
+        for task in [*doors, *self._callers]:
+            task.cancel()
+        await asyncio.gather(*doors, *self._callers, return_exceptions=True)
+        self._doors.folding.close()
+
+    def _hear(self) -> None:
+        for event in self._events.take():
+            self._registry.hear(event)
+
+    async def _welcome(self, listener: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                connection, address = await loop.sock_accept(listener)
+            except OSError:
+                await asyncio.sleep(_RETRY_S)
+                continue
+            task = asyncio.create_task(self._attend(connection, address))
+            self._callers.add(task)
+            task.add_done_callback(self._callers.discard)
+            # While others wait to be accepted, those who are can speak.
+            await asyncio.sleep(0)
+
+    async def _attend(self, connection: socket.socket, address: tuple[str, int]) -> None:
+        host, peer = address[0], format_address(*address[:2])
+        with connection:
+            caller = self._doors.door.enter(source_of(host), lambda: _cut(connection))
+            stream = Stream(connection)
+            proven = await self._proven(stream, connection, caller, peer)
+            if proven is None:
+                return
+            try:
+                if isinstance(proven, DataHello):
+                    self._adopt(proven, connection.fileno())
+                else:
+                    await converse(Control(stream, proven, host), self._registry)
+            except PlinkError as error:
+                self._doors.dropped += 1
+                self._doors.say(f"{peer}: dropped: {printable(str(error))}")
+            except OSError:
+                pass  # It has gone.
+
+    async def _proven(
+        self, stream: Stream, connection: socket.socket, caller: Caller, peer: str
+    ) -> Session | DataHello | None:
+        """Who calls; None where nobody has proven that."""
+        doors = self._doors
+        try:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            beginning = greeted(
+                stream,
+                self._registry.secret_of,
+                self._registry.opened,
+                lambda: doors.door.greeted(caller),
+                self._tls,
+            )
+            return await asyncio.wait_for(beginning, _HANDSHAKE_S)
+        except PlinkError as error:
+            why = printable(str(error))
+        except asyncio.TimeoutError:
+            why = "it said nothing in time"
+        except OSError:
+            if not caller.is_dismissed:
+                return None  # It has gone.
+            why = "it said nothing while others waited"
+        finally:
+            doors.door.left(caller)
+        doors.dropped += 1
+        doors.mute += not caller.has_greeted
+        doors.folding.dropped(peer, caller.source, why)
+        return None
+
+    def _adopt(self, hello: DataHello, fd: int) -> None:
+        tenant = self._registry.tenant(hello.namespace)
+        if hello.role == PEER and tenant.peers is not None:
+            tenant.peers.adopt(hello.number, hello.connection, fd)
+        else:
+            tenant.adopt(hello.number, hello.connection, fd, self._line)
+
+
+def _cut(connection: socket.socket) -> None:
+    """Whoever waits for it hears that it is over."""
+    with contextlib.suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)

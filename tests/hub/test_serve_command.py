@@ -1,0 +1,105 @@
+"""`plink hub serve` as a process: by TLS, with metrics, and the verbs that talk to it."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import signal
+import subprocess
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.certificates import job
+from hub.runs import MANIFEST
+from plink.hub.hyper import Hyper
+from plink.hub.worker import Worker, WorkerOptions
+from plink.transport.proofs import read_secret
+from plink.transport.tls import Tls
+from support.plink_command import plink_argv, plink_here
+
+SECRET = ["--secret-file", "hub.secret"]
+
+
+@contextlib.contextmanager
+def hub(*options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A server, and its address."""
+    listen = ["--listen", "127.0.0.1:0", "--cores", "1"]
+    server = subprocess.Popen(
+        plink_argv("hub", "serve", *listen, *SECRET, *options),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert server.stdout is not None
+        yield server, server.stdout.readline().strip()
+    finally:
+        server.kill()
+        server.communicate(timeout=30)
+
+
+def test_the_verbs_talk_to_a_server_by_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = job(tmp_path / "tls") + "/none"
+    with hub("--tls", folder, "--metrics", "127.0.0.1:0") as (server, address):
+        asked = ["hub", "status", address, *SECRET]
+        done = plink_here(*asked, "--tls", folder)
+        assert (done.code, "no services" in done.stdout) == (0, True)
+        done = plink_here(*asked)
+        assert done.code == 1
+        assert f"the hub at {address} speaks TLS, which this end was not told to" in done.stderr
+        monkeypatch.setenv("PLINK_TLS", folder)
+        made = ["hub", "create", address, *SECRET, "--workers", "1"]
+        done = plink_here(*made, "--worker-secret-file", "job.secret", "--most-bytes", "1MB")
+        assert done.code == 0
+        options = WorkerOptions(tls=Tls.of_folder(folder))
+        secret = read_secret("job.secret")
+        with Worker([address], "job", secret, MANIFEST, options) as worker:
+            worker.initialise(1.0)
+            worker.gradients[:] = 1.0
+            worker.push_pull([Hyper(lr=0.5)] * 2)
+            assert np.all(worker.values == 0.5)
+        done = plink_here(*asked)
+        assert "job: 0 of 1 workers, iteration 1" in done.stdout
+        assert plink_here("hub", "delete", address, *SECRET).code == 0
+        made[-1:] = ["1", "--worker-secret-file", "more.secret", "--most-bytes", "1KB"]
+        assert plink_here(*made).code == 0
+        with pytest.raises(Exception, match="bytes, and its quota is 1000 bytes"):
+            Worker([address], "job", read_secret("more.secret"), MANIFEST, options)
+        assert server.stderr is not None
+        said = [server.stderr.readline(), server.stderr.readline()]
+        assert "by TLS alone" in said[0]
+        (url,) = re.findall(r"http://\S+", said[1])
+        with urllib.request.urlopen(url, timeout=20.0) as answer:
+            assert b'plink_hub_wanted_workers{service="job"} 1.0' in answer.read()
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(timeout=30) == 0
+
+
+def test_a_server_in_the_clear_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = job(tmp_path / "tls") + "/host"
+    with hub() as (server, address):
+        done = plink_here("hub", "status", address, *SECRET, "--tls", folder)
+        assert "broke off the hand-shake of TLS: does it use TLS, too?" in done.stderr
+        assert server.stderr is not None
+        assert "serving in the clear" in server.stderr.readline()
+        assert "dropped: it speaks TLS, which this server was not told to" in (
+            server.stderr.readline()
+        )
+
+
+def test_a_folder_without_certificates_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with hub("--tls", "none") as (server, address):
+        assert address == ""
+        assert server.stderr is not None
+        said = server.stderr.read()
+    assert "none/certificate.pem: No such file or directory" in said
+    assert "Traceback" not in said
