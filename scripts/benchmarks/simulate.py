@@ -53,13 +53,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Its options."""
     parser.add_argument("--hosts", type=numbers, default=[64, 128, 256, 512], help="in all")
     parser.add_argument("--oversubscription", type=numbers, default=[1, 2, 4], help="of uplinks")
-    default = words("smpi:lr,smpi:rdb,smpi:rab,smpi:ompi,plan:2lha")
+    default = words("smpi:lr,smpi:rdb,smpi:ompi,openmpi-rabenseifner,plan:2lha")
     parser.add_argument("--algorithms", type=words, default=default, help="as plink simulate has")
     parser.add_argument("--size", type=int, default=20_000_000, help="bytes of the buffer")
     parser.add_argument("--random", type=int, default=2, help="random orders")
     parser.add_argument("--search", type=float, default=2.0, help="seconds for plink's order")
     parser.add_argument("--timeout", type=float, default=600.0, help="of each simulation")
-    parser.add_argument("--large", type=int, default=200, help="racks of 138 hosts; 0 for none")
+    parser.add_argument("--large", type=int, default=10, help="racks of 138 hosts; 0 for none")
 
 
 def run(arguments: argparse.Namespace, report: Report) -> None:
