@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from plink.base.errors import PlinkError
@@ -17,6 +18,8 @@ _PACKAGE = "libsimgrid-dev"
 _COMPILER_PACKAGE = "g++"
 _HEADER = "simgrid/version.h"
 _COMPILE_S = 300.0
+_PROGRAM = "simulator.cpp"
+_SOURCES = (_PROGRAM, "network.hpp", "schedule.hpp")
 
 
 def cache_folder() -> Path:
@@ -60,21 +63,24 @@ def simulator() -> Path:
         raise PlinkError(
             "SimGrid is not installed", f"install {_PACKAGE}: apt-get install {_PACKAGE}"
         )
-    text = importlib.resources.files(__package__).joinpath("simulator.cpp").read_bytes()
-    key = hashlib.sha256(b"\0".join([text, version.encode(), compiler.encode()])).hexdigest()
+    folder = importlib.resources.files(__package__)
+    sources = {name: folder.joinpath(name).read_bytes() for name in _SOURCES}
+    parts = [*sources.values(), version.encode(), compiler.encode()]
+    key = hashlib.sha256(b"\0".join(parts)).hexdigest()
     program = cache_folder() / f"simulator-{key[:24]}"
     if not program.exists():
-        _compile(compiler, text, program)
+        _compile(compiler, sources, program)
     return program
 
 
-def _compile(compiler: str, text: bytes, program: Path) -> None:
+def _compile(compiler: str, sources: Mapping[str, bytes], program: Path) -> None:
     try:
         program.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with tempfile.TemporaryDirectory(dir=program.parent) as folder:
             made = Path(folder) / "simulator"
-            source = made.with_suffix(".cpp")
-            source.write_bytes(text)
+            for name, text in sources.items():
+                Path(folder, name).write_bytes(text)
+            source = Path(folder, _PROGRAM)
             found = subprocess.run(
                 [compiler, "-std=c++17", "-O2", "-o", str(made), str(source), "-lsimgrid"],
                 capture_output=True,

@@ -1,0 +1,123 @@
+// A schedule: operations that wait for others. Part of one program (`simulator.cpp`).
+#pragma once
+
+#include <deque>
+#include <memory>
+
+#include "network.hpp"
+
+namespace {
+
+// A message where two hosts differ, else something that takes a time.
+class Schedule {
+  public:
+    Schedule(const Request& request, const Network& network)
+        : hosts_(network.hosts),
+          from_(numbers<std::int32_t>(request.operations)),
+          to_(numbers<std::int32_t>(request.operations)),
+          amount_(numbers<double>(request.operations)),
+          lane_(numbers<std::int32_t>(request.operations)),
+          starts_(numbers<std::int64_t>(request.operations + 1)),
+          successors_(numbers<std::int32_t>(request.edges)),
+          waits_for_(request.operations, 0),
+          under_way_(request.operations),
+          waiting_(request.lanes),
+          left_(request.operations) {
+        for (const auto next : successors_) ++waits_for_[next];
+    }
+
+    double run(sg::Engine& engine) {
+        // Called by SimGrid's kernel, where nothing blocks: what follows starts at once.
+        sg::Activity::on_completion_cb([this](const sg::Activity& activity) {
+            const auto number = reinterpret_cast<std::intptr_t>(activity.get_data<void>());
+            if (number) end(static_cast<std::int32_t>(number - 1));
+        });
+        auto done = sg::Semaphore::create(0);
+        done_ = done.get();
+        sg::Actor::create("clerk", hosts_[0], [this, done] {
+            simgrid::kernel::actor::simcall_answered([this] {
+                for (std::size_t one = 0; one < waits_for_.size(); ++one)
+                    if (!waits_for_[one]) ready_.push_back(static_cast<std::int32_t>(one));
+                begin_ready();
+            });
+            if (left_) done->acquire();
+        });
+        engine.run();
+        if (left_) throw std::runtime_error("operations wait for each other");
+        return sg::Engine::get_clock();
+    }
+
+  private:
+    struct Waiting {
+        std::int32_t operation;
+        double ready_s;
+    };
+
+    // In the sequence in which they became ready, which is that of a connection's messages.
+    void begin_ready() {
+        for (std::size_t at = 0; at < ready_.size(); ++at) {
+            const auto one = ready_[at];
+            if (from_[one] != to_[one]) {
+                if (lane_[one] >= 0) {
+                    auto& queue = waiting_[lane_[one]];
+                    queue.push_back({one, sg::Engine::get_clock()});
+                    if (queue.size() > 1) continue;
+                }
+                send(one);
+            } else if (amount_[one] > 0.0) {
+                simgrid::kernel::timer::Timer::set(sg::Engine::get_clock() + amount_[one],
+                                                   [this, one] { end(one); });
+            } else {
+                finish(one);
+            }
+        }
+        ready_.clear();
+    }
+
+    void send(std::int32_t one) {
+        auto comm = sg::Comm::sendto_init(hosts_[from_[one]], hosts_[to_[one]]);
+        comm->set_payload_size(static_cast<std::uint64_t>(std::max(amount_[one], 1.0)));
+        comm->set_data(reinterpret_cast<void*>(static_cast<std::intptr_t>(one) + 1));
+        under_way_[one] = comm;
+        comm->start();
+    }
+
+    void end(std::int32_t one) {
+        ended_.clear();
+        if (under_way_[one]) {
+            ended_.push_back(std::move(under_way_[one]));
+            if (lane_[one] >= 0) {
+                auto& queue = waiting_[lane_[one]];
+                queue.pop_front();
+                if (!queue.empty()) {
+                    // What comes right behind it was on its way meanwhile.
+                    head_start = sg::Engine::get_clock() - queue.front().ready_s;
+                    send(queue.front().operation);
+                    head_start = 0.0;
+                }
+            }
+        }
+        finish(one);
+        begin_ready();
+    }
+
+    void finish(std::int32_t one) {
+        for (auto at = starts_[one]; at < starts_[one + 1]; ++at)
+            if (!--waits_for_[successors_[at]]) ready_.push_back(successors_[at]);
+        if (!--left_) done_->release();
+    }
+
+    const std::vector<sg::Host*>& hosts_;
+    std::vector<std::int32_t> from_, to_;
+    std::vector<double> amount_;
+    std::vector<std::int32_t> lane_;
+    std::vector<std::int64_t> starts_;
+    std::vector<std::int32_t> successors_, waits_for_, ready_;
+    std::vector<sg::CommPtr> under_way_, ended_;
+    // By lane: what is under way, and what follows it.
+    std::vector<std::deque<Waiting>> waiting_;
+    std::size_t left_;
+    sg::Semaphore* done_ = nullptr;
+};
+
+}  // namespace
