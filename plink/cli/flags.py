@@ -17,6 +17,7 @@ _ARGUMENT = re.compile(r"\b([a-z][a-z0-9_]*)=([\w./:-]*\w)")
 
 _CALLS = {
     "plink.algorithms()": "plink order --list-algorithms",
+    "plink.plan(servers=...)": "plink plan --servers HOST --kind ps",
     "plink.launchers()": "plink order --format LIST",
 }
 

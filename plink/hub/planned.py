@@ -21,7 +21,7 @@ from plink.transport.addresses import format_address
 # Of a server's first port at each of its addresses.
 USUAL_PORT = 7100
 
-_HINT = "plink plan --servers HOST --kind ps makes a plan whose servers a service can have"
+_HINT = "plink.plan(servers=...) makes a plan whose servers a service can have"
 
 
 @dataclass(frozen=True)

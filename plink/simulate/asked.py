@@ -97,7 +97,7 @@ def asked_for(file: str | None, cluster_name: str | None, shape: Mapping[str, An
         if cluster_name is not None or described is not None:
             raise WrongUseError(
                 f"{source}: is a cluster file, which is a network already",
-                "leave out --cluster and the description of a data centre",
+                "leave out the other cluster file and the description of a data centre",
             )
         cluster = cluster_file.from_document(found)
         return Asked(cluster, None, cluster.source)
@@ -122,7 +122,7 @@ def _cluster(name: str | None, source: str, what: str) -> Cluster:
     if name is None:
         raise WrongUseError(
             f"{source}: {'an' if what == 'order' else 'a'} {what} file does not hold a network",
-            "name the cluster file with --cluster, or describe a data centre: --racks 16",
+            "name the cluster file with cluster=FILE, or describe a data centre: racks=16",
         )
     return cluster_file.read(name)
 
@@ -140,7 +140,7 @@ def _described(shape: Mapping[str, Any]) -> DataCentre | None:
             **links,
         )
     if shape["fat_tree"] is not None:
-        parts = [_numbers(part, "--fat-tree") for part in shape["fat_tree"].split(":")]
+        parts = [_numbers(part, "the fat tree") for part in shape["fat_tree"].split(":")]
         if len(parts) == 2:
             parts.append([1] * len(parts[0]))
         if len(parts) != 3:
@@ -149,7 +149,7 @@ def _described(shape: Mapping[str, Any]) -> DataCentre | None:
             )
         return datacentres.fat_tree(*parts, **links)
     if shape["dragonfly"] is not None:
-        parts = [_numbers(part, "--dragonfly") for part in shape["dragonfly"].split(":")]
+        parts = [_numbers(part, "the dragonfly") for part in shape["dragonfly"].split(":")]
         if len(parts[0]) != 4 or len(parts) > 2:
             raise WrongUseError(
                 f"a dragonfly of {shape['dragonfly'][:60]!r}",
@@ -189,7 +189,7 @@ def schedule_on_hosts(asked: Asked, request: Request, collectives: Sequence[str]
     if asked.plan is not None:
         names = collectives or (ALL_REDUCE,)
         if len(names) > 1:
-            raise WrongUseError("a trace is of one collective", f"--collective {names[0]}")
+            raise WrongUseError("a trace is of one collective", f"choose it: collective={names[0]}")
         place_of = {name: place for place, name in enumerate(asked.cluster.names)}
         unknown = [rank.host for rank in asked.plan.ranks if rank.host not in place_of]
         if unknown:
@@ -201,7 +201,7 @@ def schedule_on_hosts(asked: Asked, request: Request, collectives: Sequence[str]
         return _moved(made, [place_of[rank.host] for rank in asked.plan.ranks], slots)
     if len(request.algorithms) > 1:
         raise WrongUseError(
-            "a trace is of one algorithm", f"name it: --algo {request.algorithms[0]}"
+            "a trace is of one algorithm", f"name it: algo={request.algorithms[0]}"
         )
     name = request.algorithms[0]
     try:

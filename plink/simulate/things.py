@@ -162,7 +162,7 @@ def _find(name: str) -> Algorithm:
         return find(name)
     except ValueError as error:
         raise WrongUseError(
-            str(error), "plink order --list-algorithms names them, and smpi:NAME is SMPI's"
+            str(error), "plink.algorithms() names them, and smpi:NAME is SMPI's"
         ) from None
 
 

@@ -47,6 +47,7 @@ LINES = [
     ["run", "unreached.json", "--", "true"],
     ["bench", "c.json", "--client", "none"],
     ["fit", "c.json", "--client", "gloo"],
+    ["simulate", "c.json", "--algo", "ring", "--trace", "goal", "-o", "OUT/job.goal"],
     ["slurm-order"],
     ["kube", "metrics", "c.json", "-o", "OUT/plink.prom"],
     ["hub", "cost"],

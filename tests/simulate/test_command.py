@@ -141,7 +141,7 @@ def test_what_takes_too_long_is_left_out(capsys: pytest.CaptureFixture[str]) -> 
         (["--racks", "2", "--cluster", "c.json"], "--racks and --cluster exclude each other"),
         (["--racks", "2", "--trace", "goal"], "--trace and -o need each other"),
         (["--fat-tree", "4,4"], "a fat tree of '4,4'"),
-        (["--fat-tree", "4,x:1,1"], "--fat-tree has '4,x'"),
+        (["--fat-tree", "4,x:1,1"], "the fat tree has '4,x'"),
         (["--dragonfly", "4,4"], "a dragonfly of '4,4'"),
         (["--racks", "2", "--collective", "all-gather"], "--collective is of a plan"),
         (["--racks", "2", "--algo", "smpi:nothing"], "SMPI has no all-reduce called 'nothing'"),

@@ -127,7 +127,7 @@ def _metrics(address: str) -> BeginMetrics:
         from plink.hub.serving import metrics  # noqa: PLC0415  an extra
     except ImportError:
         raise PlinkError(
-            "--metrics needs prometheus_client", "pip install prometheus-client"
+            "metrics need prometheus_client", "pip install prometheus-client"
         ) from None
     host, port = parse_address(address, "the address of metrics")
     return lambda registry, doors: metrics.begin(registry, doors, host, port)

@@ -155,7 +155,7 @@ def _refusal(role: str, namespace: str) -> tuple[str, str]:
     if role in (ADMIN, PEER):
         return (
             "the hub's own secret is another one there",
-            "take the file that plink hub serve was given with --secret-file",
+            "take the secret file that plink hub serve was given",
         )
     return (
         f"there is no namespace {namespace} there, or it has another secret",
