@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -22,6 +23,8 @@ from plink.cli import run
 from support.lab import Lab
 from support.schemas import check_printed
 
+_PROGRESS = re.compile(r"[a-z ]+: \d+ of \d+ after \d+ s")
+
 AGENT_NAMES = ("plink-echo-agent", "plink-dpdk-agent")
 
 
@@ -32,6 +35,11 @@ class Done:
     code: int
     stdout: str
     stderr: str
+
+    @property
+    def notes(self) -> list[str]:
+        """What standard error has but for progress, which is told of where a machine is slow."""
+        return [line for line in self.stderr.splitlines() if not _PROGRESS.fullmatch(line)]
 
 
 def plink_argv(*arguments: object) -> list[str]:
