@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
+from plink.cli.client_options import with_mpi_options, with_timeout_option
 from plink.cli.collectives_option import CollectivesType
 from plink.cli.options import (
-    FiniteRange,
     SectionedCommand,
     with_seed_option,
     with_time_limit_option,
@@ -109,23 +109,14 @@ from plink.plans.names import ALL_REDUCE, COLLECTIVES
 )
 @with_seed_option("Seed of the random orders, plink's search and the sequence of launches.")
 @with_time_limit_option("Seconds to search for plink's order.")
-@click.option(
-    "--timeout",
-    "timeout_s",
-    type=FiniteRange(0.1, 86_400),
-    default=60.0,
-    show_default=True,
-    help="Seconds that one repetition may take.",
-)
+@with_timeout_option
 @click.option("--python", metavar="PATH", help="Engine, Gloo, NCCL: the interpreter on the hosts.")
 @click.option(
     "--tls",
     metavar="FOLDER",
     help="Engine: encrypt, with the certificates in this folder on the hosts.",
 )
-@click.option("--mpicc", metavar="PATH", help="MPI: the compiler wrapper on this machine.")
-@click.option("--mpirun", metavar="PATH", help="MPI: the launcher on this machine.")
-@click.option("--remote-cache", metavar="DIR", help="MPI: folder on the hosts for the program.")
+@with_mpi_options
 @with_way_options
 @click.option("-o", "--output", metavar="FILE", help="Write all results to FILE as JSON, too.")
 @click.option("--json", "as_json", is_flag=True, help="Print all results as JSON.")

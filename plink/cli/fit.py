@@ -6,8 +6,9 @@ from typing import Any
 
 import click
 
+from plink.cli.client_options import with_mpi_options, with_timeout_option
 from plink.cli.json_output import refuse_json_beside
-from plink.cli.options import FiniteRange, SectionedCommand, size_option
+from plink.cli.options import SectionedCommand, size_option
 from plink.cli.progress import StageProgress
 from plink.cli.way_options import take_way, with_way_options
 
@@ -39,18 +40,9 @@ _SIZES = "64KB,1MB,4MB"
     show_default=True,
     help="Timed repetitions of each size.",
 )
-@click.option(
-    "--timeout",
-    "timeout_s",
-    type=FiniteRange(0.1, 86_400),
-    default=60.0,
-    show_default=True,
-    help="Seconds that one repetition may take.",
-)
+@with_timeout_option
 @click.option("--python", metavar="PATH", help="Engine, Gloo: the interpreter on the hosts.")
-@click.option("--mpicc", metavar="PATH", help="MPI: the compiler wrapper on this machine.")
-@click.option("--mpirun", metavar="PATH", help="MPI: the launcher on this machine.")
-@click.option("--remote-cache", metavar="DIR", help="MPI: folder on the hosts for the program.")
+@with_mpi_options
 @with_way_options
 @click.option(
     "-o", "--output", metavar="FILE", help="Write the cluster there (default: into CLUSTER)."
