@@ -75,7 +75,10 @@ def test_a_wheel_has_all_that_runs_and_nothing_else(built: Path) -> None:
     assert ends == {"METADATA", "WHEEL", "entry_points.txt", "licenses/LICENSE", "RECORD"}
     assert any(name.endswith(".data/data/share/man/man1/plink.1") for name in members)
     unwanted = re.compile(r"(^|/)(tests?|__pycache__|CMakeLists\.txt|.*\.[ch]pp)(/|$)")
-    assert [name for name in members if unwanted.search(name)] == []
+    # This one is compiled where SimGrid is.
+    compiled_there = "plink/simulate/simgrid/"
+    found = [name for name in members if unwanted.search(name)]
+    assert [name for name in found if not name.startswith(compiled_there)] == []
 
 
 def test_a_repaired_wheel_brings_openssl_alone(wheel: Path) -> None:
