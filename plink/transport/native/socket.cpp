@@ -137,6 +137,10 @@ void bound_send_buffer(int fd, int bytes) {
     ::setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
 }
 
+void bound_unsent(int fd, int bytes) {
+    ::setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof(bytes));
+}
+
 bool is_near(int fd) {
     tcp_info info{};
     socklen_t size = sizeof(info);

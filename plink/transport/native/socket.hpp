@@ -85,6 +85,9 @@ void ask_for_low_delay(int fd);
 /// Bounds what waits in the kernel to be sent or acknowledged.
 void bound_send_buffer(int fd, int bytes);
 
+/// Bounds what waits in the kernel to be sent, apart from what is under way.
+void bound_unsent(int fd, int bytes);
+
 /// Whether the least round trip of a connection so far says that the peer's host is near.
 bool is_near(int fd);
 
