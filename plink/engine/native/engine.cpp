@@ -96,9 +96,9 @@ Engine::Engine(int rank, int ranks, EngineOptions options, Forest forest,
                 pace.is_followed = false;
                 line.is_far = true;
                 bound_unsent(fd, kFarUnsentBytes);
-                if (!options_.far_congestion.empty()) {
-                    set_congestion_control(fd, options_.far_congestion);
-                }
+                const std::string& control =
+                    is_distant(fd) ? options_.distant_congestion : options_.far_congestion;
+                if (!control.empty()) set_congestion_control(fd, control);
             }
             if (options_.send_buffer_bytes != 0) {
                 bound_send_buffer(fd, options_.send_buffer_bytes);

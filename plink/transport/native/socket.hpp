@@ -91,6 +91,9 @@ void bound_unsent(int fd, int bytes);
 /// Whether the least round trip of a connection so far says that the peer's host is near.
 bool is_near(int fd);
 
+/// Whether it says that the peer's host is in another region.
+bool is_distant(int fd);
+
 /// A caller's address, as people write it.
 std::string host_text(const sockaddr_storage& address);
 
