@@ -58,10 +58,10 @@ def answers(lab: Lab, folder: Path, kind: str, deterministic: str) -> list[list[
             subprocess.Popen(lab.command(host, argv), stdout=subprocess.PIPE, text=True, cwd=TESTS)
         )
     try:
-        return [json.loads(rank.communicate(timeout=100)[0]) for rank in running]
+        return [json.loads(one.communicate(timeout=100)[0]) for one in running]
     finally:
-        for rank in running:
-            rank.kill()
+        for one in running:
+            one.kill()
 
 
 def test_sums_are_right_and_far_connections_have_bbr(tmp_path: Path) -> None:
