@@ -109,7 +109,8 @@ def ordered(lab: BenchLab, network: WideNetwork, objective: str) -> Order:
     cluster, order = lab.dir / "wide.json", lab.dir / f"order-{objective}.json"
     whole = network.cluster(names, [lab.addresses[name] for name in names])
     cluster_file.write(str(cluster), whole)
-    options = ("--algo", "ring", "--objective", objective, "-o", order)
+    # It ends as soon as it is proven; on busy processors that may be late.
+    options = ("--algo", "ring", "--objective", objective, "--time-limit", 20, "-o", order)
     lab.plink("order", cluster, *options, over_ssh=False)
     found = json.loads(Path(order).read_text())["hosts"]
     return tuple(names.index(host["name"]) for host in found)

@@ -2,9 +2,9 @@
 
 The lab's delay box adds the round trip and loses frames at random; each path is limited to its
 rate with a queue of a round trip. First two regions of one host: the limit is what the path lets
-through for what Ethernet leaves to TCP, and the share of it also without the one round trip that
-every all-reduce takes besides. Then regions with paths drawn at random, and rings through them:
-by the bottleneck (`plink order`), by an additive objective (the least sum of what a Gbit takes
+through for what Ethernet leaves to TCP, and the share of it also without the way of the last
+result. Then regions with paths drawn at random, and rings through them: by the bottleneck
+(`plink order`), by an additive objective (the least sum of what a Gbit takes
 over every hop, of all rings) and by latency (`plink order`).
 """
 
@@ -37,7 +37,7 @@ HEADER = (
     "median, s",
     "least, s",
     "of the path",
-    "without a round trip",
+    "without the last way",
     "Gloo over it",
 )
 RING_HEADER = (
@@ -103,7 +103,7 @@ def _sizes_rows(
     steady = {}
     for name, took_s in seconds.items():
         median_s = statistics.median(took_s)
-        steady[name] = 100 * limit_s / (median_s - arguments.rtt_ms / 1e3)
+        steady[name] = 100 * limit_s / (median_s - arguments.rtt_ms / 2e3)
         yield (
             loss,
             str(size_mb),
@@ -116,7 +116,7 @@ def _sizes_rows(
         )
     name = f"{arguments.workers[-1]} workers"
     report.at_least(
-        f"{size_mb} MB, loss {loss}: {name}, of the path without a round trip",
+        f"{size_mb} MB, loss {loss}: {name}, of the path without the last way",
         _ASKED_PERCENT,
         steady[name],
         "%",
