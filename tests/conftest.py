@@ -40,6 +40,8 @@ LONG = (
     "hub/test_porting_in_lab.py",
     "probing/test_fault_table.py",
     "lab/test_lifecycle.py",
+    "lab/test_delaybox.py",
+    "collectives/test_engine_far_apart.py",
     "probing/test_check_rates_in_lab.py",
     "trace/test_network_faults.py",
     "trace/test_trace.py",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Collection
 from dataclasses import dataclass
+from pathlib import Path
 
 # It keeps four segments of every flow under way whatever is lost, which many flows of near hosts
 # overflow the queues of a slow link with (Cardwell 2017, "BBR", minimum window).
@@ -11,6 +13,7 @@ _HOLDS_ITS_OWN = "bbr"
 # Every Linux has it, and lets every user choose it.
 _GIVES_WAY = "reno"
 _NAME_BYTES = 16
+_ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 
 
 @dataclass(frozen=True)
@@ -20,22 +23,38 @@ class CongestionControl:
     Args:
         near: of connections to peers whose hosts are near, and of all until that is known.
         far: of the others, from then on.
+        distant: of those that are very far, instead.
     """
 
     near: str | None
     far: str | None
+    distant: str | None = None
 
 
-def congestion_control(asked: str | None, systems: str) -> CongestionControl:
+def congestion_control(
+    asked: str | None, systems: str, allowed: Collection[str] = ()
+) -> CongestionControl:
     """What connections get.
 
     Args:
         asked: by the user, for all; None for what suits.
         systems: what TCP has on this host by itself.
+        allowed: what this user may choose.
     """
-    if asked is not None or systems != _HOLDS_ITS_OWN:
+    if asked is not None:
         return CongestionControl(asked, None)
-    return CongestionControl(_GIVES_WAY, systems)
+    if systems == _HOLDS_ITS_OWN:
+        return CongestionControl(_GIVES_WAY, systems, systems)
+    # Others take every loss for a full queue, and on long ways need minutes to find the rate again.
+    return CongestionControl(None, None, _HOLDS_ITS_OWN if _HOLDS_ITS_OWN in allowed else None)
+
+
+def allowed_congestion_controls() -> list[str]:
+    """What every user of this host may choose."""
+    try:
+        return _ALLOWED.read_text(encoding="ascii").split()
+    except (OSError, ValueError):
+        return []
 
 
 def systems_congestion_control() -> str:

@@ -76,6 +76,7 @@ class Engine(Collectives, Messages):
             options.pinned_cores(meeting.workers),
             options.in_flight,
             meeting.far_congestion_control or "",
+            meeting.distant_congestion_control or "",
         )
         self._balancing: Balancing | None = None
         if meeting.has_faces and meeting.workers > 1:

@@ -23,6 +23,7 @@ from plink.engine.addresses import default_address, listening, listening_locally
 from plink.engine.choice import Choice
 from plink.engine.congestion import (
     CongestionControl,
+    allowed_congestion_controls,
     congestion_control,
     systems_congestion_control,
 )
@@ -61,6 +62,7 @@ class Meeting:
         names: by rank, an address for people.
         has_faces: a rank has several addresses, between which connections may differ.
         far_congestion_control: what connections to far peers are to have; None for what they have.
+        distant_congestion_control: the same of those to peers that are very far.
     """
 
     mesh: core.Mesh
@@ -69,6 +71,7 @@ class Meeting:
     names: list[str]
     has_faces: bool = False
     far_congestion_control: str | None = None
+    distant_congestion_control: str | None = None
 
 
 def meet(
@@ -88,7 +91,9 @@ def meet(
     """
     tls = _tls_context(rank, options)
     deadline = time.monotonic() + options.setup_timeout_s
-    congestion = congestion_control(options.congestion_control, systems_congestion_control())
+    congestion = congestion_control(
+        options.congestion_control, systems_congestion_control(), allowed_congestion_controls()
+    )
     with (
         _listeners(options, congestion) as listeners,
         _local_listener(listeners[0], options) as local,
@@ -124,7 +129,7 @@ def meet(
             raise EngineError(f"rank {rank} cannot connect: {error}", rank) from None
     names = [of_rank[0][0] for of_rank in endpoints]
     has_faces = any(len(of_rank) > 1 for of_rank in endpoints)
-    return Meeting(mesh, forest, workers, names, has_faces, congestion.far)
+    return Meeting(mesh, forest, workers, names, has_faces, congestion.far, congestion.distant)
 
 
 def _tls_context(rank: int, options: Options) -> core.TlsContext | None:

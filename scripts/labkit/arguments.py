@@ -12,6 +12,8 @@ from labkit.rates import parse_rate
 from labkit.shape import Shape, two_levels
 from labkit.shape_file import read_shape
 from labkit.state import checked_lab_name
+from labkit.wan import DEFAULT_RTT_MS
+from labkit.wan_file import wide_area
 
 DEFAULT_NAME = "lab"
 DEFAULT_RACKS = 4
@@ -19,7 +21,9 @@ DEFAULT_HOSTS = "4"
 DEFAULT_RATE = "400mbit"
 DEFAULT_HOPS = 4
 
-SHAPE_OPTIONS = ("racks", "hosts", "host_rate", "uplink_rate", "hops", "routed")
+_OF_RACKS = ("racks", "hosts", "hops", "routed")
+_OF_PATHS = ("rtt_ms", "jitter_ms", "loss", "wan_rate", "queue_kb")
+SHAPE_OPTIONS = (*_OF_RACKS, "host_rate", "uplink_rate", "regions", *_OF_PATHS)
 # Without characters that are special in the configuration of sshd, such as quotes.
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=[A-Za-z0-9 _.,:;/@+=-]*")
 EXAMPLE = (
@@ -54,6 +58,12 @@ def shape_of(arguments: argparse.Namespace) -> Shape:
                 flag = "--" + option.replace("_", "-")
                 raise WrongUseError(f"{flag} contradicts --topology", "write it into the file")
         return read_shape(Path(arguments.topology))
+    if arguments.regions is not None:
+        return _regions(arguments)
+    for option in _OF_PATHS:
+        if getattr(arguments, option) is not None:
+            flag = "--" + option.replace("_", "-")
+            raise WrongUseError(f"{flag} is of paths between regions", "add --regions 2x2")
     hosts = _counts(arguments.hosts or DEFAULT_HOSTS)
     racks = arguments.racks
     if racks is None and len(hosts) == 1:
@@ -66,6 +76,22 @@ def shape_of(arguments: argparse.Namespace) -> Shape:
         DEFAULT_HOPS if arguments.hops is None else arguments.hops,
         routed=arguments.routed is True,
     )
+
+
+def _regions(arguments: argparse.Namespace) -> Shape:
+    for option in _OF_RACKS:
+        if getattr(arguments, option) is not None:
+            raise WrongUseError(f"--{option} contradicts --regions", "leave it out")
+    counts, _, per_region = arguments.regions.partition("x")
+    try:
+        hosts = [int(per_region)] * int(counts) if per_region else _counts(counts)
+    except ValueError:
+        raise WrongUseError(
+            f"--regions {arguments.regions!r} is not a number of regions and hosts",
+            "write 2x4, or the hosts region by region: 3,5,8",
+        ) from None
+    said = {key: getattr(arguments, key) for key in ("host_rate", "uplink_rate", *_OF_PATHS)}
+    return wide_area({"regions": hosts, **{k: v for k, v in said.items() if v is not None}})
 
 
 def environment_of(arguments: argparse.Namespace) -> dict[str, str]:
@@ -148,7 +174,23 @@ def _add_up(up: argparse.ArgumentParser) -> None:
         help="make racks, hops and the spine routers, and every rack a subnet",
     )
     up.add_argument(
-        "--topology", metavar="FILE", help="read the shape, and rows of racks, from TOML or JSON"
+        "--regions", metavar="2x4|3,5", help="regions and hosts in each, in place of racks"
+    )
+    up.add_argument(
+        "--rtt-ms",
+        type=float,
+        help=f"added to round trips between regions (default: {DEFAULT_RTT_MS:g})",
+    )
+    up.add_argument("--jitter-ms", type=float, help="how late a frame between regions may be")
+    up.add_argument("--loss", help="share of frames that are lost between regions, such as 0.01%%")
+    up.add_argument("--wan-rate", help="rate of the path between two regions (default: none)")
+    up.add_argument(
+        "--queue-kb", type=float, help="of that path (default: what a round trip carries)"
+    )
+    up.add_argument(
+        "--topology",
+        metavar="FILE",
+        help="read the shape, rows of racks or regions, from TOML or JSON",
     )
     up.add_argument("--seed", type=int, default=1, help="shuffles names, addresses and order")
     up.add_argument("--congestion-control", help="TCP's on the hosts: reno, cubic or bbr")

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import json
+import tempfile
 from collections import defaultdict
 from ipaddress import IPv4Network
+from pathlib import Path
 
-from labkit import namespaces, routing, texts, wiring
+from labkit import delaybox, namespaces, routing, texts, wiring
 from labkit.errors import LabError
 from labkit.login import Login
 from labkit.system import run
-from labkit.topology import Topology
+from labkit.topology import SPINE, Topology
+from labkit.wan import box_text
 
 
 def taken_networks() -> list[IPv4Network]:
@@ -77,6 +80,8 @@ def build(topology: Topology, login: Login, congestion_control: str | None) -> N
             namespaces.configure_if_known("bridge/bridge-nf-call-iptables", "0")
             if element in routers:
                 _set_up_router(routers[element], ports[element])
+            elif element == SPINE and topology.wan:
+                _set_up_wide_area(topology)
             else:
                 run(["ip", "-batch", "-"], texts.switch_batch(ports[element]))
             _shape(rates[element])
@@ -103,6 +108,20 @@ def _set_up_router(router: routing.Router, ports: list[str]) -> None:
     bridged = [port for port in ports if port not in router.addresses]
     bridge = texts.switch_batch(bridged) if bridged else ""
     run(["ip", "-batch", "-"], bridge + texts.router_batch(router))
+
+
+def _set_up_wide_area(topology: Topology) -> None:
+    """Join the ports of the present namespace by a delay box, which ends with the lab."""
+    bridges = wiring.wan_bridges(topology)
+    run(["ip", "-batch", "-"], texts.wan_batch(topology))
+    ports = [port for _, port in bridges.values()]
+    text = box_text(ports, topology.wan, topology.seed, bound=False)
+    with tempfile.TemporaryDirectory(prefix="plink-delaybox-") as folder:
+        delaybox.leave(delaybox.start(delaybox.build(Path(folder)), text))
+    lines = [
+        line for bridge, port in bridges.values() for line in delaybox.port_lines(port, bridge)
+    ]
+    run(["ip", "-batch", "-"], "".join(f"{line}\n" for line in lines))
 
 
 def demolish(lab: str) -> None:

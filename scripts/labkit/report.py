@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from labkit.rates import format_rate
 from labkit.state import State
+from labkit.wan import WanPath
 
 
 def summary(state: State) -> str:
@@ -44,7 +46,18 @@ def table(state: State, whole: bool) -> str:
         for host in in_rack[switch.name]:
             silent = ", stopped" if host.name in state.stopped else ""
             lines.append(f"  {host.name} {host.address} {format_rate(host.rate_bits)}{silent}")
+    lines += map(_path_line, topology.wan)
     return "\n".join(lines)
+
+
+def _path_line(path: WanPath) -> str:
+    one, other = (region + 1 for region in path.regions)
+    figures = f"{path.rtt_ms:g} ms there and back, {format_rate(path.rate_bits)}"
+    if path.jitter_ms:
+        figures += f", jitter {path.jitter_ms:g} ms"
+    if path.loss:
+        figures += f", loses {100 * path.loss:g} %"
+    return f"r{one} - r{other}: {figures}"
 
 
 def as_json(state: State, whole: bool) -> dict[str, Any]:
@@ -76,4 +89,5 @@ def as_json(state: State, whole: bool) -> dict[str, Any]:
             }
             for host in topology.hosts
         ],
+        "wan": [asdict(path) for path in topology.wan],
     }

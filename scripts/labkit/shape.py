@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from labkit.errors import WrongUseError
+from labkit.wan import WanPath, full_mesh
 
 MAX_HOSTS = 1_000
 MAX_RACKS = 256
@@ -38,11 +40,13 @@ class Shape:
     """Two levels (racks under the spine), or three (racks under rows under the spine).
 
     `routed`: the spine, rows, racks and the extra hops are routers, and not bridges.
+    `wan`: the paths between racks that are regions, in place of a spine; none in a data centre.
     """
 
     racks: tuple[RackShape, ...]
     rows: tuple[RowShape, ...] = ()
     routed: bool = False
+    wan: tuple[WanPath, ...] = ()
 
     @property
     def host_count(self) -> int:
@@ -79,6 +83,18 @@ def two_levels(
     return checked(Shape(racks, routed=routed))
 
 
+def regions(
+    counts: list[int], host_rate_bits: int | None, uplink_rate_bits: int | None, **figures: Any
+) -> Shape:
+    """Regions with so many hosts each, and between every two of them a path of these figures.
+
+    Raises:
+        WrongUseError: a number or a figure is out of range.
+    """
+    racks = tuple(RackShape(count, host_rate_bits, uplink_rate_bits, 0) for count in counts)
+    return checked(Shape(racks, wan=full_mesh(len(counts), **figures)))
+
+
 def checked(shape: Shape) -> Shape:
     """The shape itself, if it can be built.
 
@@ -95,6 +111,8 @@ def checked(shape: Shape) -> Shape:
         raise WrongUseError(
             f"the number of hosts must be at most {MAX_HOSTS}, not {shape.host_count}"
         )
+    if shape.wan and (shape.routed or shape.rows):
+        raise WrongUseError("regions have neither rows nor routers", "leave rows and routed out")
     hops = [rack.hops for rack in shape.racks] + [row.hops for row in shape.rows]
     if any(not 0 <= number <= MAX_HOPS for number in hops):
         raise WrongUseError(f"hops must be between 0 and {MAX_HOPS}")

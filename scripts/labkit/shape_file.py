@@ -14,7 +14,17 @@
     racks = [3, 5, 8]
     uplink_rate = "200mbit"      # a row may differ in any of the above
 
-Without rows, `racks` stands at the top.
+Without rows, `racks` stands at the top. So does `regions` in place of it, with paths between them:
+
+    regions = [2, 2, 2]          # hosts in each
+    rtt_ms = 100
+    wan_rate = "100mbit"         # of the path between every two
+    loss = "0.01%"
+    jitter_ms = 0.5
+
+    [[paths]]
+    between = [1, 3]             # a path may differ in any of the above
+    wan_rate = "30mbit"
 """
 
 from __future__ import annotations
@@ -29,6 +39,7 @@ from typing import Any
 from labkit.errors import LabError, WrongUseError
 from labkit.rates import parse_rate
 from labkit.shape import RackShape, RowShape, Shape, checked
+from labkit.wan_file import wide_area
 
 DEFAULTS = {
     "host_rate": "400mbit",
@@ -68,6 +79,8 @@ def shape_of_document(document: Any) -> Shape:
     Raises:
         WrongUseError: a key that is not known, a value of the wrong kind or out of range.
     """
+    if isinstance(document, dict) and "regions" in document:
+        return wide_area(document)
     common = {**DEFAULTS, **_known(document, {*DEFAULTS, ROUTED, "rows", "racks"}, "the file")}
     if ("rows" in common) == ("racks" in common):
         raise WrongUseError("give either rows or racks", "such as [[rows]] with racks = [4, 4]")

@@ -12,6 +12,7 @@ from typing import Any
 from labkit.errors import UnreadableStateError, WrongUseError
 from labkit.login import Login
 from labkit.topology import Host, Switch, Topology
+from labkit.wan import WanPath, wan_path
 from labkit.wiring import MAX_LAB_NAME
 
 FORMAT = "plink.lab"
@@ -138,6 +139,19 @@ def _topology(fields: dict[str, Any]) -> Topology:
             )
             for host in fields["hosts"]
         ),
+        wan=tuple(map(_wan_path, fields.get("wan", ()))),
+    )
+
+
+def _wan_path(fields: dict[str, Any]) -> WanPath:
+    one, other = map(int, fields["regions"])
+    return wan_path(
+        (one, other),
+        rtt_ms=float(fields["rtt_ms"]),
+        jitter_ms=float(fields["jitter_ms"]),
+        loss=float(fields["loss"]),
+        rate_bits=_rate(fields["rate_bits"]),
+        queue_bytes=int(fields["queue_bytes"]),
     )
 
 

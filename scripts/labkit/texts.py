@@ -77,6 +77,18 @@ def switch_batch(ports: list[str]) -> str:
     return _joined(lines) + port_batch(ports)
 
 
+def wan_batch(topology: Topology) -> str:
+    """For `ip -batch` in the spine's namespace of a wide area: each port has its own bridge."""
+    lines = []
+    for port, (bridge, _) in wiring.wan_bridges(topology).items():
+        lines += [
+            f"link add name {bridge} type bridge {BRIDGE_OPTIONS}",
+            f"link set dev {bridge} up",
+            f"link set dev {port} master {bridge} up",
+        ]
+    return _joined(lines)
+
+
 def port_batch(ports: list[str]) -> str:
     """For `ip -batch` in a switch's namespace: more ports for its bridge."""
     return _joined([f"link set dev {port} master {wiring.BRIDGE} up" for port in ports])
@@ -198,6 +210,7 @@ def truth_json(topology: Topology) -> str:
         "rates": {host.name: format_rate(host.rate_bits) for host in topology.hosts},
         "routes": routing.paths(topology),
         "switches": [asdict(switch) for switch in topology.switches],
+        "wan": [asdict(path) for path in topology.wan],
         "subnet": topology.subnet,
         "machine_address": topology.machine_address,
         "seed": topology.seed,

@@ -13,6 +13,7 @@ from ipaddress import IPv4Network
 from labkit.addressing import deal
 from labkit.errors import WrongUseError
 from labkit.shape import Shape
+from labkit.wan import WanPath
 
 SPINE = "spine"
 ROW = "row"
@@ -55,6 +56,7 @@ class Topology:
         machine_address: of the machine that the lab runs on, in the subnet.
         switches: rows before racks; the spine is implied.
         hosts: in the given order, which is random with respect to racks.
+        wan: the paths between racks that are regions; none in a data centre.
     """
 
     lab: str
@@ -63,6 +65,7 @@ class Topology:
     machine_address: str
     switches: tuple[Switch, ...]
     hosts: tuple[Host, ...]
+    wan: tuple[WanPath, ...] = ()
 
     def host(self, name: str) -> Host:
         """The host of that name.
@@ -104,6 +107,11 @@ class Topology:
             raise WrongUseError(
                 f"lab {self.lab} is routed, and a host's address belongs to its rack",
                 "lab up without --routed",
+            )
+        if self.wan:
+            raise WrongUseError(
+                f"lab {self.lab} is a wide area, and a host stays in its region",
+                "lab up without --regions",
             )
         if rack not in self.racks:
             raise WrongUseError(
@@ -155,6 +163,7 @@ def place(lab: str, shape: Shape, seed: int, subnet: IPv4Network) -> Topology:
         machine_address=addresses.machine,
         switches=_switches(shape, addresses.racks),
         hosts=tuple(hosts),
+        wan=shape.wan,
     )
 
 

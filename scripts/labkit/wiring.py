@@ -51,6 +51,16 @@ def machine_interface(lab: str) -> str:
     return MACHINE_INTERFACE_PREFIX + lab
 
 
+def wan_bridges(topology: Topology) -> dict[str, tuple[str, str]]:
+    """In a wide area, by port of the spine: its own bridge, and the delay box's port there.
+
+    Regions come first, in their order; empty where there is an ordinary spine.
+    """
+    if not topology.wan:
+        return {}
+    return {port: (f"br-{port}", f"box-{port}") for port in (*topology.racks, MACHINE)}
+
+
 def switch_elements(topology: Topology) -> list[str]:
     """Every bridge or router: the spine, rows, racks, and the extra hops on their ways up."""
     return [

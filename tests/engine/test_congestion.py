@@ -13,7 +13,7 @@ from engine.forests import stars
 from engine.group import group
 from plink.engine import Engine
 from plink.engine.congestion import (
-    CongestionControl,
+    allowed_congestion_controls,
     congestion_control,
     systems_congestion_control,
 )
@@ -33,7 +33,28 @@ from support.require import require_namespaces
 def test_bbr_gives_way_to_reno_towards_near_peers_only(
     asked: str | None, systems: str, near: str | None, far: str | None
 ) -> None:
-    assert congestion_control(asked, systems) == CongestionControl(near, far)
+    found = congestion_control(asked, systems)
+    assert (found.near, found.far) == (near, far)
+
+
+@pytest.mark.parametrize(
+    ("asked", "systems", "allowed", "distant"),
+    [
+        (None, "bbr", ["reno", "bbr"], "bbr"),
+        (None, "cubic", ["reno", "cubic"], None),
+        (None, "cubic", ["reno", "cubic", "bbr"], "bbr"),
+        ("cubic", "cubic", ["reno", "cubic", "bbr"], None),
+        ("reno", "bbr", ["reno", "bbr"], None),
+    ],
+)
+def test_bbr_is_for_distant_peers_where_it_may_be_chosen(
+    asked: str | None, systems: str, allowed: list[str], distant: str | None
+) -> None:
+    assert congestion_control(asked, systems, allowed).distant == distant
+
+
+def test_what_may_be_chosen_is_what_the_kernel_says() -> None:
+    assert "reno" in allowed_congestion_controls()
 
 
 def test_the_systems_has_a_name() -> None:

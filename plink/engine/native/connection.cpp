@@ -55,6 +55,7 @@ void Connection::begin(const InFlight& in_flight, bool is_told) {
     lane.part = in_flight.part;
     lane.leaves = &in_flight.part->ready(peer);
     lane.leaf_phase = in_flight.part->ready_phase();
+    lane.leaves_are_late = std::get<bool>(in_turn(0, lane.leaf_phase));
     lane.next_leaf = 0;
     lane.ready = {};
     lane.unpicked = share.sends[peer];
@@ -80,12 +81,21 @@ void Connection::tell(std::uint16_t id, Note note, const Wish& wish) {
 }
 
 void Connection::queue(int slot, std::uint32_t chunk, Phase phase) {
-    lanes_[slot].ready.emplace(chunk, phase);
+    lanes_[slot].ready.push(in_turn(chunk, phase));
+}
+
+/// Low chunks first: all ranks are about the same few, so that none waits long for its children,
+/// and what has come far is still in the cache. On a long way contributions go before results:
+/// results are on hand as soon as the other ranks' contributions have come, and then fill the way
+/// to the end; the other way round the last contributions would go a round trip before the last
+/// results, with nothing to send meanwhile.
+Connection::Ready Connection::in_turn(std::uint32_t chunk, Phase phase) const {
+    return {line_.is_far && phase == Phase::kBroadcast, chunk, phase};
 }
 
 Connection::Ready Connection::Lane::take() {
     if (has_leaf()) {
-        const Ready leaf{(*leaves)[next_leaf], leaf_phase};
+        const Ready leaf{leaves_are_late, (*leaves)[next_leaf], leaf_phase};
         if (ready.empty() || leaf < ready.top()) {
             ++next_leaf;
             return leaf;
@@ -264,8 +274,7 @@ std::size_t Connection::feed(const std::uint8_t* bytes, std::size_t size, const 
     return used;
 }
 
-/// Fills the batch with what is ready, low chunks first: all ranks are about the same few, so that
-/// none waits long for its children, and what has come far is still in the cache.
+/// Fills the batch with what is ready.
 void Connection::pick(const Flight& flight) {
     if (batch_head_ == batch_.size() || batch_head_ >= kMostFramesAtOnce) {
         batch_.erase(batch_.begin(), batch_.begin() + static_cast<std::ptrdiff_t>(batch_head_));
@@ -284,7 +293,7 @@ void Connection::pick(const Flight& flight) {
             if (batch_.size() - batch_head_ >= kMostFramesAtOnce || bytes >= kMostBytesAtOnce) {
                 return;
             }
-            const auto [chunk, phase] = lane.take();
+            [[maybe_unused]] const auto [is_late, chunk, phase] = lane.take();
             --lane.unpicked;
             const Payload payload = in_flight.part->payload(peer, chunk, phase);
             Outgoing out{{},           kFrameBytes,    payload.data,

@@ -41,6 +41,10 @@ int near_send_buffer_bytes(const Places& places, int workers) {
     return std::clamp(kSendBuffersBytes / connections, kLeastSendBufferBytes, kMostSendBufferBytes);
 }
 
+// Of a far connection, whose window is the kernel's to find: what is more would only wait in front
+// of what is wanted sooner.
+constexpr int kFarUnsentBytes = 256 << 10;
+
 void set_figures(int fd, ConnectionFigures& figures) {
     tcp_info info{};
     socklen_t size = sizeof(info);
@@ -82,7 +86,7 @@ Engine::Engine(int rank, int ranks, EngineOptions options, Forest forest,
     const std::lock_guard<std::mutex> lock(mutex_);
     for (int worker = 0; worker < workers; ++worker) {
         Pace pace;
-        for (const Line& line : lines[worker]) {
+        for (Line& line : lines[worker]) {
             if (!line.socket.is_open() || line.memory) continue;
             const int fd = line.socket.get();
             keep_alive(fd);
@@ -90,9 +94,11 @@ Engine::Engine(int rank, int ranks, EngineOptions options, Forest forest,
             // Farther away, more must be under way than one collective can find out.
             if (!is_of_near) {
                 pace.is_followed = false;
-                if (!options_.far_congestion.empty()) {
-                    set_congestion_control(fd, options_.far_congestion);
-                }
+                line.is_far = true;
+                bound_unsent(fd, kFarUnsentBytes);
+                const std::string& control =
+                    is_distant(fd) ? options_.distant_congestion : options_.far_congestion;
+                if (!control.empty()) set_congestion_control(fd, control);
             }
             if (options_.send_buffer_bytes != 0) {
                 bound_send_buffer(fd, options_.send_buffer_bytes);

@@ -24,11 +24,12 @@ struct EngineOptions {
     bool in_order;            ///< add contributions in a fixed order
     double silence_s;
     double stall_s;
-    int send_buffer_bytes;       ///< of each connection; 0 for what suits its peer
-    Spin spin;                   ///< of a caller that carries a small collective
-    std::vector<int> cores;      ///< by worker, to be pinned to; empty for none
-    int most_in_flight;          ///< collectives of a worker at once
-    std::string far_congestion;  ///< of TCP to peers that are not near; empty for what it has
+    int send_buffer_bytes;           ///< of each connection; 0 for what suits its peer
+    Spin spin;                       ///< of a caller that carries a small collective
+    std::vector<int> cores;          ///< by worker, to be pinned to; empty for none
+    int most_in_flight;              ///< collectives of a worker at once
+    std::string far_congestion;      ///< of TCP to peers that are not near; empty for what it has
+    std::string distant_congestion;  ///< the same to those that are very far
 };
 
 /// A collective as the user asks for it.

@@ -61,7 +61,7 @@ void register_engine(nb::module_& module) {
                std::vector<std::string> names, std::size_t chunk_bytes, bool in_order,
                double silence_s, double stall_s, int send_buffer_bytes, double spin_us,
                bool spins_carefully, std::vector<int> cores, int in_flight,
-               std::string far_congestion) {
+               std::string far_congestion, std::string distant_congestion) {
                 const auto spin = std::chrono::duration_cast<std::chrono::nanoseconds>(
                     std::chrono::duration<double, std::micro>(spin_us));
                 new (self) LentEngine(rank, ranks,
@@ -73,12 +73,13 @@ void register_engine(nb::module_& module) {
                                                     {spin, spins_carefully},
                                                     std::move(cores),
                                                     in_flight,
-                                                    std::move(far_congestion)},
+                                                    std::move(far_congestion),
+                                                    std::move(distant_congestion)},
                                       forest, mesh.take(), std::move(names));
             },
             "rank"_a, "ranks"_a, "mesh"_a, "forest"_a, "names"_a, "chunk_bytes"_a, "in_order"_a,
             "silence_s"_a, "stall_s"_a, "send_buffer_bytes"_a, "spin_us"_a, "spins_carefully"_a,
-            "cores"_a, "in_flight"_a, "far_congestion"_a)
+            "cores"_a, "in_flight"_a, "far_congestion"_a, "distant_congestion"_a)
         .def(
             "post",
             [](nb::handle_t<LentEngine> self, Buffer buffer, std::size_t items, DType dtype, Op op,

@@ -12,6 +12,7 @@ namespace plink::transport {
 struct Line {
     Stream socket;
     std::unique_ptr<SharedMemory> memory;
+    bool is_far = false;  ///< the way to the peer's host is long
 };
 
 }  // namespace plink::transport

@@ -20,6 +20,9 @@ namespace plink::transport {
 namespace {
 
 constexpr std::uint32_t kNear_us = 500;
+constexpr std::uint32_t kDistant_us = 10'000;
+// What the kernel says of a connection that has not measured one yet.
+constexpr std::uint32_t kUnknown_us = UINT32_MAX;
 constexpr std::size_t kCongestionNameBytes = 16;
 
 // Of the time after which firewalls forget a connection the shortest that is usual is some minutes.
@@ -30,6 +33,13 @@ constexpr int kKeepAlive_s = 60;
 constexpr int kTypeOfService = 0x50;
 // TC_PRIO_INTERACTIVE, the most that needs no privilege; IPv6 does not derive it from the class.
 constexpr int kPriority = 6;
+
+std::uint32_t least_round_trip_us(int fd) {
+    tcp_info info{};
+    socklen_t size = sizeof(info);
+    if (::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return kUnknown_us;
+    return info.tcpi_min_rtt;
+}
 
 }  // namespace
 
@@ -137,11 +147,15 @@ void bound_send_buffer(int fd, int bytes) {
     ::setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
 }
 
-bool is_near(int fd) {
-    tcp_info info{};
-    socklen_t size = sizeof(info);
-    return ::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
-           info.tcpi_min_rtt <= kNear_us;
+void bound_unsent(int fd, int bytes) {
+    ::setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof(bytes));
+}
+
+bool is_near(int fd) { return least_round_trip_us(fd) <= kNear_us; }
+
+bool is_distant(int fd) {
+    const std::uint32_t least_us = least_round_trip_us(fd);
+    return least_us >= kDistant_us && least_us != kUnknown_us;
 }
 
 std::string host_text(const sockaddr_storage& address) {

@@ -85,8 +85,14 @@ void ask_for_low_delay(int fd);
 /// Bounds what waits in the kernel to be sent or acknowledged.
 void bound_send_buffer(int fd, int bytes);
 
+/// Bounds what waits in the kernel to be sent, apart from what is under way.
+void bound_unsent(int fd, int bytes);
+
 /// Whether the least round trip of a connection so far says that the peer's host is near.
 bool is_near(int fd);
+
+/// Whether it says that the peer's host is in another region.
+bool is_distant(int fd);
 
 /// A caller's address, as people write it.
 std::string host_text(const sockaddr_storage& address);
