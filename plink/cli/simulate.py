@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     metavar="NAME",
     multiple=True,
     help="An algorithm; smpi:NAME for the code of a real one (lr, rdb, rab, or the choice of ompi "
-    "or mpich); plan:KIND for plink's engine along a plan. May be given more than once (default: "
+    "or mpich); plan:KIND for plink's engine along a plan; control:MODE (tree, full, full-tree, "
+    "bitvector) for what ranks say while they agree. May be given more than once (default: "
     "openmpi-ring, openmpi-recursive-doubling, openmpi-rabenseifner).",
 )
 @click.option(

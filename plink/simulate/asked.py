@@ -24,9 +24,10 @@ from plink.plans.names import ALL_REDUCE
 from plink.simulate import datacentres
 from plink.simulate.datacentres import DataCentre
 from plink.simulate.making import schedule_of_table, schedule_of_traffic
+from plink.simulate.negotiating import negotiating
 from plink.simulate.schedule import Schedule
 from plink.simulate.simgrid.platforms import Platform
-from plink.simulate.things import Request
+from plink.simulate.things import CONTROL, Request
 from plink.simulate.through_servers import traffic_of_ranks
 from plink.simulate.traces import files
 from plink.solvers.collectives.registry import find
@@ -212,6 +213,10 @@ def schedule_on_hosts(asked: Asked, request: Request, collectives: Sequence[str]
     if len(request.algorithms) > 1:
         raise WrongUseError("a trace is of one algorithm", f"name it: algo={request.algorithms[0]}")
     name = request.algorithms[0]
+    family, _, mode = name.partition(":")
+    if family == CONTROL:
+        found = negotiating(mode, layout.ranks, asked.cluster, asked.platform)
+        return _moved(found.schedule, slots.tolist(), slots)
     try:
         algorithm = find(name)
     except ValueError as error:
@@ -230,8 +235,8 @@ def schedule_on_hosts(asked: Asked, request: Request, collectives: Sequence[str]
             time_limit_s=request.search_s,
             seed=request.seed,
         )
-        found = find_order(asked.cluster, searched)
-        placement = np.asarray(placement_in(asked.cluster, found, asked.source))
+        ordered = find_order(asked.cluster, searched)
+        placement = np.asarray(placement_in(asked.cluster, ordered, asked.source))
     if algorithm.is_over_hosts:
         placement = np.asarray(list(dict.fromkeys(placement.tolist())))
         slots = np.arange(layout.hosts)

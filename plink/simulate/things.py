@@ -18,6 +18,7 @@ from plink.optimize.plans.through_servers import HUB
 from plink.optimize.plans.traffic import traffic_of
 from plink.plans.names import ALL_REDUCE
 from plink.simulate.making import schedule_of_table, schedule_of_traffic
+from plink.simulate.negotiating import negotiating
 from plink.simulate.schedule import Schedule
 from plink.simulate.simgrid.platforms import Platform
 from plink.simulate.simgrid.run import ALL_REDUCES, EAGER_BYTES
@@ -41,6 +42,7 @@ PLANS_WITH_SERVERS = (
 
 SMPI = "smpi"
 PLAN = "plan"
+CONTROL = "control"
 TRACE = "trace"
 
 # What plink's order is searched for where SMPI runs one of these; selectors choose by themselves.
@@ -62,8 +64,8 @@ class Request:
     """What is simulated.
 
     Args:
-        algorithms: plink's by name, `smpi:NAME` for a real all-reduce of SMPI's, or `plan:KIND` for
-            the engine's along a plan.
+        algorithms: plink's by name, `smpi:NAME` for a real all-reduce of SMPI's, `plan:KIND` for
+            the engine's along a plan, or `control:MODE` for what ranks say while they agree.
         size_bytes: of the buffer of each rank.
         random_orders: how many, beside the given one.
         search_s: for plink's order of each algorithm; 0 for none.
@@ -164,6 +166,9 @@ def things_of(
         if colon and family == SMPI:
             things.append(_smpi(name, own))
             continue
+        if colon and family == CONTROL:
+            things.append(_negotiating(cluster, name, own, layout, platform))
+            continue
         if colon and family == PLAN:
             try:
                 things += _planned(cluster, name, own, request, platform)
@@ -187,6 +192,15 @@ def things_of(
     if not things:
         raise WrongUseError(refused[0][1])
     return things, refused
+
+
+def _negotiating(
+    cluster: Cluster, name: str, mode: str, layout: RankLayout, platform: Platform
+) -> Thing:
+    """One negotiation of the ranks in the sequence of the hosts."""
+    found = negotiating(mode, layout.ranks, cluster, platform)
+    hosts = layout.placement(range(layout.hosts)).tolist()
+    return Thing(name, found.schedule, None, None, float("inf"), hosts, found.time_s)
 
 
 def _planned(

@@ -9,6 +9,8 @@ lab: the same Gloo rings as the lab ran, and the times of labs drawn at random.
 large: a large data centre.
 
 servers: placements of servers beside all-reduces.
+
+control: what ranks say to each other until they agree on what is reduced next.
 """
 
 from __future__ import annotations
@@ -23,8 +25,9 @@ import numpy as np
 from benchkit.accuracy_simulated import PAYLOAD, beside_measured
 from benchkit.arguments import numbers, words
 from benchkit.report import Report
-from benchkit.simgrid import servers
+from benchkit.simgrid import control, servers
 from benchkit.simgrid.centres import PER_RACK, centre_of, of_model, time_text
+from plink.simulate.control.negotiation import MODES
 from plink.simulate.datacentres import racks
 from plink.simulate.making import schedule_of_table
 from plink.simulate.simgrid.run import run_schedule
@@ -35,11 +38,11 @@ from plink.solvers.collectives.registry import find
 EXAMPLE = "--hosts 64,128 --oversubscription 4 --random 5"
 QUICK = (
     "--hosts 64 --oversubscription 1,4 --random 1 --size 5000000 --large 0 --workers 8 --ports 1,8 "
-    "--server-racks 2"
+    "--server-racks 2 --control-ranks 64"
 )
 
 _GAIN = ("hosts", "uplinks", "algorithm", "order", "given", "random", "gain", "of model", "took")
-POINTS = ("gain", "lab", "large", "servers")
+POINTS = ("gain", "lab", "large", "servers", "control")
 
 # A Gloo ring of 10 MB over 4 racks of 4 hosts, links and uplinks of 400 Mbit/s, by the edges that
 # leave each rack: s, as the lab measured them (docs/predict.md).
@@ -76,6 +79,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workers", type=numbers, default=[8, 16, 32], help="of servers, a rack")
     parser.add_argument("--ports", type=numbers, default=[1, 4, 8, 16, 32], help="of a server")
     parser.add_argument("--server-racks", type=numbers, default=[4, 8], help="of 8 workers each")
+    ranks = numbers("512,2048,8192")
+    parser.add_argument("--control-ranks", type=numbers, default=ranks, help="of control")
+    parser.add_argument("--modes", type=words, default=list(MODES), help="of control")
 
 
 def run(arguments: argparse.Namespace, report: Report) -> None:
@@ -107,6 +113,8 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
         )
     if "servers" in points:
         servers.show(arguments, report)
+    if "control" in points:
+        control.show(arguments, report)
     _judge(found, report)
 
 
