@@ -41,11 +41,6 @@ ALL_REDUCES = (
     "default",
 )
 
-# Of more hosts, events are kept in a heap: where few flows change at a time, not all are looked at.
-# It takes longer where flows share links, and all change.
-_MANY_HOSTS = 4096
-_HEAP = "--cfg=network/optim:Lazy"
-
 _NS = 1e-9
 _HEADER = "end\n"
 
@@ -172,7 +167,6 @@ def run_schedule(
             graph.after[order].astype(np.int32),
         ],
         timeout_s,
-        [_HEAP] if platform.hosts > _MANY_HOSTS else (),
     )
 
 
@@ -244,20 +238,13 @@ def _zones(platform: Zones) -> tuple[str, list[npt.NDArray[np.generic]]]:
 
 
 def _run(
-    head: str,
-    arrays: Sequence[npt.NDArray[np.generic]],
-    timeout_s: float | None,
-    options: Sequence[str] = (),
+    head: str, arrays: Sequence[npt.NDArray[np.generic]], timeout_s: float | None
 ) -> Simulated:
     program = simulator()
     content = b"".join([(head + _HEADER).encode(), *(array.tobytes() for array in arrays)])
     try:
         found = subprocess.run(
-            [str(program), *options],
-            input=content,
-            capture_output=True,
-            timeout=timeout_s,
-            check=False,
+            [str(program)], input=content, capture_output=True, timeout=timeout_s, check=False
         )
     except subprocess.TimeoutExpired:
         raise TimeoutError(f"the simulation takes longer than {timeout_s:g} s") from None
