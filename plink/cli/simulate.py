@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     metavar="NAME",
     multiple=True,
     help="An algorithm; smpi:NAME for the code of a real one (lr, rdb, rab, or the choice of ompi "
-    "or mpich); plan:KIND for plink's engine along a plan. May be given more than once (default: "
+    "or mpich); plan:KIND for plink's engine along a plan; control:MODE (tree, full, full-tree, "
+    "bitvector) for what ranks say while they agree. May be given more than once (default: "
     "openmpi-ring, openmpi-recursive-doubling, openmpi-rabenseifner).",
 )
 @click.option(
@@ -48,6 +49,14 @@ if TYPE_CHECKING:
     "collectives",
     type=CollectivesType(),
     help="Of a plan, these collectives (default: all-reduce).",
+)
+@click.option(
+    "--servers",
+    multiple=True,
+    metavar="HOST[:PORTS][@RATE]",
+    help="Hosts that aggregate for all others, as plink plan takes them: for plan:KIND (ps, hub, "
+    "and plans between the others, which are all compared where no --algo is given), or what the "
+    "ports of a plan's servers carry.",
 )
 @click.option(
     "--size",
@@ -98,6 +107,7 @@ def command(
     cluster_name: str | None,
     algorithms: Sequence[str],
     collectives: Sequence[str] | None,
+    servers: Sequence[str],
     size_bytes: int | None,
     random_orders: int,
     search_s: float,
@@ -116,7 +126,7 @@ def command(
     # numpy and rich would slow `--help`.
     from plink.show.terminal.paper import paper  # noqa: PLC0415
     from plink.show.terminal.simulation import print_simulation  # noqa: PLC0415
-    from plink.simulate.asked import asked_for  # noqa: PLC0415
+    from plink.simulate.asked import DEFAULT_PLANS, asked_for  # noqa: PLC0415
     from plink.simulate.simulation import simulate as run  # noqa: PLC0415
     from plink.simulate.simulation import to_json  # noqa: PLC0415
     from plink.simulate.things import Request  # noqa: PLC0415
@@ -128,13 +138,17 @@ def command(
     if algorithms and (asked.plan is not None or asked.trace is not None):
         kind = "plan" if asked.plan is not None else "trace"
         raise WrongUseError(f"--algo is for orders, not for a {kind}")
+    if servers and (asked.order is not None or asked.trace is not None):
+        raise WrongUseError("--servers are of plans", "name a cluster file, a plan or --racks")
+    usual = DEFAULT_PLANS if servers else asked.algorithms
     request = Request(
-        algorithms=algorithms or asked.algorithms,
+        algorithms=algorithms or usual,
         size_bytes=asked.size_bytes if size_bytes is None else size_bytes,
         random_orders=random_orders,
         search_s=search_s,
         seed=seed,
         timeout_s=timeout_s,
+        servers=servers,
     )
     if trace_format is not None and output is not None:
         _write_trace(asked, request, collectives or (), trace_format, output)

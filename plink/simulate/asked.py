@@ -24,14 +24,19 @@ from plink.plans.names import ALL_REDUCE
 from plink.simulate import datacentres
 from plink.simulate.datacentres import DataCentre
 from plink.simulate.making import schedule_of_table, schedule_of_traffic
+from plink.simulate.negotiating import negotiating
 from plink.simulate.schedule import Schedule
 from plink.simulate.simgrid.platforms import Platform
-from plink.simulate.things import Request
+from plink.simulate.things import CONTROL, Request
+from plink.simulate.through_servers import traffic_of_ranks
 from plink.simulate.traces import files
 from plink.solvers.collectives.registry import find
 
 DEFAULT_SIZE_BYTES = 20_000_000
 DEFAULT_ALGORITHMS = ("openmpi-ring", "openmpi-recursive-doubling", "openmpi-rabenseifner")
+
+# With servers: through them, and between the workers.
+DEFAULT_PLANS = ("plan:ps", "plan:hub", "plan:cc", "plan:flat", "plan:2lha", "plan:ring")
 
 
 @dataclass(frozen=True)
@@ -109,7 +114,9 @@ def asked_for(file: str | None, cluster_name: str | None, shape: Mapping[str, An
     if found.format == order_file.FORMAT:
         order = order_file.from_json(found.data, source)
         return Asked(cluster, platform, source, order=order)
-    return Asked(cluster, platform, source, plan=plan_file.from_json(found.data, source))
+    return Asked(
+        cluster, platform, source, plan=plan_file.from_json(found.data, source, with_servers=True)
+    )
 
 
 def _is_trace(file: str) -> bool:
@@ -194,14 +201,22 @@ def schedule_on_hosts(asked: Asked, request: Request, collectives: Sequence[str]
         unknown = [rank.host for rank in asked.plan.ranks if rank.host not in place_of]
         if unknown:
             raise WrongUseError(f"{asked.source}: {unknown[0]} is no host of the cluster")
-        made = schedule_of_traffic(
-            traffic_of(Demand(names[0], request.size_bytes), asked.plan.forest),
-            len(asked.plan.ranks),
+        if asked.plan.has_servers and names[0] != ALL_REDUCE:
+            raise WrongUseError(f"{asked.source}: servers aggregate what an all-reduce does")
+        sent = (
+            traffic_of_ranks(asked.plan, request.size_bytes)
+            if asked.plan.has_servers
+            else traffic_of(Demand(names[0], request.size_bytes), asked.plan.forest)
         )
+        made = schedule_of_traffic(sent, len(asked.plan.ranks))
         return _moved(made, [place_of[rank.host] for rank in asked.plan.ranks], slots)
     if len(request.algorithms) > 1:
         raise WrongUseError("a trace is of one algorithm", f"name it: algo={request.algorithms[0]}")
     name = request.algorithms[0]
+    family, _, mode = name.partition(":")
+    if family == CONTROL:
+        found = negotiating(mode, layout.ranks, asked.cluster, asked.platform)
+        return _moved(found.schedule, slots.tolist(), slots)
     try:
         algorithm = find(name)
     except ValueError as error:
@@ -220,8 +235,8 @@ def schedule_on_hosts(asked: Asked, request: Request, collectives: Sequence[str]
             time_limit_s=request.search_s,
             seed=request.seed,
         )
-        found = find_order(asked.cluster, searched)
-        placement = np.asarray(placement_in(asked.cluster, found, asked.source))
+        ordered = find_order(asked.cluster, searched)
+        placement = np.asarray(placement_in(asked.cluster, ordered, asked.source))
     if algorithm.is_over_hosts:
         placement = np.asarray(list(dict.fromkeys(placement.tolist())))
         slots = np.arange(layout.hosts)

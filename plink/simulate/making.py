@@ -148,7 +148,8 @@ class _Last:
 def schedule_of_traffic(traffic: Traffic, ranks: int) -> Schedule:
     """What a collective sends along a plan, chunk by chunk, or straight between ranks.
 
-    A chunk goes up its tree when all children's have come, and down when the root has all.
+    A chunk goes up its tree when all children's have come, and down when the root has all. Chunks
+    of a connection go one after the other, in the turns in which they are dealt to routes.
     """
     made = _Builder(ranks)
     if traffic.routes is None or traffic.chunks_bytes is None:
@@ -160,16 +161,22 @@ def schedule_of_traffic(traffic: Traffic, ranks: int) -> Schedule:
     weights = traffic.routes.weights / traffic.routes.weights.sum()
     ends = np.rint(np.cumsum(weights) * traffic.size_bytes)
     sizes = np.diff(ends, prepend=0.0)
-    tag = 0
+    # Routes take turns, as chunks are dealt: those of one after the other would leave the next
+    # route's links idle meanwhile.
+    turns = []
     for route, size in enumerate(sizes.tolist()):
         if size <= 0:
             continue
         parts = max(1, round(size / max(float(traffic.chunks_bytes[route]), 1.0)))
         cuts = np.rint(np.arange(parts + 1) * (size / parts)).astype(np.int64)
-        trees = traffic.routes.reduce_parents[route], traffic.routes.broadcast_parents[route]
-        for part in np.diff(cuts).tolist():
-            _along(made, trees, part, tag)
-            tag += 2
+        turns += [
+            ((number + 0.5) / parts, route, part)
+            for number, part in enumerate(np.diff(cuts).tolist())
+        ]
+    routes = traffic.routes
+    for number, (_, route, part) in enumerate(sorted(turns)):
+        trees = routes.reduce_parents[route], routes.broadcast_parents[route]
+        _along(made, trees, part, 2 * number)
     return made.schedule()
 
 

@@ -144,11 +144,12 @@ def simulate(
     notes = [] if known is None else list(known.assumptions)
     refused: list[tuple[str, str]] = []
     if plan is not None:
-        things = along_plan(cluster, plan, collectives, request, source or "the plan")
+        name = source or "the plan"
+        things = along_plan(cluster, plan, collectives, request, source=name, platform=platform)
     elif trace is not None:
         things = [thing_of_trace(trace)]
     else:
-        things, refused = things_of(cluster, request, layout)
+        things, refused = things_of(cluster, request, layout, platform)
     rng = np.random.default_rng(request.seed)
     given = layout.placement(range(layout.hosts))
     shuffled = [
@@ -169,7 +170,9 @@ def simulate(
         if known is not None and known.has_rates and thing.algorithm is not None:
             peers = peers_of(thing.algorithm, layout).ranks
             clock = Clock(thing.algorithm.table(peers, request.size_bytes), known.network)
-        rows.append(_row(thing, placements, platform, request, clock=clock, tell=tell))
+        rows.append(
+            _row(thing, placements, thing.platform or platform, request, clock=clock, tell=tell)
+        )
     return Simulation(
         source=source or cluster.source,
         hosts=layout.hosts,

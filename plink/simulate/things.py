@@ -9,21 +9,40 @@ from plink.base.errors import WrongUseError
 from plink.files.cluster import Cluster
 from plink.files.plan import Plan
 from plink.optimize.orders.slots import peers_of, refuse_too_many
+from plink.optimize.plans.candidates import KINDS
 from plink.optimize.plans.demand import Demand
 from plink.optimize.plans.forecasting import forecast_plan
 from plink.optimize.plans.planning import PlanRequest, find_plan
+from plink.optimize.plans.serving import PS, find_plan_with_servers
+from plink.optimize.plans.through_servers import HUB
 from plink.optimize.plans.traffic import traffic_of
 from plink.plans.names import ALL_REDUCE
 from plink.simulate.making import schedule_of_table, schedule_of_traffic
+from plink.simulate.negotiating import negotiating
 from plink.simulate.schedule import Schedule
+from plink.simulate.simgrid.platforms import Platform
 from plink.simulate.simgrid.run import ALL_REDUCES, EAGER_BYTES
+from plink.simulate.through_servers import through_servers
 from plink.simulate.trace_algorithm import trace_algorithm
 from plink.solvers.collectives.algorithm import Algorithm
 from plink.solvers.collectives.registry import find
+from plink.solvers.forests.servers import BETWEEN
 from plink.solvers.slots.layout import RankLayout
+
+PLANS = ("auto", *KINDS)
+PLANS_WITH_SERVERS = (
+    *PLANS,
+    "cc",
+    "ncc",
+    "ncs",
+    PS,
+    HUB,
+    *(f"{HUB}-{between}" for between in BETWEEN),
+)
 
 SMPI = "smpi"
 PLAN = "plan"
+CONTROL = "control"
 TRACE = "trace"
 
 # What plink's order is searched for where SMPI runs one of these; selectors choose by themselves.
@@ -45,13 +64,15 @@ class Request:
     """What is simulated.
 
     Args:
-        algorithms: plink's by name, `smpi:NAME` for a real all-reduce of SMPI's, or `plan:KIND` for
-            the engine's along a plan.
+        algorithms: plink's by name, `smpi:NAME` for a real all-reduce of SMPI's, `plan:KIND` for
+            the engine's along a plan, or `control:MODE` for what ranks say while they agree.
         size_bytes: of the buffer of each rank.
         random_orders: how many, beside the given one.
         search_s: for plink's order of each algorithm; 0 for none.
         seed: decides random orders and searches.
         timeout_s: of each simulation.
+        servers: hosts that aggregate and contribute nothing, as `plink.optimize.plans.servers`
+            writes them; plans are made with them.
     """
 
     algorithms: Sequence[str]
@@ -60,6 +81,7 @@ class Request:
     search_s: float = 2.0
     seed: int = 0
     timeout_s: float = 600.0
+    servers: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -69,6 +91,7 @@ class Thing:
     Args:
         algorithm: that predicts it, and that orders are searched for; None where there is none.
         predicted_s: along a plan, whose ranks' hosts then are `hosts`.
+        platform: whose hosts these are, where ports of servers are among them; else None.
     """
 
     name: str
@@ -78,12 +101,37 @@ class Thing:
     eager_bytes: float
     hosts: Sequence[int] | None = None
     predicted_s: float | None = None
+    platform: Platform | None = None
 
 
 def along_plan(
-    cluster: Cluster, plan: Plan, collectives: Sequence[str], request: Request, source: str
+    cluster: Cluster,
+    plan: Plan,
+    collectives: Sequence[str],
+    request: Request,
+    *,
+    source: str,
+    platform: Platform,
 ) -> list[Thing]:
-    """The collectives along a plan."""
+    """The collectives along a plan, on the platform of the cluster's hosts."""
+    if plan.has_servers:
+        if tuple(collectives) != (ALL_REDUCE,):
+            raise WrongUseError(f"{source}: servers aggregate what an all-reduce does, and no more")
+        made = through_servers(cluster, plan, request.size_bytes, platform, request.servers)
+        return [
+            Thing(
+                plan.kind,
+                made.schedule,
+                None,
+                None,
+                float("inf"),
+                made.hosts,
+                made.predicted_s,
+                made.platform,
+            )
+        ]
+    if request.servers:
+        raise WrongUseError(f"{source}: this plan has no servers")
     found = forecast_plan(cluster, plan, request.size_bytes, collectives, source)
     place_of = {name: place for place, name in enumerate(cluster.names)}
     hosts = [place_of[rank.host] for rank in plan.ranks]
@@ -104,22 +152,28 @@ def along_plan(
 
 
 def things_of(
-    cluster: Cluster, request: Request, layout: RankLayout
+    cluster: Cluster, request: Request, layout: RankLayout, platform: Platform
 ) -> tuple[list[Thing], list[tuple[str, str]]]:
     """What is run, and what is not, with the reason."""
     things, refused = [], []
     for name in request.algorithms:
         family, colon, own = name.partition(":")
+        if request.servers and not (colon and family == PLAN):
+            raise WrongUseError(
+                f"{name} is of hosts that all take part, and servers were named",
+                "with servers, plans are simulated: plan:ps, plan:hub, plan:2lha",
+            )
         if colon and family == SMPI:
             things.append(_smpi(name, own))
             continue
+        if colon and family == CONTROL:
+            things.append(_negotiating(cluster, name, own, layout, platform))
+            continue
         if colon and family == PLAN:
-            asked = PlanRequest(kind=own, size_bytes=request.size_bytes, seed=request.seed)
-            plan = find_plan(cluster, asked).plan
-            things += [
-                replace(each, name=name)
-                for each in along_plan(cluster, plan, (ALL_REDUCE,), request, name)
-            ]
+            try:
+                things += _planned(cluster, name, own, request, platform)
+            except WrongUseError as error:
+                refused.append((name, str(error)))
             continue
         algorithm = _find(name)
         try:
@@ -138,6 +192,36 @@ def things_of(
     if not things:
         raise WrongUseError(refused[0][1])
     return things, refused
+
+
+def _negotiating(
+    cluster: Cluster, name: str, mode: str, layout: RankLayout, platform: Platform
+) -> Thing:
+    """One negotiation of the ranks in the sequence of the hosts."""
+    found = negotiating(mode, layout.ranks, cluster, platform)
+    hosts = layout.placement(range(layout.hosts)).tolist()
+    return Thing(name, found.schedule, None, None, float("inf"), hosts, found.time_s)
+
+
+def _planned(
+    cluster: Cluster, name: str, kind: str, request: Request, platform: Platform
+) -> list[Thing]:
+    """The all-reduce along plink's plan of a kind."""
+    kinds = PLANS_WITH_SERVERS if request.servers else PLANS
+    if kind not in kinds:
+        raise WrongUseError(
+            f"there is no plan of kind {kind!r}"
+            + ("" if request.servers or kind not in PLANS_WITH_SERVERS else " without servers"),
+            f"there are {', '.join(kinds)}",
+        )
+    asked = PlanRequest(
+        kind=kind, size_bytes=request.size_bytes, seed=request.seed, servers=request.servers
+    )
+    plan = (find_plan_with_servers if request.servers else find_plan)(cluster, asked).plan
+    # A plan between the workers has no server whose ports are told.
+    own = request if plan.has_servers else replace(request, servers=())
+    found = along_plan(cluster, plan, (ALL_REDUCE,), own, source=name, platform=platform)
+    return [replace(each, name=name) for each in found]
 
 
 def _smpi(name: str, own: str) -> Thing:

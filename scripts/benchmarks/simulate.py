@@ -1,8 +1,16 @@
 """What plink's orders are worth at scale, simulated by SimGrid, and plink's model beside it.
 
-Racks of 16 hosts at 10 Gbit/s whose uplinks are oversubscribed; all-reduces run as SMPI's code of
-them does (a ring, recursive doubling, Rabenseifner's), in the sequence of the racks, in random
-orders, and in plink's. Then the same Gloo rings as the lab ran, and a large data centre.
+gain: racks of 16 hosts at 10 Gbit/s whose uplinks are oversubscribed; all-reduces run as SMPI's
+code of them does (a ring, recursive doubling, Rabenseifner's), in the sequence of the racks, in
+random orders, and in plink's.
+
+lab: the same Gloo rings as the lab ran, and the times of labs drawn at random.
+
+large: a large data centre.
+
+servers: placements of servers beside all-reduces.
+
+control: what ranks say to each other until they agree on what is reduced next.
 """
 
 from __future__ import annotations
@@ -17,17 +25,24 @@ import numpy as np
 from benchkit.accuracy_simulated import PAYLOAD, beside_measured
 from benchkit.arguments import numbers, words
 from benchkit.report import Report
-from plink.simulate.datacentres import DataCentre, racks
+from benchkit.simgrid import control, servers
+from benchkit.simgrid.centres import PER_RACK, centre_of, of_model, time_text
+from plink.simulate.control.negotiation import MODES
+from plink.simulate.datacentres import racks
 from plink.simulate.making import schedule_of_table
 from plink.simulate.simgrid.run import run_schedule
-from plink.simulate.simulation import Row, Times, simulate
+from plink.simulate.simulation import Row, simulate
 from plink.simulate.things import Request
 from plink.solvers.collectives.registry import find
 
 EXAMPLE = "--hosts 64,128 --oversubscription 4 --random 5"
-QUICK = "--hosts 64 --oversubscription 1,4 --random 1 --size 5000000 --large 0"
+QUICK = (
+    "--hosts 64 --oversubscription 1,4 --random 1 --size 5000000 --large 0 --workers 8 --ports 1,8 "
+    "--server-racks 2 --control-ranks 64"
+)
 
-_PER_RACK = 16
+_GAIN = ("hosts", "uplinks", "algorithm", "order", "given", "random", "gain", "of model", "took")
+POINTS = ("gain", "lab", "large", "servers", "control")
 
 # A Gloo ring of 10 MB over 4 racks of 4 hosts, links and uplinks of 400 Mbit/s, by the edges that
 # leave each rack: s, as the lab measured them (docs/predict.md).
@@ -51,6 +66,7 @@ class _Found:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Its options."""
+    parser.add_argument("--only", nargs="+", choices=POINTS, help="some of the points")
     parser.add_argument("--hosts", type=numbers, default=[64, 128, 256, 512], help="in all")
     parser.add_argument("--oversubscription", type=numbers, default=[1, 2, 4], help="of uplinks")
     default = words("smpi:lr,smpi:rdb,smpi:ompi,openmpi-rabenseifner,plan:2lha")
@@ -60,32 +76,49 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--search", type=float, default=2.0, help="seconds for plink's order")
     parser.add_argument("--timeout", type=float, default=600.0, help="of each simulation")
     parser.add_argument("--large", type=int, default=10, help="racks of 138 hosts; 0 for none")
+    parser.add_argument("--workers", type=numbers, default=[8, 16, 32], help="of servers, a rack")
+    parser.add_argument("--ports", type=numbers, default=[1, 4, 8, 16, 32], help="of a server")
+    parser.add_argument("--server-racks", type=numbers, default=[4, 8], help="of 8 workers each")
+    ranks = numbers("512,2048,8192")
+    parser.add_argument("--control-ranks", type=numbers, default=ranks, help="of control")
+    parser.add_argument("--modes", type=words, default=list(MODES), help="of control")
 
 
 def run(arguments: argparse.Namespace, report: Report) -> None:
     """Simulate and print the tables."""
+    points = arguments.only or POINTS
     found = _Found()
-    report.table(
-        ("hosts", "uplinks", "algorithm", "order", "given", "random", "gain", "of model", "took"),
-        _by_size(arguments, found),
-        title="Gain by hosts, oversubscription and algorithm",
-    )
-    report.table(
-        ("edges that leave a rack", "lab", "SimGrid", "of lab"),
-        _beside_the_lab(found),
-        title="A Gloo ring of 10 MB on 16 hosts",
-    )
-    report.table(
-        ("lab", "hosts", "algorithm", "order", "lab's time", "SimGrid", "of lab", "of model"),
-        _beside_drawn_labs(found),
-        title="20 MB on labs drawn at random",
-    )
-    if arguments.large:
+    if "gain" in points:
+        report.table(
+            _GAIN,
+            _by_size(arguments, found),
+            title="Gain by hosts, oversubscription and algorithm",
+        )
+    if "lab" in points:
+        report.table(
+            ("edges that leave a rack", "lab", "SimGrid", "of lab"),
+            _beside_the_lab(found),
+            title="A Gloo ring of 10 MB on 16 hosts",
+        )
+        report.table(
+            ("lab", "hosts", "algorithm", "order", "lab's time", "SimGrid", "of lab", "of model"),
+            _beside_drawn_labs(found),
+            title="20 MB on labs drawn at random",
+        )
+    if "large" in points and arguments.large:
         report.table(
             ("hosts", "algorithm", "given", "random", "random / given", "took"),
             _large(arguments),
             title="A large data centre, uplinks 4:1",
         )
+    if "servers" in points:
+        servers.show(arguments, report)
+    if "control" in points:
+        control.show(arguments, report)
+    _judge(found, report)
+
+
+def _judge(found: _Found, report: Report) -> None:
     error = [abs(ratio - 1.0) for ratio in found.of_model]
     if error:
         report.at_most("plink's model beside SimGrid, median", 10, 100 * np.median(error), "%")
@@ -94,17 +127,19 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
             f"{100 * np.percentile(error, 95):.0f} %, greatest {100 * max(error):.0f} %"
         )
     rings = [abs(ratio - 1.0) for ratio in found.of_lab + found.of_rings]
-    report.at_most("SimGrid beside the lab, rings, median", 10, 100 * np.median(rings), "%")
+    if rings:
+        report.at_most("SimGrid beside the lab, rings, median", 10, 100 * np.median(rings), "%")
     others = [abs(ratio - 1.0) for ratio in found.of_exchanges]
     if others:
         report.at_most("SimGrid beside the lab, others, median", 10, 100 * np.median(others), "%")
-    report.at_most("a row of the first table", 300, found.most_seconds, "s")
+    if found.most_seconds:
+        report.at_most("a row of the first table", 300, found.most_seconds, "s")
 
 
 def _by_size(arguments: argparse.Namespace, found: _Found) -> Iterator[Sequence[object]]:
     for hosts in arguments.hosts:
         for oversubscription in arguments.oversubscription:
-            centre = _centre(hosts // _PER_RACK, _PER_RACK, oversubscription)
+            centre = centre_of(hosts // PER_RACK, PER_RACK, oversubscription)
             for name in arguments.algorithms:
                 if name.startswith("plan:") and hosts > _MOST_PLANNED:
                     continue
@@ -123,10 +158,6 @@ def _by_size(arguments: argparse.Namespace, found: _Found) -> Iterator[Sequence[
                 yield (hosts, f"{oversubscription}:1", *_cells(row), f"{took:.0f} s")
 
 
-def _centre(count: int, per_rack: int, oversubscription: float) -> DataCentre:
-    return racks(count, per_rack, rate_gbit_s=10.0, hop_us=2.0, oversubscription=oversubscription)
-
-
 def _note(row: Row, took: float, found: _Found) -> None:
     found.most_seconds = max(found.most_seconds, took)
     found.of_model += [
@@ -137,24 +168,15 @@ def _note(row: Row, took: float, found: _Found) -> None:
 
 
 def _cells(row: Row) -> Sequence[str]:
-    ratios = [
-        f"{times.simulated_s / times.predicted_s:.2f}"
-        if times is not None and times.simulated_s and times.predicted_s
-        else "-"
-        for times in (row.order, row.random)
-    ]
     return (
         row.algorithm,
-        *(_time(times) for times in (row.order, row.given, row.random)),
+        *(
+            "-" if times is None else time_text(times.simulated_s)
+            for times in (row.order, row.given, row.random)
+        ),
         "-" if row.gain is None else f"{row.gain:.2f} x",
-        " / ".join(ratios),
+        " / ".join(filter(None, (of_model(row.order), of_model(row.random)))),
     )
-
-
-def _time(times: Times | None) -> str:
-    if times is None:
-        return "-"
-    return "too long" if times.simulated_s is None else f"{1e3 * times.simulated_s:.1f} ms"
 
 
 def _beside_the_lab(found: _Found) -> Sequence[Sequence[object]]:
@@ -196,7 +218,7 @@ def _leaving(edges: int) -> list[int]:
 
 def _large(arguments: argparse.Namespace) -> Iterator[Sequence[object]]:
     """Recursive doubling and Rabenseifner's, whose rounds are few."""
-    centre = _centre(arguments.large, 138, 4)
+    centre = centre_of(arguments.large, 138, 4)
     hosts = centre.platform.hosts
     shuffled = np.random.default_rng(1).permutation(hosts)
     for name in ("openmpi-recursive-doubling", "openmpi-rabenseifner"):
@@ -214,7 +236,7 @@ def _large(arguments: argparse.Namespace) -> Iterator[Sequence[object]]:
         yield (
             hosts,
             name,
-            *("too long" if one is None else f"{1e3 * one:.1f} ms" for one in times),
+            *map(time_text, times),
             f"{random / given:.2f} x" if given and random else "-",
             f"{time.monotonic() - begin:.0f} s",
         )

@@ -105,7 +105,8 @@ def _chosen(kind: str, candidates: Sequence[Candidate], refused: Sequence[Refuse
         HUB: [each for each in candidates if each.kind.startswith(f"{HUB}-")],
     }.get(kind, [each for each in candidates if each.kind == kind])
     if not wanted:
-        reason = next(each.reason for each in refused if each.kind.startswith(kind))
+        reasons = [each.reason for each in refused if each.kind.startswith(kind)]
+        reason = reasons[0] if reasons else "none of these servers is of it"
         raise WrongUseError(
             f"there is no plan of kind {kind}: {reason}",
             "plink group finds groups; name a server in each of them, or plan with another kind",

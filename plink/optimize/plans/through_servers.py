@@ -20,10 +20,10 @@ from plink.optimize.plans.candidates import (
 from plink.optimize.plans.demand import Demand
 from plink.optimize.plans.planning import distances_without_times
 from plink.optimize.plans.servers import Server, members_network, port_rates
-from plink.optimize.plans.traffic import measure_traffic, traffic_of, traffic_time_s
+from plink.optimize.plans.traffic import Traffic, measure_traffic, traffic_of, traffic_time_s
 from plink.plans.by_port import over_ranks
 from plink.plans.check_servers import Flags
-from plink.plans.forest import make_forest
+from plink.plans.forest import Forest, make_forest
 from plink.plans.names import ALL_REDUCE
 from plink.solvers.contention.network import Indices, Network, with_every_host_grouped
 from plink.solvers.forests.inside_hosts import inside_hosts
@@ -59,6 +59,14 @@ class Setting:
     servers: Sequence[Server]
     size_bytes: int
     seed: int
+
+
+def traffic_through_servers(demand: Demand, forest: Forest) -> Traffic:
+    """What a collective sends along a forest through servers, in a service's chunks."""
+    traffic = traffic_of(demand, forest)
+    if traffic.chunks_bytes is None:
+        return traffic
+    return replace(traffic, chunks_bytes=np.minimum(traffic.chunks_bytes, _CHUNK_BYTES))
 
 
 class Search:
@@ -158,9 +166,7 @@ class Search:
 
     def _through_servers(self, kind: str, routes: Routes) -> Candidate:
         over_ports = make_forest(*inside_hosts(routes, self._host_of))
-        traffic = traffic_of(self._demand, over_ports)
-        if traffic.chunks_bytes is not None:
-            traffic = replace(traffic, chunks_bytes=np.minimum(traffic.chunks_bytes, _CHUNK_BYTES))
+        traffic = traffic_through_servers(self._demand, over_ports)
         group_of = with_every_host_grouped(self._members).group_of[self._host_of].tolist()
         measures = measure_traffic(traffic, group_of, self._host_of.tolist())
         forest, route_ports = over_ranks(over_ports, self._rank_of)

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from plink.simulate.control.costs import Costs, Oversleep, punctual
 from plink.simulate.control.processors import Processors, Task
+from plink.simulate.control.recording import Recording, Step
 from plink.training.control.actions import Action, Send, SleepUntil
 from plink.training.control.events import Event, Heard, Ticked
 
@@ -76,6 +77,11 @@ class Clocked:
         self.busy_s = [0.0] * ranks
         self.heard_bytes = [0] * ranks
         self.messages = 0
+        self._recording: Recording | None = None
+
+    def record(self, recording: Recording | None) -> None:
+        """Note what threads do from now on; None for no longer."""
+        self._recording = recording
 
     def start(self) -> None:
         """Step all machines for the first time, if that has not been."""
@@ -201,17 +207,23 @@ class Clocked:
                 at_s += costs.in_s + costs.in_s_per_byte * len(event.message)
                 self.heard_bytes[rank] += len(event.message)
         before = getattr(machine, "cycles", 0)
+        read_s = at_s
+        sent: list[tuple[Heard, int, float]] = []
         for action in machine.step(events, at_s):
             if isinstance(action, Send):
                 at_s += costs.out_s + costs.out_s_per_byte * len(action.message)
                 self.messages += 1
                 heard = Heard(rank, action.message)
+                if self._recording is not None:
+                    sent.append((heard, action.rank, at_s))
                 self._push(at_s + costs.latency_s, action.rank, heard)
             elif isinstance(action, SleepUntil):
                 self._sleep(rank, action, at_s)
             elif self._do is not None:
                 self._do(rank, action, at_s)
         self._note(rank, before, at_s)
+        if self._recording is not None:
+            self._recording.note(Step(rank, self.now_s, read_s, at_s, events, sent))
         self.busy_s[rank] += at_s - self.now_s
         self._busy_until_s[rank] = at_s
         return at_s

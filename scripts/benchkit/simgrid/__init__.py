@@ -1,0 +1,1 @@
+"""The points of the benchmark of SimGrid's simulations."""
