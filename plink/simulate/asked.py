@@ -200,9 +200,7 @@ def schedule_on_hosts(asked: Asked, request: Request, collectives: Sequence[str]
         )
         return _moved(made, [place_of[rank.host] for rank in asked.plan.ranks], slots)
     if len(request.algorithms) > 1:
-        raise WrongUseError(
-            "a trace is of one algorithm", f"name it: algo={request.algorithms[0]}"
-        )
+        raise WrongUseError("a trace is of one algorithm", f"name it: algo={request.algorithms[0]}")
     name = request.algorithms[0]
     try:
         algorithm = find(name)
