@@ -4,6 +4,7 @@
 
 #include <sys/socket.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -202,6 +203,7 @@ void racks(bool is_by_step) {
     Service first(options);
     options.rack = 1;
     Service second(options);
+    std::atomic<int> done{0};
     std::vector<std::thread> threads;
     for (std::uint32_t number = 0; number < 4; ++number) {
         threads.emplace_back([&, number] {
@@ -211,9 +213,11 @@ void racks(bool is_by_step) {
                 require(worker.wait().workers == 4, "workers of all racks");
             }
             for (const float value : worker.values) require(value == -20.0F, "a sum of racks");
-            // From here on the racks disagree, and nothing is stepped.
-            worker.step(number < 2 ? 1.0 : 0.5, false);
+            // From here on the racks disagree, and nothing is stepped. Who has no values yet would
+            // not get them any more.
+            for (++done; done < 4;) std::this_thread::yield();
             try {
+                worker.step(number < 2 ? 1.0 : 0.5, false);
                 worker.wait();
                 require(false, "racks that disagree");
             } catch (const std::runtime_error&) {
