@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hub.processes import ADMIN_SECRET, END_TIMEOUT_S, running, serving
+from hub.processes import ADMIN_SECRET, running, serving
 from labkit.ported import PortedHost, PortedRack, ported_racks, worker_and_server_rates
 from plink.hub.admin import create_service
 from plink.hub.service import ServiceOptions
@@ -46,11 +46,7 @@ def work(
     with running([task, task], [host.namespace.command([]) for host in hosts]) as workers:
         assert {worker.hear()["event"] for worker in workers} == {"running"}
         under_way()
-        said = [worker.hear() for worker in workers]
-        for worker in workers:
-            # Who is ended before it has left is lost.
-            worker.process.wait(END_TIMEOUT_S)
-        return said
+        return [worker.hear() for worker in workers]
 
 
 def straight_on() -> str:
