@@ -37,6 +37,7 @@ LONG = (
     "hostile/test_verbs.py",
     "stories/test_stories.py",
     "bench/test_bench_in_lab.py",
+    "bench/test_hub_in_lab.py",
     "hub/test_porting_in_lab.py",
     "probing/test_fault_table.py",
     "lab/test_lifecycle.py",

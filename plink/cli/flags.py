@@ -18,6 +18,7 @@ _ARGUMENT = re.compile(r"\b([a-z][a-z0-9_]*)=([\w./:-]*\w)")
 _CALLS = {
     "plink.algorithms()": "plink order --list-algorithms",
     "plink.plan(servers=...)": "plink plan --servers HOST --kind ps",
+    'plink.plan(servers=..., kind="hub")': "plink plan --servers HOST,HOST --kind hub",
     "plink.launchers()": "plink order --format LIST",
 }
 

@@ -129,16 +129,25 @@ def command(
 ) -> None:
     """Make a service on these servers, named in the order in which workers will name them.
 
-    A plan with servers names them and how many workers there are.
+    A plan with servers names them and how many workers there are; where it has a server in each
+    rack, workers call that of their own.
 
     The first worker that connects says which parameters there are. Workers need the servers'
     addresses, the service's name and its secret.
     """
-    from plink.hub.admin import create_service, delete_service  # noqa: PLC0415  numpy
+    from plink.base.text import named  # noqa: PLC0415
+    from plink.hub import admin  # noqa: PLC0415  numpy
     from plink.hub.service import Quotas, ServiceOptions  # noqa: PLC0415
     from plink.transport.proofs import make_secret, read_secret  # noqa: PLC0415
 
-    workers = workers or servers.workers
+    planned = servers.service
+    racks = planned.racks if planned else ()
+    if racks and workers is not None:
+        raise WrongUseError(
+            "a plan with a server in each rack says how many workers each has",
+            "leave --workers out",
+        )
+    workers = workers or (planned.workers if planned else None)
     if workers is None:
         raise WrongUseError("--workers says how many contribute", "a plan says so, too")
     if os.path.lexists(worker_secret_file):
@@ -149,12 +158,19 @@ def command(
     secret, files = read_secret(secret_file), tls_files(tls)
     quotas = Quotas(most_bytes, most_workers, most_connections)
     wanted = ServiceOptions(workers=workers, **options, quotas=quotas)
-    made = create_service(servers, secret, wanted, tls=files)
+    if racks:
+        counts = [len(hosts) for hosts in racks]
+        made = admin.create_service_of_racks(servers, secret, wanted, workers=counts, tls=files)
+    else:
+        made = admin.create_service(servers, secret, wanted, tls=files)
     try:
         make_secret(worker_secret_file, made)
     except BaseException:
-        delete_service(servers, secret, options["namespace"], tls=files)
+        admin.delete_service(servers, secret, options["namespace"], tls=files)
         raise
     done = {"namespace": options["namespace"], "worker_secret_file": worker_secret_file}
     print_done(worker_secret_file, done, as_json=as_json)
-    note(f"workers call {','.join(servers)}")
+    for hosts, server in zip(racks, servers, strict=False):
+        note(f"workers on {named(list(dict.fromkeys(hosts)))} call {server}")
+    if not racks:
+        note(f"workers call {','.join(servers)}")

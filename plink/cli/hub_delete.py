@@ -27,7 +27,11 @@ from plink.cli.hub_options import (
 def command(
     *, servers: tuple[str, ...], namespace: str, secret_file: str, tls: str | None, as_json: bool
 ) -> None:
-    """End a service on these servers. Values that no snapshot has are lost."""
+    """End a service on these servers. Values that no snapshot has are lost.
+
+    It does not wait for an iteration's end, which may never come. Its workers are told that it was
+    deleted.
+    """
     from plink.hub.admin import delete_service  # noqa: PLC0415  numpy
     from plink.transport.proofs import read_secret  # noqa: PLC0415
 

@@ -20,9 +20,9 @@ secret_file = click.option(
 
 
 class Servers(tuple[str, ...]):
-    """Servers' addresses, in order, and how many workers the plan has that named them, if any."""
+    """Servers' addresses, in order, and the service of the plan that named them, if any."""
 
-    workers: int | None = None
+    service: PlannedService | None = None
 
 
 def _servers(_: object, __: object, words: tuple[str, ...]) -> Servers:
@@ -30,7 +30,7 @@ def _servers(_: object, __: object, words: tuple[str, ...]) -> Servers:
     if len(words) == 1 and not is_address(words[0]):
         service = planned(words[0])
         found = Servers(server.listen()[0] for server in service.servers)
-        found.workers = service.workers
+        found.service = service
         return found
     return Servers(part.strip() for word in words for part in word.split(",") if part.strip())
 

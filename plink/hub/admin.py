@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 from plink.base.errors import PlinkError, WrongUseError
 from plink.hub.calling import Control
@@ -74,7 +75,12 @@ def create_service(
 
 
 def create_service_of_racks(
-    racks: Sequence[str], secret: bytes, options: ServiceOptions, *, tls: Tls | None = None
+    racks: Sequence[str],
+    secret: bytes,
+    options: ServiceOptions,
+    *,
+    workers: Sequence[int] | None = None,
+    tls: Tls | None = None,
 ) -> bytes:
     """A new service whose racks have a server each; workers call that of their own rack.
 
@@ -85,6 +91,7 @@ def create_service_of_racks(
         racks: the address of each rack's server; all have as many ports and cores.
         secret: of the servers.
         options: of the service; `workers` are those of a rack.
+        workers: of each rack, where they have not as many.
 
     Returns:
         The secret that its workers need.
@@ -92,14 +99,25 @@ def create_service_of_racks(
     Raises:
         HubError: a server cannot be reached or refuses; none has the service then.
         ProtocolError: a server has another secret.
+        WrongUseError: servers are not alike.
     """
     found = [server_status(server, secret, tls=tls) for server in racks]
+    # A chunk has the same place in every rack. Weights follow what ports carry, and so may differ
+    # between servers that are alike; the first's count.
+    site = found[0].site
+    for server, status in zip(racks, found, strict=True):
+        if _cores(status) != _cores(found[0]):
+            raise WrongUseError(
+                f"the servers {racks[0]} and {server} have other numbers of ports or cores",
+                "a service in racks needs servers that are alike: plink hub serve takes both",
+            )
     ports = tuple(status.addresses for status in found)
     salt = secrets.token_bytes(SALT_BYTES)
     made: list[str] = []
     try:
         for rack, (server, status) in enumerate(zip(racks, found, strict=True)):
-            create = Create(options, salt, status.site, (status.addresses,), 0, ports, rack)
+            its = options if workers is None else replace(options, workers=workers[rack])
+            create = Create(its, salt, site, (status.addresses,), 0, ports, rack)
             _ask(server, secret, tls, create)
             made.append(server)
     except PlinkError:
@@ -107,6 +125,10 @@ def create_service_of_racks(
             _ask(server, secret, tls, Delete(options.namespace))
         raise
     return namespace_secret(secret, options.namespace, salt)
+
+
+def _cores(status: Status) -> list[int]:
+    return [port.cores for port in status.site.servers[0]]
 
 
 def delete_service(

@@ -1,8 +1,9 @@
 """Messages on a connection to a server, each length-prefixed and proven.
 
 A frame is 4 bytes of length, 16 of proof (HMAC-SHA256, cut) and the payload: a JSON object,
-compressed. The proof is over direction, number and payload, so that nobody without the secret can
-add, change, repeat or reorder a message. Messages are not secret.
+compressed, and behind it, where both ends know of such, bytes as they are. The proof is over
+direction, number and payload, so that nobody without the secret can add, change, repeat or reorder
+a message. Messages are not secret.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ from plink.base.errors import PlinkError
 MOST_BYTES = 8 << 20
 MOST_EXPANDED_BYTES = 64 << 20
 
+# Of a message's object: the bytes behind it.
+DATA = "data"
+
 _LENGTH = struct.Struct(">I")
 _NUMBER = struct.Struct(">Q")
 _PROOF_BYTES = 16
@@ -38,11 +42,15 @@ class Channel:
         key: of the session, which both ends have.
         is_server: which end this is.
         whose: secret the key was made from, as messages to people call it.
+        takes_data: whether messages may have bytes behind them, which are their `DATA` then.
     """
 
-    def __init__(self, key: bytes, *, is_server: bool, whose: str = "job") -> None:
+    def __init__(
+        self, key: bytes, *, is_server: bool, whose: str = "job", takes_data: bool = False
+    ) -> None:
         self._key = key
         self._whose = whose
+        self._takes_data = takes_data
         self._out, self._in = (b"d", b"c") if is_server else (b"c", b"d")
         self._sent = 0
         self._received = 0
@@ -76,7 +84,12 @@ class Channel:
             if not hmac.compare_digest(proof, self._proof(self._in, self._received, payload)):
                 raise ProtocolError(f"a message that was not made with the {self._whose}'s secret")
             self._received += 1
-            messages.append(_object(payload))
+            message, data = _object(payload)
+            if data:
+                if not self._takes_data or DATA in message:
+                    raise ProtocolError("a message with more behind it than there may be")
+                message[DATA] = data
+            messages.append(message)
         return messages
 
     def _proof(self, direction: bytes, number: int, payload: bytes) -> bytes:
@@ -87,24 +100,33 @@ class Channel:
 def payload_of(message: Mapping[str, Any]) -> bytes:
     """A message as it travels; one that goes to many ranks is made once.
 
+    Args:
+        message: as JSON, but that its `DATA` may be bytes, which are sent as they are.
+
     Raises:
         ProtocolError: it is too large.
     """
-    payload = zlib.compress(json.dumps(message, separators=(",", ":")).encode(), 1)
+    data = message.get(DATA)
+    if not isinstance(data, bytes):
+        data = b""
+    else:
+        message = {name: value for name, value in message.items() if name != DATA}
+    payload = zlib.compress(json.dumps(message, separators=(",", ":")).encode(), 1) + data
     if len(payload) > MOST_BYTES:
         raise ProtocolError(f"a message of {len(payload)} bytes is too large to send")
     return payload
 
 
-def _object(payload: bytes) -> dict[str, Any]:
+def _object(payload: bytes) -> tuple[dict[str, Any], bytes]:
+    """The object, and what is behind it."""
     expander = zlib.decompressobj()
     try:
         text = expander.decompress(payload, MOST_EXPANDED_BYTES)
-        if not expander.eof or expander.unused_data:
+        if not expander.eof:
             raise ProtocolError("a message that is too large, or not a whole archive")
         value = json.loads(text)
     except (zlib.error, ValueError, RecursionError):
         raise ProtocolError("a message that is not JSON") from None
     if not isinstance(value, dict):
         raise ProtocolError("a message that is not a JSON object")
-    return value
+    return value, expander.unused_data

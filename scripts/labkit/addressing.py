@@ -32,7 +32,7 @@ class Addresses:
 def addresses_needed(shape: Shape) -> int:
     """How many addresses the subnet of a lab must have."""
     if not shape.routed:
-        return shape.host_count + RESERVED_ADDRESSES
+        return shape.host_count + shape.further_ports + RESERVED_ADDRESSES
     hops = [*(rack.hops for rack in shape.racks), *(row.hops for row in shape.rows)]
     cables = 1 + sum(extra + 1 for extra in hops)
     return len(shape.racks) * _rack_size(shape) + cables * TRANSFER_ADDRESSES

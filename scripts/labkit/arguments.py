@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from labkit.entry import MACHINE
 from labkit.errors import WrongUseError
 from labkit.rates import parse_rate
-from labkit.shape import Shape, two_levels
+from labkit.shape import Shape, checked, two_levels
 from labkit.shape_file import read_shape
 from labkit.state import checked_lab_name
 from labkit.wan import DEFAULT_RTT_MS
@@ -57,9 +59,9 @@ def shape_of(arguments: argparse.Namespace) -> Shape:
             if getattr(arguments, option) is not None:
                 flag = "--" + option.replace("_", "-")
                 raise WrongUseError(f"{flag} contradicts --topology", "write it into the file")
-        return read_shape(Path(arguments.topology))
+        return checked(replace(read_shape(Path(arguments.topology)), ports=_ports(arguments.ports)))
     if arguments.regions is not None:
-        return _regions(arguments)
+        return checked(replace(_regions(arguments), ports=_ports(arguments.ports)))
     for option in _OF_PATHS:
         if getattr(arguments, option) is not None:
             flag = "--" + option.replace("_", "-")
@@ -68,7 +70,7 @@ def shape_of(arguments: argparse.Namespace) -> Shape:
     racks = arguments.racks
     if racks is None and len(hosts) == 1:
         racks = DEFAULT_RACKS
-    return two_levels(
+    shape = two_levels(
         racks,
         hosts,
         parse_rate(arguments.host_rate or DEFAULT_RATE),
@@ -76,6 +78,7 @@ def shape_of(arguments: argparse.Namespace) -> Shape:
         DEFAULT_HOPS if arguments.hops is None else arguments.hops,
         routed=arguments.routed is True,
     )
+    return checked(replace(shape, ports=_ports(arguments.ports)))
 
 
 def _regions(arguments: argparse.Namespace) -> Shape:
@@ -192,6 +195,14 @@ def _add_up(up: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="read the shape, rows of racks or regions, from TOML or JSON",
     )
+    up.add_argument(
+        "--ports",
+        metavar="HOST=NUMBER",
+        action="append",
+        default=[],
+        help="interfaces of a host, n01=4,n05=2: each with its own address and a link of the host's"
+        " rate; may be repeated",
+    )
     up.add_argument("--seed", type=int, default=1, help="shuffles names, addresses and order")
     up.add_argument("--congestion-control", help="TCP's on the hosts: reno, cubic or bbr")
     up.add_argument(
@@ -204,6 +215,20 @@ def _add_up(up: argparse.ArgumentParser) -> None:
     up.add_argument(
         "--hold", action="store_true", help="stay, and take the lab down when the input ends"
     )
+
+
+def _ports(texts: Sequence[str]) -> tuple[tuple[str, int], ...]:
+    found: dict[str, int] = {}
+    for part in (part for text in texts for part in text.split(",")):
+        name, _, count = part.strip().partition("=")
+        if not name or not count.isascii() or not count.isdigit() or len(count) > 4:
+            raise WrongUseError(
+                f"--ports {part!r} is not HOST=NUMBER", "write n01=4, or n01=4,n05=2"
+            )
+        if name in found:
+            raise WrongUseError(f"--ports names {name} twice")
+        found[name] = int(count)
+    return tuple(found.items())
 
 
 def _counts(text: str) -> list[int]:

@@ -93,6 +93,10 @@ def build(topology: Topology, login: Login, congestion_control: str | None) -> N
                 # The user's sshd and fping have no privilege in this namespace.
                 namespaces.configure("ipv4/ip_unprivileged_port_start", "0")
                 namespaces.configure("ipv4/ping_group_range", "0 0")
+            if host.further:
+                # A reply may arrive by an interface that the main table would not send by.
+                for which in ("all", "default"):
+                    namespaces.configure(f"ipv4/conf/{which}/rp_filter", "0")
             run(["ip", "link", "set", "lo", "up"])
             run(["ip", "-batch", "-"], texts.host_batch(topology, host))
             _shape(rates[host.name])

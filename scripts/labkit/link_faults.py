@@ -35,7 +35,7 @@ def slow_link(state: State, element: str, mbit: int) -> Remedy:
 
 def slow_one_way(state: State, element: str, mbit: int, *, sends: bool) -> Remedy:
     """Let it carry so much in one direction, as what is below the link sees it."""
-    lower, upper = wiring.shaped_ends(state.topology, element)
+    lower, upper, *_ = wiring.shaped_ends(state.topology, element)
     end, before = (lower if sends else upper), _rate_bits(state, element)
     _shape(state, end, mbit * 1_000_000)
     return lambda: _shape(state, end, before)
@@ -109,7 +109,7 @@ def busy_processor(state: State, host: str, share: float) -> Remedy:
 
 def longer_way(state: State, host: str, switches: int) -> Remedy:
     """Put so many more switches between a host and its rack. It stays so: the lab is to go down."""
-    port = wiring.host_cable(state.topology.host(host)).upper
+    port = wiring.host_cables(state.topology.host(host))[0].upper
     there = _new_namespace(state, f"{host}-way")
     with inside(namespace(state.name, port.element)):
         run(["ip", "link", "set", "dev", port.interface, "netns", there])

@@ -42,10 +42,11 @@ def set_silent(registry: Registry, state: State, host: str, *, silent: bool) -> 
     Raises:
         WrongUseError: there is no such host.
     """
-    port = wiring.host_cable(state.topology.host(host)).upper
+    ports = [cable.upper for cable in wiring.host_cables(state.topology.host(host))]
     number = PORT_DISABLED if silent else PORT_FORWARDING
     with namespaces.inside(wiring.namespace(state.name, state.topology.host(host).rack)):
-        _set_port(port, number)
+        for port in ports:
+            _set_port(port, number)
     registry.write(state.with_stopped(host, silent))
 
 
@@ -56,19 +57,21 @@ def move(registry: Registry, state: State, host: str, rack: str) -> None:
         WrongUseError: there is no such host or rack.
     """
     topology = state.topology.with_rack(host, rack)
-    old, new = (wiring.host_cable(each.host(host)).upper for each in (state.topology, topology))
-    if old == new:
+    old = state.topology.host(host)
+    if old.rack == rack:
         return
-    there = wiring.namespace(state.name, new.element)
-    with namespaces.inside(wiring.namespace(state.name, old.element)):
-        run(["ip", "link", "set", "dev", old.interface, "netns", there])
+    there = wiring.namespace(state.name, rack)
+    with namespaces.inside(wiring.namespace(state.name, old.rack)):
+        for cable in wiring.host_cables(old):
+            run(["ip", "link", "set", "dev", cable.upper.interface, "netns", there])
     with namespaces.inside(there):
-        run(["ip", "-batch", "-"], texts.port_batch([new.interface]))
-        rate_bits = topology.host(host).rate_bits
-        if rate_bits is not None:
-            run(["tc", "-batch", "-"], texts.shaping_command(new.interface, rate_bits))
-        if host in state.stopped:
-            _set_port(new, PORT_DISABLED)
+        ports = [cable.upper for cable in wiring.host_cables(topology.host(host))]
+        run(["ip", "-batch", "-"], texts.port_batch([port.interface for port in ports]))
+        for port in ports:
+            if old.rate_bits is not None:
+                run(["tc", "-batch", "-"], texts.shaping_command(port.interface, old.rate_bits))
+            if host in state.stopped:
+                _set_port(port, PORT_DISABLED)
     # Every switch has learned where the host was, and would not forget for a day.
     for element in wiring.switch_elements(topology):
         with namespaces.inside(wiring.namespace(state.name, element)):

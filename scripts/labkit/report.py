@@ -45,7 +45,8 @@ def table(state: State, whole: bool) -> str:
         lines.append(f"{switch.name} under {switch.parent}: uplink {rate}, {switch.hops} hops")
         for host in in_rack[switch.name]:
             silent = ", stopped" if host.name in state.stopped else ""
-            lines.append(f"  {host.name} {host.address} {format_rate(host.rate_bits)}{silent}")
+            addresses = "+".join(host.addresses)
+            lines.append(f"  {host.name} {addresses} {format_rate(host.rate_bits)}{silent}")
     lines += map(_path_line, topology.wan)
     return "\n".join(lines)
 
@@ -83,6 +84,7 @@ def as_json(state: State, whole: bool) -> dict[str, Any]:
             {
                 "name": host.name,
                 "address": host.address,
+                "addresses": list(host.addresses),
                 "rack": host.rack,
                 "rate": format_rate(host.rate_bits),
                 "stopped": host.name in state.stopped,

@@ -11,6 +11,7 @@ from labkit.wan import WanPath, full_mesh
 MAX_HOSTS = 1_000
 MAX_RACKS = 256
 MAX_HOPS = 64
+MAX_PORTS = 32
 
 
 @dataclass(frozen=True)
@@ -41,12 +42,20 @@ class Shape:
 
     `routed`: the spine, rows, racks and the extra hops are routers, and not bridges.
     `wan`: the paths between racks that are regions, in place of a spine; none in a data centre.
+    `ports`: hosts by name that have several interfaces, and how many, each with the rate of a
+    host's link there.
     """
 
     racks: tuple[RackShape, ...]
     rows: tuple[RowShape, ...] = ()
     routed: bool = False
     wan: tuple[WanPath, ...] = ()
+    ports: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def further_ports(self) -> int:
+        """How many interfaces hosts have beside the first."""
+        return sum(count - 1 for _, count in self.ports)
 
     @property
     def host_count(self) -> int:
@@ -116,4 +125,11 @@ def checked(shape: Shape) -> Shape:
     hops = [rack.hops for rack in shape.racks] + [row.hops for row in shape.rows]
     if any(not 0 <= number <= MAX_HOPS for number in hops):
         raise WrongUseError(f"hops must be between 0 and {MAX_HOPS}")
+    for name, count in shape.ports:
+        if not 1 <= count <= MAX_PORTS:
+            raise WrongUseError(f"{name} would have {count} interfaces, expected 1 to {MAX_PORTS}")
+    if shape.ports and shape.routed:
+        raise WrongUseError(
+            "hosts of a routed lab have one interface", "leave out --ports or --routed"
+        )
     return shape

@@ -136,6 +136,7 @@ def _topology(fields: dict[str, Any]) -> Topology:
                 address=str(IPv4Address(host["address"])),
                 rack=_element(host["rack"]),
                 rate_bits=_rate(host["rate_bits"]),
+                further=tuple(str(IPv4Address(each)) for each in host.get("further", ())),
             )
             for host in fields["hosts"]
         ),

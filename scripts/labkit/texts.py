@@ -21,6 +21,9 @@ QUEUE_MS = 50
 AGEING_CENTISECONDS = 24 * 3600 * 100
 BRIDGE_OPTIONS = f"stp_state 0 mcast_snooping 0 ageing_time {AGEING_CENTISECONDS}"
 
+# Of routes by a host's further interfaces.
+FIRST_TABLE = 100
+
 SSHD_CONFIG = """\
 AuthorizedKeysFile {private}/authorized_keys
 StrictModes no
@@ -53,7 +56,11 @@ def creation_batch(topology: Topology) -> str:
 
 def _addresses(topology: Topology) -> dict[wiring.End, str]:
     """The address at every end of a cable that has one."""
-    known = {wiring.host_cable(host).lower: host.address for host in topology.hosts}
+    known = {
+        cable.lower: address
+        for host in topology.hosts
+        for cable, address in zip(wiring.host_cables(host), host.addresses, strict=True)
+    }
     machine = wiring.End(wiring.MACHINE, wiring.machine_interface(topology.lab))
     known[machine] = topology.machine_address
     if topology.is_routed:
@@ -120,10 +127,15 @@ def host_batch(topology: Topology, host: Host) -> str:
     1024 others, fewer than the pairs of 64 hosts. So a stopped host is silent, as across a
     routed network, and there is no `No route to host`.
     """
-    others = [each.address for each in topology.hosts if each is not host]
+    others = [address for each in topology.hosts if each is not host for address in each.addresses]
     if not topology.is_routed:
         others.append(topology.machine_address)
-        return _station(wiring.HOST_INTERFACE, host.address, topology.subnet, others)
+        station = _station(wiring.HOST_INTERFACE, host.address, topology.subnet, others)
+        further = (
+            _further(number, address, topology.subnet, others)
+            for number, address in enumerate(host.further, 1)
+        )
+        return station + "".join(further)
     subnet = topology.rack_subnet(host.rack)
     router = str(routing.gateway(subnet).ip)
     mates = [address for address in others if IPv4Address(address) in subnet]
@@ -135,7 +147,7 @@ def machine_batch(topology: Topology) -> str:
     """For `ip -batch` on the machine: the same for its own interface."""
     interface = wiring.machine_interface(topology.lab)
     if not topology.is_routed:
-        others = [host.address for host in topology.hosts]
+        others = [address for host in topology.hosts for address in host.addresses]
         return _station(interface, topology.machine_address, topology.subnet, others)
     transfer = routing.transfers(topology)[0]
     spine = str(transfer.upper.ip)
@@ -150,6 +162,22 @@ def _station(interface: str, address: str, subnet: str, neighbours: Iterable[str
         f"address add {address}/{length}{broadcast} dev {interface}",
         f"link set dev {interface} up",
         *(_neighbour(other, interface) for other in neighbours),
+    ]
+    return _joined(lines)
+
+
+def _further(number: int, address: str, subnet: str, neighbours: Iterable[str]) -> str:
+    """Another interface of a host, by which it sends what it sends from that address.
+
+    What names no address of its own leaves by the first one, which alone knows the subnet.
+    """
+    interface, table = wiring.host_interface(number), FIRST_TABLE + number
+    lines = [
+        f"address add {address}/32 dev {interface}",
+        f"link set dev {interface} up",
+        *(_neighbour(other, interface) for other in neighbours),
+        f"route add {subnet} dev {interface} src {address} table {table}",
+        f"rule add from {address} table {table}",
     ]
     return _joined(lines)
 
@@ -207,6 +235,7 @@ def truth_json(topology: Topology) -> str:
     truth = {
         "hosts": {host.name: host.rack for host in topology.hosts},
         "addresses": {host.name: host.address for host in topology.hosts},
+        "ports": {host.name: host.addresses for host in topology.hosts if host.further},
         "rates": {host.name: format_rate(host.rate_bits) for host in topology.hosts},
         "routes": routing.paths(topology),
         "switches": [asdict(switch) for switch in topology.switches],

@@ -36,12 +36,21 @@ class Switch:
 
 @dataclass(frozen=True)
 class Host:
-    """A host, its rack, and the rate of its link in bit/s (None for unshaped)."""
+    """A host, its rack, and the rate of its link in bit/s (None for unshaped).
+
+    `further` are the addresses of its other interfaces, each with a link of that rate.
+    """
 
     name: str
     address: str
     rack: str
     rate_bits: int | None
+    further: tuple[str, ...] = ()
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Of all its interfaces."""
+        return (self.address, *self.further)
 
 
 @dataclass(frozen=True)
@@ -139,7 +148,11 @@ class Topology:
 
 
 def place(lab: str, shape: Shape, seed: int, subnet: IPv4Network) -> Topology:
-    """Deal names, addresses and the given order to the hosts of a shape."""
+    """Deal names, addresses and the given order to the hosts of a shape.
+
+    Raises:
+        WrongUseError: the shape gives interfaces to a host that there is not.
+    """
     generator = random.Random(seed)
     count = shape.host_count
     width = max(2, len(str(count)))
@@ -151,8 +164,9 @@ def place(lab: str, shape: Shape, seed: int, subnet: IPv4Network) -> Topology:
         for number, rack in enumerate(shape.racks, start=1)
         for _ in range(rack.hosts)
     ]
+    further = _further(shape, names, subnet)
     hosts = [
-        Host(name, address, rack, rate_bits)
+        Host(name, address, rack, rate_bits, further.get(name, ()))
         for name, address, (rack, rate_bits) in zip(names, addresses.hosts, racks, strict=True)
     ]
     generator.shuffle(hosts)
@@ -165,6 +179,21 @@ def place(lab: str, shape: Shape, seed: int, subnet: IPv4Network) -> Topology:
         hosts=tuple(hosts),
         wan=shape.wan,
     )
+
+
+def _further(shape: Shape, names: Sequence[str], subnet: IPv4Network) -> dict[str, tuple[str, ...]]:
+    """Addresses of interfaces beside the first, which follow those of all hosts."""
+    found = {}
+    first = 2 + shape.host_count
+    for name, count in shape.ports:
+        if name not in names:
+            raise WrongUseError(
+                f"there is no host {name!r} to have {count} interfaces",
+                f"its hosts are {min(names)} to {max(names)}",
+            )
+        found[name] = tuple(str(subnet[first + number]) for number in range(count - 1))
+        first += count - 1
+    return found
 
 
 def _switches(shape: Shape, subnets: Sequence[IPv4Network | None]) -> tuple[Switch, ...]:

@@ -78,7 +78,7 @@ def cables(topology: Topology) -> Iterator[Cable]:
     """Every cable of the lab, the machine's own included."""
     yield from trunks(topology)
     for host in topology.hosts:
-        yield host_cable(host)
+        yield from host_cables(host)
 
 
 def trunks(topology: Topology) -> Iterator[Cable]:
@@ -88,24 +88,32 @@ def trunks(topology: Topology) -> Iterator[Cable]:
         yield from _way_up(switch)
 
 
-def host_cable(host: Host) -> Cable:
-    """The cable from a host to its rack's switch."""
-    return Cable(
-        End(host.name, HOST_INTERFACE), End(host.rack, host.name), host.rate_bits, host.rate_bits
-    )
+def host_interface(number: int) -> str:
+    """The name of a host's interface: `HOST_INTERFACE` is its first, 0."""
+    return f"{HOST_INTERFACE[:-1]}{number}"
 
 
-def shaped_ends(topology: Topology, element: str) -> tuple[End, End]:
-    """Both ends of a host's cable, or of the uplink of a rack or row.
+def host_cables(host: Host) -> list[Cable]:
+    """The cables from a host to its rack's switch, an interface each."""
+    rate_bits = host.rate_bits
+    ports = [host.name, *(f"{host.name}-{number}" for number in range(1, len(host.addresses)))]
+    return [
+        Cable(End(host.name, host_interface(number)), End(host.rack, port), rate_bits, rate_bits)
+        for number, port in enumerate(ports)
+    ]
+
+
+def shaped_ends(topology: Topology, element: str) -> list[End]:
+    """Both ends of a host's cables, or of the uplink of a rack or row.
 
     Raises:
         WrongUseError: there is no such host, rack or row.
     """
     for switch in topology.switches:
         if switch.name == element:
-            return End(switch.name, UP_PORT), End(switch.parent, switch.name)
-    cable = host_cable(topology.host(element))
-    return cable.lower, cable.upper
+            return [End(switch.name, UP_PORT), End(switch.parent, switch.name)]
+    cables = host_cables(topology.host(element))
+    return [end for cable in cables for end in (cable.lower, cable.upper)]
 
 
 def hardware_address(address: str) -> str:

@@ -27,9 +27,9 @@ def cluster(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_cluster(lab, tmp_path_factory.mktemp("cluster") / "cluster.json")
 
 
-def planned(cluster: Path, folder: Path, servers: str) -> Path:
+def planned(cluster: Path, folder: Path, servers: str, kind: str = "ps") -> Path:
     path = folder / "served.json"
-    line = ("plan", str(cluster), "--servers", servers, "--kind", "ps", "--size", "400KB")
+    line = ("plan", str(cluster), "--servers", servers, "--kind", kind, "--size", "400KB")
     assert plink_here(*line, "-o", str(path)).code == 0
     return path
 
@@ -60,6 +60,31 @@ def test_the_hub_and_the_engine_in_the_same_rounds(lab: Lab, cluster: Path, tmp_
     assert "2 workers, servers with 2 ports of a worker's rate in all" in text
     assert "all-reduce takes 0.500 of the servers' time" in text
     wait_until_nothing_runs(lab)
+
+
+@pytest.mark.timeout(300)
+def test_a_server_in_each_rack(tmp_path: Path) -> None:
+    with lab_cluster(racks=2, hosts=3) as lab:
+        cluster = write_cluster(lab, tmp_path / "cluster.json")
+        rack_of = lab.truth["hosts"]
+        racks = [
+            [name for name in lab.names if rack_of[name] == rack]
+            for rack in dict.fromkeys(rack_of[name] for name in lab.names)
+        ]
+        servers = ",".join(f"{rack[0]}:2@1gbit" for rack in racks)
+        plan = planned(cluster, tmp_path, servers, "hub")
+        output = tmp_path / "found.json"
+        done = plink(
+            *("bench", cluster, "--client", "hub", "--plan", plan, "--size", "400KB"),
+            *("--rounds", "1", "--repetitions", "2", "-o", output),
+            *ssh_options(lab),
+        )
+        assert done.code == 0, done.stderr
+        (row,) = from_json(json.loads(output.read_text()), "found.json").rows
+        assert set(row.hosts) == {*racks[0][1:], *racks[1][1:]}
+        assert row.plan == "hub-star"
+        # Sums of all four, checked by every worker.
+        assert len(row.samples_s) == 2
 
 
 def test_what_the_hub_cannot_run_is_refused(lab: Lab, cluster: Path, tmp_path: Path) -> None:

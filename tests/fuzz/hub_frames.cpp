@@ -58,7 +58,7 @@ bool deliver(Link& link, const Descriptor& from, const std::uint8_t* bytes, std:
         link.is_readable = true;
         link.read(scratch);
         // Nobody reads: what the socket does not take is forgotten.
-        if (link.can_write()) link.write();
+        if (link.can_write()) link.write(Outbox::kMostBytesAtOnce);
     } catch (const ConnectionLost&) {
         return false;
     } catch (const std::runtime_error& fault) {

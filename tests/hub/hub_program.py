@@ -56,8 +56,10 @@ def work(task: dict[str, Any]) -> None:
             time.sleep(task.get("pause_s", 0.0))
         digest = hashlib.sha256(worker.values.tobytes()).hexdigest()
         last = dataclasses.asdict(step)
-        say(event="done", number=worker.number, digest=digest, times_s=times_s, last=last,
-            process_s=time.process_time())  # fmt: skip
+        process_s = time.process_time()
+    # Whoever hears it may end this process, which has left by now and is not lost.
+    say(event="done", number=worker.number, digest=digest, times_s=times_s, last=last,
+        process_s=process_s)  # fmt: skip
 
 
 def main() -> None:

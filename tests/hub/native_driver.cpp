@@ -1,13 +1,17 @@
 // The hub's native part at work, for the sanitizers: loops, lanes and clients over real sockets;
-// workers that come back, are dropped and join; copies; hostile frames. Ends with 1 where a result
-// is wrong.
+// workers that come back, are dropped and join; servers of racks; copies; hostile frames, and
+// those of a fuzzer in the folder that is named. Ends with 1 where a result is wrong.
 
 #include <sys/socket.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <thread>
@@ -70,12 +74,13 @@ std::vector<hub::ClientChunk> chunks() {
 }
 
 struct Worker {
-    Worker(Service& service, std::uint32_t number, bool is_by_step, std::uint32_t iteration = 0)
+    Worker(Service& service, std::uint32_t number, bool is_by_step, std::uint32_t iteration = 0,
+           bool is_first_rack = true)
         : gradients(std::size_t{kChunks} * kItems, 1.0F),
           values(gradients.size()),
           client(chunks(), gradients.data(), values.data(), hub::Wire::kFloat32, is_by_step,
                  iteration, service.dial(number, 1)) {
-        client.initialise(number == 0 && iteration == 0);
+        client.initialise(number == 0 && iteration == 0 && is_first_rack);
         wait();
     }
     hub::StepResult wait() {
@@ -170,6 +175,64 @@ void alone() {
     for (std::thread& thread : threads) thread.join();
 }
 
+/// A connection between two racks' lanes.
+void connect_peers(Service& one, Service& other, std::uint32_t lane) {
+    int ends[2];
+    require(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0, "a socket");
+    one.loop_of(lane).adopt_peer(one.tenant, lane, 1, Stream(Descriptor(ends[0])));
+    other.loop_of(lane).adopt_peer(other.tenant, lane, 0, Stream(Descriptor(ends[1])));
+}
+
+/// What a service's lanes say that makes it fail.
+std::string missed(Service& service) {
+    for (int i = 0; i < 6000; ++i) {
+        for (const hub::Event& event : service.events->take()) {
+            if (event.what == hub::Event::What::kMissed) return event.text;
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return {};
+}
+
+void racks(bool is_by_step) {
+    hub::LaneOptions options;
+    options.tenant = 5;
+    options.workers = 2;
+    options.is_by_step = is_by_step;
+    options.racks = 2;
+    Service first(options);
+    options.rack = 1;
+    Service second(options);
+    std::atomic<int> done{0};
+    std::vector<std::thread> threads;
+    for (std::uint32_t number = 0; number < 4; ++number) {
+        threads.emplace_back([&, number] {
+            Worker worker(number < 2 ? first : second, number % 2, is_by_step, 0, number < 2);
+            for (int i = 0; i < 20; ++i) {
+                worker.step(1.0, i % 2 == 0);
+                require(worker.wait().workers == 4, "workers of all racks");
+            }
+            for (const float value : worker.values) require(value == -20.0F, "a sum of racks");
+            // From here on the racks disagree, and nothing is stepped. Who has no values yet would
+            // not get them any more.
+            for (++done; done < 4;) std::this_thread::yield();
+            try {
+                worker.step(number < 2 ? 1.0 : 0.5, false);
+                worker.wait();
+                require(false, "racks that disagree");
+            } catch (const std::runtime_error&) {
+            }
+        });
+    }
+    for (std::uint32_t lane = 0; lane < kLanes; ++lane) connect_peers(first, second, lane);
+    for (Service* const service : {&first, &second}) {
+        const std::string why = missed(*service);
+        require(why.find("lr of group 0 is 1 for worker") != std::string::npos, "what differs");
+        for (const auto& loop : service->loops) loop->fail(service->tenant, why);
+    }
+    for (std::thread& thread : threads) thread.join();
+}
+
 void hostile() {
     hub::LaneOptions options;
     options.tenant = 4;
@@ -196,13 +259,29 @@ void hostile() {
 
 }  // namespace
 
-int main() {
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+
+namespace {
+
+void replay(const char* folder) {
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+        std::ifstream file(entry.path(), std::ios::binary);
+        const std::vector<char> bytes(std::istreambuf_iterator<char>(file), {});
+        LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+    }
+}
+
+}  // namespace
+
+int main(int count, char** words) {
     for (const bool is_by_step : {false, true}) {
         for (const bool is_in_order : {false, true}) synchronous(is_by_step, is_in_order);
     }
     shrinking();
     alone();
+    for (const bool is_by_step : {false, true}) racks(is_by_step);
     hostile();
+    if (count > 1) replay(words[1]);
     std::puts("the hub: as it should be");
     return 0;
 }

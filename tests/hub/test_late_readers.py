@@ -16,7 +16,7 @@ import pytest
 from engine.certificates import job
 from hub.runs import ADMIN_SECRET, Service, service
 from hub.vanishing import vanish
-from plink.hub.admin import server_status
+from plink.hub.admin import delete_service, server_status
 from plink.hub.hyper import Hyper
 from plink.hub.joining import Place, connect
 from plink.hub.manifest import Key, Manifest
@@ -94,6 +94,18 @@ def test_who_is_told_why_it_ends_gets_whole_frames_before(tls: Tls | None) -> No
     assert 1 < len(kinds) < CHUNKS
     assert kinds == [VALUE] * (len(kinds) - 1) + [ERROR]
     assert said[-1][1].endswith(b" is lost: it closed the connection")
+
+
+def test_who_is_told_that_its_service_was_deleted_gets_whole_frames_before(
+    tls: Tls | None,
+) -> None:
+    with service(2, manifest=KEYS, tls=tls) as served, served.worker() as first:
+        first.initialise(np.ones(KEYS.items, np.float32))
+        with late(served) as connection:
+            delete_service(served.addresses, ADMIN_SECRET, "job", tls=tls)
+            time.sleep(0.2)
+            said = list(frames(connection, CHUNKS + 1))
+    assert said[-1] == (ERROR, b"service job was deleted")
 
 
 def test_values_that_change_while_they_wait_are_not_torn(tls: Tls | None) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import math
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -76,19 +79,25 @@ def test_racks_come_to_the_sum_of_their_sums_bit_for_bit(
         assert np.array_equal(outcome.values, twin.values)
 
 
-def test_a_worker_that_is_lost_is_named_in_all_racks() -> None:
-    options = ServiceOptions("job", 1)
+@contextlib.contextmanager
+def service_of_racks(racks: int, options: ServiceOptions) -> Iterator[list[Service]]:
+    """As each rack's workers see it."""
     with contextlib.ExitStack() as stack:
         servers = [
             stack.enter_context(Server(ServerOptions(["127.0.0.1:0"], ADMIN_SECRET, 1, ())))
-            for _ in range(2)
+            for _ in range(racks)
         ]
         addresses = [server.addresses[0] for server in servers]
         secret = create_service_of_racks(addresses, ADMIN_SECRET, options)
-        first, second = (
-            Service([server], [address], options, secret).worker()
+        yield [
+            Service([server], [address], options, secret)
             for server, address in zip(servers, addresses, strict=True)
-        )
+        ]
+
+
+def test_a_worker_that_is_lost_is_named_in_all_racks() -> None:
+    with service_of_racks(2, ServiceOptions("job", 1)) as servings:
+        first, second = (its.worker() for its in servings)
         threads = Threads()
         for worker in (first, second):
             threads.begin(lambda worker=worker: worker.initialise(np.ones(ITEMS, np.float32)))
@@ -101,5 +110,46 @@ def test_a_worker_that_is_lost_is_named_in_all_racks() -> None:
             first.push(0, 5)
             first.wait(20.0)
 
-        with first, pytest.raises(HubError, match=r"rack 1 is lost: worker 0 .* is lost"):
+        with first, pytest.raises(HubError, match=r"rack 1: worker 0 .* is lost"):
             go_on()
+
+
+@pytest.mark.parametrize(
+    ("racks", "hypers", "difference"),
+    [
+        (2, {"lr": 0.2}, "lr of group 1 is 0.1 for {} and 0.2 for {}"),
+        (3, {"lr": 0.2}, "lr of group 1 is 0.1 for {} and 0.2 for {}"),
+        (2, {"lr": 0.1, "beta2": 0.99}, "beta2 of group 1 is 0.999 for {} and 0.99 for {}"),
+        (
+            2,
+            {"lr": math.nextafter(0.1, 1.0)},
+            "lr of group 1 is 0.10000000000000001 for {} and 0.10000000000000002 for {}",
+        ),
+    ],
+)
+def test_racks_that_disagree_on_hyperparameters_are_named_and_nothing_is_stepped(
+    racks: int, hypers: dict[str, float], difference: str
+) -> None:
+    options = ServiceOptions("job", 1, "adam")
+    with service_of_racks(racks, options) as servings:
+        threads = Threads()
+
+        def work(rack: int) -> None:
+            with servings[rack].worker() as worker:
+                worker.initialise(np.ones(ITEMS, np.float32))
+                worker.push_pull([Hyper(lr=0.1)] * 2)
+                its = Hyper(**hypers) if rack == racks - 1 else Hyper(lr=0.1)
+                before = worker.values.copy()
+                try:
+                    worker.push_pull([Hyper(lr=0.1), its])
+                finally:
+                    assert np.array_equal(worker.values, before)
+
+        for rack in range(racks):
+            threads.begin(lambda rack=rack: work(rack))
+        threads.end()
+    assert len(threads.failures) == racks
+    others = r"worker 0 of rack [01]", f"worker 0 of rack {racks - 1}"
+    sentence = "^racks have different hyperparameters in iteration 2: " + difference.format(*others)
+    for error in threads.failures.values():
+        assert re.search(sentence, str(error))

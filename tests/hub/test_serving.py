@@ -166,6 +166,7 @@ def test_workers_must_agree_on_hyperparameters() -> None:
     assert len(threads.failures) == 2
     for error in threads.failures.values():
         assert "hyperparameters in iteration 1 differ from those of worker" in str(error)
+        assert "lr of group 0 is 0." in str(error)
 
 
 def test_a_worker_with_other_keys_is_refused() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -14,14 +13,22 @@ from plink.hub.session import messages as said
 from plink.hub.session import recall
 from plink.hub.session.codec import from_json, to_json
 from plink.hub.session.messages import Message
-from plink.transport.frames import ProtocolError
+from plink.transport.frames import Channel, ProtocolError, payload_of
 
 ROLES = ("admin", "worker", "peer", "server")
 
 
 @pytest.mark.parametrize(("sender", "message"), SPOKEN)
 def test_messages_come_back(sender: str, message: Message) -> None:
-    assert from_json(json.loads(json.dumps(to_json(message))), sender) == message
+    assert from_json(travelled(to_json(message)), sender) == message
+
+
+def travelled(values: dict[str, Any]) -> dict[str, Any]:
+    """A message's object at the other end of a connection, and what is behind it."""
+    one = Channel(b"k" * 32, is_server=False, takes_data=True)
+    other = Channel(b"k" * 32, is_server=True, takes_data=True)
+    (found,) = other.feed(one.pack(payload_of(values)))
+    return found
 
 
 def test_every_message_is_tried() -> None:
@@ -47,7 +54,7 @@ def test_a_changed_field_is_read_or_refused(
     spoken: tuple[str, Message], data: st.DataObject
 ) -> None:
     sender, message = spoken
-    values: dict[str, Any] = json.loads(json.dumps(to_json(message)))
+    values = travelled(to_json(message))
     names = sorted(values)
     changed = data.draw(st.sampled_from(names))
     values[changed] = data.draw(JSON)
@@ -58,7 +65,7 @@ def test_a_changed_field_is_read_or_refused(
         if not sentence.isprintable() or len(sentence) > 1000:
             raise
     else:
-        assert from_json(json.loads(json.dumps(to_json(read))), sender) == read
+        assert from_json(travelled(to_json(read)), sender) == read
 
 
 @given(st.dictionaries(st.text(max_size=10), JSON, max_size=4), st.sampled_from(ROLES))
@@ -88,6 +95,36 @@ def test_what_is_out_of_bounds_is_refused(
 ) -> None:
     with pytest.raises(ProtocolError):
         from_json({**to_json(SPOKEN[message][1]), **changes}, sender)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"abc", b"abcd" * ((1 << 18) + 1), "abcd", None, [1.0]],
+    ids=["part", "much", "text", "none", "list"],
+)
+def test_numbers_are_whole_and_not_too_many(data: object) -> None:
+    for sender, message in (("server", recall.Numbers(b"")), ("worker", recall.Write(0, 0, b""))):
+        with pytest.raises(ProtocolError, match="numbers of 1048576 bytes at most"):
+            from_json({**to_json(message), "data": data}, sender)
+
+
+@given(st.binary(max_size=40), st.booleans())
+def test_numbers_travel_as_they_are_and_only_where_they_may(data: bytes, takes_data: bool) -> None:
+    one = Channel(b"k" * 32, is_server=False)
+    other = Channel(b"k" * 32, is_server=True, takes_data=takes_data)
+    packed = one.pack(payload_of({"what": "numbers", "data": data}))
+    if takes_data or not data:
+        assert other.feed(packed) == [{"what": "numbers", **({"data": data} if data else {})}]
+    else:
+        with pytest.raises(ProtocolError, match="more behind it"):
+            other.feed(packed)
+
+
+def test_an_object_has_no_other_data_than_what_is_behind_it() -> None:
+    one = Channel(b"k" * 32, is_server=False)
+    other = Channel(b"k" * 32, is_server=True, takes_data=True)
+    with pytest.raises(ProtocolError, match="more behind it"):
+        other.feed(one.pack(payload_of({"data": "text"}) + b"more"))
 
 
 def test_text_of_others_is_shown_plainly() -> None:

@@ -55,3 +55,30 @@ def test_killed_and_joined_workers_lose_little(place: Place, way: list[str]) -> 
         whole = outcome(alone)
         for worker in [*workers[:2], again]:
             assert outcome(worker) >= whole - LOST_ACCURACY
+
+
+def test_killed_workers_that_come_back_in_time_change_no_bit(place: Place, tmp_path: Path) -> None:
+    """Clipping makes the hub step nothing before it has all of an iteration."""
+    options = ["--workers", 2, "--steps", 40, "--clip-norm", 0.5]
+    waiting = [*options, "--namespace", "lossy", "--on-loss", "wait", "--grace", 60]
+    files = [tmp_path / name for name in ("whole.pt", "stayed.pt", "back.pt")]
+    commands = [
+        command(place, 0, *options, "--save", files[0]),
+        command(place, 1, *options),
+        command(place, 0, *waiting, "--save", files[1]),
+        command(place, 1, *waiting, "--save", files[2]),
+    ]
+    with running(commands[:2]) as programs:
+        accuracies = [outcome(program) for program in programs]
+    with running(commands[2:]) as programs:
+        for step in (10, 25):
+            wait_for(programs[-1], f"step {step} ")
+            programs[-1].kill()
+            programs[-1].wait()
+            programs.append(start(commands[3]))
+        accuracies += [outcome(program) for program in (programs[0], programs[-1])]
+    whole, stayed, back = (torch.load(file) for file in files)
+    for name, value in whole.items():
+        assert torch.equal(stayed[name], value)
+        assert torch.equal(back[name], value)
+    assert len(set(accuracies)) == 1

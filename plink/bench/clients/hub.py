@@ -63,7 +63,10 @@ class HubClient:
         self._workers.let_wait(launch)
         servers = self._serve(service, timeout_s)
         about: Message = {"servers": servers, "timeout_s": timeout_s}
-        asked = {**about, "do": "create", "secret": self._secret, "workers": len(order)}
+        racks = [service.rack_of(self._hosts[seat].name) for seat in order] if service.racks else []
+        workers = [racks.count(rack) for rack in range(len(servers))] if racks else [len(order)]
+        asked = {**about, "do": "create", "secret": self._secret, "workers": workers}
+        asked["is_by_rack"] = bool(racks)
         made = ask({order[0]: asked}, timeout_s)[order[0]]
         group = {
             **about,
@@ -72,7 +75,11 @@ class HubClient:
             "world_size": len(order),
             "elements": launch.workload.elements,
         }
-        joining = {seat: {**group, "rank": rank} for rank, seat in enumerate(order)}
+        joining: dict[int, Message] = {
+            seat: {**group, "rank": rank} for rank, seat in enumerate(order)
+        }
+        for seat, rack in zip(order, racks, strict=False):
+            joining[seat]["servers"] = [servers[rack]]
         ask(joining, timeout_s, order=order, relay=Relay())
         measured, _ = self._workers.measure(launch)
         leave: Message = {"do": "leave", "timeout_s": timeout_s}
@@ -94,6 +101,8 @@ class HubClient:
                 "listen": server.listen(0),
                 "weights": server.weights,
                 "secret": self._secret,
+                # Racks' servers have to be alike, whatever processors they have.
+                "cores": len(server.addresses) if service.racks else None,
             }
             for seat, server in zip(seats, service.servers, strict=True)
         }

@@ -18,7 +18,7 @@ from plink.bench.workers.torch_collectives import (
     serve,
 )
 from plink.engine import Engine
-from plink.hub.admin import create_service
+from plink.hub.admin import create_service, create_service_of_racks
 from plink.hub.hyper import Hyper
 from plink.hub.manifest import Key, Manifest
 from plink.hub.service import ServiceOptions
@@ -55,7 +55,9 @@ class Seat:
     def serve(self, command: dict[str, Any]) -> dict[str, Any]:
         """Be a server, in threads, until told to end."""
         secret = bytes.fromhex(command["secret"])
-        options = ServerOptions(command["listen"], secret, weights=command["weights"])
+        options = ServerOptions(
+            command["listen"], secret, cores=command["cores"], weights=command["weights"]
+        )
         self.server = Server(options)
         self.server.start()
         return {"event": "serving", "address": self.server.addresses[0]}
@@ -63,9 +65,14 @@ class Seat:
     def create(self, command: dict[str, Any]) -> dict[str, Any]:
         """Make the service."""
         self.watchdog.begin("making the service", command["timeout_s"])
-        options = ServiceOptions(_NAME, command["workers"], optimizer="none")
-        secret = create_service(command["servers"], bytes.fromhex(command["secret"]), options)
-        return {"event": "created", "secret": secret.hex()}
+        servers, workers = command["servers"], command["workers"]
+        secret = bytes.fromhex(command["secret"])
+        options = ServiceOptions(_NAME, workers[0], optimizer="none")
+        if command["is_by_rack"]:
+            made = create_service_of_racks(servers, secret, options, workers=workers)
+        else:
+            made = create_service(servers, secret, options)
+        return {"event": "created", "secret": made.hex()}
 
     def join(self, command: dict[str, Any]) -> dict[str, Any]:
         """Take part, and connect with the other workers for barriers."""

@@ -9,7 +9,7 @@ namespace plink::hub {
 constexpr std::size_t kFrameBytes = 16;
 
 enum class Kind : std::uint8_t {
-    kStep = 1,   ///< a worker begins an iteration: the hyperparameters of every group
+    kStep = 1,   ///< a worker, or a rack, begins an iteration: hyperparameters of every group
     kPush,       ///< a worker's gradients of a chunk
     kValue,      ///< a chunk's values after an iteration
     kRepush,     ///< the server asks for a chunk's gradients again

@@ -126,11 +126,14 @@ void Lane::begin(Link& link, const Frame& frame, const std::uint8_t* payload) {
         has_totals_ = false;
         const std::uint32_t first = next_contributor(0);
         for (Chunk& chunk : chunks_) chunk.next = first;
+        begin_rack();
         miss_retired();
     } else if (is_begun_ && frame.iteration == iteration_ &&
                !std::equal(hyper_bytes_.begin(), hyper_bytes_.end(), payload)) {
+        const Difference its = difference(payload, hyper_bytes_.data(), options_.groups);
         refuse("its hyperparameters in iteration " + number(iteration_) +
-               " differ from those of worker " + number(hyper_worker_));
+               " differ from those of worker " + number(hyper_worker_) + ": " + its.what + " is " +
+               its.one + ", not " + its.other);
     }
     link.iteration = frame.iteration;
     link.has_begun = true;

@@ -101,6 +101,11 @@ class Lane {
         Array<float> sum;
         std::uint32_t workers = 0;
     };
+    struct RackHypers {
+        std::uint32_t iteration = 0;
+        std::uint32_t worker = 0;         ///< of that rack, who began it
+        std::vector<std::uint8_t> bytes;  ///< empty where there are none
+    };
     struct Chunk {
         ChunkPlace place;
         std::size_t offset;  ///< in the arrays
@@ -159,6 +164,10 @@ class Lane {
     void add_racks(Chunk& chunk);
     void send_sum(const Chunk& chunk);
     void send_initial(Link& link, const Chunk& chunk);
+    void begin_rack();
+    void send_hypers(Link& link);
+    void compare(std::uint32_t rack);
+    bool is_root(std::uint32_t rack) const;
     std::uint32_t root_of(const Chunk& chunk) const { return chunk.place.id % options_.racks; }
     void step(Chunk& chunk, float* sums, float divisor, float scale, const Scalars& scalars);
     void finish_chunk(Chunk& chunk);
@@ -179,10 +188,12 @@ class Lane {
     std::size_t words_ = 0;             ///< of a chunk's marks
     std::vector<std::uint64_t> marks_;  ///< whose contributions a chunk has
     Array<float> sums_, values_, first_, second_;
-    Array<float> totals_;       ///< of all racks, of the chunks whose root is here
-    std::vector<Link*> peers_;  ///< by rack
-    std::size_t room_ = 0;      ///< of an array
-    std::size_t items_ = 0;     ///< of all chunks, without gaps
+    Array<float> totals_;                  ///< of all racks, of the chunks whose root is here
+    std::vector<Link*> peers_;             ///< by rack
+    std::vector<RackHypers> rack_hypers_;  ///< by rack, the last that it has sent
+    bool has_disagreed_ = false;           ///< the racks have: nothing is stepped any more
+    std::size_t room_ = 0;                 ///< of an array
+    std::size_t items_ = 0;                ///< of all chunks, without gaps
     LaneFigures figures_;
 
     bool is_begun_ = false;            ///< an iteration is under way

@@ -21,6 +21,7 @@ std::uint32_t bytes_of(const ChunkPlace& place) {
 void Lane::join_peer(Link& link) {
     peers_.resize(options_.racks);
     peers_.at(static_cast<std::size_t>(link.rack)) = &link;
+    if (is_begun_) send_hypers(link);
     // What was for it before it was there.
     for (const Chunk& chunk : chunks_) {
         const bool is_its = root_of(chunk) == static_cast<std::uint32_t>(link.rack);
@@ -40,6 +41,14 @@ void Lane::send_initial(Link& link, const Chunk& chunk) {
 
 void Lane::check_peer(const Link& link, const Frame& frame) const {
     if (frame.kind == Kind::kError && frame.bytes <= kMostErrorBytes) return;
+    if (frame.kind == Kind::kStep) {
+        const std::int32_t ahead = distance(iteration_, frame.iteration);
+        if (frame.bytes != options_.groups * kHyperBytes || !is_root(options_.rack) || ahead < 0 ||
+            ahead > 1) {
+            refuse("it sent hyperparameters that nobody compares");
+        }
+        return;
+    }
     if (frame.kind != Kind::kPeerSum && frame.kind != Kind::kPeerTotal) {
         refuse("it sent a frame that no server of a rack sends");
     }
@@ -66,8 +75,20 @@ void Lane::check_peer(const Link& link, const Frame& frame) const {
 
 void Lane::hear_peer(Link& link, const Frame& frame, const std::uint8_t* payload) {
     if (frame.kind == Kind::kError) {
-        const std::string why(payload, payload + frame.bytes);
-        throw std::runtime_error(why.empty() ? "it said no more" : transport::printable(why));
+        const std::string why = transport::printable({payload, payload + frame.bytes});
+        // It may have heard that from another rack, or speak of all of them.
+        const bool is_named = why.rfind("rack", 0) == 0;
+        const std::string prefix = is_named ? "" : "rack " + std::to_string(link.rack) + ": ";
+        if (!why.empty()) calls_.missed(static_cast<std::uint32_t>(link.rack), prefix + why);
+        throw std::runtime_error("it ends the service");
+    }
+    if (frame.kind == Kind::kStep) {
+        // The worker's number stands where pushes have the chunk.
+        rack_hypers_.resize(options_.racks);
+        rack_hypers_[static_cast<std::size_t>(link.rack)] = {
+            frame.iteration, frame.chunk, {payload, payload + frame.bytes}};
+        compare(static_cast<std::uint32_t>(link.rack));
+        return;
     }
     Chunk& chunk = chunk_of(frame.chunk);
     if ((frame.flags & kInitial) != 0) {
@@ -86,6 +107,45 @@ void Lane::hear_peer(Link& link, const Frame& frame, const std::uint8_t* payload
     its.workers = frame.incarnation;
     std::memcpy(its.sum.get(), payload, frame.bytes);
     add_racks(chunk);
+}
+
+bool Lane::is_root(std::uint32_t rack) const {
+    return std::any_of(chunks_.begin(), chunks_.end(),
+                       [&](const Chunk& chunk) { return root_of(chunk) == rack; });
+}
+
+/// Every root hears a rack's hyperparameters before its sums, so that none is stepped that differs.
+void Lane::begin_rack() {
+    for (Link* const link : peers_) {
+        if (link != nullptr) send_hypers(*link);
+    }
+    for (std::uint32_t rack = 0; rack < rack_hypers_.size(); ++rack) compare(rack);
+}
+
+void Lane::send_hypers(Link& link) {
+    if (!is_root(static_cast<std::uint32_t>(link.rack))) return;
+    link.outbox.queue_owned({Kind::kStep, 0, 0, hyper_worker_, iteration_, 0}, hyper_bytes_);
+    calls_.attend(link);
+}
+
+/// What another rack has sent with what this one has, once both are in an iteration.
+void Lane::compare(std::uint32_t rack) {
+    const RackHypers& its = rack_hypers_[rack];
+    const bool is_same = its.bytes.empty() || its.bytes == hyper_bytes_;
+    if (!is_begun_ || its.iteration != iteration_ || is_same) return;
+    has_disagreed_ = true;
+    const Difference found = difference(hyper_bytes_.data(), its.bytes.data(), options_.groups);
+    const auto named = [](const std::string& number, std::uint32_t worker, std::uint32_t of_rack) {
+        return number + " for worker " + std::to_string(worker) + " of rack " +
+               std::to_string(of_rack);
+    };
+    const std::string own = named(found.one, hyper_worker_, options_.rack);
+    const std::string other = named(found.other, its.worker, rack);
+    // Both ends say the same.
+    calls_.missed(rack, "racks have different hyperparameters in iteration " +
+                            std::to_string(iteration_) + ": " + found.what + " is " +
+                            (options_.rack < rack ? own : other) + " and " +
+                            (options_.rack < rack ? other : own));
 }
 
 /// All workers of this rack have contributed.
@@ -114,7 +174,7 @@ void Lane::send_sum(const Chunk& chunk) {
 /// In the order of the racks, once all are there.
 void Lane::add_racks(Chunk& chunk) {
     // Some may be an iteration ahead, where values wait for the norm.
-    if (!is_begun_ || !chunk.is_full || chunk.totalled == iteration_) return;
+    if (!is_begun_ || !chunk.is_full || chunk.totalled == iteration_ || has_disagreed_) return;
     for (std::uint32_t rack = 0; rack < options_.racks; ++rack) {
         if (rack != options_.rack && chunk.racks[rack].sum == nullptr) return;
     }

@@ -1,6 +1,7 @@
 #include "scalars.hpp"
 
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <stdexcept>
 
@@ -11,12 +12,21 @@ namespace {
 constexpr int kNesterov = 1;
 constexpr int kMaximize = 2;
 constexpr double kClipEps = 1e-6;
+constexpr std::size_t kNumbers = kHyperBytes / sizeof(double);
+constexpr int kFewDigits = 6;
+constexpr int kAllDigits = 17;
 
 double number_at(const std::uint8_t* at) {
     static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
     double value;
     std::memcpy(&value, at, sizeof(value));
     return value;
+}
+
+std::string text_of(double number, int digits) {
+    char text[32];
+    std::snprintf(text, sizeof(text), "%.*g", digits, number);
+    return text;
 }
 
 /// By squaring from the lowest bit on: the library's own rounds differently from one to another.
@@ -65,6 +75,25 @@ std::vector<Hyper> decode_hypers(const std::uint8_t* bytes, std::size_t size, st
     for (std::size_t i = 0; i < groups; ++i)
         hypers.push_back(decode_hyper(bytes + i * kHyperBytes));
     return hypers;
+}
+
+Difference difference(const std::uint8_t* one, const std::uint8_t* other, std::size_t groups) {
+    static constexpr const char* kNames[] = {"lr",    "momentum", "dampening", "weight decay",
+                                             "beta1", "beta2",    "eps",       "form"};
+    for (std::size_t i = 0; i < groups * kNumbers; ++i) {
+        const double number = number_at(one + i * sizeof(double));
+        const double its = number_at(other + i * sizeof(double));
+        if (number == its) continue;
+        Difference found{kNames[i % kNumbers], text_of(number, kFewDigits),
+                         text_of(its, kFewDigits)};
+        found.what += " of group " + std::to_string(i / kNumbers);
+        if (found.one == found.other) {
+            found.one = text_of(number, kAllDigits);
+            found.other = text_of(its, kAllDigits);
+        }
+        return found;
+    }
+    return {"a sign of 0", "+", "-"};
 }
 
 Scalars scalars_of(Optimizer optimizer, const Hyper& hyper, std::uint64_t step) {

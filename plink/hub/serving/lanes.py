@@ -250,6 +250,11 @@ class Lanes:
         for loop in self._own:
             loop.fail(self.tenant, why)
 
+    @property
+    def is_connected(self) -> bool:
+        """Whether any lane has a connection."""
+        return any(loop.links(self.tenant) for loop in self._own)
+
     def close(self) -> None:
         """Free them."""
         for loop in self._own:

@@ -18,6 +18,10 @@ from plink.hub.session.roles import ADMIN, PEER, WORKER, namespace_secret, peer_
 from plink.transport.frames import ProtocolError
 from plink.transport.tls import Tls
 
+# For workers to take what a service that is deleted says last.
+_FAREWELL_S = 5.0
+_LOOK_S = 0.02
+
 
 class Registry:
     """All services.
@@ -57,6 +61,7 @@ class Registry:
         self._porting = Porting(weights, window_s)
         self._tenants: dict[str, Tenant] = {}
         self._numbers = 0
+        self._ending: set[asyncio.Task[None]] = set()
 
     def _site(self) -> tuple[Port, ...]:
         weights = self._porting.weights
@@ -140,15 +145,20 @@ class Registry:
         self._tenants[name] = Tenant(create, secret, lanes, peers)
 
     def delete(self, delete: Delete) -> None:
-        """End a service.
+        """End a service; its name is free at once.
+
+        Iterations that are under way do not end: whoever deletes may do so since they hang.
 
         Raises:
             ServiceError: there is none.
         """
         tenant = self.tenant(delete.namespace)
-        tenant.fail("the service is deleted")
-        tenant.close()
+        where = f", in iteration {tenant.iteration}" if tenant.iteration else ""
+        tenant.fail(f"service {delete.namespace} was deleted{where}")
         del self._tenants[delete.namespace]
+        task = asyncio.create_task(_end(tenant))
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
 
     def status(self, namespace: str) -> Status:
         """Of a service, or of all."""
@@ -196,3 +206,13 @@ class Registry:
         for tenant in self._tenants.values():
             if tenant.number == event.tenant:
                 tenant.hear(event)
+
+
+async def _end(tenant: Tenant) -> None:
+    """Free what a service has, once nobody has to be told anything more."""
+    try:
+        until_s = asyncio.get_running_loop().time() + _FAREWELL_S
+        while tenant.is_connected and asyncio.get_running_loop().time() < until_s:
+            await asyncio.sleep(_LOOK_S)
+    finally:
+        tenant.close()

@@ -78,6 +78,16 @@ class Tenant:
         """How many are there."""
         return len(self._members)
 
+    @property
+    def iteration(self) -> int:
+        """The last that has begun."""
+        return self._lanes.iteration
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether there are connections for data."""
+        return self._lanes.is_connected
+
     def lanes_now(self) -> list[LaneStatus]:
         """Figures of each lane that has chunks."""
         return self._lanes.lanes_now()

@@ -20,7 +20,7 @@ from plink.hub.session.data import MOST_NUMBER
 from plink.hub.session.messages import Message
 from plink.hub.session.roles import ADMIN, PEER, SALT_BYTES, SERVER, WORKER
 from plink.transport.addresses import parse_address
-from plink.transport.frames import ProtocolError
+from plink.transport.frames import DATA, ProtocolError
 
 MOST_ITERATION = (1 << 53) - 1
 MOST_SENTENCE_LETTERS = 1000
@@ -33,16 +33,17 @@ _MOST_PIECES = 1 << 17
 _MOST_ARRAYS = 3
 
 _PLACE = "a message"
-_HEXADECIMAL = frozenset("0123456789abcdef")
 
 Read = Callable[[Fields, str], Any]
 
 
 def to_json(message: Message) -> dict[str, Any]:
-    """The JSON object that stands for a message."""
+    """The JSON object that stands for a message; numbers in it are bytes, and travel behind it."""
     values: dict[str, Any] = {"what": _NAMES[type(message)]}
     for field in dataclasses.fields(message):
-        values[field.name] = _plain(getattr(message, field.name))
+        value = getattr(message, field.name)
+        is_text = isinstance(value, bytes) and field.name != DATA
+        values[field.name] = value.hex() if is_text else _plain(value)
     return values
 
 
@@ -75,8 +76,6 @@ def from_json(data: Mapping[str, Any], sender: str) -> Message:
 def _plain(value: Any) -> Any:
     if isinstance(value, ServiceOptions | Manifest | Sites):
         return value.to_json()
-    if isinstance(value, bytes):
-        return value.hex()
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     return value
@@ -136,11 +135,11 @@ def _salt(fields: Fields, name: str) -> bytes:
 
 
 def _numbers(fields: Fields, name: str) -> bytes:
-    value = fields.text(name)
-    # Of whole float32, in two hexadecimal digits a byte.
-    if len(value) > 2 * MOST_NUMBERS_BYTES or len(value) % 8 or set(value) - _HEXADECIMAL:
+    value = fields.values.get(name)
+    # Of whole float32.
+    if not isinstance(value, bytes) or len(value) > MOST_NUMBERS_BYTES or len(value) % 4:
         raise fields.error(name, f"numbers of {MOST_NUMBERS_BYTES} bytes at most")
-    return bytes.fromhex(value)
+    return value
 
 
 def _pieces(fields: Fields, name: str) -> tuple[tuple[int, int], ...]:

@@ -11,7 +11,7 @@ import secrets
 import socket
 from dataclasses import dataclass
 
-from plink.hub.session.roles import ADMIN, CALLERS, PEER, FindSecret
+from plink.hub.session.roles import ADMIN, CALLERS, PEER, WORKER, FindSecret
 from plink.transport.encryption import HANDSHAKE
 from plink.transport.frames import Channel, ProtocolError
 from plink.transport.proofs import (
@@ -144,7 +144,10 @@ def _session(
     key = proof(secret, _label("session", role, namespace), nonces)
     data_key = proof(secret, _label("data", role, namespace), nonces)
     whose = "service" if role not in (ADMIN, PEER) else "hub"
-    return Session(role, namespace, Channel(key, is_server=is_server, whose=whose), data_key)
+    # Values and state that a worker reads or gives.
+    takes_data = role == WORKER
+    channel = Channel(key, is_server=is_server, whose=whose, takes_data=takes_data)
+    return Session(role, namespace, channel, data_key)
 
 
 def _label(what: str, role: str, namespace: str) -> str:

@@ -102,7 +102,8 @@ def _chosen(kind: str, candidates: Sequence[Candidate], refused: Sequence[Refuse
         return best(candidates)
     wanted = {
         PS: [each for each in candidates if each.kind in ("ncc", "ncs")],
-        HUB: [each for each in candidates if each.kind.startswith(f"{HUB}-")],
+        # Chains and rings of servers are there to compare; a service aggregates by stars.
+        HUB: [each for each in candidates if each.kind == f"{HUB}-star"],
     }.get(kind, [each for each in candidates if each.kind == kind])
     if not wanted:
         reasons = [each.reason for each in refused if each.kind.startswith(kind)]

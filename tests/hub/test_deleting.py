@@ -1,0 +1,83 @@
+"""A service that is deleted: its workers are told, whatever they do, and its name is free."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hub.runs import ADMIN_SECRET, MANIFEST, Service, Threads, service
+from plink.hub.admin import create_service, delete_service, server_status
+from plink.hub.calling import HubError
+from plink.hub.hyper import Hyper
+from plink.hub.worker import Worker
+
+HYPERS = [Hyper(lr=0.1)] * 2
+
+
+def begun(served: Service, count: int = 2) -> list[Worker]:
+    workers = [served.worker() for _ in range(count)]
+    threads = Threads()
+    for worker in workers:
+        threads.begin(lambda worker=worker: worker.initialise(np.zeros(MANIFEST.items)))
+    threads.join()
+    return workers
+
+
+def told(worker: Worker) -> str:
+    """Go on until that ends, and what a person reads then."""
+    try:
+        while True:
+            worker.push_pull(HYPERS)
+    except HubError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"on_loss": "wait", "grace_s": 600.0}, {"on_loss": "shrink", "commit": "step"}]
+)
+@pytest.mark.parametrize("busy", [0, 1, 2], ids=["idle", "waiting", "busy"])
+def test_workers_are_told_that_their_service_was_deleted(busy: int, options: Any) -> None:
+    with service(2, **options) as served:
+        workers = begun(served)
+        threads = Threads()
+        for worker in workers[:busy]:
+            threads.begin(lambda worker=worker: told(worker))
+        time.sleep(0.1)
+        delete_service(served.addresses, ADMIN_SECRET, "job")
+        for worker in workers[busy:]:
+            threads.begin(lambda worker=worker: told(worker))
+        for sentence in threads.join():
+            assert sentence.startswith("service job was deleted")
+            assert (", in iteration " in sentence) == (busy > 0)
+        for worker in workers:
+            worker.close()
+
+
+def test_the_name_is_free_at_once_and_the_old_workers_stay_out() -> None:
+    with service(2) as served:
+        workers = begun(served)
+        delete_service(served.addresses, ADMIN_SECRET, "job")
+        served.secret = create_service(served.addresses, ADMIN_SECRET, served.options)
+        others = begun(served)
+        threads = Threads()
+        for worker in others:
+            threads.begin(lambda worker=worker: worker.push_pull(HYPERS))
+        assert [step.workers for step in threads.join()] == [2, 2]
+        assert told(workers[0]) == "service job was deleted"
+        for worker in [*workers, *others]:
+            worker.close()
+        (found,) = server_status(served.addresses[0], ADMIN_SECRET).services
+        assert found["failure"] is None
+
+
+def test_a_server_that_ends_does_not_wait_for_those_who_hang() -> None:
+    with service(1) as served:
+        (worker,) = begun(served, 1)
+        delete_service(served.addresses, ADMIN_SECRET, "job")
+        began = time.monotonic()
+        served.servers[0].close()
+        assert time.monotonic() - began < 2.0
+        worker.abandon()
