@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hub.control_messages import JSON, SPOKEN
+from plink.hub.session import leading, recall
 from plink.hub.session import messages as said
-from plink.hub.session import recall
 from plink.hub.session.codec import from_json, to_json
 from plink.hub.session.messages import Message
 from plink.transport.frames import ProtocolError
@@ -25,7 +25,7 @@ def test_messages_come_back(sender: str, message: Message) -> None:
 
 
 def test_every_message_is_tried() -> None:
-    modules = (said, recall)
+    modules = (said, recall, leading)
     kinds = {kind for one in modules for kind in vars(one).values() if isinstance(kind, type)}
     ours = {kind for kind in kinds if kind.__module__ in {one.__name__ for one in modules}}
     assert ours == {type(message) for _, message in SPOKEN}
@@ -74,13 +74,13 @@ def test_any_object_is_read_or_refused(values: dict[str, Any], sender: str) -> N
         ("admin", 5, {"snapshot": ".hidden"}),
         ("admin", 0, {"salt": "00"}),
         ("admin", 0, {"servers": ["nowhere"]}),
-        ("admin", 0, {"servers": []}),
+        ("admin", 0, {"servers": "h:1"}),
         ("admin", 1, {"namespace": "a/b"}),
         ("admin", 1, {"more": 1}),
         ("worker", 6, {"digest": "x" * 64}),
-        ("server", 18, {"workers": [1, 0]}),
-        ("server", 18, {"workers": [1, 1]}),
-        ("server", 17, {"addresses": [[]]}),
+        ("peer", 17, {"order": "stop"}),
+        ("peer", 16, {"manifest": None}),
+        ("server", 22, {"addresses": [[]]}),
     ],
 )
 def test_what_is_out_of_bounds_is_refused(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +14,16 @@ from plink.hub import _native
 from plink.hub.hyper import unpack
 from plink.hub.manifest import Manifest
 from plink.hub.placement import Placement, place
-from plink.hub.serving.crew import Crew, ServiceError
+from plink.hub.serving.crew import Crew
+from plink.hub.serving.errors import ServiceError
+from plink.hub.serving.followers import Follower
+from plink.hub.serving.following import Following
 from plink.hub.serving.lanes import Lanes, LaneStatus, needed_bytes
+from plink.hub.serving.leading import Everywhere
 from plink.hub.serving.peers import Peers
 from plink.hub.serving.recalled import Copies
 from plink.hub.session.data import Nonces, Opened
+from plink.hub.session.leading import Lost, Obeyed, Order
 from plink.hub.session.messages import Create, Join, Joined
 from plink.hub.session.recall import Load
 from plink.hub.snapshot import Part, Snapshot
@@ -49,10 +56,16 @@ class Tenant:
         secret: that its workers prove.
         lanes: of this server, none open yet.
         peers: servers of other racks; None where there are no racks.
+        followers: the other servers, where this is the first one.
     """
 
     def __init__(
-        self, create: Create, secret: bytes, lanes: Lanes, peers: Peers | None = None
+        self,
+        create: Create,
+        secret: bytes,
+        lanes: Lanes,
+        peers: Peers | None = None,
+        followers: Sequence[Follower] = (),
     ) -> None:
         self.options = create.options
         self.secret = secret
@@ -65,8 +78,12 @@ class Tenant:
         self._members: dict[int, Member] = {}
         self._loaded: tuple[int, str] | None = None
         self._savings: list[asyncio.Future[None]] = []
-        is_alone = len(create.sites.servers) == 1
-        self._crew = Crew(create.options, lanes, self.fail, is_alone)
+        self._everywhere = Everywhere(lanes, followers, self._hear_of, self.fail)
+        self._crew = Crew(create.options, self._everywhere, self.fail)
+        self._following: Following | None = None
+        if create.server:
+            self._following = Following(lanes, self._forget, self.fail)
+        self._tasks: set[asyncio.Task[None]] = set()
 
     @property
     def number(self) -> int:
@@ -95,14 +112,13 @@ class Tenant:
             )
         return self._manifest is not None
 
-    def join(self, join: Join, host: str, data_key: bytes) -> tuple[Member, Joined]:
+    async def join(self, join: Join, host: str, data_key: bytes) -> tuple[Member, Joined]:
         """A worker takes part; of several servers the first gives its number, the others are told.
 
         Raises:
             ServiceError: it cannot.
         """
-        if self.failure is not None:
-            raise ServiceError(f"service {self.options.namespace} has failed: {self.failure}")
+        self._check()
         if not self.knows_manifest(join.digest):
             if join.manifest is None or join.manifest.digest != join.digest:
                 raise ServiceError("a worker's keys are not those that it speaks of")
@@ -113,7 +129,12 @@ class Tenant:
                 "and the first of those that the worker names",
                 "name all of them, in the order in which the service was made",
             )
-        seat = self._crew.seat(join)
+        if self._following is not None:
+            seat = self._following.seat(join)
+        else:
+            await self._everywhere.call(self._known_manifest())
+            seat = await self._crew.seat(join)
+            self._check()
         member = Member(seat.number, seat.incarnation, host, Opened(data_key, Nonces()))
         self._members[seat.number] = member
         return member, self._joined(member, seat.iteration)
@@ -158,21 +179,79 @@ class Tenant:
         if member is None or member.incarnation != incarnation or self.failure is not None:
             return
         del self._members[number]
-        failure = self._crew.lost(number, f"worker {number} ({member.host}) is lost: {why}")
+        if self._following is not None:
+            self._following.lost(number, incarnation, why)
+        else:
+            self._begin(self._lose(member, f"worker {number} ({member.host}) is lost: {why}"))
+
+    async def _lose(self, member: Member, sentence: str) -> None:
+        failure = await self._crew.lost(member.number, member.incarnation, sentence)
         if failure is not None:
             self.fail(failure)
 
-    def left(self, member: Member, iteration: int) -> None:
-        """A worker is done after an iteration."""
+    def _hear_of(self, lost: Lost) -> None:
+        self.lost(lost.worker, lost.incarnation, lost.sentence)
+
+    async def left(self, member: Member) -> None:
+        """A worker is done."""
         if self._members.get(member.number) is member:
             del self._members[member.number]
-            self._crew.left(member.number, iteration)
+            if self._following is None:
+                await self._crew.left(member.number, member.incarnation)
+
+    def _forget(self, number: int) -> None:
+        self._members.pop(number, None)
+
+    def lead(self, manifest: Manifest) -> None:
+        """The first server begins to lead this one.
+
+        Raises:
+            ServiceError: it cannot.
+        """
+        self._check()
+        self._its_following()
+        if not self.knows_manifest(manifest.digest):
+            self._open(manifest)
+
+    def obey(self, order: Order) -> Obeyed:
+        """Do what the first server says."""
+        return self._its_following().obey(order)
+
+    async def report(self) -> Lost | None:
+        """Whom this server has lost, for the first one; None where it is nobody for a while.
+
+        Raises:
+            ServiceError: the service has failed.
+        """
+        return await self._its_following().report()
+
+    def _its_following(self) -> Following:
+        if self._following is None:
+            raise ServiceError(f"service {self.options.namespace} has its first server here")
+        return self._following
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        async def done() -> None:
+            with contextlib.suppress(ServiceError):
+                await work
+
+        task = asyncio.get_running_loop().create_task(done())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _check(self) -> None:
+        if self.failure is not None:
+            raise ServiceError(f"service {self.options.namespace} has failed: {self.failure}")
 
     def fail(self, why: str) -> None:
         """It ends for all workers."""
         if self.failure is None:
             self.failure = why
             self._lanes.fail(why)
+            if self._following is not None:
+                self._following.failed(why)
+            else:
+                self._begin(self._everywhere.fail(why))
             for saving in self._savings:
                 if not saving.done():
                     saving.set_result(None)
@@ -198,8 +277,7 @@ class Tenant:
         saving: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._savings.append(saving)
         await saving
-        if self.failure is not None:
-            raise ServiceError(f"service {self.options.namespace} has failed: {self.failure}")
+        self._check()
         done, hypers, pieces = self._lanes.take_pieces()
         create = self._create
         servers = len(create.sites.servers)
@@ -273,9 +351,14 @@ class Tenant:
 
     def close(self) -> None:
         """Frees what it has."""
+        self.hang_up()
+        self._lanes.close()
+
+    def hang_up(self) -> None:
+        """End connections to other servers."""
         if self.peers is not None:
             self.peers.close()
-        self._lanes.close()
+        self._everywhere.close()
 
     def carried_bytes(self) -> list[tuple[int, int]]:
         """In and out so far, by port of this server."""
@@ -314,6 +397,11 @@ class Tenant:
         if self.peers is not None:
             self.peers.open(placement.digest, self.fail)
 
+    def _known_manifest(self) -> Manifest:
+        if self._manifest is None:
+            raise ServiceError("there is no manifest")
+        return self._manifest
+
     def _joined(self, member: Member, iteration: int) -> Joined:
         if self._placement is None:
             raise ServiceError("there is no manifest")
@@ -321,7 +409,7 @@ class Tenant:
         return Joined(
             worker=member.number,
             incarnation=member.incarnation,
-            workers=self._crew.workers,
+            workers=self._crew.workers if self._following is None else self.options.workers,
             iteration=iteration,
             has_values=has_values,
             source=member.number == 0 and self._create.rack == 0 and not has_values,
