@@ -38,6 +38,7 @@ LONG = (
     "stories/test_stories.py",
     "bench/test_bench_in_lab.py",
     "hub/test_porting_in_lab.py",
+    "hub/test_random_crew.py",
     "probing/test_fault_table.py",
     "lab/test_lifecycle.py",
     "probing/test_check_rates_in_lab.py",

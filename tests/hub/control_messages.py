@@ -27,9 +27,7 @@ SPOKEN: list[tuple[str, Message]] = [
     ("admin", said.Restore("job", "job-12.snapshot")),
     ("worker", said.Join(DIGEST)),
     ("worker", said.Join(DIGEST, MANIFEST, 3, 2, is_back=True)),
-    ("worker", said.Initialised()),
     ("worker", said.Leave()),
-    ("worker", said.StepError(3, "no memory is left")),
     ("worker", recall.Recall(7)),
     ("worker", recall.Read(1, 40, 20)),
     ("worker", recall.Write(2, 40, b"abcdefgh")),
@@ -43,7 +41,7 @@ SPOKEN: list[tuple[str, Message]] = [
     ("server", said.Done()),
     ("server", said.NeedManifest()),
     ("server", said.Joined(
-        1, 2, 4, 9, True, False, OPTIONS, SITES, (("10.0.0.9:1", "10.0.1.9:1"), ("h:2",)), DIGEST
+        1, 2, 4, 9, True, OPTIONS, SITES, (("10.0.0.9:1", "10.0.1.9:1"), ("h:2",)), DIGEST
     )),
     ("server", recall.Recalled(7, ((0, 40), (80, 20)))),
     ("server", recall.Numbers(b"abcdefgh")),

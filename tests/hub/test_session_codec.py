@@ -39,7 +39,7 @@ def test_nobody_says_what_is_not_theirs() -> None:
                 from_json(to_json(message), sender)
     for sender in ("admin", "peer", "server"):
         with pytest.raises(ProtocolError):
-            from_json(to_json(said.Initialised()), sender)
+            from_json(to_json(said.Leave()), sender)
 
 
 @given(st.sampled_from(SPOKEN), st.data())
@@ -68,26 +68,26 @@ def test_any_object_is_read_or_refused(values: dict[str, Any], sender: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("sender", "message", "changes"),
+    ("kind", "changes"),
     [
-        ("admin", 5, {"snapshot": "../../etc/passwd"}),
-        ("admin", 5, {"snapshot": ".hidden"}),
-        ("admin", 0, {"salt": "00"}),
-        ("admin", 0, {"servers": ["nowhere"]}),
-        ("admin", 0, {"servers": "h:1"}),
-        ("admin", 1, {"namespace": "a/b"}),
-        ("admin", 1, {"more": 1}),
-        ("worker", 6, {"digest": "x" * 64}),
-        ("peer", 17, {"order": "stop"}),
-        ("peer", 16, {"manifest": None}),
-        ("server", 22, {"addresses": [[]]}),
+        (said.Restore, {"snapshot": "../../etc/passwd"}),
+        (said.Restore, {"snapshot": ".hidden"}),
+        (said.Create, {"salt": "00"}),
+        (said.Create, {"servers": ["nowhere"]}),
+        (said.Create, {"servers": "h:1"}),
+        (said.Delete, {"namespace": "a/b"}),
+        (said.Delete, {"more": 1}),
+        (said.Join, {"digest": "x" * 64}),
+        (said.Joined, {"addresses": [[]]}),
+        (leading.Lead, {"manifest": None}),
+        (leading.Order, {"order": "stop"}),
+        (leading.Obeyed, {"first": -1}),
     ],
 )
-def test_what_is_out_of_bounds_is_refused(
-    sender: str, message: int, changes: dict[str, Any]
-) -> None:
+def test_what_is_out_of_bounds_is_refused(kind: type, changes: dict[str, Any]) -> None:
+    sender, message = next(spoken for spoken in SPOKEN if isinstance(spoken[1], kind))
     with pytest.raises(ProtocolError):
-        from_json({**to_json(SPOKEN[message][1]), **changes}, sender)
+        from_json({**to_json(message), **changes}, sender)
 
 
 def test_text_of_others_is_shown_plainly() -> None:

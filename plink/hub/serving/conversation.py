@@ -15,13 +15,11 @@ from plink.hub.session.messages import (
     Delete,
     Done,
     Failure,
-    Initialised,
     Join,
     Leave,
     Message,
     NeedManifest,
     Restore,
-    StepError,
 )
 from plink.hub.session.recall import Load, Read, Recall, Write
 from plink.hub.session.roles import ADMIN, PEER
@@ -110,15 +108,12 @@ class _Worker:
         if isinstance(message, Leave):
             member, self._member = self._member, None
             await self._tenant.left(member)
-        elif isinstance(message, StepError):
-            where = f"worker {self._member.number} ({self._member.host})"
-            self._tenant.fail(f"{where}: {message.sentence}")
         elif isinstance(message, Recall):
             self._copies = self._tenant.recall(message.iteration)
             return self._copies.recalled
         elif isinstance(message, Read | Write | Load):
             return self._read_or_write(message)
-        elif not isinstance(message, Initialised):
+        else:
             raise ProtocolError("a message out of its order")
         return Done()
 

@@ -20,7 +20,7 @@ from plink.transport.tls import Tls
 
 _TIMEOUT_S = 30.0
 # The service's maker may not have told it of the service yet.
-_PATIENCE_S = 10.0
+_PATIENCE_S = 2.0
 _RETRY_S = 0.05
 
 
@@ -44,7 +44,6 @@ class Follower:
         self._orders: Control | None = None
         self._reports: Control | None = None
         self._is_over = threading.Event()
-        self._asking = threading.Lock()
 
     def call(self, manifest: Manifest) -> None:
         """Begin to lead it.
@@ -86,8 +85,7 @@ class Follower:
         """
         if self._orders is None:
             raise HubError("the service is closed")
-        with self._asking:
-            answer = self._orders.ask(order)
+        answer = self._orders.ask(order)
         if not isinstance(answer, Obeyed):
             raise ProtocolError(f"{self._orders.peer} answers something else")
         return answer

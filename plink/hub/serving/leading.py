@@ -40,7 +40,8 @@ class Everywhere:
         self._hear = hear
         self._fail = fail
         self._are_called = not followers
-        self._calling = asyncio.Lock()
+        # One order after the other.
+        self._turn = asyncio.Lock()
 
     async def call(self, manifest: Manifest) -> None:
         """Call the other servers, if that is not done.
@@ -48,7 +49,7 @@ class Everywhere:
         Raises:
             ServiceError: one of them cannot be reached, or does not have the service.
         """
-        async with self._calling:
+        async with self._turn:
             if self._are_called:
                 return
             loop = asyncio.get_running_loop()
@@ -56,7 +57,9 @@ class Everywhere:
                 try:
                     await asyncio.to_thread(follower.call, manifest)
                 except PlinkError as error:
-                    raise ServiceError(str(error), error.hint) from None
+                    raise ServiceError(
+                        f"the service's first server cannot lead another: {error}", error.hint
+                    ) from None
             for follower in self._followers:
                 _listen(follower, loop, self._hear, self._fail)
             self._are_called = True
@@ -115,6 +118,11 @@ class Everywhere:
         with contextlib.suppress(ServiceError):
             await self._tell(Order("fail", sentence=why))
 
+    async def end(self) -> None:
+        """Hang up, once all is said."""
+        async with self._turn:
+            self.close()
+
     def close(self) -> None:
         """Hang up."""
         for follower in self._followers:
@@ -130,8 +138,9 @@ class Everywhere:
     async def _tell(self, order: Order) -> list[Obeyed]:
         if not self._are_called:
             return []
-        asked = [asyncio.to_thread(follower.ask, order) for follower in self._followers]
-        answers = await asyncio.gather(*asked, return_exceptions=True)
+        async with self._turn:
+            asked = [asyncio.to_thread(follower.ask, order) for follower in self._followers]
+            answers = await asyncio.gather(*asked, return_exceptions=True)
         for answer in answers:
             if isinstance(answer, PlinkError):
                 self._fail(str(answer))

@@ -351,11 +351,13 @@ class Tenant:
 
     def close(self) -> None:
         """Frees what it has."""
-        self.hang_up()
+        if self.peers is not None:
+            self.peers.close()
+        self._begin(self._everywhere.end())
         self._lanes.close()
 
     def hang_up(self) -> None:
-        """End connections to other servers."""
+        """End connections to other servers, whatever is yet to be said."""
         if self.peers is not None:
             self.peers.close()
         self._everywhere.close()
@@ -405,14 +407,12 @@ class Tenant:
     def _joined(self, member: Member, iteration: int) -> Joined:
         if self._placement is None:
             raise ServiceError("there is no manifest")
-        has_values = self._lanes.has_values
         return Joined(
             worker=member.number,
             incarnation=member.incarnation,
             workers=self._crew.workers if self._following is None else self.options.workers,
             iteration=iteration,
-            has_values=has_values,
-            source=member.number == 0 and self._create.rack == 0 and not has_values,
+            source=member.number == 0 and self._create.rack == 0 and not self._lanes.has_values,
             options=self.options,
             sites=self._create.sites,
             addresses=self._create.addresses,

@@ -242,11 +242,7 @@ _SPOKEN: list[tuple[type[Any], str, tuple[str, ...], Mapping[str, Read]]] = [
         "digest": _digest, "manifest": _manifest, "worker": _optional_whole(0, MOST_NUMBER),
         "incarnation": _NUMBER, "is_back": _flag,
     }),
-    (said.Initialised, "initialised", (WORKER,), {}),
     (said.Leave, "leave", (WORKER,), {}),
-    (said.StepError, "step-error", (WORKER, PEER), {
-        "iteration": _ITERATION, "sentence": _sentence,
-    }),
     (recall.Recall, "recall", (WORKER,), {"iteration": _ITERATION}),
     (recall.Read, "read", (WORKER,), {
         "array": _ARRAY, "first": _whole(0, MOST_ITEMS),
@@ -276,7 +272,7 @@ _SPOKEN: list[tuple[type[Any], str, tuple[str, ...], Mapping[str, Read]]] = [
     (said.NeedManifest, "need-manifest", (SERVER,), {}),
     (said.Joined, "joined", (SERVER,), {
         "worker": _NUMBER, "incarnation": _NUMBER, "workers": _whole(1, MOST_WORKERS),
-        "iteration": _ITERATION, "has_values": _flag, "source": _flag, "options": _options,
+        "iteration": _ITERATION, "source": _flag, "options": _options,
         "sites": _sites, "addresses": _ports, "placement": _digest,
     }),
     (recall.Recalled, "recalled", (SERVER,), {"steps": _ITERATION, "pieces": _pieces}),

@@ -104,26 +104,8 @@ class Join:
 
 
 @dataclass(frozen=True)
-class Initialised:
-    """A worker has sent all first values, or taken them."""
-
-
-@dataclass(frozen=True)
 class Leave:
     """A worker is done after the iterations that it has completed."""
-
-
-@dataclass(frozen=True)
-class StepError:
-    """A worker cannot go on, and says why.
-
-    Args:
-        iteration: in which.
-        sentence: for people.
-    """
-
-    iteration: int
-    sentence: str
 
 
 @dataclass(frozen=True)
@@ -160,8 +142,6 @@ class Joined:
         incarnation: from now on.
         workers: how many contribute.
         iteration: the first in which its contribution counts.
-        has_values: whether the service has values, which are sent; else its own count, if it is
-            the `source`.
         source: whether the service takes first values from this worker.
         options: of the service.
         sites: ports and cores of all servers.
@@ -173,7 +153,6 @@ class Joined:
     incarnation: int
     workers: int
     iteration: int
-    has_values: bool
     source: bool
     options: ServiceOptions
     sites: Sites
@@ -235,9 +214,7 @@ Message = (
     | Checkpoint
     | Restore
     | Join
-    | Initialised
     | Leave
-    | StepError
     | Recall
     | Read
     | Write
