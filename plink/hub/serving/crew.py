@@ -144,13 +144,15 @@ class Crew:
                 await self._gather_if_empty()
 
     async def _go_on_without(self, number: int) -> None:
-        """What it has pushed counts if all of it is there, and nowhere else."""
+        """What it has pushed counts if all of it is there, and somebody is left to end it."""
         await self.lanes.cut(number)
         # From here on no lane ends an iteration that lacks a part of it.
         iteration = await self.lanes.iteration()
         if self._is_gathering and iteration < self._first:
             return
-        since = iteration + await self.lanes.has_all_of(number, iteration)
+        since = iteration
+        if self._is_gathering or self._has_contributors(iteration):
+            since += await self.lanes.has_all_of(number, iteration)
         self._revision += 1
         await self.lanes.drop(number, max(since, self._since[number]), self._revision)
         self._dropped.add(number)
@@ -159,13 +161,19 @@ class Crew:
 
     async def _pass_over(self) -> None:
         """Those who are to join later wait for nobody where nobody contributes until then."""
-        if self.options.mode != "sync" or not self._present or self._is_gathering:
+        if not self._present or self._is_gathering:
+            return
+        iteration, is_even = await self.lanes.ended()
+        if self._has_contributors(iteration):
             return
         first = min(self._since[number] for number in self._present)
-        if first <= await self.lanes.iteration():
-            return
-        if not await self.lanes.pass_over(first - 1):
+        if not is_even or not await self.lanes.pass_over(first - 1):
             self.fail("the last workers were lost when they had ended an iteration in part")
+
+    def _has_contributors(self, iteration: int) -> bool:
+        if self.options.mode != "sync":
+            return True
+        return any(self._since[number] <= iteration for number in self._present)
 
     async def _gather_if_empty(self) -> None:
         """Whoever comes now waits for as many others as the first ones did."""
@@ -175,7 +183,8 @@ class Crew:
         if self.options.mode == "sync":
             self._used.clear()
         self._dropped.clear()
-        iteration, is_even = await self.lanes.gather()
+        await self.lanes.gather()
+        iteration, is_even = await self.lanes.ended()
         if self.options.mode == "sync" and not is_even:
             self.fail("the last worker was lost when it had ended an iteration in part")
         self._first = iteration + 1

@@ -75,8 +75,18 @@ class Everywhere:
 
     async def iteration(self) -> int:
         """The last one that has begun."""
-        _, last = await self._iterations(Order("look"))
-        return last or 0
+        iteration, _ = await self.ended()
+        return iteration
+
+    async def ended(self) -> tuple[int, bool]:
+        """The last iteration, and whether it is the same at all lanes.
+
+        In mode sync, where none is under way, all have ended it then.
+        """
+        found = [self._lanes.iterations]
+        found += [(answer.first, answer.last) for answer in await self._tell(Order("look"))]
+        begun = [its for pair in found for its in pair if its is not None]
+        return max(begun, default=0), len(set(begun)) < 2
 
     async def has_all_of(self, worker: int, iteration: int) -> bool:
         """Whether all chunks have a worker's contribution to an iteration, or are beyond it."""
@@ -98,15 +108,10 @@ class Everywhere:
         is_here = self._lanes.pass_over(iteration)
         return _all(await self._tell(Order("pass-over", iteration=iteration))) and is_here
 
-    async def gather(self) -> tuple[int, bool]:
-        """The service's number of workers is expected again.
-
-        Returns:
-            The last iteration, and whether all lanes have ended that; in mode sync.
-        """
+    async def gather(self) -> None:
+        """The service's number of workers is expected again."""
         self._lanes.gather()
-        first, last = await self._iterations(Order("gather"))
-        return last or 0, first == last
+        await self._tell(Order("gather"))
 
     async def retire(self, worker: int, why: str) -> None:
         """A worker is done; whoever goes on hears why it is not there."""
@@ -127,13 +132,6 @@ class Everywhere:
         """Hang up."""
         for follower in self._followers:
             follower.close()
-
-    async def _iterations(self, order: Order) -> tuple[int | None, int | None]:
-        found = [self._lanes.iterations]
-        found += [(answer.first, answer.last) for answer in await self._tell(order)]
-        firsts = [first for first, _ in found if first is not None]
-        lasts = [last for _, last in found if last is not None]
-        return min(firsts, default=None), max(lasts, default=None)
 
     async def _tell(self, order: Order) -> list[Obeyed]:
         if not self._are_called:

@@ -22,7 +22,7 @@ from plink.hub.serving.lanes import Lanes, LaneStatus, needed_bytes
 from plink.hub.serving.leading import Everywhere
 from plink.hub.serving.peers import Peers
 from plink.hub.serving.recalled import Copies
-from plink.hub.session.data import Nonces, Opened
+from plink.hub.session.data import DataHello, Nonces, Opened
 from plink.hub.session.leading import Lost, Obeyed, Order
 from plink.hub.session.messages import Create, Join, Joined
 from plink.hub.session.recall import Load
@@ -144,17 +144,19 @@ class Tenant:
         member = self._members.get(number)
         return member.opened if member and member.incarnation == incarnation else None
 
-    def adopt(self, number: int, loop: int, fd: int, line: _native.LineOptions) -> None:
+    def adopt(self, hello: DataHello, fd: int, line: _native.LineOptions) -> None:
         """A proven data connection to a loop, by its number in the sites.
 
         Raises:
-            ServiceError: it is for another server's chunks.
+            ServiceError: it is for another server's chunks, or the worker is gone by now.
         """
-        member = self._members[number]
+        number, loop = hello.number, hello.connection
+        if self.opened(number, hello.incarnation) is None:
+            raise ServiceError(f"worker {number} is gone")
         first, end = self._own_loops()
         if not first <= loop < end or not self._lanes.is_open(loop - first):
             raise ServiceError("a connection for chunks that are not here")
-        self._lanes.adopt(loop - first, number, member.incarnation, fd, line)
+        self._lanes.adopt(loop - first, number, hello.incarnation, fd, line)
 
     def hear(self, event: _native.Event) -> None:
         """A loop says that something has happened."""
