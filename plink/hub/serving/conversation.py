@@ -109,7 +109,7 @@ class _Worker:
             member, self._member = self._member, None
             await self._tenant.left(member)
         elif isinstance(message, Recall):
-            self._copies = self._tenant.recall(message.iteration)
+            self._copies = self._tenant.keeping.recall(message.iteration)
             return self._copies.recalled
         elif isinstance(message, Read | Write | Load):
             return self._read_or_write(message)
@@ -125,7 +125,7 @@ class _Worker:
         if isinstance(message, Write):
             self._copies.write(message)
         else:
-            self._tenant.load(self._copies, message)
+            self._tenant.keeping.load(self._copies, message)
             self._copies = None
         return Done()
 

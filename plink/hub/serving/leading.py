@@ -125,7 +125,9 @@ class Everywhere:
 
     async def end(self) -> None:
         """Hang up, once all is said."""
-        async with self._turn:
+        try:
+            await self._turn.acquire()
+        finally:
             self.close()
 
     def close(self) -> None:

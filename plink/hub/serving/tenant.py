@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,21 +13,18 @@ from plink.hub.hyper import unpack
 from plink.hub.manifest import Manifest
 from plink.hub.placement import Placement, place
 from plink.hub.serving.crew import Crew
+from plink.hub.serving.errands import Errands
 from plink.hub.serving.errors import ServiceError
 from plink.hub.serving.followers import Follower
 from plink.hub.serving.following import Following
+from plink.hub.serving.keeping import Keeping, no_values
 from plink.hub.serving.lanes import Lanes, LaneStatus, needed_bytes
 from plink.hub.serving.leading import Everywhere
 from plink.hub.serving.peers import Peers
-from plink.hub.serving.recalled import Copies
 from plink.hub.session.data import DataHello, Nonces, Opened
 from plink.hub.session.leading import Lost, Obeyed, Order
 from plink.hub.session.messages import Create, Join, Joined
-from plink.hub.session.recall import Load
 from plink.hub.snapshot import Part, Snapshot
-
-# A snapshot is of an iteration that no lane has ended yet; they go on while they are told.
-_MOST_AHEAD = 64
 
 
 @dataclass
@@ -70,20 +65,19 @@ class Tenant:
         self.options = create.options
         self.secret = secret
         self.failure: str | None = None
+        self.peers = peers
+        self.keeping = Keeping(create.options.namespace, lanes)
         self._create = create
         self._lanes = lanes
-        self.peers = peers
         self._manifest: Manifest | None = None
         self._placement: Placement | None = None
         self._members: dict[int, Member] = {}
-        self._loaded: tuple[int, str] | None = None
-        self._savings: list[asyncio.Future[None]] = []
         self._everywhere = Everywhere(lanes, followers, self._hear_of, self.fail)
         self._crew = Crew(create.options, self._everywhere, self.fail)
         self._following: Following | None = None
         if create.server:
             self._following = Following(lanes, self._forget, self.fail)
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._errands = Errands()
 
     @property
     def number(self) -> int:
@@ -169,11 +163,8 @@ class Tenant:
             self.fail(event.text)
         elif what == _native.PEER_LOST:
             self.fail(f"the server of rack {event.worker} is lost: {event.text}")
-        elif what == _native.COPIED and self._lanes.is_copied(event.lane):
-            for saving in self._savings:
-                if not saving.done():
-                    saving.set_result(None)
-            self._savings.clear()
+        elif what == _native.COPIED:
+            self.keeping.copied(event.lane)
 
     def lost(self, number: int, incarnation: int, why: str) -> None:
         """A worker's connection broke, or it sent what it must not."""
@@ -184,7 +175,9 @@ class Tenant:
         if self._following is not None:
             self._following.lost(number, incarnation, why)
         else:
-            self._begin(self._lose(member, f"worker {number} ({member.host}) is lost: {why}"))
+            self._errands.begin(
+                self._lose(member, f"worker {number} ({member.host}) is lost: {why}")
+            )
 
     async def _lose(self, member: Member, sentence: str) -> None:
         failure = await self._crew.lost(member.number, member.incarnation, sentence)
@@ -232,15 +225,6 @@ class Tenant:
             raise ServiceError(f"service {self.options.namespace} has its first server here")
         return self._following
 
-    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
-        async def done() -> None:
-            with contextlib.suppress(ServiceError):
-                await work
-
-        task = asyncio.get_running_loop().create_task(done())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
     def _check(self) -> None:
         if self.failure is not None:
             raise ServiceError(f"service {self.options.namespace} has failed: {self.failure}")
@@ -253,11 +237,8 @@ class Tenant:
             if self._following is not None:
                 self._following.failed(why)
             else:
-                self._begin(self._everywhere.fail(why))
-            for saving in self._savings:
-                if not saving.done():
-                    saving.set_result(None)
-            self._savings.clear()
+                self._errands.begin(self._everywhere.fail(why))
+            self.keeping.fail(why)
 
     async def part(self, iteration: int | None) -> Part:
         """What this server holds of it at the end of an iteration, while others go on.
@@ -268,36 +249,11 @@ class Tenant:
         Raises:
             ServiceError: it is past that iteration, or has no values.
         """
-        if self._manifest is None or not self._lanes.has_values:
-            raise ServiceError(
-                f"service {self.options.namespace} has no values yet",
-                "its first worker brings them",
-            )
-        if self._savings:
-            raise ServiceError(f"service {self.options.namespace} is being saved already")
-        self._copy(iteration)
-        saving: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._savings.append(saving)
-        await saving
-        self._check()
-        done, hypers, pieces = self._lanes.take_pieces()
-        create = self._create
+        manifest, create = self._known_manifest(), self._create
+        done, hypers, pieces = await self.keeping.pieces(iteration)
         servers = len(create.sites.servers)
         groups = tuple(unpack(hypers))
-        manifest = self._manifest
         return Part(self.options, manifest, create.server, servers, done, groups, tuple(pieces))
-
-    def _copy(self, iteration: int | None) -> None:
-        if iteration is not None:
-            if not self._lanes.copy_at(iteration):
-                raise ServiceError(
-                    f"service {self.options.namespace} is past iteration {iteration}"
-                )
-            return
-        for ahead in range(_MOST_AHEAD):
-            if self._lanes.copy_at(self._lanes.iteration + ahead):
-                return
-        raise ServiceError(f"service {self.options.namespace} cannot be saved: it is too fast")
 
     def restore(self, snapshot: Snapshot) -> None:
         """Go on from a snapshot, before any worker is there.
@@ -317,49 +273,16 @@ class Tenant:
         self._lanes.load(snapshot)
         self._crew.begin_after(snapshot.iteration)
 
-    def recall(self, iteration: int) -> Copies:
-        """What an iteration has left; a worker asks that has begun no later one.
-
-        Raises:
-            ServiceError: the service is elsewhere.
-        """
-        copies = self._lanes.copies(iteration)
-        if copies is None:
-            raise ServiceError(
-                f"service {self.options.namespace} has gone on from iteration {iteration}",
-                "only in mode sync does it wait for the worker that asks",
-            )
-        return copies
-
-    def load(self, copies: Copies, load: Load) -> None:
-        """Have the state that a worker gives; all give the same one, between the same iterations.
-
-        Raises:
-            ServiceError: another worker gave another, or the next iteration is under way.
-        """
-        if self._loaded == (copies.iteration, load.digest):
-            return
-        wrong = ServiceError(
-            f"service {self.options.namespace} goes on with another state",
-            "all workers load the same one, before the next step",
-        )
-        if self._loaded and self._loaded[0] == copies.iteration:
-            raise wrong
-        try:
-            self._lanes.load_copies(copies, load.steps)
-        except ValueError:
-            raise wrong from None
-        self._loaded = (copies.iteration, load.digest)
-
     def close(self) -> None:
         """Frees what it has."""
         if self.peers is not None:
             self.peers.close()
-        self._begin(self._everywhere.end())
+        self._errands.begin(self._everywhere.end())
         self._lanes.close()
 
     def hang_up(self) -> None:
-        """End connections to other servers, whatever is yet to be said."""
+        """The server ends, whatever is yet to be said."""
+        self._errands.stop()
         if self.peers is not None:
             self.peers.close()
         self._everywhere.close()
@@ -403,7 +326,7 @@ class Tenant:
 
     def _known_manifest(self) -> Manifest:
         if self._manifest is None:
-            raise ServiceError("there is no manifest")
+            raise ServiceError(*no_values(self.options.namespace))
         return self._manifest
 
     def _joined(self, member: Member, iteration: int) -> Joined:
