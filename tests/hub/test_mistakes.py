@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import threading
 import time
@@ -111,6 +112,17 @@ def test_a_service_whose_first_server_cannot_call_another_says_so() -> None:
                 worker.push_pull(RATES)
             admin.close()
             late.close()
+
+
+def test_servers_on_all_of_a_hosts_addresses_are_called_as_their_maker_names_them() -> None:
+    with contextlib.ExitStack() as stack:
+        its = ServerOptions(["0.0.0.0:0"], ADMIN_SECRET, 1, ())
+        servers = [stack.enter_context(Server(its)) for _ in range(2)]
+        named = [server.addresses[0].replace("0.0.0.0", "127.0.0.1") for server in servers]
+        secret = create_service(named, ADMIN_SECRET, ServiceOptions("job", 1))
+        with Worker(named, "job", secret, MANIFEST) as worker:
+            worker.initialise([1.0] * MANIFEST.items)
+            assert worker.push_pull(RATES).workers == 1
 
 
 def test_a_secret_that_is_there_is_seen_before_a_service_is_made(tmp_path: Path) -> None:
