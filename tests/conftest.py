@@ -39,6 +39,7 @@ LONG = (
     "bench/test_bench_in_lab.py",
     "bench/test_hub_in_lab.py",
     "hub/test_porting_in_lab.py",
+    "hub/test_random_crew.py",
     "probing/test_fault_table.py",
     "lab/test_lifecycle.py",
     "lab/test_delaybox.py",

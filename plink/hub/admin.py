@@ -65,7 +65,8 @@ def create_service(
     made: list[str] = []
     try:
         for number, server in enumerate(servers):
-            _ask(server, secret, tls, Create(options, salt, sites, addresses, number))
+            create = Create(options, salt, sites, addresses, number, servers=tuple(servers))
+            _ask(server, secret, tls, create)
             made.append(server)
     except PlinkError:
         for server in made:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 from typing import Any
 
@@ -85,7 +86,9 @@ class Control:
         return answer
 
     def close(self) -> None:
-        """End it."""
+        """End it, also for another thread that waits for an answer."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
 
 

@@ -49,7 +49,7 @@ class Connected:
         joined: what the first server said.
         chunks: of the service.
         placement: of these.
-        has_values: whether all servers have values.
+        is_source: whether a server has no values yet, and takes this worker's.
         controls: to the servers.
         sockets: for data, by loop; only to those that have chunks.
         names: the server of each loop, for people.
@@ -59,7 +59,7 @@ class Connected:
     joined: Joined
     chunks: Chunks
     placement: Placement
-    has_values: bool
+    is_source: bool
     controls: list[Control] = field(default_factory=list)
     sockets: dict[int, socket.socket] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
@@ -126,10 +126,9 @@ def _joined(where: Place, back: Joined | None, controls: list[Control]) -> Conne
             Control(address, WORKER, where.namespace, where.secret, where.timeout_s, tls=where.tls)
         )
         answers.append(_ask(controls[-1], where.manifest, join))
-        if back is None:
-            # The others are told what the first one has given.
-            its = answers[0]
-            join = Join(where.manifest.digest, None, its.worker, its.incarnation)
+        # The others are told what the first one has given.
+        its = answers[0]
+        join = Join(where.manifest.digest, None, its.worker, its.incarnation)
     first = answers[0]
     if len(where.servers) != len(first.sites.servers):
         raise HubError(
@@ -142,9 +141,9 @@ def _joined(where: Place, back: Joined | None, controls: list[Control]) -> Conne
     placement = place(chunks, first.sites, interfaces=options.interfaces)
     if any(answer.placement != placement.digest for answer in answers):
         raise HubError("the servers place chunks elsewhere than this worker")
-    has_values = all(answer.has_values for answer in answers)
+    is_source = any(answer.source for answer in answers)
     names = [where.servers[loop.server] for loop in first.sites.loops]
-    return Connected(first, chunks, placement, has_values, controls, {}, names)
+    return Connected(first, chunks, placement, is_source, controls, {}, names)
 
 
 def _ask(control: Control, manifest: Manifest, join: Join) -> Joined:

@@ -144,7 +144,7 @@ class Worker:
             HubError: the service has failed.
         """
         self.values[:] = values
-        is_source = self._connected.joined.source and not self._connected.has_values
+        is_source = self._connected.is_source
         self._call(lambda client: client.initialise(is_source))
         self._wait(None)
 
@@ -230,7 +230,7 @@ class Worker:
             # Who is done is not lost; where the service has failed that makes no difference.
             with contextlib.suppress(PlinkError):
                 if client is not None:
-                    control.ask(Leave(self.iteration - 1))
+                    control.ask(Leave())
         if client is not None:
             client.close()
         for control in self._connected.controls:

@@ -7,6 +7,7 @@ import hashlib
 import json
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,7 @@ def work(task: dict[str, Any]) -> None:
     manifest = Manifest(keys, task.get("groups", 1))
     hypers = [Hyper(**hyper) for hyper in task["hypers"]]
     times_s = []
+    seen = {}
     with Worker(task["servers"], task["namespace"], task["secret"].encode(), manifest) as worker:
         first = np.random.default_rng(task["seed"]).standard_normal(manifest.items, np.float32)
         worker.initialise(first)
@@ -46,20 +48,27 @@ def work(task: dict[str, Any]) -> None:
         # A process in another's place does what is left to do.
         end = task.get("until", worker.iteration + task["iterations"] - 1)
         while worker.iteration <= end:
-            if not task.get("is_still"):
+            if "scale" in task:
+                worker.gradients[:] = task["scale"] * 2.0**worker.number
+            elif not task.get("is_still"):
                 worker.gradients[:] = gradient(
                     task["seed"], worker.iteration, worker.number, manifest.items
                 )
             begun_s = time.monotonic()
             step = worker.push_pull(hypers)
             times_s.append(time.monotonic() - begun_s)
+            if "scale" in task:
+                ends = [float(worker.values.min()), float(worker.values.max())]
+                seen[step.iteration] = [*ends, step.workers]
+            if Path(task.get("until_there", "")).is_file():
+                break
             time.sleep(task.get("pause_s", 0.0))
         digest = hashlib.sha256(worker.values.tobytes()).hexdigest()
         last = dataclasses.asdict(step)
         process_s = time.process_time()
     # Whoever hears it may end this process, which has left by now and is not lost.
     say(event="done", number=worker.number, digest=digest, times_s=times_s, last=last,
-        process_s=process_s)  # fmt: skip
+        process_s=process_s, seen=seen)  # fmt: skip
 
 
 def main() -> None:

@@ -64,9 +64,10 @@ def test_a_worker_whose_connections_break_comes_back_and_no_bit_is_lost(
 
 
 @pytest.mark.parametrize("commit", ["stream", "step"])
-def test_another_process_takes_a_lost_workers_place(commit: str) -> None:
+@pytest.mark.parametrize("servers", [1, 3])
+def test_another_process_takes_a_lost_workers_place(commit: str, servers: int) -> None:
     options = {"on_loss": "wait", "grace_s": 20.0, "commit": commit, "deterministic": True}
-    with service(2, ports=2, **options) as served:
+    with service(2, servers=servers, ports=2, **options) as served:
         threads = Threads()
 
         def die() -> int:
@@ -103,8 +104,9 @@ def test_another_process_takes_a_lost_workers_place(commit: str) -> None:
     assert np.array_equal(other.values, expected)
 
 
-def test_who_does_not_come_back_in_time_is_named() -> None:
-    with service(2, on_loss="wait", grace_s=0.3) as served:
+@pytest.mark.parametrize("servers", [1, 2])
+def test_who_does_not_come_back_in_time_is_named(servers: int) -> None:
+    with service(2, servers=servers, on_loss="wait", grace_s=0.3) as served:
         threads = Threads()
         threads.begin(lambda: train(served.worker(), ONE, 10**6))
         worker = served.worker()
@@ -118,9 +120,11 @@ def test_who_does_not_come_back_in_time_is_named() -> None:
 
 
 @pytest.mark.parametrize("pushed", [0, 2, 5])
-def test_others_go_on_without_a_lost_worker_all_chunks_alike(pushed: int) -> None:
+@pytest.mark.parametrize("servers", [1, 2])
+def test_others_go_on_without_a_lost_worker_all_chunks_alike(pushed: int, servers: int) -> None:
     """Whole numbers: a contribution that is lost or counted twice shows."""
-    with service(3, ports=2, cores=2, on_loss="shrink", commit="step") as served:
+    options = {"on_loss": "shrink", "commit": "step", "chunk_bytes": 4096}
+    with service(3, servers=servers, ports=2, cores=2, **options) as served:
         threads = Threads()
         reached = threading.Barrier(3)
 
@@ -155,8 +159,9 @@ def test_others_go_on_without_a_lost_worker_all_chunks_alike(pushed: int) -> Non
 
 
 @pytest.mark.parametrize("commit", ["stream", "step"])
-def test_a_worker_joins_while_others_go_on(commit: str) -> None:
-    with service(2, ports=2, commit=commit, deterministic=True) as served:
+@pytest.mark.parametrize("servers", [1, 3])
+def test_a_worker_joins_while_others_go_on(commit: str, servers: int) -> None:
+    with service(2, servers=servers, ports=2, commit=commit, deterministic=True) as served:
         threads = Threads()
         may_end = threading.Event()
         last = 0
@@ -196,6 +201,41 @@ def test_a_worker_joins_while_others_go_on(commit: str) -> None:
         assert np.array_equal(its, expected)
 
 
+@pytest.mark.parametrize("servers", [1, 2])
+def test_who_takes_the_place_of_one_that_was_lost_before_all_were_there_contributes(
+    servers: int,
+) -> None:
+    options = {"on_loss": "shrink", "commit": "step", "chunk_bytes": 4096}
+    with service(3, servers=servers, **options) as served:
+        threads = Threads()
+
+        def work() -> list[int]:
+            with served.worker() as worker:
+                worker.initialise(np.zeros(ITEMS, np.float32))
+                counts = []
+                while worker.iteration <= 8:
+                    worker.gradients[:] = 2.0**worker.number
+                    counts.append(worker.push_pull(ONE).workers)
+                # All chunks were stepped by the same ones.
+                assert len(np.unique(worker.values)) == 1
+                return counts
+
+        lost = served.worker()
+        assert lost.number == 0
+        lost.initialise(np.zeros(ITEMS, np.float32))
+        threads.begin(work)
+        lost.begin(ONE)
+        lost.push(0, 3)
+        time.sleep(0.1)
+        vanish(lost)
+        time.sleep(0.1)
+        threads.begin(work)
+        time.sleep(0.1)
+        threads.begin(work)
+        counts = threads.join()
+    assert [its[-1] for its in counts] == [3, 3, 3]
+
+
 def test_staleness_is_never_above_what_was_asked_for() -> None:
     staleness = 2
     with service(3, mode="ssp", staleness=staleness, ports=2) as served:
@@ -219,8 +259,9 @@ def test_staleness_is_never_above_what_was_asked_for() -> None:
     assert 0 < max(spreads) <= staleness + 1
 
 
-def test_async_workers_do_not_wait_for_each_other_and_lose_nothing() -> None:
-    with service(3, mode="async", ports=2, cores=2) as served:
+@pytest.mark.parametrize("servers", [1, 2])
+def test_async_workers_do_not_wait_for_each_other_and_lose_nothing(servers: int) -> None:
+    with service(3, servers=servers, mode="async", ports=2, cores=2) as served:
         threads = Threads()
 
         def work(iterations: int) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from engine.between import Between
 from engine.certificates import job
-from hub.runs import ADMIN_SECRET, MANIFEST, Service, Twin, gradient, run, service
+from hub.runs import ADMIN_SECRET, MANIFEST, Service, Threads, Twin, gradient, run, service
 from plink.base.errors import PlinkError, WrongUseError
 from plink.hub import joining
 from plink.hub.admin import server_status
@@ -55,6 +55,27 @@ def test_encrypted_services_come_to_the_same_bits(options: dict[str, Any], tls: 
             twin.step([gradient(w, iteration, MANIFEST.items) for w in range(workers)], HYPERS)
     for outcome in outcomes:
         assert np.array_equal(outcome.values, twin.values)
+
+
+def test_a_worker_joins_several_servers_that_lead_each_other_by_tls(tls: Tls) -> None:
+    with service(1, tls=tls, servers=2, on_loss="shrink", commit="step") as served:
+        threads = Threads()
+        is_over = threading.Event()
+
+        def work() -> set[int]:
+            with served.worker() as worker:
+                worker.initialise(np.zeros(MANIFEST.items, np.float32))
+                counts = set()
+                while not is_over.is_set() or 2 not in counts:
+                    counts.add(worker.push_pull(HYPERS).workers)
+                return counts
+
+        threads.begin(work)
+        with served.worker() as late:
+            late.initialise(np.zeros(MANIFEST.items, np.float32))
+            assert late.push_pull(HYPERS).workers == 2
+            is_over.set()
+        assert threads.join() == [{1, 2}]
 
 
 @contextlib.contextmanager

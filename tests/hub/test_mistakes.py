@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -11,9 +13,14 @@ import pytest
 
 from hub.runs import ADMIN_SECRET, MANIFEST, Service, service
 from plink.hub.admin import create_service, delete_service, server_status
-from plink.hub.calling import HubError
+from plink.hub.calling import Control, HubError
 from plink.hub.hyper import Hyper
+from plink.hub.placement import Sites
 from plink.hub.service import ServiceOptions
+from plink.hub.serving import Server, ServerOptions
+from plink.hub.session.handshake import NO_NAMESPACE
+from plink.hub.session.messages import Create
+from plink.hub.session.roles import ADMIN, namespace_secret
 from plink.hub.worker import Worker
 from support.plink_command import plink_here
 
@@ -56,6 +63,66 @@ def test_a_service_ends_on_all_servers_that_have_it() -> None:
             delete_service(job.addresses, ADMIN_SECRET, "job")
         assert server_status(job.addresses[1], ADMIN_SECRET).services == ()
         create_service(job.addresses, ADMIN_SECRET, ServiceOptions("job", 1))
+
+
+@pytest.mark.parametrize("gone", [0, 1])
+def test_a_server_that_is_lost_ends_the_service_at_the_others(gone: int) -> None:
+    with service(1, servers=2) as job, job.worker() as worker:
+        worker.initialise([1.0] * MANIFEST.items)
+        worker.push_pull(RATES)
+        job.servers[gone].close()
+
+        def go_on() -> None:
+            while True:
+                worker.push_pull(RATES)
+
+        with pytest.raises(HubError, match="is lost"):
+            go_on()
+        until_s = time.monotonic() + 20.0
+        while True:
+            (found,) = server_status(job.addresses[1 - gone], ADMIN_SECRET).services
+            if found["failure"]:
+                break
+            assert time.monotonic() < until_s
+        assert "is lost: " in found["failure"]
+        assert gone == 0 or job.addresses[1] in found["failure"]
+
+
+def test_a_service_whose_first_server_cannot_call_another_says_so() -> None:
+    with Server(ServerOptions(["127.0.0.1:0"], ADMIN_SECRET, 1, ())) as server:
+        (address,) = server.addresses
+        options = ServiceOptions("job", 1)
+        site = server_status(address, ADMIN_SECRET).site.servers[0]
+        # The other one has never been told of the service, and then it has.
+        with Server(ServerOptions(["127.0.0.1:0"], ADMIN_SECRET, 1, ())) as other:
+            both = (address, *other.addresses)
+            create = Create(
+                options, b"s" * 16, Sites((site, site)), tuple((its,) for its in both), 0,
+                servers=both,
+            )  # fmt: skip
+            admin = Control(address, ADMIN, NO_NAMESPACE, ADMIN_SECRET, 20.0)
+            admin.ask(create)
+            secret = namespace_secret(ADMIN_SECRET, "job", b"s" * 16)
+            with pytest.raises(HubError, match="cannot lead another: there is no service job"):
+                Worker(both, "job", secret, MANIFEST)
+            late = Control(both[1], ADMIN, NO_NAMESPACE, ADMIN_SECRET, 20.0)
+            threading.Timer(0.5, lambda: late.ask(dataclasses.replace(create, server=1))).start()
+            with Worker(both, "job", secret, MANIFEST) as worker:
+                worker.initialise([1.0] * MANIFEST.items)
+                worker.push_pull(RATES)
+            admin.close()
+            late.close()
+
+
+def test_servers_on_all_of_a_hosts_addresses_are_called_as_their_maker_names_them() -> None:
+    with contextlib.ExitStack() as stack:
+        its = ServerOptions(["0.0.0.0:0"], ADMIN_SECRET, 1, ())
+        servers = [stack.enter_context(Server(its)) for _ in range(2)]
+        named = [server.addresses[0].replace("0.0.0.0", "127.0.0.1") for server in servers]
+        secret = create_service(named, ADMIN_SECRET, ServiceOptions("job", 1))
+        with Worker(named, "job", secret, MANIFEST) as worker:
+            worker.initialise([1.0] * MANIFEST.items)
+            assert worker.push_pull(RATES).workers == 1
 
 
 def test_a_secret_that_is_there_is_seen_before_a_service_is_made(tmp_path: Path) -> None:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import random
+import signal
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from hub.runs import MANIFEST, Threads, service
+from hub.processes import running, serving
+from hub.runs import ADMIN_SECRET, MANIFEST, Threads, service
 from hub.vanishing import break_connections, vanish
+from plink.hub.admin import create_service, server_status
 from plink.hub.calling import HubError
 from plink.hub.hyper import Hyper
 from plink.hub.reference import Floats
+from plink.hub.service import ServiceOptions
 from plink.hub.worker import Worker
 
 ITEMS = MANIFEST.items
@@ -47,12 +52,24 @@ def is_mean_of_a_set(step: float, workers: int) -> bool:
     return bool(mean == np.float32(step)) and bin(total).count("1") == workers
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_no_contribution_is_lost_or_doubled_while_workers_die_and_join(seed: int) -> None:
+@pytest.mark.parametrize(
+    ("servers", "stays", "seed"),
+    [
+        *[(1, True, 0), (1, True, 1), (1, True, 2), (1, False, 3)],
+        *[(2, True, 4), (2, True, 5), (2, False, 6), (2, False, 7)],
+        *[(3, True, 8), (3, True, 9), (3, False, 10)],
+    ],
+)
+def test_no_contribution_is_lost_or_doubled_while_workers_die_and_join(
+    servers: int, stays: bool, seed: int
+) -> None:
+    """With one that stays, so that there is always something to join, or at times with nobody."""
     generator = random.Random(seed)
     record = Record()
     is_over = threading.Event()
-    with service(4, ports=2, cores=2, on_loss="shrink", commit="step", optimizer="none") as served:
+    # With small chunks each of all lanes has some.
+    options = {"on_loss": "shrink", "commit": "step", "optimizer": "none", "chunk_bytes": 4096}
+    with service(4, servers=servers, ports=2, cores=2, **options) as served:
         threads = Threads()
         lives: list[str] = []
 
@@ -79,8 +96,8 @@ def test_no_contribution_is_lost_or_doubled_while_workers_die_and_join(seed: int
                     lives.append("leave")
                     return
 
-        # One stays, so that there is always something to join.
-        threads.begin(lambda: live(10**9, "stay", 5))
+        if stays:
+            threads.begin(lambda: live(10**9, "stay", 5))
         for _ in range(3):
             threads.begin(lambda: live(10, "die", 3))
         for _ in range(40):
@@ -91,13 +108,58 @@ def test_no_contribution_is_lost_or_doubled_while_workers_die_and_join(seed: int
             end = generator.choice(["die", "die", "leave"])
             pushed = generator.randrange(6)
             threads.begin(lambda life=(patience, end, pushed): live(*life))
-        time.sleep(0.3)
+        done = len(record.steps)
+        for _ in range(4):
+            threads.begin(lambda: live(10**9, "stay", 5))
+        until_s = time.monotonic() + 30.0
+        while len(record.steps) < done + 20:
+            assert time.monotonic() < until_s
+            time.sleep(0.01)
         is_over.set()
         threads.join()
+        for address in served.addresses:
+            (found,) = server_status(address, ADMIN_SECRET).services
+            assert found["failure"] is None
     assert lives.count("die") > 15
     assert len(record.steps) > 20
     for iteration, (step, workers) in record.steps.items():
         assert is_mean_of_a_set(step, workers), (iteration, step, workers)
+
+
+@pytest.mark.parametrize("servers", [2, 3])
+def test_killed_processes_of_workers_leave_all_servers_with_the_same_sets(
+    servers: int, tmp_path: Path
+) -> None:
+    generator = random.Random(servers)
+    options = ServiceOptions("job", 3, "none", commit="step", on_loss="shrink", chunk_bytes=4096)
+    with contextlib.ExitStack() as stack:
+        them = [stack.enter_context(serving(cores=2)) for _ in range(servers)]
+        addresses = [its[0] for _, its in them]
+        secret = create_service(addresses, ADMIN_SECRET, options)
+        task = {"servers": addresses, "namespace": "job", "secret": secret.decode(), "seed": 5}
+        task |= {"keys": [[30_000, 0], [9, 0]], "hypers": [{"lr": 1.0}], "scale": SCALE}
+        task |= {"iterations": 10**6, "until_there": str(tmp_path / "end")}
+        workers = list(stack.enter_context(running([task] * 3)))
+        for worker in workers:
+            assert worker.hear()["event"] == "running"
+        for _ in range(4):
+            time.sleep(generator.uniform(0.0, 0.05))
+            victim = workers.pop(generator.randrange(len(workers)))
+            victim.process.send_signal(signal.SIGKILL)
+            victim.end()
+            workers += stack.enter_context(running([task]))
+            assert workers[-1].hear()["event"] == "running"
+        (tmp_path / "end").touch()
+        ends = [worker.hear() for worker in workers]
+    assert {end["event"] for end in ends} == {"done"}
+    steps: dict[str, list[float]] = {}
+    for end in ends:
+        for iteration, step in end["seen"].items():
+            assert steps.setdefault(iteration, step) == step
+    for least, most, count in steps.values():
+        assert least == most
+        assert is_mean_of_a_set(least, int(count))
+    assert {count for *_, count in steps.values()} >= {2, 3}
 
 
 def test_connections_that_break_at_random_lose_nothing() -> None:

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hub.control_messages import JSON, SPOKEN
+from plink.hub.session import leading, recall
 from plink.hub.session import messages as said
-from plink.hub.session import recall
 from plink.hub.session.codec import from_json, to_json
 from plink.hub.session.messages import Message
 from plink.transport.frames import Channel, ProtocolError, payload_of
@@ -32,7 +32,7 @@ def travelled(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_every_message_is_tried() -> None:
-    modules = (said, recall)
+    modules = (said, recall, leading)
     kinds = {kind for one in modules for kind in vars(one).values() if isinstance(kind, type)}
     ours = {kind for kind in kinds if kind.__module__ in {one.__name__ for one in modules}}
     assert ours == {type(message) for _, message in SPOKEN}
@@ -46,7 +46,7 @@ def test_nobody_says_what_is_not_theirs() -> None:
                 from_json(to_json(message), sender)
     for sender in ("admin", "peer", "server"):
         with pytest.raises(ProtocolError):
-            from_json(to_json(said.Initialised()), sender)
+            from_json(to_json(said.Leave()), sender)
 
 
 @given(st.sampled_from(SPOKEN), st.data())
@@ -75,26 +75,26 @@ def test_any_object_is_read_or_refused(values: dict[str, Any], sender: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("sender", "message", "changes"),
+    ("kind", "changes"),
     [
-        ("admin", 5, {"snapshot": "../../etc/passwd"}),
-        ("admin", 5, {"snapshot": ".hidden"}),
-        ("admin", 0, {"salt": "00"}),
-        ("admin", 0, {"servers": ["nowhere"]}),
-        ("admin", 0, {"servers": []}),
-        ("admin", 1, {"namespace": "a/b"}),
-        ("admin", 1, {"more": 1}),
-        ("worker", 6, {"digest": "x" * 64}),
-        ("server", 18, {"workers": [1, 0]}),
-        ("server", 18, {"workers": [1, 1]}),
-        ("server", 17, {"addresses": [[]]}),
+        (said.Restore, {"snapshot": "../../etc/passwd"}),
+        (said.Restore, {"snapshot": ".hidden"}),
+        (said.Create, {"salt": "00"}),
+        (said.Create, {"servers": ["nowhere"]}),
+        (said.Create, {"servers": "h:1"}),
+        (said.Delete, {"namespace": "a/b"}),
+        (said.Delete, {"more": 1}),
+        (said.Join, {"digest": "x" * 64}),
+        (said.Joined, {"addresses": [[]]}),
+        (leading.Lead, {"manifest": None}),
+        (leading.Order, {"order": "stop"}),
+        (leading.Obeyed, {"first": -1}),
     ],
 )
-def test_what_is_out_of_bounds_is_refused(
-    sender: str, message: int, changes: dict[str, Any]
-) -> None:
+def test_what_is_out_of_bounds_is_refused(kind: type, changes: dict[str, Any]) -> None:
+    sender, message = next(spoken for spoken in SPOKEN if isinstance(spoken[1], kind))
     with pytest.raises(ProtocolError):
-        from_json({**to_json(SPOKEN[message][1]), **changes}, sender)
+        from_json({**to_json(message), **changes}, sender)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from torch_hub.hubs import Place, running
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Iterator[Place]:
-    with running(tmp_path) as place:
+def place(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Place]:
+    """With one server, or as many as the test's parameter says."""
+    with running(tmp_path, servers=getattr(request, "param", 1)) as place:
         yield place

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -32,14 +32,15 @@ class Place:
 
 
 @contextmanager
-def running(folder: Path, tls: Tls | None = None) -> Iterator[Place]:
+def running(folder: Path, tls: Tls | None = None, servers: int = 1) -> Iterator[Place]:
     secret = folder / "secret"
     secret.write_text("s" * 32)
     options = ServerOptions(
         listen=["127.0.0.1:0"], secret=secret.read_bytes(), cores=1, pins=(), tls=tls
     )
-    with Server(options) as server:
-        yield Place([server.addresses[0]], secret)
+    with ExitStack() as stack:
+        them = [stack.enter_context(Server(options)) for _ in range(servers)]
+        yield Place([server.addresses[0] for server in them], secret)
 
 
 def together(workers: int, work: Callable[[int], Any]) -> list[Any]:
@@ -97,6 +98,11 @@ def model(seed: int = 0) -> nn.Module:
         nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 16), nn.Tanh(), nn.Linear(16, 3)),
         seed,
     )
+
+
+def wide(seed: int = 0) -> nn.Module:
+    """Two layers: 20,003 parameters, three chunks."""
+    return drawn(nn.Sequential(nn.Linear(6, 2000), nn.Tanh(), nn.Linear(2000, 3)), seed)
 
 
 def drawn(net: nn.Module, seed: int) -> nn.Module:

@@ -10,13 +10,14 @@ import pytest
 import torch
 from torch import nn
 
+from hub.vanishing import break_connections
 from plink.base.errors import WrongUseError
 from plink.hub.admin import create_service
 from plink.hub.calling import HubError
 from plink.hub.service import ServiceOptions
 from plink.torch.hub.diloco import DiLoCo
 from plink.torch.hub.hub import Hub
-from torch_hub.hubs import Place, Turns, apart, examples, loss_of, model, together
+from torch_hub.hubs import Place, Turns, apart, examples, loss_of, model, together, wide
 
 INPUTS, TARGETS = examples()
 
@@ -31,12 +32,13 @@ def sgd(net: nn.Module) -> torch.optim.Optimizer:
     return torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
 
 
+@pytest.mark.parametrize("place", [1, 2], indirect=True)
 def test_others_go_on_without_a_lost_worker_and_with_one_that_joins(place: Place) -> None:
     turns = Turns(2)
     shrunk, joined = threading.Event(), threading.Event()
 
     def work(worker: int) -> Any:
-        net = model(seed=worker)
+        net = wide(seed=worker)
         if worker == 2:
             assert shrunk.wait(20)
         hub = place.hub("job", workers=2, on_loss="shrink")
@@ -68,6 +70,46 @@ def test_others_go_on_without_a_lost_worker_and_with_one_that_joins(place: Place
     assert counts[:3] == [2, 2, 2]
     assert 1 in counts
     assert counts[-1] == its[-1] == 2
+    assert apart(net, other) == 0.0
+
+
+@pytest.mark.parametrize("place", [1, 2], indirect=True)
+def test_others_wait_for_a_lost_worker_and_for_another_in_its_place(place: Place) -> None:
+    turns = Turns(2)
+    is_lost = threading.Event()
+
+    def work(worker: int) -> Any:
+        net = wide(seed=worker)
+        if worker == 2:
+            assert is_lost.wait(20)
+        hub = place.hub("job", workers=2, on_loss="wait", grace_s=30.0)
+        if worker == 2:
+            optimizer = hub.optimizer(sgd(net))
+            assert optimizer.iteration == 5
+        else:
+            with turns.of(worker):
+                optimizer = hub.optimizer(sgd(net))
+        while optimizer.iteration < 12:
+            if worker == 1 and optimizer.iteration == 2:
+                # It comes back by itself.
+                break_connections(hub._open["job"])
+            if worker == 1 and optimizer.iteration == 5:
+                hub.abandon()
+                is_lost.set()
+                return None
+            train(net, optimizer)
+            assert optimizer.last_step is not None
+            assert optimizer.last_step.workers == 2
+        if not worker:
+            others_end.wait(20)
+        else:
+            others_end.set()
+        hub.close()
+        return net
+
+    others_end = threading.Event()
+    net, lost, other = together(3, work)
+    assert lost is None
     assert apart(net, other) == 0.0
 
 

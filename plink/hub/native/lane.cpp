@@ -182,7 +182,7 @@ void Lane::fill(Chunk& chunk, const std::uint8_t* payload) {
     chunk.has_values = true;
     chunk.iteration = iteration_;
     for (const Seat& seat : seats_) {
-        if (seat.link != nullptr && seat.link->is_waiting) {
+        if (seat.link != nullptr && seat.link->is_waiting && is_pulled(*seat.link, chunk)) {
             send_value(*seat.link, chunk, seat.link->pulled);
         }
     }
@@ -227,12 +227,15 @@ void Lane::pull(Link& link, const Frame& frame) {
     link.is_waiting = true;
     link.pulled = frame.iteration;
     for (const Chunk& chunk : chunks_) {
-        // Others come when they are stepped. Who begins an iteration in which some have been
-        // stepped already takes those as they are.
-        const std::int32_t ahead = distance(frame.iteration, chunk.iteration);
-        const bool is_it = options_.mode != Mode::kSync || ahead == 0 || ahead == 1;
-        if (chunk.has_values && is_it) send_value(link, chunk, frame.iteration);
+        if (chunk.has_values && is_pulled(link, chunk)) send_value(link, chunk, frame.iteration);
     }
+}
+
+/// Whether its values are those that a worker begins with. Others come when they are stepped; who
+/// begins an iteration in which some have been stepped already takes those as they are.
+bool Lane::is_pulled(const Link& link, const Chunk& chunk) const {
+    const std::int32_t ahead = distance(link.pulled, chunk.iteration);
+    return options_.mode != Mode::kSync || ahead == 0 || ahead == 1;
 }
 
 }  // namespace plink::hub

@@ -172,6 +172,7 @@ class Lane {
     void step(Chunk& chunk, float* sums, float divisor, float scale, const Scalars& scalars);
     void finish_chunk(Chunk& chunk);
     void skip();
+    bool is_pulled(const Link& link, const Chunk& chunk) const;
     bool waits_for_values(const Link* link) const;
     void send_partials();
     void send_partial(Link& link);

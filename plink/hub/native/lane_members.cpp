@@ -157,6 +157,8 @@ bool Lane::pass_over(std::uint32_t iteration) {
     if (distance(iteration, iteration_) > 0) return true;
     if (is_committing_) commit(std::numeric_limits<std::size_t>::max());
     if (is_begun_) return false;
+    // Then everybody has its values, or is being sent them.
+    if (iteration_ == iteration) return true;
     figures_.iteration = iteration_ = iteration;
     for (Chunk& chunk : chunks_) {
         chunk.iteration = iteration;

@@ -55,8 +55,6 @@ class Loop {
                     transport::Stream stream);
     /// Tells all workers why it ends.
     void fail(std::uint32_t tenant, const std::string& why);
-    /// The same for the connections of one worker.
-    void dismiss(std::uint32_t tenant, std::uint32_t worker, const std::string& why);
     /// A worker is done.
     void retire(std::uint32_t tenant, std::uint32_t worker, const std::string& why);
     /// As of `Lane`, for all lanes of a service here; false where it is too late for one of them.

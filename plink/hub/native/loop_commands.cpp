@@ -85,16 +85,6 @@ void Loop::fail(std::uint32_t tenant, const std::string& why) {
     });
 }
 
-void Loop::dismiss(std::uint32_t tenant, std::uint32_t worker, const std::string& why) {
-    call([&] {
-        for (const auto& link : turn_of(tenant).links) {
-            if (link->worker != worker) continue;
-            link->end(why);
-            attend_later(*link);
-        }
-    });
-}
-
 void Loop::retire(std::uint32_t tenant, std::uint32_t worker, const std::string& why) {
     call([&] {
         for (const auto& [number, lane] : turn_of(tenant).lanes) lane->retire(worker, why);

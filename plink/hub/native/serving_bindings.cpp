@@ -138,7 +138,6 @@ void register_serving(nb::module_& module) {
             },
             "tenant"_a, "lane"_a, "rack"_a, "fd"_a, "line"_a, "is_caller"_a, unlocked)
         .def("fail", &Loop::fail, "tenant"_a, "why"_a, unlocked)
-        .def("dismiss", &Loop::dismiss, "tenant"_a, "worker"_a, "why"_a, unlocked)
         .def("retire", &Loop::retire, "tenant"_a, "worker"_a, "why"_a, unlocked)
         .def("admit", &Loop::admit, "tenant"_a, "worker"_a, "since"_a, unlocked)
         .def("drop", &Loop::drop, "tenant"_a, "worker"_a, "since"_a, "revision"_a, unlocked)

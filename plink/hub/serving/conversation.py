@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from plink.base.errors import PlinkError
 from plink.hub.serving.callers import Control
+from plink.hub.serving.meeting import meet
 from plink.hub.serving.recalled import Copies
 from plink.hub.serving.registry import Registry
 from plink.hub.serving.tenant import Member, Tenant
@@ -14,14 +15,11 @@ from plink.hub.session.messages import (
     Delete,
     Done,
     Failure,
-    Initialised,
     Join,
     Leave,
     Message,
     NeedManifest,
-    PeerReady,
     Restore,
-    StepError,
 )
 from plink.hub.session.recall import Load, Read, Recall, Write
 from plink.hub.session.roles import ADMIN, PEER
@@ -37,7 +35,7 @@ async def converse(control: Control, registry: Registry) -> None:
     if control.session.role == ADMIN:
         await _administer(control, registry)
     elif control.session.role == PEER:
-        await _meet(control, registry)
+        await meet(control, registry)
     else:
         await _serve(control, registry, registry.tenant(control.session.namespace))
 
@@ -49,27 +47,6 @@ async def _administer(control: Control, registry: Registry) -> None:
         except PlinkError as error:
             answer = Failure(str(error), error.hint)
         await control.send(answer)
-
-
-async def _meet(control: Control, registry: Registry) -> None:
-    """Another rack's server, for as long as it has the service."""
-    tenant: Tenant | None = None
-    rack = 0
-    while (message := await control.receive()) is not None:
-        if not isinstance(message, PeerReady):
-            raise ProtocolError("a message out of its order")
-        answer: Message = Done()
-        try:
-            tenant, rack = registry.tenant(message.namespace), message.server
-            if tenant.peers is None:
-                raise ProtocolError("a service without racks")
-            tenant.peers.greet(message, control.session.data_key)
-        except PlinkError as error:
-            tenant = None
-            answer = Failure(str(error), error.hint)
-        await control.send(answer)
-    if tenant is not None:
-        tenant.fail(f"the server of rack {rack} is lost: it closed the connection")
 
 
 async def _administered(message: Message, registry: Registry) -> Message:
@@ -95,7 +72,7 @@ async def _serve(control: Control, registry: Registry, tenant: Tenant) -> None:
     try:
         while (message := await control.receive()) is not None:
             try:
-                answer = worker.answer(message)
+                answer = await worker.answer(message)
             except PlinkError as error:
                 answer = Failure(str(error), error.hint, tenant.failure is not None)
             await control.send(answer)
@@ -116,7 +93,7 @@ class _Worker:
         self._member: Member | None = None
         self._copies: Copies | None = None
 
-    def answer(self, message: Message) -> Message:
+    async def answer(self, message: Message) -> Message:
         """To what it says.
 
         Raises:
@@ -125,21 +102,18 @@ class _Worker:
         if isinstance(message, Ask):
             return self._registry.status(self._tenant.options.namespace)
         if isinstance(message, Join) and self._member is None:
-            return self._join(message)
+            return await self._join(message)
         if self._member is None:
             raise ProtocolError("a message out of its order")
         if isinstance(message, Leave):
-            self._tenant.left(self._member, message.iteration)
-            self._member = None
-        elif isinstance(message, StepError):
-            where = f"worker {self._member.number} ({self._member.host})"
-            self._tenant.fail(f"{where}: {message.sentence}")
+            member, self._member = self._member, None
+            await self._tenant.left(member)
         elif isinstance(message, Recall):
-            self._copies = self._tenant.recall(message.iteration)
+            self._copies = self._tenant.keeping.recall(message.iteration)
             return self._copies.recalled
         elif isinstance(message, Read | Write | Load):
             return self._read_or_write(message)
-        elif not isinstance(message, Initialised):
+        else:
             raise ProtocolError("a message out of its order")
         return Done()
 
@@ -151,7 +125,7 @@ class _Worker:
         if isinstance(message, Write):
             self._copies.write(message)
         else:
-            self._tenant.load(self._copies, message)
+            self._tenant.keeping.load(self._copies, message)
             self._copies = None
         return Done()
 
@@ -160,9 +134,10 @@ class _Worker:
         if self._member is not None:
             self._tenant.lost(self._member.number, self._member.incarnation, why)
 
-    def _join(self, join: Join) -> Message:
+    async def _join(self, join: Join) -> Message:
         if join.manifest is None and not self._tenant.knows_manifest(join.digest):
             return NeedManifest()
         control = self._control
-        self._member, joined = self._tenant.join(join, control.host, control.session.data_key)
+        key = control.session.data_key
+        self._member, joined = await self._tenant.join(join, control.host, key)
         return joined

@@ -1,6 +1,7 @@
-"""Who contributes at one server: seats given, lost, waited for, given up. It knows no sockets.
+"""Who contributes to a service: seats given, lost, waited for, given up. It knows no sockets.
 
-Lanes go on by themselves as long as nobody comes or goes; only then are they told something.
+Lanes go on by themselves as long as nobody comes or goes; only then are they told something. That
+takes a while where they are at several servers, and one thing is decided after the other.
 """
 
 from __future__ import annotations
@@ -9,20 +10,16 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from plink.base.errors import PlinkError
 from plink.base.text import counted
 from plink.hub.service import ServiceOptions
-from plink.hub.serving.lanes import Lanes
+from plink.hub.serving.errors import ServiceError
+from plink.hub.serving.leading import Everywhere
 from plink.hub.session.messages import Join
 
 _MOST_INCARNATION = 0xFFFF
 # A new worker takes part so many iterations later at first: lanes go on while they are told.
 _AHEAD = 2
 _MOST_AHEAD = 1 << 20
-
-
-class ServiceError(PlinkError):
-    """A service cannot do what a worker or a person asks for."""
 
 
 @dataclass(frozen=True)
@@ -53,16 +50,14 @@ class Crew:
 
     Args:
         options: of the service.
-        lanes: of this server.
+        lanes: of all its servers.
         fail: what to do when a worker that is waited for does not come.
-        is_alone: whether the service has no other server.
         connections: for data, of each worker.
     """
 
     options: ServiceOptions
-    lanes: Lanes
+    lanes: Everywhere
     fail: Callable[[str], None]
-    is_alone: bool
     connections: int = 0
     _present: dict[int, int] = field(default_factory=dict)
     # The first iteration to which each contributes.
@@ -74,6 +69,9 @@ class Crew:
     # Those who are there early may have begun it before others come.
     _first: int = 1
     _used: set[int] = field(default_factory=set)
+    # Of those, the ones that lanes do not expect any more.
+    _dropped: set[int] = field(default_factory=set)
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
     def workers(self) -> int:
@@ -86,134 +84,173 @@ class Crew:
         """Those who come first begin with the next one."""
         self._first = iteration + 1
 
-    def seat(self, join: Join) -> Seat:
+    async def seat(self, join: Join) -> Seat:
         """A place for whoever asks.
 
         Raises:
             ServiceError: there is none.
         """
-        if join.is_back:
-            seat = self._come_back(join)
-        elif self._is_gathering:
-            number = self._free(join.worker, self.options.workers)
-            seat = Seat(number, self._incarnation(join), self._begin(number))
-        elif self._absent:
-            seat = self._take_over(join)
-        else:
-            seat = self._join_late(join)
-        self._present[seat.number] = seat.incarnation
-        self._since[seat.number] = seat.iteration
-        if len(self._present) == self.options.workers:
-            self._is_gathering = False
-        return seat
+        async with self._turn:
+            if join.is_back:
+                seat = await self._come_back(join)
+            elif self._is_gathering:
+                number = self._free(join.worker, self.options.workers)
+                since = await self._begin(number)
+                seat = Seat(number, self._incarnation(join), since)
+            elif self._absent:
+                seat = await self._take_over(join)
+            else:
+                seat = await self._join_late(join)
+            self._present[seat.number] = seat.incarnation
+            self._since[seat.number] = seat.iteration
+            if len(self._present) == self.options.workers:
+                self._is_gathering = False
+            await self.lanes.seat(seat.number, seat.incarnation)
+            return seat
 
-    def lost(self, number: int, sentence: str) -> str | None:
+    async def lost(self, number: int, incarnation: int, sentence: str) -> str | None:
         """A worker is gone without a word; what the service fails with, if it does."""
-        del self._present[number]
-        if self._is_gathering and self.lanes.iteration == 0:
-            self.lanes.cut(number)
-            return None
-        if self.options.on_loss == "fail":
-            if self._is_gathering and self.lanes.iteration < self._first:
-                # Nothing that it was to contribute to has begun.
-                self.lanes.cut(number)
+        async with self._turn:
+            if self._present.get(number) != incarnation:
                 return None
+            return await self._lose(number, sentence)
+
+    async def _lose(self, number: int, sentence: str) -> str | None:
+        del self._present[number]
+        iteration = await self.lanes.iteration()
+        is_early = self._is_gathering and iteration < self._first
+        if is_early and (self.options.on_loss != "wait" or iteration == 0):
+            # Nothing that it was to contribute to has begun.
+            await self.lanes.cut(number)
+        elif self.options.on_loss == "fail":
             return sentence
-        self.lanes.cut(number)
-        if self.options.on_loss == "wait":
-            loop = asyncio.get_running_loop()
-            alarm = loop.call_later(self.options.grace_s, self._give_up, number)
-            self._absent[number] = _Absent(sentence, alarm)
-            return None
-        iteration = self.lanes.iteration
-        self._drop(number, iteration + self.lanes.has_all_of(number, iteration))
+        elif self.options.on_loss == "wait":
+            await self.lanes.cut(number)
+            self._await(number, sentence)
+        else:
+            await self._go_on_without(number)
         return None
 
-    def left(self, number: int, iteration: int) -> None:
-        """A worker is done after an iteration."""
-        del self._present[number]
-        if self.options.on_loss == "shrink":
-            self._drop(number, iteration + 1)
-        else:
-            self.lanes.retire(number, f"worker {number} has left")
-        self._gather_if_empty()
+    async def left(self, number: int, incarnation: int) -> None:
+        """A worker is done."""
+        async with self._turn:
+            if self._present.get(number) != incarnation:
+                return
+            del self._present[number]
+            if self.options.on_loss == "shrink":
+                await self._go_on_without(number)
+            else:
+                await self.lanes.retire(number, f"worker {number} has left")
+                await self._gather_if_empty()
 
-    def _drop(self, number: int, since: int) -> None:
+    async def _go_on_without(self, number: int) -> None:
+        """What it has pushed counts if all of it is there, and somebody is left to end it."""
+        await self.lanes.cut(number)
+        # From here on no lane ends an iteration that lacks a part of it.
+        iteration = await self.lanes.iteration()
+        if self._is_gathering and iteration < self._first:
+            return
+        since = iteration
+        if self._is_gathering or self._has_contributors(iteration):
+            since += await self.lanes.has_all_of(number, iteration)
         self._revision += 1
-        self.lanes.drop(number, max(since, self._since[number]), self._revision)
-        self._gather_if_empty()
-        self._pass_over()
+        await self.lanes.drop(number, max(since, self._since[number]), self._revision)
+        self._dropped.add(number)
+        await self._gather_if_empty()
+        await self._pass_over()
 
-    def _pass_over(self) -> None:
+    async def _pass_over(self) -> None:
         """Those who are to join later wait for nobody where nobody contributes until then."""
-        if self.options.mode != "sync" or not self._present:
+        if not self._present or self._is_gathering:
+            return
+        iteration, is_even = await self.lanes.ended()
+        if self._has_contributors(iteration):
             return
         first = min(self._since[number] for number in self._present)
-        if first > self.lanes.iteration and not self.lanes.pass_over(first - 1):
+        if not is_even or not await self.lanes.pass_over(first - 1):
             self.fail("the last workers were lost when they had ended an iteration in part")
 
-    def _gather_if_empty(self) -> None:
+    def _has_contributors(self, iteration: int) -> bool:
+        if self.options.mode != "sync":
+            return True
+        return any(self._since[number] <= iteration for number in self._present)
+
+    async def _gather_if_empty(self) -> None:
         """Whoever comes now waits for as many others as the first ones did."""
-        if not self._present and not self._absent:
-            self._is_gathering = True
-            if self.options.mode == "sync":
-                self._used.clear()
-            self.lanes.gather()
-            if not self.lanes.is_even:
-                self.fail("the last worker was lost when it had ended an iteration in part")
-            self._first = self.lanes.iteration + 1
+        if self._present or self._absent:
+            return
+        self._is_gathering = True
+        if self.options.mode == "sync":
+            self._used.clear()
+        self._dropped.clear()
+        await self.lanes.gather()
+        iteration, is_even = await self.lanes.ended()
+        if self.options.mode == "sync" and not is_even:
+            self.fail("the last worker was lost when it had ended an iteration in part")
+        self._first = iteration + 1
 
-    def _give_up(self, number: int) -> None:
-        absent = self._absent.pop(number, None)
-        if absent is not None:
-            self.fail(f"{absent.sentence}, and it did not come back in {self.options.grace_s:g} s")
+    def _await(self, number: int, sentence: str) -> None:
+        def give_up() -> None:
+            if self._absent.get(number) is absent:
+                del self._absent[number]
+                grace_s = self.options.grace_s
+                self.fail(f"{sentence}, and it did not come back in {grace_s:g} s")
 
-    def _come_back(self, join: Join) -> Seat:
+        alarm = asyncio.get_running_loop().call_later(self.options.grace_s, give_up)
+        absent = self._absent[number] = _Absent(sentence, alarm)
+
+    async def _come_back(self, join: Join) -> Seat:
         number = join.worker
         if number is not None and self._present.get(number) == join.incarnation:
             # Its end has noticed first that a connection broke.
-            failure = self.lost(number, f"worker {number} is lost")
+            failure = await self._lose(number, f"worker {number} is lost")
             if failure is not None:
                 raise ServiceError(failure)
         if number is None or number not in self._absent:
             raise ServiceError(f"worker {number} is not waited for", "join as a new worker")
         self._absent.pop(number).alarm.cancel()
-        return Seat(number, join.incarnation % _MOST_INCARNATION + 1, self.lanes.iteration + 1)
+        return Seat(number, self._next_incarnation(), await self.lanes.iteration() + 1)
 
-    def _take_over(self, join: Join) -> Seat:
+    async def _take_over(self, join: Join) -> Seat:
         """A new process in the place of one that is lost; what that has pushed counts."""
         number = min(self._absent) if join.worker is None else join.worker
         if number not in self._absent:
             raise ServiceError(f"worker {number} is not waited for")
         self._absent.pop(number).alarm.cancel()
-        iteration = self.lanes.iteration
-        is_done = self.options.mode != "sync" or self.lanes.has_all_of(number, iteration)
+        iteration = await self.lanes.iteration()
+        is_done = True
+        if self.options.mode == "sync":
+            is_done = await self.lanes.has_all_of(number, iteration)
         return Seat(number, self._incarnation(join), max(1, iteration + is_done))
 
-    def _begin(self, number: int) -> int:
+    async def _begin(self, number: int) -> int:
         """Where a worker begins that comes while others may still be awaited."""
         is_first = number not in self._used
         self._used.add(number)
+        if number in self._dropped:
+            # One that had its number has begun, and was lost, before all were there.
+            self._dropped.discard(number)
+            return await self._admit(number)
         if is_first or self.options.mode == "sync":
             return self._first
-        # One that had its number has pushed, and left, before all were there.
-        since = self.lanes.iteration + 1
-        self.lanes.admit(number, since)
+        # The same, and it has left.
+        since = await self.lanes.iteration() + 1
+        await self.lanes.admit(number, since)
         return since
 
-    def _join_late(self, join: Join) -> Seat:
+    async def _join_late(self, join: Join) -> Seat:
         self.check_quotas(len(self._present) + len(self._absent) + 1)
         number = self._free(join.worker, self.options.quotas.workers)
-        if not self.is_alone:
-            raise ServiceError(
-                f"service {self.options.namespace} is under way",
-                "only one of a single server can be joined then",
-            )
+        since = await self._admit(number)
+        return Seat(number, self._incarnation(join), since)
+
+    async def _admit(self, number: int) -> int:
+        """Where it begins: lanes that agree before others are too late wait for it meanwhile."""
         ahead = _AHEAD if self.options.mode == "sync" else 1
         while ahead < _MOST_AHEAD:
-            since = self.lanes.iteration + ahead
-            if self.lanes.admit(number, since):
-                return Seat(number, self._incarnation(join), since)
+            since = await self.lanes.iteration() + ahead
+            if await self.lanes.admit(number, since):
+                return since
             ahead *= 2
         raise ServiceError("the service's iterations are too short to join them")
 
@@ -250,5 +287,8 @@ class Crew:
         return number
 
     def _incarnation(self, join: Join) -> int:
+        return join.incarnation or self._next_incarnation()
+
+    def _next_incarnation(self) -> int:
         self._incarnations = self._incarnations % _MOST_INCARNATION + 1
-        return join.incarnation or self._incarnations
+        return self._incarnations

@@ -125,16 +125,15 @@ class Lanes:
         return not self._without_values
 
     @property
-    def iteration(self) -> int:
-        """The last one that has begun."""
-        return max((lane.iteration for lane in self._figures()), default=0)
+    def iterations(self) -> tuple[int | None, int | None]:
+        """The first and the last of those that lanes have begun last; None without lanes."""
+        begun = [lane.iteration for lane in self._figures()]
+        return min(begun, default=None), max(begun, default=None)
 
     @property
-    def is_even(self) -> bool:
-        """Whether all have ended the same iterations; in mode sync, while none is under way."""
-        if self._options.mode != "sync":
-            return True
-        return len({lane.iteration for lane in self._figures()}) < 2
+    def iteration(self) -> int:
+        """The last one that has begun."""
+        return self.iterations[1] or 0
 
     def adopt(
         self, lane: int, worker: int, incarnation: int, fd: int, line: _native.LineOptions

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from plink.base.errors import PlinkError
 from plink.hub import _native
-from plink.hub.serving.crew import ServiceError
+from plink.hub.serving.errors import ServiceError
 from plink.hub.serving.lanes import Lanes
 from plink.hub.serving.racks import Call, Peer, call, close_all
 from plink.hub.session.data import Nonces, Opened

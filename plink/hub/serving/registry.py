@@ -7,7 +7,8 @@ import asyncio
 from plink.hub import _native
 from plink.hub.placement import Port, Sites
 from plink.hub.porting import Porting
-from plink.hub.serving.crew import ServiceError
+from plink.hub.serving.errors import ServiceError
+from plink.hub.serving.followers import followers_of
 from plink.hub.serving.lanes import Lanes
 from plink.hub.serving.peers import Peers
 from plink.hub.serving.saving import restored, save
@@ -131,8 +132,8 @@ class Registry:
             raise ProtocolError("a rack with more than one server, or that is not named")
         if racks and (create.options.mode != "sync" or create.options.on_loss != "fail"):
             raise ServiceError("a service over racks needs mode sync and on_loss fail")
-        if len(servers) > 1 and create.options.on_loss == "shrink":
-            raise ServiceError("on_loss shrink needs a service of one server")
+        if len(servers) > 1 and len(create.servers) != len(servers):
+            raise ProtocolError("a service of servers that are not named")
         self._numbers += 1
         secret = namespace_secret(self._secret, name, create.salt)
         places = (max(1, len(racks)), create.rack)
@@ -142,7 +143,10 @@ class Registry:
             if racks
             else None
         )
-        self._tenants[name] = Tenant(create, secret, lanes, peers)
+        followers = []
+        if len(servers) > 1:
+            followers = followers_of(create, peer_secret(self._secret), self._tls)
+        self._tenants[name] = Tenant(create, secret, lanes, peers, followers)
 
     def delete(self, delete: Delete) -> None:
         """End a service; its name is free at once.
@@ -198,8 +202,7 @@ class Registry:
     def close(self) -> None:
         """End connections to other servers."""
         for tenant in self._tenants.values():
-            if tenant.peers is not None:
-                tenant.peers.close()
+            tenant.hang_up()
 
     def hear(self, event: _native.Event) -> None:
         """A loop says that something has happened."""

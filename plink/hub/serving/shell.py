@@ -213,7 +213,7 @@ class Shell:
         if hello.role == PEER and tenant.peers is not None:
             tenant.peers.adopt(hello.number, hello.connection, fd)
         else:
-            tenant.adopt(hello.number, hello.connection, fd, self._line)
+            tenant.adopt(hello, fd, self._line)
 
 
 def _cut(connection: socket.socket) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,17 +12,19 @@ from plink.hub import _native
 from plink.hub.hyper import unpack
 from plink.hub.manifest import Manifest
 from plink.hub.placement import Placement, place
-from plink.hub.serving.crew import Crew, ServiceError
+from plink.hub.serving.crew import Crew
+from plink.hub.serving.errands import Errands
+from plink.hub.serving.errors import ServiceError
+from plink.hub.serving.followers import Follower
+from plink.hub.serving.following import Following
+from plink.hub.serving.keeping import Keeping, no_values
 from plink.hub.serving.lanes import Lanes, LaneStatus, needed_bytes
+from plink.hub.serving.leading import Everywhere
 from plink.hub.serving.peers import Peers
-from plink.hub.serving.recalled import Copies
-from plink.hub.session.data import Nonces, Opened
+from plink.hub.session.data import DataHello, Nonces, Opened
+from plink.hub.session.leading import Lost, Obeyed, Order
 from plink.hub.session.messages import Create, Join, Joined
-from plink.hub.session.recall import Load
 from plink.hub.snapshot import Part, Snapshot
-
-# A snapshot is of an iteration that no lane has ended yet; they go on while they are told.
-_MOST_AHEAD = 64
 
 
 @dataclass
@@ -49,24 +51,33 @@ class Tenant:
         secret: that its workers prove.
         lanes: of this server, none open yet.
         peers: servers of other racks; None where there are no racks.
+        followers: the other servers, where this is the first one.
     """
 
     def __init__(
-        self, create: Create, secret: bytes, lanes: Lanes, peers: Peers | None = None
+        self,
+        create: Create,
+        secret: bytes,
+        lanes: Lanes,
+        peers: Peers | None = None,
+        followers: Sequence[Follower] = (),
     ) -> None:
         self.options = create.options
         self.secret = secret
         self.failure: str | None = None
+        self.peers = peers
+        self.keeping = Keeping(create.options.namespace, lanes)
         self._create = create
         self._lanes = lanes
-        self.peers = peers
         self._manifest: Manifest | None = None
         self._placement: Placement | None = None
         self._members: dict[int, Member] = {}
-        self._loaded: tuple[int, str] | None = None
-        self._savings: list[asyncio.Future[None]] = []
-        is_alone = len(create.sites.servers) == 1
-        self._crew = Crew(create.options, lanes, self.fail, is_alone)
+        self._everywhere = Everywhere(lanes, followers, self._hear_of, self.fail)
+        self._crew = Crew(create.options, self._everywhere, self.fail)
+        self._following: Following | None = None
+        if create.server:
+            self._following = Following(lanes, self._forget, self.fail)
+        self._errands = Errands()
 
     @property
     def number(self) -> int:
@@ -105,14 +116,13 @@ class Tenant:
             )
         return self._manifest is not None
 
-    def join(self, join: Join, host: str, data_key: bytes) -> tuple[Member, Joined]:
+    async def join(self, join: Join, host: str, data_key: bytes) -> tuple[Member, Joined]:
         """A worker takes part; of several servers the first gives its number, the others are told.
 
         Raises:
             ServiceError: it cannot.
         """
-        if self.failure is not None:
-            raise ServiceError(f"service {self.options.namespace} has failed: {self.failure}")
+        self._check()
         if not self.knows_manifest(join.digest):
             if join.manifest is None or join.manifest.digest != join.digest:
                 raise ServiceError("a worker's keys are not those that it speaks of")
@@ -123,7 +133,12 @@ class Tenant:
                 "and the first of those that the worker names",
                 "name all of them, in the order in which the service was made",
             )
-        seat = self._crew.seat(join)
+        if self._following is not None:
+            seat = self._following.seat(join)
+        else:
+            await self._everywhere.call(self._known_manifest())
+            seat = await self._crew.seat(join)
+            self._check()
         member = Member(seat.number, seat.incarnation, host, Opened(data_key, Nonces()))
         self._members[seat.number] = member
         return member, self._joined(member, seat.iteration)
@@ -133,17 +148,19 @@ class Tenant:
         member = self._members.get(number)
         return member.opened if member and member.incarnation == incarnation else None
 
-    def adopt(self, number: int, loop: int, fd: int, line: _native.LineOptions) -> None:
+    def adopt(self, hello: DataHello, fd: int, line: _native.LineOptions) -> None:
         """A proven data connection to a loop, by its number in the sites.
 
         Raises:
-            ServiceError: it is for another server's chunks.
+            ServiceError: it is for another server's chunks, or the worker is gone by now.
         """
-        member = self._members[number]
+        number, loop = hello.number, hello.connection
+        if self.opened(number, hello.incarnation) is None:
+            raise ServiceError(f"worker {number} is gone")
         first, end = self._own_loops()
         if not first <= loop < end or not self._lanes.is_open(loop - first):
             raise ServiceError("a connection for chunks that are not here")
-        self._lanes.adopt(loop - first, number, member.incarnation, fd, line)
+        self._lanes.adopt(loop - first, number, hello.incarnation, fd, line)
 
     def hear(self, event: _native.Event) -> None:
         """A loop says that something has happened."""
@@ -156,11 +173,8 @@ class Tenant:
             self.fail(event.text)
         elif what == _native.PEER_LOST:
             self.fail(f"the server of rack {event.worker} is lost: {event.text}")
-        elif what == _native.COPIED and self._lanes.is_copied(event.lane):
-            for saving in self._savings:
-                if not saving.done():
-                    saving.set_result(None)
-            self._savings.clear()
+        elif what == _native.COPIED:
+            self.keeping.copied(event.lane)
 
     def lost(self, number: int, incarnation: int, why: str) -> None:
         """A worker's connection broke, or it sent what it must not."""
@@ -168,25 +182,73 @@ class Tenant:
         if member is None or member.incarnation != incarnation or self.failure is not None:
             return
         del self._members[number]
-        failure = self._crew.lost(number, f"worker {number} ({member.host}) is lost: {why}")
+        if self._following is not None:
+            self._following.lost(number, incarnation, why)
+        else:
+            self._errands.begin(
+                self._lose(member, f"worker {number} ({member.host}) is lost: {why}")
+            )
+
+    async def _lose(self, member: Member, sentence: str) -> None:
+        failure = await self._crew.lost(member.number, member.incarnation, sentence)
         if failure is not None:
             self.fail(failure)
 
-    def left(self, member: Member, iteration: int) -> None:
-        """A worker is done after an iteration."""
+    def _hear_of(self, lost: Lost) -> None:
+        self.lost(lost.worker, lost.incarnation, lost.sentence)
+
+    async def left(self, member: Member) -> None:
+        """A worker is done."""
         if self._members.get(member.number) is member:
             del self._members[member.number]
-            self._crew.left(member.number, iteration)
+            if self._following is None:
+                await self._crew.left(member.number, member.incarnation)
+
+    def _forget(self, number: int) -> None:
+        self._members.pop(number, None)
+
+    def lead(self, manifest: Manifest) -> None:
+        """The first server begins to lead this one.
+
+        Raises:
+            ServiceError: it cannot.
+        """
+        self._check()
+        self._its_following()
+        if not self.knows_manifest(manifest.digest):
+            self._open(manifest)
+
+    def obey(self, order: Order) -> Obeyed:
+        """Do what the first server says."""
+        return self._its_following().obey(order)
+
+    async def report(self) -> Lost | None:
+        """Whom this server has lost, for the first one; None where it is nobody for a while.
+
+        Raises:
+            ServiceError: the service has failed.
+        """
+        return await self._its_following().report()
+
+    def _its_following(self) -> Following:
+        if self._following is None:
+            raise ServiceError(f"service {self.options.namespace} has its first server here")
+        return self._following
+
+    def _check(self) -> None:
+        if self.failure is not None:
+            raise ServiceError(f"service {self.options.namespace} has failed: {self.failure}")
 
     def fail(self, why: str) -> None:
         """It ends for all workers."""
         if self.failure is None:
             self.failure = why
             self._lanes.fail(why)
-            for saving in self._savings:
-                if not saving.done():
-                    saving.set_result(None)
-            self._savings.clear()
+            if self._following is not None:
+                self._following.failed(why)
+            else:
+                self._errands.begin(self._everywhere.fail(why))
+            self.keeping.fail(why)
 
     async def part(self, iteration: int | None) -> Part:
         """What this server holds of it at the end of an iteration, while others go on.
@@ -197,37 +259,11 @@ class Tenant:
         Raises:
             ServiceError: it is past that iteration, or has no values.
         """
-        if self._manifest is None or not self._lanes.has_values:
-            raise ServiceError(
-                f"service {self.options.namespace} has no values yet",
-                "its first worker brings them",
-            )
-        if self._savings:
-            raise ServiceError(f"service {self.options.namespace} is being saved already")
-        self._copy(iteration)
-        saving: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._savings.append(saving)
-        await saving
-        if self.failure is not None:
-            raise ServiceError(f"service {self.options.namespace} has failed: {self.failure}")
-        done, hypers, pieces = self._lanes.take_pieces()
-        create = self._create
+        manifest, create = self._known_manifest(), self._create
+        done, hypers, pieces = await self.keeping.pieces(iteration)
         servers = len(create.sites.servers)
         groups = tuple(unpack(hypers))
-        manifest = self._manifest
         return Part(self.options, manifest, create.server, servers, done, groups, tuple(pieces))
-
-    def _copy(self, iteration: int | None) -> None:
-        if iteration is not None:
-            if not self._lanes.copy_at(iteration):
-                raise ServiceError(
-                    f"service {self.options.namespace} is past iteration {iteration}"
-                )
-            return
-        for ahead in range(_MOST_AHEAD):
-            if self._lanes.copy_at(self._lanes.iteration + ahead):
-                return
-        raise ServiceError(f"service {self.options.namespace} cannot be saved: it is too fast")
 
     def restore(self, snapshot: Snapshot) -> None:
         """Go on from a snapshot, before any worker is there.
@@ -247,45 +283,19 @@ class Tenant:
         self._lanes.load(snapshot)
         self._crew.begin_after(snapshot.iteration)
 
-    def recall(self, iteration: int) -> Copies:
-        """What an iteration has left; a worker asks that has begun no later one.
-
-        Raises:
-            ServiceError: the service is elsewhere.
-        """
-        copies = self._lanes.copies(iteration)
-        if copies is None:
-            raise ServiceError(
-                f"service {self.options.namespace} has gone on from iteration {iteration}",
-                "only in mode sync does it wait for the worker that asks",
-            )
-        return copies
-
-    def load(self, copies: Copies, load: Load) -> None:
-        """Have the state that a worker gives; all give the same one, between the same iterations.
-
-        Raises:
-            ServiceError: another worker gave another, or the next iteration is under way.
-        """
-        if self._loaded == (copies.iteration, load.digest):
-            return
-        wrong = ServiceError(
-            f"service {self.options.namespace} goes on with another state",
-            "all workers load the same one, before the next step",
-        )
-        if self._loaded and self._loaded[0] == copies.iteration:
-            raise wrong
-        try:
-            self._lanes.load_copies(copies, load.steps)
-        except ValueError:
-            raise wrong from None
-        self._loaded = (copies.iteration, load.digest)
-
     def close(self) -> None:
         """Frees what it has."""
         if self.peers is not None:
             self.peers.close()
+        self._errands.begin(self._everywhere.end())
         self._lanes.close()
+
+    def hang_up(self) -> None:
+        """The server ends, whatever is yet to be said."""
+        self._errands.stop()
+        if self.peers is not None:
+            self.peers.close()
+        self._everywhere.close()
 
     def carried_bytes(self) -> list[tuple[int, int]]:
         """In and out so far, by port of this server."""
@@ -324,17 +334,20 @@ class Tenant:
         if self.peers is not None:
             self.peers.open(placement.digest, self.fail)
 
+    def _known_manifest(self) -> Manifest:
+        if self._manifest is None:
+            raise ServiceError(*no_values(self.options.namespace))
+        return self._manifest
+
     def _joined(self, member: Member, iteration: int) -> Joined:
         if self._placement is None:
             raise ServiceError("there is no manifest")
-        has_values = self._lanes.has_values
         return Joined(
             worker=member.number,
             incarnation=member.incarnation,
-            workers=self._crew.workers,
+            workers=self._crew.workers if self._following is None else self.options.workers,
             iteration=iteration,
-            has_values=has_values,
-            source=member.number == 0 and self._create.rack == 0 and not has_values,
+            source=member.number == 0 and self._create.rack == 0 and not self._lanes.has_values,
             options=self.options,
             sites=self._create.sites,
             addresses=self._create.addresses,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import json
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -14,8 +13,8 @@ from plink.files.fields import Fields
 from plink.hub.manifest import MOST_ITEMS, Manifest, manifest_from_json
 from plink.hub.placement import MOST_PORTS, MOST_SERVERS, Sites, sites_from_json
 from plink.hub.service import MOST_WORKERS, ServiceOptions, is_namespace, options_from_json
+from plink.hub.session import leading, recall
 from plink.hub.session import messages as said
-from plink.hub.session import recall
 from plink.hub.session.data import MOST_NUMBER
 from plink.hub.session.messages import Message
 from plink.hub.session.roles import ADMIN, PEER, SALT_BYTES, SERVER, WORKER
@@ -25,7 +24,6 @@ from plink.transport.frames import DATA, ProtocolError
 MOST_ITERATION = (1 << 53) - 1
 MOST_SENTENCE_LETTERS = 1000
 MOST_SNAPSHOT_LETTERS = 200
-_MOST_SQUARED = 1.7e308
 _DIGEST_LETTERS = 64
 _MOST_SERVICES = 1 << 16
 MOST_NUMBERS_BYTES = 1 << 20
@@ -116,6 +114,10 @@ def _sentence(fields: Fields, name: str) -> str:
     return printable(fields.text(name))[:MOST_SENTENCE_LETTERS]
 
 
+def _sentence_or_none(fields: Fields, name: str) -> str:
+    return "" if fields.values.get(name) == "" else _sentence(fields, name)
+
+
 def _hint(fields: Fields, name: str) -> str | None:
     return None if fields.values.get(name) is None else _sentence(fields, name)
 
@@ -162,6 +164,17 @@ def _manifest(fields: Fields, name: str) -> Manifest | None:
     return None if found is None else manifest_from_json(found)
 
 
+def _whole_manifest(fields: Fields, name: str) -> Manifest:
+    return manifest_from_json(fields.object(name))
+
+
+def _order(fields: Fields, name: str) -> str:
+    value = fields.text(name)
+    if value not in leading.ORDERS:
+        raise fields.error(name, "an order of a service's first server")
+    return value
+
+
 def _sites(fields: Fields, name: str) -> Sites:
     return sites_from_json(fields.object(name))
 
@@ -187,22 +200,13 @@ def _ports(fields: Fields, name: str) -> tuple[tuple[str, ...], ...]:
     return tuple(_addresses(value, f"{_PLACE}: {name}", MOST_PORTS) for value in values)
 
 
+def _servers(fields: Fields, name: str) -> tuple[str, ...]:
+    values = fields.values.get(name)
+    return () if values == [] else _addresses(values, f"{_PLACE}: {name}", MOST_SERVERS)
+
+
 def _racks(fields: Fields, name: str) -> tuple[tuple[str, ...], ...]:
     return () if fields.values.get(name) == [] else _ports(fields, name)
-
-
-def _workers(fields: Fields, name: str) -> tuple[int, ...]:
-    values = fields.values.get(name)
-    if not isinstance(values, list) or len(values) > MOST_WORKERS:
-        raise fields.error(name, f"at most {MOST_WORKERS} numbers of workers")
-    numbers = fields.integers(name, len(values), 0, MOST_NUMBER)
-    if any(one >= other for one, other in itertools.pairwise(numbers)):
-        raise fields.error(name, "numbers of workers in rising order")
-    return tuple(numbers)
-
-
-def _squared(fields: Fields, name: str) -> float | None:
-    return fields.optional_number(name, 0.0, _MOST_SQUARED)
 
 
 def _services(fields: Fields, name: str) -> tuple[Mapping[str, Any], ...]:
@@ -225,7 +229,7 @@ _ARRAY = _whole(0, _MOST_ARRAYS - 1)
 _SPOKEN: list[tuple[type[Any], str, tuple[str, ...], Mapping[str, Read]]] = [
     (said.Create, "create", (ADMIN,), {
         "options": _options, "salt": _salt, "sites": _sites, "addresses": _ports,
-        "server": _SERVER, "racks": _racks, "rack": _SERVER,
+        "server": _SERVER, "racks": _racks, "rack": _SERVER, "servers": _servers,
     }),
     (said.Delete, "delete", (ADMIN,), {"namespace": _namespace}),
     (said.Ask, "ask", (ADMIN, WORKER), {"namespace": _namespace_or_all}),
@@ -237,12 +241,7 @@ _SPOKEN: list[tuple[type[Any], str, tuple[str, ...], Mapping[str, Read]]] = [
         "digest": _digest, "manifest": _manifest, "worker": _optional_whole(0, MOST_NUMBER),
         "incarnation": _NUMBER, "is_back": _flag,
     }),
-    (said.Initialised, "initialised", (WORKER,), {}),
-    (said.Leave, "leave", (WORKER,), {"iteration": _ITERATION}),
-    (said.StepError, "step-error", (WORKER, PEER), {
-        "iteration": _ITERATION, "sentence": _sentence,
-    }),
-    (said.Pushed, "pushed", (WORKER,), {"iteration": _ITERATION}),
+    (said.Leave, "leave", (WORKER,), {}),
     (recall.Recall, "recall", (WORKER,), {"iteration": _ITERATION}),
     (recall.Read, "read", (WORKER,), {
         "array": _ARRAY, "first": _whole(0, MOST_ITEMS),
@@ -255,20 +254,28 @@ _SPOKEN: list[tuple[type[Any], str, tuple[str, ...], Mapping[str, Read]]] = [
     (said.PeerReady, "peer-ready", (PEER, SERVER), {
         "namespace": _namespace, "server": _SERVER, "placement": _digest,
     }),
-    (said.Norm, "norm", (PEER, SERVER), {
-        "namespace": _namespace, "iteration": _ITERATION, "squared": _squared,
+    (leading.Lead, "lead", (PEER,), {"namespace": _namespace, "manifest": _whole_manifest}),
+    (leading.Order, "order", (PEER,), {
+        "order": _order, "worker": _NUMBER, "incarnation": _NUMBER, "iteration": _ITERATION,
+        "revision": _ITERATION, "sentence": _sentence_or_none,
+    }),
+    (leading.Obeyed, "obeyed", (SERVER,), {
+        "is_done": _flag, "first": _optional_whole(0, MOST_ITERATION),
+        "last": _optional_whole(0, MOST_ITERATION),
+    }),
+    (leading.Listen, "listen", (PEER,), {"namespace": _namespace}),
+    (leading.Lost, "lost", (SERVER,), {
+        "worker": _NUMBER, "incarnation": _NUMBER, "sentence": _sentence_or_none,
     }),
     (said.Done, "done", (SERVER, PEER), {}),
     (said.NeedManifest, "need-manifest", (SERVER,), {}),
     (said.Joined, "joined", (SERVER,), {
         "worker": _NUMBER, "incarnation": _NUMBER, "workers": _whole(1, MOST_WORKERS),
-        "iteration": _ITERATION, "has_values": _flag, "source": _flag, "options": _options,
+        "iteration": _ITERATION, "source": _flag, "options": _options,
         "sites": _sites, "addresses": _ports, "placement": _digest,
     }),
     (recall.Recalled, "recalled", (SERVER,), {"steps": _ITERATION, "pieces": _pieces}),
     (recall.Numbers, "numbers", (SERVER,), {"data": _numbers}),
-    (said.Members, "members", (SERVER, PEER), {"iteration": _ITERATION, "workers": _workers}),
-    (said.PushAgain, "push-again", (SERVER,), {"iteration": _ITERATION}),
     (said.Saved, "saved", (SERVER, PEER), {
         "snapshot": _file_name, "iteration": _ITERATION, "sha256": _digest,
         "size_bytes": _whole(0, MOST_ITERATION),

@@ -13,6 +13,7 @@ from typing import Any
 from plink.hub.manifest import Manifest
 from plink.hub.placement import Sites
 from plink.hub.service import ServiceOptions
+from plink.hub.session.leading import Lead, Listen, Lost, Obeyed, Order
 from plink.hub.session.recall import Load, Numbers, Read, Recall, Recalled, Write
 
 
@@ -29,6 +30,8 @@ class Create:
         racks: where each rack has a server, the addresses of its ports; each of these is then the
             only server of its rack's workers. Empty where there are no racks.
         rack: which of them this server is of.
+        servers: where there are several, the control address of each as the maker calls it; the
+            first one calls the others there.
     """
 
     options: ServiceOptions
@@ -38,6 +41,7 @@ class Create:
     server: int
     racks: tuple[tuple[str, ...], ...] = ()
     rack: int = 0
+    servers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -100,35 +104,8 @@ class Join:
 
 
 @dataclass(frozen=True)
-class Initialised:
-    """A worker has sent all first values, or taken them."""
-
-
-@dataclass(frozen=True)
 class Leave:
     """A worker is done after the iterations that it has completed."""
-
-    iteration: int
-
-
-@dataclass(frozen=True)
-class StepError:
-    """A worker cannot go on, and says why.
-
-    Args:
-        iteration: in which.
-        sentence: for people.
-    """
-
-    iteration: int
-    sentence: str
-
-
-@dataclass(frozen=True)
-class Pushed:
-    """A worker that comes back has all contributions up to an iteration pushed, or lost them."""
-
-    iteration: int
 
 
 @dataclass(frozen=True)
@@ -144,21 +121,6 @@ class PeerReady:
     namespace: str
     server: int
     placement: str
-
-
-@dataclass(frozen=True)
-class Norm:
-    """What a server has found over its chunks before a step.
-
-    Args:
-        namespace: of the service.
-        iteration: of it.
-        squared: sum of squares of the mean gradient; None where it is not finite.
-    """
-
-    namespace: str
-    iteration: int
-    squared: float | None
 
 
 @dataclass(frozen=True)
@@ -180,8 +142,6 @@ class Joined:
         incarnation: from now on.
         workers: how many contribute.
         iteration: the first in which its contribution counts.
-        has_values: whether the service has values, which are sent; else its own count, if it is
-            the `source`.
         source: whether the service takes first values from this worker.
         options: of the service.
         sites: ports and cores of all servers.
@@ -193,32 +153,11 @@ class Joined:
     incarnation: int
     workers: int
     iteration: int
-    has_values: bool
     source: bool
     options: ServiceOptions
     sites: Sites
     addresses: tuple[tuple[str, ...], ...]
     placement: str
-
-
-@dataclass(frozen=True)
-class Members:
-    """From an iteration on, who contributes.
-
-    Args:
-        iteration: the first of this set.
-        workers: their numbers, in rising order.
-    """
-
-    iteration: int
-    workers: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class PushAgain:
-    """A worker that has come back is to push its contributions of an iteration again."""
-
-    iteration: int
 
 
 @dataclass(frozen=True)
@@ -275,23 +214,22 @@ Message = (
     | Checkpoint
     | Restore
     | Join
-    | Initialised
     | Leave
-    | StepError
-    | Pushed
     | Recall
     | Read
     | Write
     | Load
     | PeerReady
-    | Norm
+    | Lead
+    | Order
+    | Obeyed
+    | Listen
+    | Lost
     | Done
     | NeedManifest
     | Joined
     | Recalled
     | Numbers
-    | Members
-    | PushAgain
     | Saved
     | Status
     | Failure

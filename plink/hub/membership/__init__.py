@@ -1,1 +1,0 @@
-"""Who contributes to which iteration: events in, actions out, nothing else."""

@@ -1,0 +1,38 @@
+"""What a service does while its server goes on: nobody waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+from plink.hub.serving.errors import ServiceError
+
+
+class Errands:
+    """Tasks of one service; what one of them refuses is nobody's business."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._is_over = False
+
+    def begin(self, errand: Coroutine[Any, Any, None]) -> None:
+        """Another one, unless the server ends."""
+        if self._is_over:
+            errand.close()
+            return
+        task = asyncio.get_running_loop().create_task(errand)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def stop(self) -> None:
+        """The server ends."""
+        self._is_over = True
+        for task in self._tasks:
+            task.cancel()
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None and not isinstance(error, ServiceError):
+            raise error

@@ -1,0 +1,9 @@
+"""What a server says no with."""
+
+from __future__ import annotations
+
+from plink.base.errors import PlinkError
+
+
+class ServiceError(PlinkError):
+    """A service cannot do what a worker or a person asks for."""

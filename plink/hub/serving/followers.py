@@ -1,0 +1,137 @@
+"""The first server's connections to another server of the same service."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Sequence
+
+from plink.base.errors import PlinkError
+from plink.hub.calling import Control, HubError
+from plink.hub.manifest import Manifest
+from plink.hub.session.handshake import NO_NAMESPACE
+from plink.hub.session.leading import Lead, Listen, Lost, Obeyed, Order
+from plink.hub.session.messages import Create, Done
+from plink.hub.session.roles import PEER
+from plink.transport.addresses import is_wildcard, parse_address
+from plink.transport.frames import ProtocolError
+from plink.transport.tls import Tls
+
+_TIMEOUT_S = 30.0
+# The service's maker may not have told it of the service yet.
+_PATIENCE_S = 2.0
+_RETRY_S = 0.05
+
+
+class Follower:
+    """Another server; each of its functions waits.
+
+    Args:
+        addresses: at which it may be called; the first that answers will do.
+        namespace: of the service.
+        secret: that servers prove to each other.
+        tls: files of this server's; None for clear connections.
+    """
+
+    def __init__(
+        self, addresses: Sequence[str], namespace: str, secret: bytes, tls: Tls | None
+    ) -> None:
+        self._addresses = addresses
+        self._namespace = namespace
+        self._secret = secret
+        self._tls = tls
+        self._orders: Control | None = None
+        self._reports: Control | None = None
+        self._is_over = threading.Event()
+
+    def call(self, manifest: Manifest) -> None:
+        """Begin to lead it.
+
+        Raises:
+            PlinkError: it cannot be reached, or has no such service.
+        """
+        until_s = time.monotonic() + _PATIENCE_S
+        while True:
+            try:
+                return self._call(manifest)
+            except PlinkError:
+                self._hang_up()
+                if time.monotonic() > until_s or self._is_over.wait(_RETRY_S):
+                    raise
+
+    def _call(self, manifest: Manifest) -> None:
+        self._orders = self._connected()
+        self._reports = self._connected()
+        self._orders.ask(Lead(self._namespace, manifest))
+        if self._is_over.is_set():
+            raise HubError("the service is closed")
+
+    def _connected(self) -> Control:
+        *firsts, last = self._addresses
+        for address in firsts:
+            with contextlib.suppress(HubError):
+                return self._control(address)
+        return self._control(last)
+
+    def _control(self, address: str) -> Control:
+        return Control(address, PEER, NO_NAMESPACE, self._secret, _TIMEOUT_S, tls=self._tls)
+
+    def ask(self, order: Order) -> Obeyed:
+        """Have it do something.
+
+        Raises:
+            PlinkError: it is lost.
+        """
+        if self._orders is None:
+            raise HubError("the service is closed")
+        answer = self._orders.ask(order)
+        if not isinstance(answer, Obeyed):
+            raise ProtocolError(f"{self._orders.peer} answers something else")
+        return answer
+
+    def hear(self) -> Lost | None:
+        """What it tells; None where it was nothing for a while.
+
+        Raises:
+            PlinkError: it is lost, or its part of the service has failed.
+        """
+        if self._reports is None:
+            raise HubError("the service is closed")
+        answer = self._reports.ask(Listen(self._namespace))
+        if not isinstance(answer, Lost | Done):
+            raise ProtocolError(f"{self._reports.peer} answers something else")
+        return answer if isinstance(answer, Lost) else None
+
+    def close(self) -> None:
+        """End it, from any thread."""
+        self._is_over.set()
+        self._hang_up()
+
+    def _hang_up(self) -> None:
+        for control in (self._orders, self._reports):
+            if control is not None:
+                control.close()
+
+
+def followers_of(create: Create, secret: bytes, tls: Tls | None) -> list[Follower]:
+    """All servers of a service but the first, if this one is that.
+
+    Args:
+        create: as the service's maker wants it.
+        secret: that servers prove to each other.
+        tls: files of this server's; None for clear connections.
+    """
+    if create.server:
+        return []
+    named = zip(create.servers, create.addresses, strict=True)
+    return [
+        Follower(_ways(name, ports[0]), create.options.namespace, secret, tls)
+        for name, ports in list(named)[1:]
+    ]
+
+
+def _ways(name: str, told: str) -> list[str]:
+    """As its maker calls it, and as it has said itself, unless that is every host's address."""
+    host, _ = parse_address(told, "a server's address")
+    return [name] if is_wildcard(host) or told == name else [name, told]

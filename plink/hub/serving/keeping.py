@@ -1,0 +1,109 @@
+"""What is kept of a service at one server: copies at the end of iterations, written or changed."""
+
+from __future__ import annotations
+
+import asyncio
+
+from plink.hub.serving.errors import ServiceError
+from plink.hub.serving.lanes import Lanes
+from plink.hub.serving.recalled import Copies
+from plink.hub.session.recall import Load
+from plink.hub.snapshot import Piece
+
+# A snapshot is of an iteration that no lane has ended yet; they go on while they are told.
+_MOST_AHEAD = 64
+
+
+def no_values(name: str) -> tuple[str, str]:
+    """Why there is nothing to be kept of a service, and what helps."""
+    return f"service {name} has no values yet", "its first worker brings them"
+
+
+class Keeping:
+    """A service's copies.
+
+    Args:
+        name: of the service.
+        lanes: of this server.
+    """
+
+    def __init__(self, name: str, lanes: Lanes) -> None:
+        self._name = name
+        self._lanes = lanes
+        self._loaded: tuple[int, str] | None = None
+        self._saving: asyncio.Future[None] | None = None
+
+    async def pieces(self, iteration: int | None) -> tuple[int, bytes, list[Piece]]:
+        """What this server has at the end of an iteration, as of `Lanes.take_pieces`.
+
+        Args:
+            iteration: None for the earliest that is possible.
+
+        Raises:
+            ServiceError: it is past that iteration, has no values, or has failed meanwhile.
+        """
+        if not self._lanes.has_values:
+            raise ServiceError(*no_values(self._name))
+        if self._saving is not None:
+            raise ServiceError(f"service {self._name} is being saved already")
+        self._copy(iteration)
+        saving = self._saving = asyncio.get_running_loop().create_future()
+        await saving
+        return self._lanes.take_pieces()
+
+    def _copy(self, iteration: int | None) -> None:
+        if iteration is not None:
+            if not self._lanes.copy_at(iteration):
+                raise ServiceError(f"service {self._name} is past iteration {iteration}")
+            return
+        for ahead in range(_MOST_AHEAD):
+            if self._lanes.copy_at(self._lanes.iteration + ahead):
+                return
+        raise ServiceError(f"service {self._name} cannot be saved: it is too fast")
+
+    def copied(self, lane: int) -> None:
+        """A lane has its copies."""
+        if self._lanes.is_copied(lane):
+            saving, self._saving = self._saving, None
+            if saving is not None and not saving.done():
+                saving.set_result(None)
+
+    def fail(self, why: str) -> None:
+        """There will be no copies any more."""
+        saving, self._saving = self._saving, None
+        if saving is not None and not saving.done():
+            saving.set_exception(ServiceError(f"service {self._name} has failed: {why}"))
+
+    def recall(self, iteration: int) -> Copies:
+        """What an iteration has left; a worker asks that has begun no later one.
+
+        Raises:
+            ServiceError: the service is elsewhere.
+        """
+        copies = self._lanes.copies(iteration)
+        if copies is None:
+            raise ServiceError(
+                f"service {self._name} has gone on from iteration {iteration}",
+                "only in mode sync does it wait for the worker that asks",
+            )
+        return copies
+
+    def load(self, copies: Copies, load: Load) -> None:
+        """Have the state that a worker gives; all give the same one, between the same iterations.
+
+        Raises:
+            ServiceError: another worker gave another, or the next iteration is under way.
+        """
+        if self._loaded == (copies.iteration, load.digest):
+            return
+        wrong = ServiceError(
+            f"service {self._name} goes on with another state",
+            "all workers load the same one, before the next step",
+        )
+        if self._loaded and self._loaded[0] == copies.iteration:
+            raise wrong
+        try:
+            self._lanes.load_copies(copies, load.steps)
+        except ValueError:
+            raise wrong from None
+        self._loaded = (copies.iteration, load.digest)

@@ -1,0 +1,176 @@
+"""The lanes of all servers of a service, as its first server leads them.
+
+Each call is done at all of them when it returns; where one of them is lost, the service fails.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable, Sequence
+
+from plink.base.errors import PlinkError
+from plink.hub.manifest import Manifest
+from plink.hub.serving.errors import ServiceError
+from plink.hub.serving.followers import Follower
+from plink.hub.serving.lanes import Lanes
+from plink.hub.session.leading import Lost, Obeyed, Order
+
+
+class Everywhere:
+    """All of a service's lanes.
+
+    Args:
+        lanes: of this server, the first.
+        followers: the others, not called yet.
+        hear: told whom another server has lost.
+        fail: told why the service has failed.
+    """
+
+    def __init__(
+        self,
+        lanes: Lanes,
+        followers: Sequence[Follower],
+        hear: Callable[[Lost], None],
+        fail: Callable[[str], None],
+    ) -> None:
+        self._lanes = lanes
+        self._followers = followers
+        self._hear = hear
+        self._fail = fail
+        self._are_called = not followers
+        # One order after the other.
+        self._turn = asyncio.Lock()
+
+    async def call(self, manifest: Manifest) -> None:
+        """Call the other servers, if that is not done.
+
+        Raises:
+            ServiceError: one of them cannot be reached, or does not have the service.
+        """
+        async with self._turn:
+            if self._are_called:
+                return
+            loop = asyncio.get_running_loop()
+            for follower in self._followers:
+                try:
+                    await asyncio.to_thread(follower.call, manifest)
+                except PlinkError as error:
+                    raise ServiceError(
+                        f"the service's first server cannot lead another: {error}", error.hint
+                    ) from None
+            for follower in self._followers:
+                _listen(follower, loop, self._hear, self._fail)
+            self._are_called = True
+
+    async def seat(self, worker: int, incarnation: int) -> None:
+        """Let a worker come."""
+        await self._tell(Order("seat", worker, incarnation))
+
+    async def cut(self, worker: int) -> None:
+        """Nothing more of a worker comes."""
+        self._lanes.cut(worker)
+        await self._tell(Order("cut", worker))
+
+    async def iteration(self) -> int:
+        """The last one that has begun."""
+        iteration, _ = await self.ended()
+        return iteration
+
+    async def ended(self) -> tuple[int, bool]:
+        """The last iteration, and whether it is the same at all lanes.
+
+        In mode sync, where none is under way, all have ended it then.
+        """
+        found = [self._lanes.iterations]
+        found += [(answer.first, answer.last) for answer in await self._tell(Order("look"))]
+        begun = [its for pair in found for its in pair if its is not None]
+        return max(begun, default=0), len(set(begun)) < 2
+
+    async def has_all_of(self, worker: int, iteration: int) -> bool:
+        """Whether all chunks have a worker's contribution to an iteration, or are beyond it."""
+        is_here = self._lanes.has_all_of(worker, iteration)
+        return _all(await self._tell(Order("holds", worker, iteration=iteration))) and is_here
+
+    async def admit(self, worker: int, since: int) -> bool:
+        """It contributes from an iteration on; False where a lane has begun that already."""
+        is_here = self._lanes.admit(worker, since)
+        return _all(await self._tell(Order("admit", worker, iteration=since))) and is_here
+
+    async def drop(self, worker: int, since: int, revision: int) -> None:
+        """As of `Lanes`."""
+        self._lanes.drop(worker, since, revision)
+        await self._tell(Order("drop", worker, iteration=since, revision=revision))
+
+    async def pass_over(self, iteration: int) -> bool:
+        """Nobody contributes up to that; False where an earlier one cannot be ended any more."""
+        is_here = self._lanes.pass_over(iteration)
+        return _all(await self._tell(Order("pass-over", iteration=iteration))) and is_here
+
+    async def gather(self) -> None:
+        """The service's number of workers is expected again."""
+        self._lanes.gather()
+        await self._tell(Order("gather"))
+
+    async def retire(self, worker: int, why: str) -> None:
+        """A worker is done; whoever goes on hears why it is not there."""
+        self._lanes.retire(worker, why)
+        await self._tell(Order("retire", worker, sentence=why))
+
+    async def fail(self, why: str) -> None:
+        """Tell the others that the service has failed."""
+        with contextlib.suppress(ServiceError):
+            await self._tell(Order("fail", sentence=why))
+
+    async def end(self) -> None:
+        """Hang up, once all is said."""
+        try:
+            await self._turn.acquire()
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Hang up."""
+        for follower in self._followers:
+            follower.close()
+
+    async def _tell(self, order: Order) -> list[Obeyed]:
+        if not self._are_called:
+            return []
+        async with self._turn:
+            asked = [asyncio.to_thread(follower.ask, order) for follower in self._followers]
+            answers = await asyncio.gather(*asked, return_exceptions=True)
+        for answer in answers:
+            if isinstance(answer, PlinkError):
+                self._fail(str(answer))
+                raise ServiceError(str(answer), answer.hint)
+            if isinstance(answer, BaseException):
+                raise answer
+        return [answer for answer in answers if isinstance(answer, Obeyed)]
+
+
+def _all(answers: Sequence[Obeyed]) -> bool:
+    return all(answer.is_done for answer in answers)
+
+
+def _listen(
+    follower: Follower,
+    loop: asyncio.AbstractEventLoop,
+    hear: Callable[[Lost], None],
+    fail: Callable[[str], None],
+) -> None:
+    """Hear what it says, in a thread of its own."""
+
+    def listen() -> None:
+        # The loop may have ended before.
+        with contextlib.suppress(RuntimeError):
+            try:
+                while True:
+                    lost = follower.hear()
+                    if lost is not None:
+                        loop.call_soon_threadsafe(hear, lost)
+            except PlinkError as error:
+                loop.call_soon_threadsafe(fail, str(error))
+
+    threading.Thread(target=listen, name="plink-hub-listen", daemon=True).start()
