@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from pathlib import Path
 
@@ -45,8 +46,14 @@ def test_killed_and_joined_workers_lose_little(place: Place, way: list[str]) -> 
         *workers, alone = programs
         wait_for(workers[2], "step 60 ")
         workers[2].kill()
+        # They may not be done before the new process has begun.
+        for one in workers[:2]:
+            one.send_signal(signal.SIGSTOP)
         again = start(commands[2])
         programs.append(again)
+        wait_for(again, "joining")
+        for one in workers[:2]:
+            one.send_signal(signal.SIGCONT)
         others = [threading.Thread(target=wait_for, args=(one, "step 150 ")) for one in workers[:2]]
         for other in others:
             other.start()
