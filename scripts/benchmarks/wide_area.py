@@ -28,8 +28,8 @@ from benchkit.report import Report
 from benchkit.wide_networks import Order, WideNetwork, drawn, least, ordered
 from plink.solvers.forests.kinds import flat, ring
 
-EXAMPLE = "--sizes 20 --losses 0.01% --workers 4 --no-rings"
-QUICK = "--sizes 4 --losses 0.01% --workers 4 --repetitions 1 --rtt-ms 40 --ring-size 1"
+EXAMPLE = "--sizes 20 --losses 0.01 --workers 4 --no-rings"
+QUICK = "--sizes 4 --losses 0.01 --workers 4 --repetitions 1 --rtt-ms 40 --ring-size 1"
 HEADER = (
     "loss",
     "MB",

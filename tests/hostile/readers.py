@@ -14,7 +14,7 @@ import numpy as np
 from autotune.logs import plan_of_log
 from hostile import texts
 from hostile.changes import changed_bytes, changed_json
-from hub.control_messages import LED, REPORTED, SPOKEN
+from hub.control_messages import SPOKEN
 from hub.snapshots import parts_of, state_of
 from plink.autotune.protocol import messages, status
 from plink.autotune.protocol.handshake import greeting, parse_greeting
@@ -25,7 +25,7 @@ from plink.engine.failure import EngineError
 from plink.engine.table import Entry, Table, pack_entry, pack_table, parse_entry, parse_table
 from plink.hub import hyper, snapshot_file
 from plink.hub.service import ServiceOptions
-from plink.hub.session import codec, following
+from plink.hub.session import codec
 from plink.hub.session.data import DataHello, parse_hello
 from plink.hub.session.handshake import parse_greeting as parse_hub_greeting
 from plink.probes import facts
@@ -104,15 +104,6 @@ def _controls(sender: str) -> Reader:
     valid = (codec.to_json(message) for one, message in SPOKEN if one == sender)
     return Reader(
         _control(sender), tuple(json.dumps(message).encode() for message in valid), (ProtocolError,)
-    )
-
-
-def _followed(*, is_leader: bool) -> Reader:
-    valid = (following.to_json("job", step) for step in (LED if is_leader else REPORTED))
-    return Reader(
-        lambda content: following.from_json(_said(content), is_leader=is_leader),
-        tuple(json.dumps(step).encode() for step in valid),
-        (ProtocolError,),
     )
 
 
@@ -221,8 +212,6 @@ READERS: Mapping[str, Reader] = {
     "greetings": Reader(parse_greeting, (greeting("job", b"n" * 32),), (ProtocolError,)),
     **{f"what a hub's {sender} says": _controls(sender)
        for sender in ("admin", "worker", "peer", "server")},
-    "what a hub's leading server says": _followed(is_leader=True),
-    "what a hub's other servers report": _followed(is_leader=False),
     "a hub's greetings": Reader(
         parse_hub_greeting,
         (b"plinkhub\x01w" + b"job".ljust(64, b"\0") + b"n" * 32,), (ProtocolError,),

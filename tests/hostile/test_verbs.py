@@ -14,7 +14,7 @@ from hostile.verbs import VERBS, verbs
 from plink.cli import cli
 
 # One of so many shares of the changes of fields goes to a verb; 1 tries all, in many minutes.
-SHARES = int(os.environ.get("PLINK_TEST_HOSTILE_SHARES", "32"))
+SHARES = int(os.environ.get("PLINK_TEST_HOSTILE_SHARES", "64"))
 _MOST_SHOWN = 20
 
 

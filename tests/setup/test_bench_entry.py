@@ -55,6 +55,17 @@ def pages() -> list[Path]:
     return [CHECKOUT / name for name in listed.split("\0") if name]
 
 
+def sources_of(benchmark: Benchmark) -> Iterator[ast.Module]:
+    """Its module, and those that it hands all arguments to."""
+    module = importlib.import_module(benchmark.module)
+    tree = ast.parse(Path(module.__file__ or "").read_text())
+    yield tree
+    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+        match call:
+            case ast.Call(ast.Attribute(ast.Name(part)), [ast.Name("arguments"), *_]):
+                yield ast.parse(Path(getattr(module, part).__file__ or "").read_text())
+
+
 def test_every_benchmark_has_a_module_and_every_module_is_listed() -> None:
     modules = {path.stem for path in (SCRIPTS / "benchmarks").glob("*.py")} - {"__init__"}
     assert {one.module for one in CATALOGUE} == {f"benchmarks.{name}" for name in modules}
@@ -79,9 +90,9 @@ def test_the_quick_arguments_parse(benchmark: Benchmark) -> None:
 
 @every_benchmark
 def test_every_option_is_read(benchmark: Benchmark) -> None:
-    tree = ast.parse(Path(importlib.import_module(benchmark.module).__file__ or "").read_text())
-    read = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    calls = {ast.unparse(call.func) for call in ast.walk(tree) if isinstance(call, ast.Call)}
+    nodes = [node for tree in sources_of(benchmark) for node in ast.walk(tree)]
+    read = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    calls = {ast.unparse(node.func) for node in nodes if isinstance(node, ast.Call)}
     read |= set(READ_BY_LAB_OPTIONS) if "lab_options" in calls else set()
     assert {action.dest for action in parser_for(benchmark)._actions} - read <= set(READ_BY_ENTRY)
 

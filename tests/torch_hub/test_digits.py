@@ -15,15 +15,22 @@ from torch_hub.programs import command, outcome, running, start, wait_for
 pytestmark = pytest.mark.timeout(240)
 
 STEPS = 200
+FEW_STEPS = 80
 # Of 357 images. With other batches alone it differs by 0.007 (standard deviation over seeds).
 LOST_ACCURACY = 0.02
+
+
+@pytest.fixture(scope="module")
+def accuracy_alone() -> float:
+    with running([command(None, 0, "--steps", STEPS, "--workers", 3)]) as (alone,):
+        return outcome(alone)
 
 
 def test_two_workers_end_where_one_process_with_their_batches_does(
     place: Place, tmp_path: Path
 ) -> None:
     files = [tmp_path / name for name in ("alone.pt", "first.pt", "second.pt")]
-    options = ["--steps", STEPS, "--workers", 2]
+    options = ["--steps", FEW_STEPS, "--workers", 2]
     commands = [
         command(None, 0, *options, "--save", files[0]),
         command(place, 0, *options, "--save", files[1]),
@@ -39,11 +46,13 @@ def test_two_workers_end_where_one_process_with_their_batches_does(
 
 
 @pytest.mark.parametrize("way", [[], ["--diloco", "10"]], ids=["sync", "diloco"])
-def test_killed_and_joined_workers_lose_little(place: Place, way: list[str]) -> None:
+def test_killed_and_joined_workers_lose_little(
+    place: Place, way: list[str], accuracy_alone: float
+) -> None:
     options = ["--steps", STEPS, "--workers", 3, "--on-loss", "shrink", *way]
     commands = [command(place, worker, *options) for worker in range(3)]
-    with running([*commands, command(None, 0, *options[:-2] if way else options)]) as programs:
-        *workers, alone = programs
+    with running(commands) as programs:
+        workers = programs[:]
         wait_for(workers[2], "step 60 ")
         workers[2].kill()
         # They may not be done before the new process has begun.
@@ -59,9 +68,8 @@ def test_killed_and_joined_workers_lose_little(place: Place, way: list[str]) -> 
             other.start()
         for other in others:
             other.join()
-        whole = outcome(alone)
         for worker in [*workers[:2], again]:
-            assert outcome(worker) >= whole - LOST_ACCURACY
+            assert outcome(worker) >= accuracy_alone - LOST_ACCURACY
 
 
 def test_killed_workers_that_come_back_in_time_change_no_bit(place: Place, tmp_path: Path) -> None:
@@ -78,11 +86,10 @@ def test_killed_workers_that_come_back_in_time_change_no_bit(place: Place, tmp_p
     with running(commands[:2]) as programs:
         accuracies = [outcome(program) for program in programs]
     with running(commands[2:]) as programs:
-        for step in (10, 25):
-            wait_for(programs[-1], f"step {step} ")
-            programs[-1].kill()
-            programs[-1].wait()
-            programs.append(start(commands[3]))
+        wait_for(programs[1], "step 10 ")
+        programs[1].kill()
+        programs[1].wait()
+        programs.append(start(commands[3]))
         accuracies += [outcome(program) for program in (programs[0], programs[-1])]
     whole, stayed, back = (torch.load(file) for file in files)
     for name, value in whole.items():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,27 +19,12 @@ from plink.hub.serving.following import Following
 from plink.hub.serving.keeping import Keeping, no_values
 from plink.hub.serving.lanes import Lanes, LaneStatus, needed_bytes
 from plink.hub.serving.leading import Everywhere
+from plink.hub.serving.member import Member
 from plink.hub.serving.peers import Peers
 from plink.hub.session.data import DataHello, Nonces, Opened
 from plink.hub.session.leading import Lost, Obeyed, Order
 from plink.hub.session.messages import Create, Join, Joined
 from plink.hub.snapshot import Part, Snapshot
-
-
-@dataclass
-class Member:
-    """A worker that has joined.
-
-    Args:
-        number, incarnation: its own.
-        host: from which it called.
-        opened: what its data connections prove.
-    """
-
-    number: int
-    incarnation: int
-    host: str
-    opened: Opened
 
 
 class Tenant:
