@@ -93,16 +93,23 @@ class Control:
 
 
 def data_connection(
-    address: str, hello: DataHello, data_key: bytes, timeout_s: float
+    address: str, hello: DataHello, data_key: bytes, timeout_s: float, source: str | None = None
 ) -> socket.socket:
     """A proven connection for data.
+
+    Args:
+        address: to call.
+        hello: what it says first.
+        data_key: of its control session.
+        timeout_s: for each step.
+        source: the host's own address to call from; None for what the route has.
 
     Raises:
         HubError: it cannot be had.
         ProtocolError: the server does not know the session.
     """
     peer = f"the hub at {address}"
-    connection = _call(address, timeout_s)
+    connection = _call(address, timeout_s, source)
     try:
         open_data(connection, hello, data_key, peer)
     except OSError as error:
@@ -115,9 +122,10 @@ def data_connection(
     return connection
 
 
-def _call(address: str, timeout_s: float) -> socket.socket:
+def _call(address: str, timeout_s: float, source: str | None = None) -> socket.socket:
+    own = None if source is None else (source, 0)
     try:
-        connection = socket.create_connection(parse_address(address, "a server"), timeout_s)
+        connection = socket.create_connection(parse_address(address, "a server"), timeout_s, own)
     except OSError as error:
         raise HubError(
             f"the hub at {address} cannot be reached: {error.strerror or error}",

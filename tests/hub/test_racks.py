@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import re
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,6 +31,7 @@ from plink.hub.calling import HubError
 from plink.hub.hyper import Hyper
 from plink.hub.service import ServiceOptions
 from plink.hub.serving import Server, ServerOptions
+from plink.hub.worker import Worker
 from plink.transport.tls import Tls
 
 ITEMS = MANIFEST.items
@@ -93,6 +95,37 @@ def service_of_racks(racks: int, options: ServiceOptions) -> Iterator[list[Servi
             Service([server], [address], options, secret)
             for server, address in zip(servers, addresses, strict=True)
         ]
+
+
+def test_servers_call_each_other_from_port_to_port() -> None:
+    """Else all that a server sends to others, and hears from them, goes by one interface."""
+    ports = ["127.0.0.1:0", "127.0.0.2:0"]
+    with contextlib.ExitStack() as stack:
+        options = ServerOptions(ports, ADMIN_SECRET, 2, ())
+        first, second = (stack.enter_context(Server(options)) for _ in range(2))
+        addresses = [first.addresses[0], second.addresses[0]]
+        secret = create_service_of_racks(addresses, ADMIN_SECRET, ServiceOptions("job", 1))
+        threads = Threads()
+        for server in (first, second):
+            worker = stack.enter_context(Worker([server.addresses[0]], "job", secret, MANIFEST))
+            threads.begin(lambda worker=worker: worker.initialise(np.ones(ITEMS, np.float32)))
+        threads.join()
+        called = {address.partition(":")[0]: established(address) for address in first.addresses}
+    assert "127.0.0.1" in called["127.0.0.1"]
+    assert "127.0.0.2" in called["127.0.0.2"]
+
+
+def established(address: str) -> set[str]:
+    """From where connections to it come."""
+    host, _, port = address.partition(":")
+    wanted = f"{int.from_bytes(socket.inet_aton(host), 'little'):08X}:{int(port):04X}"
+    lines = Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]
+    rows = [line.split()[1:4] for line in lines]
+    return {
+        socket.inet_ntoa(int(peer.partition(":")[0], 16).to_bytes(4, "little"))
+        for own, peer, state in rows
+        if (own, state) == (wanted, "01")
+    }
 
 
 def test_a_worker_that_is_lost_is_named_in_all_racks() -> None:

@@ -258,7 +258,7 @@ void Loop::look_at_ways_in() {
     using Seconds = std::chrono::duration<double>;
     const Seconds now = std::chrono::steady_clock::now().time_since_epoch();
     for (auto& [lane, way] : ways_in_) {
-        if (way.is_shared()) way.look(now.count());
+        way.look(now.count());
     }
 }
 

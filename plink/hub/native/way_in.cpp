@@ -11,9 +11,14 @@ namespace plink::hub {
 
 namespace {
 
-// What all workers of a port may have on their way to it and back. With 8 workers 128 KB each,
-// which the kernel doubles: enough for 400 Mbit/s and queues of some milliseconds.
+// What all workers of a port may have on their way to it and back: what it carries in that time,
+// and the kernel doubles it. The last chunk of an iteration waits behind it on its way in, and on
+// its way out. The least lets ranks on busy cores pause for some milliseconds.
+constexpr double kQueue_s = 0.004;
+constexpr double kLeastBytes = 256 << 10;
 constexpr double kMostBytes = 1 << 20;
+// Of the rate found, each time that something came: half of it is left after two seconds.
+constexpr double kRateMemory = 0.98;
 // Of a connection: what every kernel allows (net.core.rmem_max), and some segments, without which
 // a connection stops and starts.
 constexpr double kMostLinkBytes = 160 << 10;
@@ -60,7 +65,8 @@ void WayIn::leave(Link& link) {
 
 void WayIn::look(double now_s) {
     if (now_s - looked_s_ < kLook_s) return;
-    const bool is_first = now_s - looked_s_ > kStale_s;
+    const double elapsed_s = now_s - looked_s_;
+    const bool is_first = elapsed_s > kStale_s;
     looked_s_ = now_s;
     if (is_first) {
         // Since then one may have had the port for itself.
@@ -72,10 +78,12 @@ void WayIn::look(double now_s) {
     }
     double least = HUGE_VAL;
     std::size_t active = 0;
+    double all_come = 0.0;
     for (Queue& queue : queues_) {
         const std::uint64_t bytes = come_bytes(queue);
         const auto come = static_cast<double>(bytes - queue.seen_bytes);
         queue.seen_bytes = bytes;
+        all_come += come;
         // Who sends nothing has no part in this, and saves up nothing.
         queue.come_bytes =
             come > 0.0 ? kMemory * queue.come_bytes + come / queue.tenant->weight : 0.0;
@@ -85,6 +93,9 @@ void WayIn::look(double now_s) {
         active += queue.is_active;
     }
     is_contended_ = active > 1;
+    if (all_come > 0.0) {
+        rate_bytes_s_ = std::max(kRateMemory * rate_bytes_s_, all_come / elapsed_s);
+    }
     for (Queue& queue : queues_) {
         if (queue.come_bytes == 0.0) continue;
         // The one with the least has its window back in a second.
@@ -92,6 +103,14 @@ void WayIn::look(double now_s) {
         queue.factor = std::clamp(queue.factor * std::pow(wanted, kGain), kLeastFactor, 1.0);
     }
     share_out();
+}
+
+/// A power of two, so that windows do not change all the time.
+double WayIn::most_bytes() const {
+    if (rate_bytes_s_ == 0.0) return kMostBytes;
+    double bytes = kLeastBytes;
+    while (bytes < kMostBytes && bytes < rate_bytes_s_ * kQueue_s) bytes *= 2.0;
+    return bytes;
 }
 
 void WayIn::share_out() {
@@ -105,7 +124,7 @@ void WayIn::share_out() {
         fewest = std::min(fewest, queue.links.size());
     }
     // Of the service with the largest weight.
-    const double all = is_contended_ ? kMostSharedBytes * most_weight / all_weights : kMostBytes;
+    const double all = is_contended_ ? kMostSharedBytes * most_weight / all_weights : most_bytes();
     const double of_link = is_contended_ ? kMostSharedLinkBytes : kMostLinkBytes;
     for (const Queue& queue : queues_) {
         const std::size_t links = is_contended_ ? fewest : queue.links.size();

@@ -35,10 +35,12 @@ class WayIn {
     };
 
     static std::uint64_t come_bytes(const Queue& queue);
+    double most_bytes() const;
     void share_out();
 
     std::vector<Queue> queues_;
     double looked_s_ = 0.0;
+    double rate_bytes_s_ = 0.0;  ///< that the port was seen to carry; 0 where it is not known
     bool is_contended_ = false;
 };
 

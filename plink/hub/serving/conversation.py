@@ -5,9 +5,10 @@ from __future__ import annotations
 from plink.base.errors import PlinkError
 from plink.hub.serving.callers import Control
 from plink.hub.serving.meeting import meet
+from plink.hub.serving.member import Member
 from plink.hub.serving.recalled import Copies
 from plink.hub.serving.registry import Registry
-from plink.hub.serving.tenant import Member, Tenant
+from plink.hub.serving.tenant import Tenant
 from plink.hub.session.messages import (
     Ask,
     Checkpoint,

@@ -102,6 +102,7 @@ class Peers:
         what = Call(
             addresses[0],
             addresses,
+            create.racks[create.rack],
             rack,
             create.options.namespace,
             self._secret,

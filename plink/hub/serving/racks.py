@@ -15,6 +15,7 @@ from plink.hub.session.data import DataHello, new_nonce
 from plink.hub.session.handshake import NO_NAMESPACE
 from plink.hub.session.messages import PeerReady
 from plink.hub.session.roles import PEER
+from plink.transport.addresses import is_wildcard, parse_address
 from plink.transport.tls import Tls
 
 _TIMEOUT_S = 10.0
@@ -49,6 +50,7 @@ class Call:
     Args:
         address: of that server's control.
         addresses: of its ports.
+        own_addresses: of the caller's ports, as many.
         rack: that it is of.
         namespace: of the service.
         secret: that servers prove to each other.
@@ -60,6 +62,7 @@ class Call:
 
     address: str
     addresses: tuple[str, ...]
+    own_addresses: tuple[str, ...]
     rack: int
     namespace: str
     secret: bytes
@@ -102,11 +105,19 @@ def _called(what: Call) -> Peer:
         for lane, port in what.lanes:
             hello = DataHello(PEER, what.namespace, what.own_rack, 0, lane, new_nonce())
             key = control.session.data_key
-            peer.sockets[lane] = data_connection(what.addresses[port], hello, key, _TIMEOUT_S)
+            peer.sockets[lane] = data_connection(
+                what.addresses[port], hello, key, _TIMEOUT_S, _source(what.own_addresses[port])
+            )
     except BaseException:
         close_all([peer])
         raise
     return peer
+
+
+def _source(address: str) -> str | None:
+    """From where a lane calls: both ways of its traffic then go by its own port."""
+    host, _ = parse_address(address, "a server's own address")
+    return None if is_wildcard(host) else host
 
 
 def close_all(peers: Iterable[Peer]) -> None:
