@@ -15,7 +15,7 @@ namespace {
 // and the kernel doubles it. The last chunk of an iteration waits behind it on its way in, and on
 // its way out. The least lets ranks on busy cores pause for some milliseconds.
 constexpr double kQueue_s = 0.004;
-constexpr double kLeastBytes = 256 << 10;
+constexpr double kLeastBytes = 384 << 10;
 constexpr double kMostBytes = 1 << 20;
 // Of the rate found, each time that something came: half of it is left after two seconds.
 constexpr double kRateMemory = 0.98;
@@ -105,7 +105,7 @@ void WayIn::look(double now_s) {
     share_out();
 }
 
-/// A power of two, so that windows do not change all the time.
+/// In steps of twice as much, so that windows do not change all the time.
 double WayIn::most_bytes() const {
     if (rate_bytes_s_ == 0.0) return kMostBytes;
     double bytes = kLeastBytes;
