@@ -69,6 +69,7 @@ LONG = (
     "control/test_cycles.py",
     "pytorch/test_named_faults.py",
     "probes/test_calls.py",
+    "files/test_autotune_log.py",
     "pytorch/test_pytorchs_own.py",
     "pytorch/test_training.py",
     "torch_hub/test_digits.py",
