@@ -110,7 +110,7 @@ double WayIn::most_bytes() const {
     if (rate_bytes_s_ == 0.0) return kMostBytes;
     double bytes = kLeastBytes;
     while (bytes < kMostBytes && bytes < rate_bytes_s_ * kQueue_s) bytes *= 2.0;
-    return bytes;
+    return std::min(bytes, kMostBytes);
 }
 
 void WayIn::share_out() {
