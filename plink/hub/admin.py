@@ -62,16 +62,14 @@ def create_service(
     sites = Sites(tuple(status.site.servers[0] for status in found))
     addresses = tuple(status.addresses for status in found)
     salt = secrets.token_bytes(SALT_BYTES) if salt is None else salt
-    made: list[str] = []
-    try:
-        for number, server in enumerate(servers):
-            create = Create(options, salt, sites, addresses, number, servers=tuple(servers))
-            _ask(server, secret, tls, create)
-            made.append(server)
-    except PlinkError:
-        for server in made:
-            _ask(server, secret, tls, Delete(options.namespace))
-        raise
+    _make(
+        [
+            (server, Create(options, salt, sites, addresses, number, servers=tuple(servers)))
+            for number, server in enumerate(servers)
+        ],
+        secret,
+        tls,
+    )
     return namespace_secret(secret, options.namespace, salt)
 
 
@@ -114,18 +112,25 @@ def create_service_of_racks(
             )
     ports = tuple(status.addresses for status in found)
     salt = secrets.token_bytes(SALT_BYTES)
+    creates = []
+    for rack, (server, own_ports) in enumerate(zip(racks, ports, strict=True)):
+        its = options if workers is None else replace(options, workers=workers[rack])
+        creates.append((server, Create(its, salt, site, (own_ports,), 0, ports, rack)))
+    _make(creates, secret, tls)
+    return namespace_secret(secret, options.namespace, salt)
+
+
+def _make(creates: Sequence[tuple[str, Create]], secret: bytes, tls: Tls | None) -> None:
+    """Make a service's parts, on all of its servers or on none."""
     made: list[str] = []
     try:
-        for rack, (server, status) in enumerate(zip(racks, found, strict=True)):
-            its = options if workers is None else replace(options, workers=workers[rack])
-            create = Create(its, salt, site, (status.addresses,), 0, ports, rack)
+        for server, create in creates:
             _ask(server, secret, tls, create)
             made.append(server)
     except PlinkError:
         for server in made:
-            _ask(server, secret, tls, Delete(options.namespace))
+            _ask(server, secret, tls, Delete(create.options.namespace))
         raise
-    return namespace_secret(secret, options.namespace, salt)
 
 
 def _cores(status: Status) -> list[int]:
