@@ -19,6 +19,7 @@ from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
 from plink.optimize.orders.slots import layout_of, peers_of, placement_in
 from plink.optimize.plans.demand import Demand
+from plink.optimize.plans.on_cluster import hosts_of
 from plink.optimize.plans.traffic import traffic_of
 from plink.plans.names import ALL_REDUCE
 from plink.simulate import datacentres
@@ -197,10 +198,7 @@ def schedule_on_hosts(asked: Asked, request: Request, collectives: Sequence[str]
         names = collectives or (ALL_REDUCE,)
         if len(names) > 1:
             raise WrongUseError("a trace is of one collective", f"choose it: collective={names[0]}")
-        place_of = {name: place for place, name in enumerate(asked.cluster.names)}
-        unknown = [rank.host for rank in asked.plan.ranks if rank.host not in place_of]
-        if unknown:
-            raise WrongUseError(f"{asked.source}: {unknown[0]} is no host of the cluster")
+        hosts = hosts_of(asked.plan, asked.cluster, asked.source)
         if asked.plan.has_servers and names[0] != ALL_REDUCE:
             raise WrongUseError(f"{asked.source}: servers aggregate what an all-reduce does")
         sent = (
@@ -209,7 +207,7 @@ def schedule_on_hosts(asked: Asked, request: Request, collectives: Sequence[str]
             else traffic_of(Demand(names[0], request.size_bytes), asked.plan.forest)
         )
         made = schedule_of_traffic(sent, len(asked.plan.ranks))
-        return _moved(made, [place_of[rank.host] for rank in asked.plan.ranks], slots)
+        return _moved(made, hosts, slots)
     if len(request.algorithms) > 1:
         raise WrongUseError("a trace is of one algorithm", f"name it: algo={request.algorithms[0]}")
     name = request.algorithms[0]

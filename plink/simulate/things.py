@@ -12,6 +12,7 @@ from plink.optimize.orders.slots import peers_of, refuse_too_many
 from plink.optimize.plans.candidates import KINDS
 from plink.optimize.plans.demand import Demand
 from plink.optimize.plans.forecasting import forecast_plan
+from plink.optimize.plans.on_cluster import hosts_of
 from plink.optimize.plans.planning import PlanRequest, find_plan
 from plink.optimize.plans.serving import PS, find_plan_with_servers
 from plink.optimize.plans.through_servers import HUB
@@ -117,7 +118,9 @@ def along_plan(
     if plan.has_servers:
         if tuple(collectives) != (ALL_REDUCE,):
             raise WrongUseError(f"{source}: servers aggregate what an all-reduce does, and no more")
-        made = through_servers(cluster, plan, request.size_bytes, platform, request.servers)
+        made = through_servers(
+            cluster, plan, request.size_bytes, platform, request.servers, source=source
+        )
         return [
             Thing(
                 plan.kind,
@@ -133,8 +136,7 @@ def along_plan(
     if request.servers:
         raise WrongUseError(f"{source}: this plan has no servers")
     found = forecast_plan(cluster, plan, request.size_bytes, collectives, source)
-    place_of = {name: place for place, name in enumerate(cluster.names)}
-    hosts = [place_of[rank.host] for rank in plan.ranks]
+    hosts = hosts_of(plan, cluster, source)
     return [
         Thing(
             f"{plan.kind}: {row.collective}",

@@ -13,6 +13,7 @@ from plink.files.plan import Plan
 from plink.files.plan_ranks import SERVER, PlanRank
 from plink.model.network import network_of
 from plink.optimize.plans.demand import Demand
+from plink.optimize.plans.on_cluster import hosts_of
 from plink.optimize.plans.planning import USUAL_LINK_GBIT_S
 from plink.optimize.plans.servers import Server, members_network, parse_servers, port_rates
 from plink.optimize.plans.through_servers import traffic_through_servers
@@ -45,7 +46,13 @@ class ThroughServers:
 
 
 def through_servers(
-    cluster: Cluster, plan: Plan, size_bytes: int, platform: Platform, told: Sequence[str] = ()
+    cluster: Cluster,
+    plan: Plan,
+    size_bytes: int,
+    platform: Platform,
+    told: Sequence[str] = (),
+    *,
+    source: str = "the plan",
 ) -> ThroughServers:
     """What a plan's workers and servers send, and where.
 
@@ -58,21 +65,16 @@ def through_servers(
         size_bytes: of the buffer.
         platform: of the cluster's hosts.
         told: servers with their ports' rates (`plink.optimize.plans.servers`).
+        source: what messages call the plan.
 
     Raises:
         WrongUseError: hosts that the cluster does not have, servers that the plan does not, or
             ports that the platform has no place for.
     """
-    place_of = {name: place for place, name in enumerate(cluster.names)}
-    unknown = [rank.host for rank in plan.ranks if rank.host not in place_of]
-    if unknown:
-        raise WrongUseError(
-            f"{unknown[0]} is not a host of {cluster.source}",
-            "name the cluster file that the plan was made from",
-        )
+    places = hosts_of(plan, cluster, source)
     known = network_of(_grouped(cluster, plan), unknown_gbit_s=USUAL_LINK_GBIT_S).network
     servers, rates = _servers_of(plan, cluster, known, told)
-    of_rank = [place_of[rank.host] for rank in plan.ranks if rank.role != SERVER]
+    of_rank = [place for place, rank in zip(places, plan.ranks, strict=True) if rank.role != SERVER]
     workers, place_of_rank = np.unique(of_rank, return_inverse=True)
     ports = [len(rank.ports) for rank in plan.ranks]
     forest = over_members(plan.forest, plan.route_ports, ports)

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from plink.base.errors import WrongUseError
 from plink.files.cluster import Cluster
 from plink.files.plan import Plan, refuse_servers
 from plink.model.network import network_of
 from plink.optimize.expected import Expected, ExpectedTimes
 from plink.optimize.plans.demand import Demand, least_of
 from plink.optimize.plans.expecting import expected_of_plan
+from plink.optimize.plans.on_cluster import hosts_of
 from plink.optimize.plans.planning import USUAL_LINK_GBIT_S
 from plink.optimize.plans.traffic import measure_traffic, traffic_of, traffic_time_s
 from plink.plans.names import ALL_REDUCE, COLLECTIVES
@@ -84,15 +84,8 @@ def forecast_plan(
         WrongUseError: the plan is of other hosts, or some of its ranks are servers.
     """
     refuse_servers(plan, source)
-    place_of = {name: place for place, name in enumerate(cluster.names)}
-    for rank in plan.ranks:
-        if rank.host not in place_of:
-            raise WrongUseError(
-                f"{source}: {rank.host} is not a host of {cluster.source}",
-                "name the cluster file that the plan was made from",
-            )
-    hosts = [place_of[rank.host] for rank in plan.ranks]
-    has_groups = {host for group in plan.groups for host in group.hosts} <= set(place_of)
+    hosts = hosts_of(plan, cluster, source)
+    has_groups = {host for group in plan.groups for host in group.hosts} <= set(cluster.names)
     grouped = replace(cluster, groups=tuple(plan.groups)) if has_groups else cluster
     known = network_of(grouped, unknown_gbit_s=USUAL_LINK_GBIT_S)
     size = plan.size_bytes if size_bytes is None else size_bytes
