@@ -40,6 +40,7 @@ LONG = (
     "bench/test_hub_in_lab.py",
     "hub/test_porting_in_lab.py",
     "hub/test_random_crew.py",
+    "hub/test_processes.py",
     "probing/test_fault_table.py",
     "lab/test_lifecycle.py",
     "lab/test_delaybox.py",

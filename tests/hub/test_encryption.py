@@ -60,7 +60,7 @@ def test_encrypted_services_come_to_the_same_bits(options: dict[str, Any], tls: 
 def test_a_worker_joins_several_servers_that_lead_each_other_by_tls(tls: Tls) -> None:
     with service(1, tls=tls, servers=2, on_loss="shrink", commit="step") as served:
         threads = Threads()
-        is_over = threading.Event()
+        is_alone, is_over = threading.Event(), threading.Event()
 
         def work() -> set[int]:
             with served.worker() as worker:
@@ -68,9 +68,11 @@ def test_a_worker_joins_several_servers_that_lead_each_other_by_tls(tls: Tls) ->
                 counts = set()
                 while not is_over.is_set() or 2 not in counts:
                     counts.add(worker.push_pull(HYPERS).workers)
+                    is_alone.set()
                 return counts
 
         threads.begin(work)
+        assert is_alone.wait(60.0)
         with served.worker() as late:
             late.initialise(np.zeros(MANIFEST.items, np.float32))
             assert late.push_pull(HYPERS).workers == 2
