@@ -17,6 +17,8 @@ from plink.hub.service import WIRES
 _ITEM_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2, "int8": 1}
 _SCALE_BYTES = 4
 _MOST = 127.0
+# Times 127 it is still finite; the greatest float32 over 127, rounded, is not.
+_MOST_SCALE = np.float32(2.6793884e36)
 
 
 def encoded_bytes(wire: str, items: int) -> int:
@@ -43,6 +45,7 @@ def encode(wire: str, values: Floats) -> bytes:
         if not np.isfinite(scale):
             scale = np.float32(np.nan)
         elif scale > 0.0:
+            scale = min(scale, _MOST_SCALE)
             whole = np.clip(np.rint(values / scale), -_MOST, _MOST).astype(np.int8)
         return np.array(scale, "<f4").tobytes() + whole.tobytes()
 

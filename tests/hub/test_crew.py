@@ -163,7 +163,7 @@ def test_others_go_on_without_a_lost_worker_all_chunks_alike(pushed: int, server
 def test_a_worker_joins_while_others_go_on(commit: str, servers: int) -> None:
     with service(2, servers=servers, ports=2, commit=commit, deterministic=True) as served:
         threads = Threads()
-        may_end = threading.Event()
+        may_end, has_begun = threading.Event(), threading.Event()
         last = 0
 
         def work() -> tuple[Floats, list[int]]:
@@ -175,6 +175,8 @@ def test_a_worker_joins_while_others_go_on(commit: str, servers: int) -> None:
                     worker.gradients[:] = gradient(worker.number, iteration, ITEMS)
                     counts.append(worker.push_pull(ONE).workers)
                     time.sleep(0.01)
+                    if iteration == 3:
+                        has_begun.set()
                     if last and iteration == last:
                         may_end.wait()
                         return worker.values.copy(), counts
@@ -182,7 +184,7 @@ def test_a_worker_joins_while_others_go_on(commit: str, servers: int) -> None:
 
         threads.begin(work)
         threads.begin(work)
-        time.sleep(0.2)
+        assert has_begun.wait(60.0)
         with served.worker() as worker:
             since = worker.iteration
             assert since > 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -35,6 +35,7 @@ def test_errors_are_those_of_the_type(values: np.ndarray, wire: str) -> None:
 
 
 @given(ANY, st.sampled_from(WIRES))
+@example(np.array([np.finfo(np.float32).max], np.float32), "int8")
 def test_what_is_not_finite_stays_so(values: np.ndarray, wire: str) -> None:
     found = decode(wire, encode(wire, values), len(values))
     if wire == "int8":

@@ -12,6 +12,8 @@ namespace {
 
 constexpr std::size_t kScaleBytes = 4;
 constexpr float kMostInt8 = 127.0F;
+// Times 127 it is still finite; the greatest float over 127, rounded, is not.
+constexpr float kMostScale = 2.6793884e36F;
 
 std::size_t of(engine::DType type) { return static_cast<std::size_t>(type); }
 
@@ -38,7 +40,7 @@ void narrow_int8(std::uint8_t* into, const float* values, std::size_t items) {
         most = size > most ? size : most;
     }
     // What cannot be said so makes the whole chunk no number, so that nobody mistakes it for one.
-    const float scale = is_finite ? most / kMostInt8 : NAN;
+    const float scale = is_finite ? std::fmin(most / kMostInt8, kMostScale) : NAN;
     std::memcpy(into, &scale, sizeof(scale));
     auto* const numbers = reinterpret_cast<std::int8_t*>(into + kScaleBytes);
     if (!(scale > 0.0F)) {
