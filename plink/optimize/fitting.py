@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from plink.base.errors import PlinkError
 from plink.files.clients import (
+    SPINNING,
     ClientFit,
     Estimate,
     FitSample,
@@ -39,6 +40,9 @@ _LEAST_SPREAD = 0.05
 # How far small messages are from any model where ranks wait for a core that they share.
 _SHARED_SPREAD = 0.5
 _SMALL_BYTES = 1 << 18
+
+# The same where ranks that spin take turns, which small messages show best.
+_TURNS_SPREAD = 0.15
 
 # Runs of a model, which differ by chance.
 _RUNS = 7
@@ -101,6 +105,7 @@ _COSTS: Mapping[str, _Cost] = {
     "rendezvous_us": _Cost((300.0, 5000.0), 0.1, 1e6),
     "serialised": _Cost((0.3, 0.8), 0.0, 1.0, is_magnitude=False),
     "burst_bytes": _Cost((3e4, 3e5), 1e3, 1e7),
+    "turn_us": _Cost((4000.0,), 100.0, 1e5),
 }
 
 
@@ -146,6 +151,7 @@ class _Search:
         cores = shared_cores or 0
         crowded = [reading for reading in readings if len(reading.hosts) > cores]
         given, readings = readings, crowded or readings
+        takes_turns = bool(client in SPINNING and shared_cores and crowded)
         self._readings = readings
         logs = [np.log(reading.sample.seconds) for reading in readings]
         self._logs = logs
@@ -153,7 +159,10 @@ class _Search:
         self._weights = np.array(
             [
                 1.0
-                / (_deviation(each) ** 2 / len(each) + _model_spread(reading, shared_cores) ** 2)
+                / (
+                    _deviation(each) ** 2 / len(each)
+                    + _model_spread(reading, shared_cores, takes_turns=takes_turns) ** 2
+                )
                 for each, reading in zip(logs, readings, strict=True)
             ]
         )
@@ -168,9 +177,13 @@ class _Search:
         self._first = ExpectedTimes(cluster, self._fit)
         self._models = [self._model_of(client, reading) for reading in readings]
         flows = [model for model in self._models if isinstance(model, FlowClock)]
-        self._names = ["overhead_us", "flow_share"]
-        self._names += ["rendezvous_us"] if flows else []
-        self._names += ["serialised"] if any(model.has_exchanges for model in flows) else []
+        if takes_turns:
+            # Beside turns, what messages take to begin is nothing, and none asks first.
+            self._names = ["turn_us", "flow_share"]
+        else:
+            self._names = ["overhead_us", "flow_share"]
+            self._names += ["rendezvous_us"] if flows else []
+            self._names += ["serialised"] if any(model.has_exchanges for model in flows) else []
         knows_burst = cluster.links is not None and cluster.links.burst_bytes > 0
         self._names += [] if knows_burst else ["burst_bytes"]
 
@@ -280,9 +293,13 @@ def _time_s(
     return plan_s(times, model, reading.hosts)[1]
 
 
-def _model_spread(reading: Reading, shared_cores: int | None) -> float:
+def _model_spread(
+    reading: Reading, shared_cores: int | None, *, takes_turns: bool = False
+) -> float:
     is_small = reading.sample.size_bytes < _SMALL_BYTES
     waits = shared_cores is not None and len(reading.hosts) > shared_cores
+    if takes_turns:
+        return _TURNS_SPREAD if is_small else _LEAST_SPREAD
     return _SHARED_SPREAD if is_small and waits else _LEAST_SPREAD
 
 
