@@ -37,6 +37,9 @@ _RUNS = 15
 # its logarithm): fits on few hosts do not show it.
 _KEPT_SPREAD = 0.2
 
+# What the model of turns misses besides: they are not as regular as it has them.
+_TURNS_SPREAD = 0.09
+
 # A time whose interval is wider to either side says nothing.
 _MOST_SPREAD = 0.4
 
@@ -221,6 +224,7 @@ class ExpectedTimes:
                 seconds = max(seconds, each_s * len(hosts) / cores)
         by_chance = np.log(np.maximum(runs_s, 1e-12)).std()
         spread = math.hypot(spread_at(self.fit, size_bytes), float(by_chance))
+        spread = math.hypot(spread, _TURNS_SPREAD if takes_turns else 0.0)
         if takes_turns and spread > _MOST_SPREAD:
             ranks = counted(len(hosts), "rank")
             what = f"{ranks} take turns on {counted(cores or 0, 'core')}"

@@ -28,6 +28,7 @@ from plink.optimize.expected import ExpectedTimes
 from plink.optimize.plans.demand import Demand
 from plink.optimize.plans.expecting import plan_s
 from plink.optimize.plans.traffic import Traffic, traffic_of
+from plink.optimize.turns import fitted_turn
 from plink.plans.forest import Forest
 from plink.plans.names import ALL_REDUCE
 from plink.solvers.collectives.registry import find
@@ -40,9 +41,6 @@ _LEAST_SPREAD = 0.05
 # How far small messages are from any model where ranks wait for a core that they share.
 _SHARED_SPREAD = 0.5
 _SMALL_BYTES = 1 << 18
-
-# The same where ranks that spin take turns, which small messages show best.
-_TURNS_SPREAD = 0.15
 
 # Runs of a model, which differ by chance.
 _RUNS = 7
@@ -105,7 +103,6 @@ _COSTS: Mapping[str, _Cost] = {
     "rendezvous_us": _Cost((300.0, 5000.0), 0.1, 1e6),
     "serialised": _Cost((0.3, 0.8), 0.0, 1.0, is_magnitude=False),
     "burst_bytes": _Cost((3e4, 3e5), 1e3, 1e7),
-    "turn_us": _Cost((4000.0,), 100.0, 1e5),
 }
 
 
@@ -159,10 +156,7 @@ class _Search:
         self._weights = np.array(
             [
                 1.0
-                / (
-                    _deviation(each) ** 2 / len(each)
-                    + _model_spread(reading, shared_cores, takes_turns=takes_turns) ** 2
-                )
+                / (_deviation(each) ** 2 / len(each) + _model_spread(reading, shared_cores) ** 2)
                 for each, reading in zip(logs, readings, strict=True)
             ]
         )
@@ -179,7 +173,8 @@ class _Search:
         flows = [model for model in self._models if isinstance(model, FlowClock)]
         if takes_turns:
             # Beside turns, what messages take to begin is nothing, and none asks first.
-            self._names = ["turn_us", "flow_share"]
+            self._names = ["flow_share"]
+            self._fit = replace(self._fit, turn_us=self._turn_us(shared_cores or 1))
         else:
             self._names = ["overhead_us", "flow_share"]
             self._names += ["rendezvous_us"] if flows else []
@@ -196,6 +191,15 @@ class _Search:
         if table.is_pipelined:
             return table
         return FlowClock(table, reading.hosts, self._first.latency_s, self._first.links)
+
+    def _turn_us(self, cores: int) -> Estimate:
+        """By what is small; the search is for what large messages show."""
+        small = [
+            (model, reading.sample.seconds)
+            for model, reading in zip(self._models, self._readings, strict=True)
+            if isinstance(model, FlowClock) and reading.sample.size_bytes < _SMALL_BYTES
+        ]
+        return fitted_turn([model for model, _ in small], [times for _, times in small], cores)
 
     def found(self) -> ClientFit:
         from scipy.optimize import minimize  # noqa: PLC0415  only a fit needs it
@@ -293,13 +297,9 @@ def _time_s(
     return plan_s(times, model, reading.hosts)[1]
 
 
-def _model_spread(
-    reading: Reading, shared_cores: int | None, *, takes_turns: bool = False
-) -> float:
+def _model_spread(reading: Reading, shared_cores: int | None) -> float:
     is_small = reading.sample.size_bytes < _SMALL_BYTES
     waits = shared_cores is not None and len(reading.hosts) > shared_cores
-    if takes_turns:
-        return _TURNS_SPREAD if is_small else _LEAST_SPREAD
     return _SHARED_SPREAD if is_small and waits else _LEAST_SPREAD
 
 

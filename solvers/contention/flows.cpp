@@ -167,7 +167,9 @@ class Run {
     }
 
     double time_s() {
-        for (int rank = 0; rank < messages_.ranks; ++rank) push(turn_s(rank, 0.0), -1, rank);
+        for (int rank = 0; rank < messages_.ranks; ++rank) {
+            if (!steps_[rank].empty()) push(turn_s(rank, 0.0), -1, rank);
+        }
         std::vector<double> rates;
         while (!events_.empty() || !active_.empty()) {
             sharing_.share(active_, rates);

@@ -58,7 +58,8 @@ class _Run:
 
     def time_s(self) -> float:
         for rank in range(self._messages.ranks):
-            self._push(self._turn_s(rank, 0.0), -1, rank)
+            if self._steps[rank]:
+                self._push(self._turn_s(rank, 0.0), -1, rank)
         while self._events or self._active:
             paths = [self._messages.paths[message] for message in self._active]
             rates, used = fair(paths, self._links, self._tokens)
