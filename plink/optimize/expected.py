@@ -40,6 +40,10 @@ _KEPT_SPREAD = 0.2
 # What the model of turns misses besides: they are not as regular as it has them.
 _TURNS_SPREAD = 0.09
 
+# What each doubling of the largest size that was measured adds to the spread, and at most.
+_DOUBLING_SPREAD = 0.025
+_MOST_BEYOND = 0.1
+
 # A time whose interval is wider to either side says nothing.
 _MOST_SPREAD = 0.4
 
@@ -224,7 +228,8 @@ class ExpectedTimes:
                 seconds = max(seconds, each_s * len(hosts) / cores)
         by_chance = np.log(np.maximum(runs_s, 1e-12)).std()
         spread = math.hypot(spread_at(self.fit, size_bytes), float(by_chance))
-        spread = math.hypot(spread, _TURNS_SPREAD if takes_turns else 0.0)
+        beyond = beyond_spread(self.fit, size_bytes)
+        spread = math.hypot(spread, beyond, _TURNS_SPREAD if takes_turns else 0.0)
         if takes_turns and spread > _MOST_SPREAD:
             ranks = counted(len(hosts), "rank")
             what = f"{ranks} take turns on {counted(cores or 0, 'core')}"
@@ -238,6 +243,14 @@ def spread_at(fit: ClientFit, size_bytes: int) -> float:
     sizes = [math.log(max(1, each.size_bytes)) for each in fit.spreads]
     spreads = [each.spread for each in fit.spreads]
     return float(np.interp(math.log(max(1, size_bytes)), sizes, spreads))
+
+
+def beyond_spread(fit: ClientFit, size_bytes: int) -> float:
+    """What is added for a size above all that were measured; nothing for a client described."""
+    if not fit.samples or not fit.spreads:
+        return 0.0
+    doublings = math.log2(max(1.0, size_bytes / max(1, fit.spreads[-1].size_bytes)))
+    return min(_MOST_BEYOND, _DOUBLING_SPREAD * doublings)
 
 
 def _unlimited(network: Network) -> Network:

@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--first", type=int, default=5005, help="seed of the first lab")
     parser.add_argument("--clients", default=CLIENTS, help="client:algorithm,...;client:...")
     parser.add_argument("--size", type=words, default=words("64KB,1MB,20MB"), help="of the buffer")
-    parser.add_argument("--orders", default="given,plink,random:1", help="of plink bench")
+    parser.add_argument("--orders", default="given,plink", help="of plink bench")
     parser.add_argument("--repetitions", default="2", help="of plink bench")
     parser.add_argument("--python", metavar="PATH", help="the interpreter that has torch")
     parser.add_argument("--again", metavar="DIR", type=Path, help="predict what was kept, anew")

@@ -21,7 +21,7 @@ from plink.files.clients import (
 )
 from plink.files.cluster import Cluster
 from plink.measure.importing.described import import_network
-from plink.optimize.expected import ExpectedTimes, spread_at
+from plink.optimize.expected import ExpectedTimes, beyond_spread, spread_at
 from plink.optimize.fitting import Costs, Reading, fit_client
 from plink.solvers.collectives.registry import find
 from plink.solvers.contention.flows import FlowClock
@@ -237,6 +237,15 @@ def test_spreads_are_between_those_of_known_sizes() -> None:
     assert spread_at(fit, 10) == pytest.approx(0.3)
     assert spread_at(fit, 1 << 40) == pytest.approx(0.1)
     assert 0.1 < spread_at(fit, 30_000) < 0.3
+
+
+def test_spreads_grow_beyond_what_was_measured() -> None:
+    sample = FitSample("ring", ["n1", "n2"], 1_000_000, [0.1])
+    fit = replace(unfitted("gloo"), spreads=[SizeSpread(1_000_000, 0.1)], samples=[sample])
+    assert beyond_spread(fit, 900_000) == 0.0
+    assert beyond_spread(fit, 4_000_000) == pytest.approx(2.0 * beyond_spread(fit, 2_000_000))
+    assert 0.0 < beyond_spread(fit, 4_000_000) < beyond_spread(fit, 1 << 40) <= 0.1
+    assert beyond_spread(replace(fit, samples=[]), 1 << 40) == 0.0
 
 
 def test_a_fit_needs_readings(cluster: Cluster) -> None:
