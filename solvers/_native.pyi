@@ -183,6 +183,9 @@ def flow_time_s(
     peak_bytes_s: float,
     empty_share: float,
     reduction_s_byte: float,
+    cycle_s: float = 0.0,
+    slice_s: float = 0.0,
+    begins_s: Sequence[float] = (),
 ) -> float: ...
 
 class ContentionSearch:

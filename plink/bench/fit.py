@@ -50,6 +50,11 @@ _LIBRARY_CASES = {
     ),
     "gloo": (("ring", ("pair", "few", "all", "mixed")),),
 }
+# Clients that spin are tried with as many ranks as there are hosts as well, on the chosen ones, so
+# that it shows how they take turns on cores that all share; with the least size, which is quick.
+_CROWD_CASES = {"mpich": ("ring", "recursive-doubling", "reduce-scatter-allgather")}
+_CROWD_OF_A_HOST = 4
+
 _PLAN_KINDS = ("ring", "flat", "2lha")
 
 
@@ -84,6 +89,7 @@ class _Run:
 
     algorithm: str
     seats: Sequence[int]
+    is_crowd: bool = False
 
 
 def fit(request: FitRequest, progress: Progress) -> Cluster:
@@ -110,7 +116,9 @@ def fit(request: FitRequest, progress: Progress) -> Cluster:
         refuse_failures(reached, progress)
         hosts = describe(part.hosts, reached)
         cores = _shared_cores(hosts)
-        readings, costs, record = _measured(request, hosts, chosen, stack, progress)
+        readings, costs, record = _measured(
+            request, hosts, chosen, cores, stack=stack, progress=progress
+        )
     progress.stage("fitting", 1)
     found = replace(
         fit_client(cluster, request.client, readings, costs, shared_cores=cores),
@@ -151,10 +159,21 @@ def runs_of(client: str, chosen: int, in_first_group: int) -> Iterator[_Run]:
                 yield _Run(algorithm, sets[name])
 
 
+def crowd_runs(client: str, chosen: int, hosts: int, cores: int | None) -> Iterator[_Run]:
+    """What runs with as many ranks as the cluster has hosts, on the chosen hosts in turn."""
+    ranks = min(hosts, _CROWD_OF_A_HOST * chosen)
+    if cores is None or ranks <= max(chosen, cores):
+        return
+    for algorithm in _CROWD_CASES.get(client, ()):
+        yield _Run(algorithm, [seat % chosen for seat in range(ranks)], is_crowd=True)
+
+
 def _measured(
     request: FitRequest,
     hosts: Sequence[RemoteHost],
     chosen: Sequence[int],
+    cores: int | None,
+    *,
     stack: ExitStack,
     progress: Progress,
 ) -> tuple[list[Reading], Costs, ClientRecord]:
@@ -165,6 +184,7 @@ def _measured(
     }
     own = [group_of.get(host.name) for host in hosts]
     runs = list(runs_of(request.client, len(hosts), own.count(own[0])))
+    runs += crowd_runs(request.client, len(hosts), len(request.cluster.hosts), cores)
     progress.stage("measuring", len(runs))
     if request.client == "gloo":
         return _of_gloo(request, hosts, chosen, runs, stack=stack, progress=progress)
@@ -199,11 +219,12 @@ def _of_mpi(
             stack.callback(_close, client)
             record = client.start()
             clients[run.algorithm] = client
-        measured, reduction = clients[run.algorithm].launch_sizes(run.seats, request.workloads)
+        workloads = request.workloads[:1] if run.is_crowd else request.workloads
+        measured, reduction = clients[run.algorithm].launch_sizes(run.seats, workloads)
         reductions += [] if reduction is None else [reduction]
         readings += [
             _reading(hosts, chosen, run, workload=workload, measured=each)
-            for workload, each in zip(request.workloads, measured, strict=True)
+            for workload, each in zip(workloads, measured, strict=True)
         ]
         progress.step()
     if record is None:

@@ -12,6 +12,9 @@ from plink.files.link_facts import MAX_BURST_BYTES
 
 FITTED = ("engine", "gloo", "openmpi", "mpich")
 
+# Their ranks keep a core, also while they wait.
+SPINNING = ("mpich",)
+
 _MAX_OVERHEAD_US = 60e6
 _MAX_S_PER_GB = 1e6
 _LEAST_SHARE = 0.01
@@ -76,6 +79,8 @@ class ClientFit:
             that its time says nothing.
         burst_bytes: that links let pass at once, as its times show where nothing else tells; None
             where the cluster file does.
+        turn_us: how long a rank keeps a core that it shares with others, where its client spins;
+            None where it gives way.
         spreads: how far times are from predicted ones, by size, the least size first.
         shared_cores: of the one machine that all hosts are on; None where each has its own.
         versions: of the client's parts.
@@ -91,6 +96,7 @@ class ClientFit:
     serialised: Estimate
     processor_s_per_gb: Estimate | None = None
     burst_bytes: Estimate | None = None
+    turn_us: Estimate | None = None
     spreads: Sequence[SizeSpread] = ()
     shared_cores: int | None = None
     versions: Mapping[str, str] | None = None
@@ -147,8 +153,9 @@ _RANGES: Mapping[str, tuple[float, float]] = {
     "serialised": (0.0, 1.0),
     "processor_s_per_gb": (0.0, _MAX_S_PER_GB),
     "burst_bytes": (0.0, MAX_BURST_BYTES),
+    "turn_us": (0.0, _MAX_OVERHEAD_US),
 }
-_OPTIONAL = ("processor_s_per_gb", "burst_bytes")
+_OPTIONAL = ("processor_s_per_gb", "burst_bytes", "turn_us")
 
 
 def parse_all(items: Sequence[Fields]) -> list[ClientFit]:

@@ -7,6 +7,7 @@ themselves (`plink.solvers.contention.flows`), and the client's own costs are ad
 from __future__ import annotations
 
 import math
+import random
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -28,8 +29,23 @@ from plink.solvers.contention.time import Clock
 # Of a normal distribution, to either side.
 _Z_OF_90_PERCENT = 1.645
 
-# Exchanges are serialised by chance: so many runs show how much that changes.
+# Exchanges are serialised by chance, and ranks share a core with others by chance: so many runs
+# show how much that changes.
 _RUNS = 15
+
+# How sure it is for how long sockets send while a rank waits for its turn (standard deviation of
+# its logarithm): fits on few hosts do not show it.
+_KEPT_SPREAD = 0.2
+
+# What the model of turns misses besides: they are not as regular as it has them.
+_TURNS_SPREAD = 0.09
+
+# What each doubling of the largest size that was measured adds to the spread, and at most.
+_DOUBLING_SPREAD = 0.025
+_MOST_BEYOND = 0.1
+
+# A time whose interval is wider to either side says nothing.
+_MOST_SPREAD = 0.4
 
 # Following more messages takes too long.
 _MOST_MESSAGES = 6000
@@ -127,7 +143,7 @@ class ExpectedTimes:
             return self.expected(whole_s, free_s, size_bytes, hosts, rounds=len(table.rounds))
         clock = FlowClock(table, hosts, self.latency_s, self.links)
         runs_s = self.runs_s(clock, _RUNS)
-        free = Manner(0.0, 0.0, self.manner.reduction_s_byte, self.manner.serialised)
+        free = replace(self.manner, overhead_s=0.0, rendezvous_s=0.0)
         free_s = statistics.median(clock.time_s(free, seed) for seed in range(len(runs_s)))
         return self.expected(runs_s, free_s, size_bytes, hosts, rounds=len(table.rounds))
 
@@ -140,13 +156,37 @@ class ExpectedTimes:
             fit.rendezvous_us.value * 1e-6,
             fit.reduction_s_per_gb.value * 1e-9,
             fit.serialised.value,
+            *((fit.turn_us.value * 1e-6, fit.shared_cores or 0) if fit.turn_us else ()),
         )
+
+    def takes_turns(self, ranks: int) -> bool:
+        """Whether so many ranks spin on fewer cores."""
+        return self.manner.slice_s > 0.0 and 0 < self.manner.cores < ranks
 
     def runs_s(self, clock: FlowClock, runs: int) -> list[float]:
         """The times of some runs, which differ in what is serialised."""
-        is_by_chance = clock.has_exchanges and self.manner.serialised > 0.0
+        takes_turns = self.takes_turns(clock.ranks)
+        is_by_chance = takes_turns or (clock.has_exchanges and self.manner.serialised > 0.0)
         seeds = range(runs if is_by_chance else 1)
-        return [clock.time_s(self.manner, seed, self.links) for seed in seeds]
+        manners = [self._drawn_manner(seed) if takes_turns else self.manner for seed in seeds]
+        return [
+            clock.time_s(manner, seed, self.links)
+            for manner, seed in zip(manners, seeds, strict=True)
+        ]
+
+    def _drawn_manner(self, seed: int) -> Manner:
+        """Of what is not known of turns, one possibility."""
+        turn_us = self.fit.turn_us
+        if turn_us is None:
+            return self.manner
+        chance = random.Random(seed)
+        ends = math.log(max(turn_us.high, 1e-3) / max(turn_us.low, 1e-3))
+        slice_spread = ends / (2.0 * _Z_OF_90_PERCENT)
+        return replace(
+            self.manner,
+            slice_s=self.manner.slice_s * math.exp(slice_spread * chance.gauss(0.0, 1.0)),
+            kept_s=self.manner.kept_s * math.exp(_KEPT_SPREAD * chance.gauss(0.0, 1.0)),
+        )
 
     def pipelined_s(
         self, table: PeerTable, hosts: Sequence[int], *, is_free: bool = False
@@ -176,7 +216,8 @@ class ExpectedTimes:
         """
         seconds = statistics.median(runs_s)
         cores = self.fit.shared_cores
-        if cores is not None and len(hosts) > cores:
+        takes_turns = self.takes_turns(len(hosts))
+        if cores is not None and len(hosts) > cores and not takes_turns:
             waits_s = max(seconds - free_s, rounds * _SLICE_S)
             if waits_s > _MOST_OVERHEAD * seconds:
                 ranks = counted(len(hosts), "rank")
@@ -187,6 +228,12 @@ class ExpectedTimes:
                 seconds = max(seconds, each_s * len(hosts) / cores)
         by_chance = np.log(np.maximum(runs_s, 1e-12)).std()
         spread = math.hypot(spread_at(self.fit, size_bytes), float(by_chance))
+        beyond = beyond_spread(self.fit, size_bytes)
+        spread = math.hypot(spread, beyond, _TURNS_SPREAD if takes_turns else 0.0)
+        if takes_turns and spread > _MOST_SPREAD:
+            ranks = counted(len(hosts), "rank")
+            what = f"{ranks} take turns on {counted(cores or 0, 'core')}"
+            return Expected(None, refused=f"{what}: for how long each waits is too uncertain")
         reach = math.exp(_Z_OF_90_PERCENT * spread)
         return Expected(seconds, seconds / reach, seconds * reach)
 
@@ -196,6 +243,14 @@ def spread_at(fit: ClientFit, size_bytes: int) -> float:
     sizes = [math.log(max(1, each.size_bytes)) for each in fit.spreads]
     spreads = [each.spread for each in fit.spreads]
     return float(np.interp(math.log(max(1, size_bytes)), sizes, spreads))
+
+
+def beyond_spread(fit: ClientFit, size_bytes: int) -> float:
+    """What is added for a size above all that were measured; nothing for a client described."""
+    if not fit.samples or not fit.spreads:
+        return 0.0
+    doublings = math.log2(max(1.0, size_bytes / max(1, fit.spreads[-1].size_bytes)))
+    return min(_MOST_BEYOND, _DOUBLING_SPREAD * doublings)
 
 
 def _unlimited(network: Network) -> Network:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from plink.base.errors import PlinkError
 from plink.files.clients import (
+    SPINNING,
     ClientFit,
     Estimate,
     FitSample,
@@ -27,6 +28,7 @@ from plink.optimize.expected import ExpectedTimes
 from plink.optimize.plans.demand import Demand
 from plink.optimize.plans.expecting import plan_s
 from plink.optimize.plans.traffic import Traffic, traffic_of
+from plink.optimize.turns import fitted_turn
 from plink.plans.forest import Forest
 from plink.plans.names import ALL_REDUCE
 from plink.solvers.collectives.registry import find
@@ -146,6 +148,7 @@ class _Search:
         cores = shared_cores or 0
         crowded = [reading for reading in readings if len(reading.hosts) > cores]
         given, readings = readings, crowded or readings
+        takes_turns = bool(client in SPINNING and shared_cores and crowded)
         self._readings = readings
         logs = [np.log(reading.sample.seconds) for reading in readings]
         self._logs = logs
@@ -168,9 +171,14 @@ class _Search:
         self._first = ExpectedTimes(cluster, self._fit)
         self._models = [self._model_of(client, reading) for reading in readings]
         flows = [model for model in self._models if isinstance(model, FlowClock)]
-        self._names = ["overhead_us", "flow_share"]
-        self._names += ["rendezvous_us"] if flows else []
-        self._names += ["serialised"] if any(model.has_exchanges for model in flows) else []
+        if takes_turns:
+            # Beside turns, what messages take to begin is nothing, and none asks first.
+            self._names = ["flow_share"]
+            self._fit = replace(self._fit, turn_us=self._turn_us(shared_cores or 1))
+        else:
+            self._names = ["overhead_us", "flow_share"]
+            self._names += ["rendezvous_us"] if flows else []
+            self._names += ["serialised"] if any(model.has_exchanges for model in flows) else []
         knows_burst = cluster.links is not None and cluster.links.burst_bytes > 0
         self._names += [] if knows_burst else ["burst_bytes"]
 
@@ -183,6 +191,15 @@ class _Search:
         if table.is_pipelined:
             return table
         return FlowClock(table, reading.hosts, self._first.latency_s, self._first.links)
+
+    def _turn_us(self, cores: int) -> Estimate:
+        """By what is small; the search is for what large messages show."""
+        small = [
+            (model, reading.sample.seconds)
+            for model, reading in zip(self._models, self._readings, strict=True)
+            if isinstance(model, FlowClock) and reading.sample.size_bytes < _SMALL_BYTES
+        ]
+        return fitted_turn([model for model, _ in small], [times for _, times in small], cores)
 
     def found(self) -> ClientFit:
         from scipy.optimize import minimize  # noqa: PLC0415  only a fit needs it

@@ -97,6 +97,7 @@ def client() -> Schema:
         {
             "processor_s_per_gb": or_null(estimate("of a rank's process, per 10^9 bytes, in s")),
             "burst_bytes": or_null(estimate("what links let pass at once, in bytes")),
+            "turn_us": or_null(estimate("a spinning rank keeps a core that it shares, in µs")),
             "shared_cores": or_null(parts.whole("of the one machine of all hosts", 1)),
             "versions": or_null(parts.by_name("of its parts", parts.text("a version"))),
             "started": or_null(parts.text("when it was fitted, ISO 8601 in UTC")),

@@ -109,6 +109,14 @@ Problem make_problem(Ints group_of, Doubles send, Doubles receive, Doubles uplin
     return problem;
 }
 
+void require_turns(const Turns& turns, int ranks) {
+    require_amounts({turns.cycle_s, turns.slice_s}, 2);
+    if (turns.cycle_s > 0.0) {
+        require_amounts(turns.begins_s, static_cast<std::size_t>(ranks));
+        require(turns.slice_s > 0.0, "a turn takes no time");
+    }
+}
+
 void require_messages(const Messages& messages, std::size_t links) {
     const std::size_t count = messages.senders.size();
     require(messages.rounds.size() == count && messages.receivers.size() == count &&
@@ -204,7 +212,8 @@ void register_contention(nb::module_& module) {
         "flow_time_s",
         [](int ranks, Ints rounds, Ints senders, Ints receivers, Doubles sizes_bytes,
            Doubles delays_s, Ints after, Ints path_starts, Ints path_links, Doubles rates,
-           Doubles bursts, double peak_bytes_s, double empty_share, double reduction_s_byte) {
+           Doubles bursts, double peak_bytes_s, double empty_share, double reduction_s_byte,
+           double cycle_s, double slice_s, Doubles begins_s) {
             const Messages messages{ranks,
                                     std::move(rounds),
                                     std::move(senders),
@@ -218,12 +227,14 @@ void register_contention(nb::module_& module) {
             require_links(links);
             require_messages(messages, links.rates.size());
             require_amounts({reduction_s_byte}, 1);
+            const Turns turns{cycle_s, slice_s, std::move(begins_s)};
+            require_turns(turns, ranks);
             const nb::gil_scoped_release release;
-            return flow_time_s(messages, links, reduction_s_byte);
+            return flow_time_s(messages, links, turns, reduction_s_byte);
         },
         "ranks"_a, "rounds"_a, "senders"_a, "receivers"_a, "sizes_bytes"_a, "delays_s"_a, "after"_a,
         "path_starts"_a, "path_links"_a, "rates"_a, "bursts"_a, "peak_bytes_s"_a, "empty_share"_a,
-        "reduction_s_byte"_a);
+        "reduction_s_byte"_a, "cycle_s"_a = 0.0, "slice_s"_a = 0.0, "begins_s"_a = Doubles{});
 
     nb::class_<Search>(module, "ContentionSearch")
         .def(

@@ -135,33 +135,41 @@ class Sharing {
 /// One run: messages begin when both ranks are there, rounds when messages have ended.
 class Run {
   public:
-    Run(const Messages& messages, const FlowLinks& links, double reduction_s_byte)
+    Run(const Messages& messages, const FlowLinks& links, const Turns& turns,
+        double reduction_s_byte)
         : messages_(messages),
+          turns_(turns),
           reduction_s_byte_(reduction_s_byte),
           sharing_(messages, links),
           steps_(messages.ranks),
           place_(messages.ranks, -1),
           pending_(messages.ranks, 0),
+          step_of_(2 * messages.senders.size(), -1),
           ready_(messages.senders.size(), 0),
           is_done_(messages.senders.size(), false),
+          is_begun_(messages.senders.size(), false),
           before_(messages.senders.size(), -1),
           left_(messages.sizes_bytes) {
         std::vector<int> last_round(messages.ranks, -1);
         for (std::size_t number = 0; number < messages.senders.size(); ++number) {
             const int message = static_cast<int>(number);
             if (messages.after[number] >= 0) before_[messages.after[number]] = message;
-            for (const int rank : {messages.senders[number], messages.receivers[number]}) {
+            for (const int end : {0, 1}) {
+                const int rank = end_of(message, end);
                 if (last_round[rank] != messages.rounds[number]) {
                     steps_[rank].emplace_back();
                     last_round[rank] = messages.rounds[number];
                 }
                 steps_[rank].back().push_back(message);
+                step_of_[2 * message + end] = static_cast<int>(steps_[rank].size()) - 1;
             }
         }
     }
 
     double time_s() {
-        for (int rank = 0; rank < messages_.ranks; ++rank) go_on(rank);
+        for (int rank = 0; rank < messages_.ranks; ++rank) {
+            if (!steps_[rank].empty()) push(turn_s(rank, 0.0), -1, rank);
+        }
         std::vector<double> rates;
         while (!events_.empty() || !active_.empty()) {
             sharing_.share(active_, rates);
@@ -209,31 +217,57 @@ class Run {
         }
     }
 
+    int end_of(int message, int end) const {
+        return end == 0 ? messages_.senders[message] : messages_.receivers[message];
+    }
+
+    bool takes_turns() const { return turns_.cycle_s > 0.0; }
+
+    /// When the rank, ready at that time, has its core.
+    double turn_s(int rank, double time_s) const {
+        if (!takes_turns()) return time_s;
+        const double since_s = time_s - turns_.begins_s[rank];
+        const double into_s = since_s - turns_.cycle_s * std::floor(since_s / turns_.cycle_s);
+        return into_s < turns_.slice_s ? time_s : time_s + turns_.cycle_s - into_s;
+    }
+
     void go_on(int rank) {
         const int place = ++place_[rank];
         if (place >= static_cast<int>(steps_[rank].size())) return;
-        pending_[rank] = static_cast<int>(steps_[rank][place].size());
+        pending_[rank] = 0;
+        for (const int message : steps_[rank][place]) pending_[rank] += is_done_[message] ? 0 : 1;
         for (const int message : steps_[rank][place]) {
-            ++ready_[message];
-            try_to_begin(message);
+            if (messages_.senders[message] == rank || !takes_turns()) ++ready_[message];
+            if (!is_done_[message]) try_to_begin(message);
         }
+        if (pending_[rank] == 0) leave(rank, steps_[rank][place].back());
     }
 
     void try_to_begin(int message) {
         const int first = messages_.after[message];
-        if (ready_[message] == 2 && (first < 0 || is_done_[first])) {
-            push(now_s_ + messages_.delays_s[message], message, -1);
+        const bool is_ready = ready_[message] == (takes_turns() ? 1 : 2) && !is_begun_[message];
+        if (is_ready && (first < 0 || is_done_[first])) {
+            is_begun_[message] = true;
+            const double begin_s = turn_s(messages_.senders[message], now_s_);
+            push(begin_s + messages_.delays_s[message], message, -1);
         }
     }
 
     void end(int message) {
         is_done_[message] = true;
         if (before_[message] >= 0) try_to_begin(before_[message]);
-        for (const int rank : {messages_.senders[message], messages_.receivers[message]}) {
-            if (--pending_[rank] == 0) {
-                push(now_s_ + reduction_s_byte_ * messages_.sizes_bytes[message], -1, rank);
+        for (const int end : {0, 1}) {
+            const int rank = end_of(message, end);
+            if (step_of_[2 * message + end] == place_[rank] && --pending_[rank] == 0) {
+                leave(rank, message);
             }
         }
+    }
+
+    /// The rank has all of its round, and goes on once it has added the last message.
+    void leave(int rank, int message) {
+        const double added_s = now_s_ + reduction_s_byte_ * messages_.sizes_bytes[message];
+        push(turn_s(rank, added_s), -1, rank);
     }
 
     void push(double time_s, int message, int rank) {
@@ -241,13 +275,16 @@ class Run {
     }
 
     const Messages& messages_;
+    const Turns& turns_;
     const double reduction_s_byte_;
     Sharing sharing_;
     std::vector<std::vector<std::vector<int>>> steps_;
     std::vector<int> place_;
     std::vector<int> pending_;
+    std::vector<int> step_of_;
     std::vector<int> ready_;
     std::vector<bool> is_done_;
+    std::vector<bool> is_begun_;
     std::vector<int> before_;
     std::vector<double> left_;
     std::vector<int> active_;
@@ -258,8 +295,9 @@ class Run {
 
 }  // namespace
 
-double flow_time_s(const Messages& messages, const FlowLinks& links, double reduction_s_byte) {
-    return Run(messages, links, reduction_s_byte).time_s();
+double flow_time_s(const Messages& messages, const FlowLinks& links, const Turns& turns,
+                   double reduction_s_byte) {
+    return Run(messages, links, turns, reduction_s_byte).time_s();
 }
 
 }  // namespace plink::contention

@@ -30,7 +30,16 @@ struct FlowLinks {
     double empty_share = 0.0;
 };
 
-/// Seconds until all messages have arrived; ranks go on as soon as their own have.
-double flow_time_s(const Messages& messages, const FlowLinks& links, double reduction_s_byte);
+/// When each rank has the core that it shares with others: `slice_s` every `cycle_s`, first at
+/// `begins_s`, and messages begin whether the receiver is there or not. Without a cycle, always.
+struct Turns {
+    double cycle_s = 0.0;
+    double slice_s = 0.0;
+    std::vector<double> begins_s;
+};
+
+/// Seconds until all messages have arrived; ranks go on as soon as their own have, in their turn.
+double flow_time_s(const Messages& messages, const FlowLinks& links, const Turns& turns,
+                   double reduction_s_byte);
 
 }  // namespace plink::contention

@@ -3,8 +3,9 @@
 `plink.solvers.contention.time` lets all ranks begin a round together. Here a rank begins its next
 round once its own messages of the last one have arrived, so that flows of several rounds meet on
 links. Rates are max-min fair (`plink.solvers.contention.fair`). What the software does is a
-`Manner`: what it takes to begin a message, to add what arrived, and whether two ranks that exchange
-do so at the same time or, as some libraries do with one connection for both, one after the other.
+`Manner`: what it takes to begin a message, to add what arrived, whether two ranks that exchange do
+so at the same time or, as some libraries do with one connection for both, one after the other, and
+whether ranks that share cores spin on them (`plink.solvers.contention.turns`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from plink.solvers import _native
 from plink.solvers.collectives.table import PeerTable
 from plink.solvers.contention.rounds import distinct_rounds
 from plink.solvers.contention.shared_links import EMPTY, PEAK_BYTES_S, SharedLinks
+from plink.solvers.contention.turns import KEPT_S, Paths, Turns, drawn_turns, socket_paths
 
 # Of many rounds of one ring, so many are followed; the rest take as long each.
 _MOST_OF_A_RING = 24
@@ -36,12 +38,18 @@ class Manner:
         reduction_s_byte: to add a byte that arrived: gamma.
         serialised: the share of exchanges above `EAGER_BYTES` in which one message waits for the
             other, 0 to 1.
+        slice_s: how long a rank that spins keeps a core that it shares; 0 where it gives way.
+        cores: that all ranks share; 0 where each has its own.
+        kept_s: for how long a sender's socket goes on sending while the sender waits for its turn.
     """
 
     overhead_s: float = 0.0
     rendezvous_s: float = 0.0
     reduction_s_byte: float = 0.0
     serialised: float = 0.0
+    slice_s: float = 0.0
+    cores: int = 0
+    kept_s: float = KEPT_S
 
 
 @dataclass(frozen=True)
@@ -116,10 +124,14 @@ class FlowClock:
         ]
         self._latencies_s = [latency_s[one][other] for one, other in hosts]
         self._paths = [links.path(one, other) for one, other in hosts]
-        self._path_starts = [0, *itertools.accumulate(map(len, self._paths))]
-        self._path_links = list(itertools.chain.from_iterable(self._paths))
+        self._path_starts, self._path_links = _flat(self._paths)
         self._exchanges = self._found_exchanges()
         self._ranks = table.ranks
+
+    @property
+    def ranks(self) -> int:
+        """How many there are."""
+        return self._ranks
 
     @property
     def has_exchanges(self) -> bool:
@@ -166,6 +178,14 @@ class FlowClock:
             self._paths,
         )
 
+    def turns(self, manner: Manner, seed: int) -> Turns:
+        """Whose turn is when; the seed decides who shares a core with whom, in which sequence."""
+        return drawn_turns(self._ranks, manner.cores, manner.slice_s, seed)
+
+    def paths(self, manner: Manner, turns: Turns, links: SharedLinks) -> Paths:
+        """What messages cross where ranks take turns."""
+        return socket_paths(self._paths, self._senders, links, turns, manner.kept_s)
+
     def time_s(self, manner: Manner, seed: int = 0, links: SharedLinks | None = None) -> float:
         """Seconds until all have the result.
 
@@ -178,6 +198,13 @@ class FlowClock:
             return 0.0
         used = links or self._links
         messages = self.messages(manner, seed)
+        turns = self.turns(manner, seed)
+        rates, bursts = used.rate_bytes_s, used.burst_bytes
+        path_starts, path_links = self._path_starts, self._path_links
+        if turns.cycle_s > 0.0:
+            fed = self.paths(manner, turns, used)
+            rates, bursts = fed.rate_bytes_s, fed.burst_bytes
+            path_starts, path_links = _flat(fed.paths)
         seconds = _native.flow_time_s(
             ranks=messages.ranks,
             rounds=messages.rounds,
@@ -186,12 +213,20 @@ class FlowClock:
             sizes_bytes=messages.sizes_bytes,
             delays_s=messages.delays_s,
             after=messages.after,
-            path_starts=self._path_starts,
-            path_links=self._path_links,
-            rates=used.rate_bytes_s,
-            bursts=used.burst_bytes,
+            path_starts=path_starts,
+            path_links=path_links,
+            rates=rates,
+            bursts=bursts,
             peak_bytes_s=PEAK_BYTES_S,
             empty_share=EMPTY,
             reduction_s_byte=manner.reduction_s_byte,
+            cycle_s=turns.cycle_s,
+            slice_s=turns.slice_s,
+            begins_s=turns.begins_s,
         )
         return self._times * seconds
+
+
+def _flat(paths: Sequence[tuple[int, ...]]) -> tuple[list[int], list[int]]:
+    """Where the links of each path begin, and all links in sequence."""
+    return [0, *itertools.accumulate(map(len, paths))], list(itertools.chain.from_iterable(paths))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Sequence
 
 from plink.solvers.contention.flows import Messages
 from plink.solvers.contention.shared_links import EMPTY, PEAK_BYTES_S, SharedLinks
+from plink.solvers.contention.turns import ALWAYS, Turns
 
 # A flow with less than this share of its bytes left has arrived.
 _REST = 1e-3
@@ -15,17 +17,23 @@ _REST = 1e-3
 _SAME_S = 1e-9
 
 
-def run_time_s(messages: Messages, links: SharedLinks, reduction_s_byte: float) -> float:
+def run_time_s(
+    messages: Messages, links: SharedLinks, reduction_s_byte: float, turns: Turns = ALWAYS
+) -> float:
     """Seconds until all have arrived (`plink.solvers.contention.flows`)."""
-    return _Run(messages, links, reduction_s_byte).time_s()
+    return _Run(messages, links, reduction_s_byte, turns).time_s()
 
 
 class _Run:
     """One run: messages begin when both ranks are there, and rounds when messages have ended."""
 
-    def __init__(self, messages: Messages, links: SharedLinks, reduction_s_byte: float) -> None:
+    def __init__(
+        self, messages: Messages, links: SharedLinks, reduction_s_byte: float, turns: Turns
+    ) -> None:
         self._messages = messages
         self._links = links
+        self._turns = turns
+        self._takes_turns = turns.cycle_s > 0.0
         self._reduction_s_byte = reduction_s_byte
         count = len(messages.senders)
         # [rank][step]: the messages of the rank's own rounds.
@@ -38,6 +46,7 @@ class _Run:
         self._place = [-1] * messages.ranks
         self._pending = [0] * messages.ranks
         self._ready = [0] * count
+        self._is_begun = [False] * count
         self._is_done = [False] * count
         self._left = list(messages.sizes_bytes)
         self._now_s = 0.0
@@ -49,7 +58,8 @@ class _Run:
 
     def time_s(self) -> float:
         for rank in range(self._messages.ranks):
-            self._go_on(rank)
+            if self._steps[rank]:
+                self._push(self._turn_s(rank, 0.0), -1, rank)
         while self._events or self._active:
             paths = [self._messages.paths[message] for message in self._active]
             rates, used = fair(paths, self._links, self._tokens)
@@ -89,32 +99,55 @@ class _Run:
             else:
                 self._end(begun)
 
+    def _turn_s(self, rank: int, time_s: float) -> float:
+        """When the rank, ready at that time, has its core."""
+        turns = self._turns
+        if not self._takes_turns:
+            return time_s
+        since_s = time_s - turns.begins_s[rank]
+        into_s = since_s - turns.cycle_s * math.floor(since_s / turns.cycle_s)
+        return time_s if into_s < turns.slice_s else time_s + turns.cycle_s - into_s
+
     def _go_on(self, rank: int) -> None:
         """A rank begins its next round."""
         self._place[rank] += 1
         if self._place[rank] >= len(self._steps[rank]):
             return
         step = self._steps[rank][self._place[rank]]
-        self._pending[rank] = len(step)
+        self._pending[rank] = sum(not self._is_done[message] for message in step)
         for message in step:
-            self._ready[message] += 1
+            if self._messages.senders[message] == rank or not self._takes_turns:
+                self._ready[message] += 1
             self._try_to_begin(message)
+        if self._pending[rank] == 0:
+            self._leave(rank, step[-1])
 
     def _try_to_begin(self, message: int) -> None:
-        """It begins if both ranks are there, and what it waits for has ended."""
+        """It begins if the ranks it needs are there, and what it waits for has ended."""
         first = self._messages.after[message]
-        if self._ready[message] == 2 and (first < 0 or self._is_done[first]):
-            self._push(self._now_s + self._messages.delays_s[message], message, -1)
+        is_ready = self._ready[message] == (1 if self._takes_turns else 2)
+        if self._is_begun[message] or not is_ready or not (first < 0 or self._is_done[first]):
+            return
+        self._is_begun[message] = True
+        begin_s = self._turn_s(self._messages.senders[message], self._now_s)
+        self._push(begin_s + self._messages.delays_s[message], message, -1)
 
     def _end(self, message: int) -> None:
         self._is_done[message] = True
         if message in self._before:
             self._try_to_begin(self._before[message])
         for rank in (self._messages.senders[message], self._messages.receivers[message]):
-            self._pending[rank] -= 1
-            if self._pending[rank] == 0:
-                added_s = self._reduction_s_byte * self._messages.sizes_bytes[message]
-                self._push(self._now_s + added_s, -1, rank)
+            place = self._place[rank]
+            is_under_way = 0 <= place < len(self._steps[rank])
+            if is_under_way and message in self._steps[rank][place]:
+                self._pending[rank] -= 1
+                if self._pending[rank] == 0:
+                    self._leave(rank, message)
+
+    def _leave(self, rank: int, message: int) -> None:
+        """It has all of its round, and goes on once it has added the last message."""
+        added_s = self._reduction_s_byte * self._messages.sizes_bytes[message]
+        self._push(self._turn_s(rank, self._now_s + added_s), -1, rank)
 
     def _push(self, time_s: float, message: int, rank: int) -> None:
         self._number += 1

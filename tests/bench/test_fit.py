@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from plink.bench.fit import chosen_hosts, runs_of
+from plink.bench.fit import chosen_hosts, crowd_runs, runs_of
 from plink.files.cluster import Cluster, Host
 from plink.files.groups import Group
 
@@ -33,3 +33,15 @@ def test_cases_differ_and_have_two_ranks_at_least(client: str) -> None:
         for _, seats in runs:
             assert len(set(seats)) == len(seats) >= 2
             assert set(seats) <= set(range(chosen))
+
+
+def test_clients_that_spin_are_tried_with_as_many_ranks_as_there_are_hosts() -> None:
+    runs = list(crowd_runs("mpich", 8, 21, 2))
+    assert runs
+    assert all(list(run.seats) == [*range(8), *range(8), *range(5)] for run in runs)
+    assert max(len(run.seats) for run in crowd_runs("mpich", 8, 100, 2)) == 32
+    # Where hosts have their own cores, or no more take part later on, it shows nothing.
+    assert not list(crowd_runs("mpich", 8, 21, None))
+    assert not list(crowd_runs("mpich", 8, 8, 2))
+    assert not list(crowd_runs("mpich", 8, 21, 64))
+    assert not list(crowd_runs("openmpi", 8, 21, 2))

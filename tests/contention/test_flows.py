@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from plink.solvers.contention.flows_reference import run_time_s
 from plink.solvers.contention.network import Network, make_network
 from plink.solvers.contention.shared_links import SharedLinks, Trunk, shared_links
 from plink.solvers.contention.time import Clock
+from plink.solvers.contention.turns import ALWAYS, KEPT_S, drawn_turns
 
 NOTHING = Manner()
 RATE = 50e6
@@ -56,8 +58,15 @@ def test_the_native_clock_is_its_plain_twin(
     links = shared_links(network, burst_bytes=burst_bytes)
     order = data.draw(st.permutations(range(4)))
     clock = clock_of(PeerTable(4, rounds), network, links, order)
-    messages = clock.messages(manner, seed)
-    plain_s = run_time_s(messages, links, manner.reduction_s_byte)
+    slice_s = data.draw(st.sampled_from([0.0, 0.004, 0.3]))
+    manner = replace(manner, slice_s=slice_s, cores=data.draw(st.integers(0, 4)))
+    messages, turns = clock.messages(manner, seed), clock.turns(manner, seed)
+    used = links
+    if turns.cycle_s > 0.0:
+        fed = clock.paths(manner, turns, links)
+        messages = replace(messages, paths=fed.paths)
+        used = replace(links, rate_bytes_s=fed.rate_bytes_s, burst_bytes=fed.burst_bytes)
+    plain_s = run_time_s(messages, used, manner.reduction_s_byte, turns)
     assert clock.time_s(manner, seed) == pytest.approx(plain_s, rel=1e-9, abs=1e-12)
 
 
@@ -115,6 +124,38 @@ def test_no_time_is_below_what_the_busiest_link_needs(name: str) -> None:
         order = np.random.default_rng(seed).permutation(20)[:17].tolist()
         least_s = links.carried_s(table, order)
         assert clock_of(table, network, links, order).time_s(NOTHING) >= least_s * 0.998
+
+
+def test_ranks_take_turns_only_where_they_outnumber_cores() -> None:
+    assert drawn_turns(4, 4, 0.004, 1) == ALWAYS
+    assert drawn_turns(4, 0, 0.004, 1) == ALWAYS
+    assert drawn_turns(4, 2, 0.0, 1) == ALWAYS
+    turns = drawn_turns(7, 2, 0.004, 1)
+    assert turns.cycle_s == pytest.approx(0.014)
+    assert sorted(turns.begins_s) == pytest.approx([0, 0, 0.004, 0.004, 0.008, 0.008, 0.012])
+    assert turns != drawn_turns(7, 2, 0.004, 2)
+
+
+def test_small_rings_wait_half_a_cycle_each_round() -> None:
+    # Where predecessors are as often earlier in the cycle as later, a message goes on two ranks in
+    # each.
+    network = make_network(24, send_bytes_s=RATE, receive_bytes_s=RATE)
+    clock = clock_of(find("mpich-ring").table(24, 24_000), network, shared_links(network))
+    manner = Manner(slice_s=0.004, cores=2)
+    some = [clock.time_s(manner, seed) for seed in range(60)]
+    assert np.mean(some) == pytest.approx(46 * 0.048 / 2, rel=0.07)
+
+
+def test_sockets_send_for_a_while_without_their_ranks() -> None:
+    network = make_network(24, send_bytes_s=RATE, receive_bytes_s=RATE)
+    ends = np.arange(24)
+    for size_bytes, least, most in ((RATE * KEPT_S * 0.9, 0.0, 0.1), (50e6, 2.0, 2.4)):
+        table = PeerTable(24, [Round(ends, (ends + 12) % 24, np.full(24, size_bytes))])
+        clock = clock_of(table, network, shared_links(network))
+        free_s, turns_s = (
+            clock.time_s(manner) for manner in (NOTHING, Manner(slice_s=0.004, cores=2))
+        )
+        assert free_s * max(1.0, least) <= turns_s <= free_s * most + 2 * 0.048
 
 
 def test_what_does_not_fit_is_refused() -> None:

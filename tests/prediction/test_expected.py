@@ -11,10 +11,17 @@ import pytest
 
 from plink.base.errors import PlinkError
 from plink.cli import run
-from plink.files.clients import FitSample, SizeSpread, exactly, unfitted, with_estimates
+from plink.files.clients import (
+    Estimate,
+    FitSample,
+    SizeSpread,
+    exactly,
+    unfitted,
+    with_estimates,
+)
 from plink.files.cluster import Cluster
 from plink.measure.importing.described import import_network
-from plink.optimize.expected import ExpectedTimes, spread_at
+from plink.optimize.expected import ExpectedTimes, beyond_spread, spread_at
 from plink.optimize.fitting import Costs, Reading, fit_client
 from plink.solvers.collectives.registry import find
 from plink.solvers.contention.flows import FlowClock
@@ -127,6 +134,91 @@ def test_nothing_is_told_where_ranks_mostly_wait_for_processors(cluster: Cluster
     assert ExpectedTimes(cluster, shared).of_algorithm(algorithm, 8, 20_000_000, order).seconds
 
 
+SPINNING_TEXT = """\
+latency_us = [10, 25]
+host_gbit_s = 0.4
+uplink_gbit_s = 0.6
+burst_bytes = 262144
+[[groups]]
+name = "r1"
+hosts = "n[1-12]"
+[[groups]]
+name = "r2"
+hosts = "n[13-24]"
+"""
+
+
+def turn_readings(
+    cluster: Cluster, turn_us: float, runs: list[tuple[str, list[int], int]], seed: int
+) -> list[Reading]:
+    """What ranks that take turns on two cores would take."""
+    chance = np.random.default_rng(seed)
+    fit = replace(
+        unfitted("mpich"), turn_us=exactly(turn_us), flow_share=exactly(0.95), shared_cores=2
+    )
+    times = ExpectedTimes(cluster, fit)
+    found = []
+    for algorithm, hosts, size_bytes in runs:
+        table = find(f"mpich-{algorithm}").table(len(hosts), size_bytes)
+        clock = FlowClock(table, hosts, times.latency_s, times.links)
+        turn = int(chance.integers(1 << 30))
+        seconds = [
+            clock.time_s(times.manner, turn, times.links) * float(np.exp(0.05 * chance.normal()))
+            for _ in range(4)
+        ]
+        names = [cluster.names[host] for host in hosts]
+        found.append(Reading(FitSample(algorithm, names, size_bytes, seconds), hosts))
+    return found
+
+
+@pytest.mark.parametrize("turn_us", [3000.0, 10_000.0])
+def test_what_few_ranks_show_of_turns_tells_times_of_many(turn_us: float) -> None:
+    cluster = import_network(SPINNING_TEXT.encode(), "net.toml")
+    eight = [0, 12, 1, 13, 2, 14, 3, 15]
+    names = ("ring", "recursive-doubling", "reduce-scatter-allgather")
+    runs = [(name, eight, size) for name in names for size in (64_000, 1_000_000, 4_000_000)]
+    runs += [(name, (eight * 3)[:22], 64_000) for name in names]
+    found = fit_client(
+        cluster, "mpich", turn_readings(cluster, turn_us, runs, 1), Costs(), shared_cores=2
+    )
+    assert found.turn_us is not None
+    assert found.turn_us.value == pytest.approx(turn_us, rel=0.15)
+    assert found.turn_us.low < found.turn_us.value < found.turn_us.high
+    assert found.flow_share.value == pytest.approx(0.95, abs=0.06)
+    times = ExpectedTimes(cluster, found)
+    order = np.random.default_rng(3).permutation(24).tolist()
+    cases = [(name, order, size) for name in names for size in (64_000, 1_000_000, 20_000_000)]
+    errors, within = [], []
+    for reading in turn_readings(cluster, turn_us, cases, 2):
+        algorithm = find(f"mpich-{reading.sample.algorithm}")
+        told = times.of_algorithm(algorithm, 24, reading.sample.size_bytes, order)
+        assert told.seconds is not None
+        assert told.low_s is not None
+        assert told.high_s is not None
+        errors.append(abs(told.seconds / float(np.median(reading.sample.seconds)) - 1.0))
+        within += [told.low_s <= each <= told.high_s for each in reading.sample.seconds]
+    assert np.median(errors) <= 0.10
+    assert max(errors) <= 0.25
+    assert np.mean(within) >= 0.9
+
+
+def test_turns_that_are_not_known_tell_no_time() -> None:
+    cluster = import_network(SPINNING_TEXT.encode(), "net.toml")
+    vague = replace(
+        unfitted("mpich"),
+        turn_us=Estimate(4000.0, 500.0, 32_000.0),
+        shared_cores=2,
+        spreads=[SizeSpread(1, 0.1)],
+    )
+    order, algorithm = list(range(24)), find("mpich-ring")
+    told = ExpectedTimes(cluster, vague).of_algorithm(algorithm, 24, 64_000, order)
+    assert told.seconds is None
+    assert "24 ranks take turns on 2 cores" in str(told.refused)
+    # Ranks that have cores of their own take none.
+    free = replace(vague, shared_cores=24)
+    assert ExpectedTimes(cluster, free).of_algorithm(algorithm, 24, 64_000, order).seconds
+
+
 def test_processors_that_ranks_share_limit_what_is_told(cluster: Cluster) -> None:
     heavy = replace(
         unfitted("gloo"),
@@ -145,6 +237,15 @@ def test_spreads_are_between_those_of_known_sizes() -> None:
     assert spread_at(fit, 10) == pytest.approx(0.3)
     assert spread_at(fit, 1 << 40) == pytest.approx(0.1)
     assert 0.1 < spread_at(fit, 30_000) < 0.3
+
+
+def test_spreads_grow_beyond_what_was_measured() -> None:
+    sample = FitSample("ring", ["n1", "n2"], 1_000_000, [0.1])
+    fit = replace(unfitted("gloo"), spreads=[SizeSpread(1_000_000, 0.1)], samples=[sample])
+    assert beyond_spread(fit, 900_000) == 0.0
+    assert beyond_spread(fit, 4_000_000) == pytest.approx(2.0 * beyond_spread(fit, 2_000_000))
+    assert 0.0 < beyond_spread(fit, 4_000_000) < beyond_spread(fit, 1 << 40) <= 0.1
+    assert beyond_spread(replace(fit, samples=[]), 1 << 40) == 0.0
 
 
 def test_a_fit_needs_readings(cluster: Cluster) -> None:

@@ -26,6 +26,7 @@ def print_fit(console: Console, fit: ClientFit) -> None:
         ("of a link's rate, flows get", fit.flow_share, ""),
         ("exchanges one way after the other", fit.serialised, ""),
         ("links let pass at once", fit.burst_bytes, "bytes"),
+        ("a rank keeps a core that it shares", fit.turn_us, "µs"),
         ("processor of a rank for 1 GB", fit.processor_s_per_gb, "s"),
     ):
         if estimate is not None:
