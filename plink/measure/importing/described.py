@@ -31,6 +31,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from plink.base.errors import PlinkError, WrongUseError
 from plink.files import document
@@ -51,6 +52,7 @@ from plink.files.link_facts import LEAST_GBIT_S, MAX_BURST_BYTES, LinkFacts, Row
 from plink.files.rtt import MAX_RTT_US, RttMeasurement
 from plink.measure.importing.pairs import MAX_HOSTS
 from plink.probes.errors import HostListError
+from plink.probes.hosts.host import ListedHost
 from plink.probes.hosts.hostlist import parse_host_list
 
 TOOL = "described"
@@ -155,13 +157,25 @@ def _hosts_of(
     if "hosts" in top.values:
         parts.append(top)
     for part in parts:
-        names = _names(part)
+        listed = _listed(part)
+        names = [host.name for host in listed]
         if part is top:
             order = {name: place for place, name in enumerate(names)}
             grouped = {host.name for host in hosts}
-            names = [name for name in names if name not in grouped]
+            listed = [host for host in listed if host.name not in grouped]
+            names = [host.name for host in listed]
         slots = part.integer("slots", 1, 1 << 16, default=top.integer("slots", 1, 1 << 16, 1))
-        hosts += [Host(name, name, slots=slots) for name in names]
+        hosts += [
+            Host(
+                host.name,
+                host.name,
+                user=host.user,
+                port=host.port,
+                # A line of the list may say it of its hosts.
+                slots=host.slots if host.slots > 1 else slots,
+            )
+            for host in listed
+        ]
         rate = _rate(part, top, "host_gbit_s")
         links += [HostLink(name, rate, rate) for name in names if rate is not None]
         if part is top:
@@ -182,20 +196,25 @@ def _hosts_of(
         if host.name in seen:
             raise WrongUseError(f"{top.place}: host {brief(host.name)} is listed twice")
         seen.add(host.name)
+    if links:
+        # Others are not limited, where a file without their links would leave that open.
+        limited = {link.host for link in links}
+        links += [
+            HostLink(host.name, MAX_GBIT_S, MAX_GBIT_S)
+            for host in hosts
+            if host.name not in limited
+        ]
     if order:
         # Those that it leaves out come last.
         hosts.sort(key=lambda host: order.get(host.name, len(order)))
     return hosts, groups, links, uplinks
 
 
-def _names(part: Fields) -> list[str]:
+def _listed(part: Fields) -> list[ListedHost]:
     try:
-        names = [listed.name for listed in parse_host_list(part.text("hosts"), part.place)]
+        return parse_host_list(part.text("hosts"), f"{part.place}: hosts", least=1)
     except HostListError as error:
         raise WrongUseError(str(error), error.hint) from None
-    if not names:
-        raise part.error("hosts", "at least one host")
-    return names
 
 
 def _rate(part: Fields, top: Fields, name: str) -> float | None:
@@ -229,25 +248,12 @@ def _rtt(
     if "latency_us" not in top.values:
         return None
     given = top.values["latency_us"]
-    count = len(given) if isinstance(given, list) and len(given) <= _LEVELS else 1
-    levels = top.numbers("latency_us", count, MAX_RTT_US / 2)
-    if not levels:
-        raise top.error("latency_us", "one to three numbers")
+    if not isinstance(given, list) or not 1 <= len(given) <= _LEVELS:
+        raise top.error("latency_us", "one to three numbers, as in [10, 25, 60]")
+    levels = top.numbers("latency_us", len(given), MAX_RTT_US / 2)
     levels += [levels[-1]] * (_LEVELS - len(levels))
-    group_of = {host: number for number, group in enumerate(groups) for host in group.hosts}
-    row_of_group = {name: number for number, row in enumerate(rows) for name in row.groups}
-    # A group without a row is a row of its own only where there are rows.
-    row_of = np.array(
-        [
-            row_of_group.get(groups[group_of[host.name]].name, -2 - group_of[host.name])
-            if rows and host.name in group_of
-            else -1
-            for host in hosts
-        ]
-    )
-    group = np.array([group_of.get(host.name, -1) for host in hosts])
-    alike = group[:, None] == group
-    same_row = row_of[:, None] == row_of
+    group, row = _places(hosts, groups, rows)
+    alike, same_row = group[:, None] == group, row[:, None] == row
     rtt_us = 2.0 * np.where(alike, levels[0], np.where(same_row, levels[1], levels[2]))
     np.fill_diagonal(rtt_us, np.nan)
     return RttMeasurement(
@@ -258,6 +264,27 @@ def _rtt(
         tool=TOOL,
         notes=["described, not measured"],
     )
+
+
+def _places(
+    hosts: Sequence[Host], groups: Sequence[Group], rows: Sequence[Row]
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """(H,) the group of each host, and (H,) the row: numbers that those in the same one share.
+
+    What is in no group or no row is alone, but where there are no groups, or no rows, at all.
+    """
+    group_of = {host: number for number, group in enumerate(groups) for host in group.hosts}
+    row_of = {name: number for number, row in enumerate(rows) for name in row.groups}
+    alone = len(groups)
+    in_group = [
+        group_of.get(host.name, alone + place if groups else 0) for place, host in enumerate(hosts)
+    ]
+    row_of_group = [row_of.get(group.name, len(rows) + n) for n, group in enumerate(groups)]
+    in_row = [
+        (row_of_group[group] if group < alone else len(rows) + group) if rows else 0
+        for group in in_group
+    ]
+    return np.array(in_group, dtype=np.intp), np.array(in_row, dtype=np.intp)
 
 
 def _clients_of(top: Fields) -> list[ClientFit]:
