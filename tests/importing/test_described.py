@@ -92,6 +92,27 @@ def test_what_is_not_said_is_not_limited() -> None:
     assert (network.send_bytes_s[2:] > 1e4 * network.send_bytes_s[0]).all()
 
 
+def test_a_latency_that_is_not_said_takes_no_time(tmp_path: Path) -> None:
+    """An order is searched for all the same."""
+    path, made = tmp_path / "net.toml", str(tmp_path / "cluster.json")
+    path.write_text(TEXT.replace("latency_us", "# latency_us"))
+    assert run(["import", str(path), "-o", made]) == 0
+    assert run(["order", made, "--algo", "ring", "--size", "1MB", "--time-limit", "0.1"]) == 0
+    network = network_of(cluster_file.read(made)).network
+    assert not network.latency_s.any()
+
+
+def test_what_is_no_text_or_too_much_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(WrongUseError, match=r"net.toml:2: is not text in UTF-8"):
+        import_network(b'hosts = "a,b"\n# \xff\n', "net.toml")
+    path = tmp_path / "large.toml"
+    path.write_text(TEXT + "#" * (1 << 20))
+    assert run(["predict", "--network", str(path), "--size", "1MB"]) == 2
+    assert "holds more than 1 MiB" in capsys.readouterr().err
+
+
 def test_a_latency_is_a_list() -> None:
     with pytest.raises(WrongUseError, match=r"latency_us is 7, expected one to three numbers"):
         import_network(b'latency_us = 7\nhosts = "a,b"\n', "net.toml")

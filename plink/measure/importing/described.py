@@ -57,7 +57,7 @@ from plink.probes.hosts.hostlist import parse_host_list
 
 TOOL = "described"
 SUFFIX = ".toml"
-MOST_BYTES = 1_000_000
+MOST_BYTES = 1 << 20
 
 _LEVELS = 3
 _HINT = "docs/predict.md has an example of a described network"
@@ -103,9 +103,12 @@ def import_network(content: bytes, source: str) -> Cluster:
         PlinkError: this Python has no reader of TOML.
     """
     if len(content) > MOST_BYTES:
-        raise WrongUseError(f"{source}: holds more than {MOST_BYTES:,} bytes", _HINT)
+        raise WrongUseError(f"{source}: holds more than {MOST_BYTES >> 20} MiB", _HINT)
     try:
         data = _reader().loads(content.decode())
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise WrongUseError(f"{source}:{line}: is not text in UTF-8", _HINT) from None
     except (ValueError, RecursionError) as error:
         reason = "too deeply nested" if isinstance(error, RecursionError) else error
         raise WrongUseError(f"{source}: not valid TOML ({reason})", _HINT) from None
@@ -117,7 +120,7 @@ def import_network(content: bytes, source: str) -> Cluster:
     )
     return Cluster(
         hosts=hosts,
-        rtt=_rtt(top, hosts, groups, facts.rows),
+        rtt=_rtt(top, hosts, groups, facts.rows, is_limited=bool(links or uplinks)),
         made_from=document.digest(content),
         groups=groups,
         uplinks=UplinkMeasurement(uplinks=uplinks, links=links, tool=TOOL),
@@ -242,15 +245,20 @@ def _rows_of(top: Fields, groups: Sequence[str]) -> list[Row]:
 
 
 def _rtt(
-    top: Fields, hosts: Sequence[Host], groups: Sequence[Group], rows: Sequence[Row]
+    top: Fields,
+    hosts: Sequence[Host],
+    groups: Sequence[Group],
+    rows: Sequence[Row],
+    *,
+    is_limited: bool,
 ) -> RttMeasurement | None:
-    """Twice the latency of the level at which two hosts meet; None where none is given."""
-    if "latency_us" not in top.values:
+    """Twice the latency of the level at which two hosts meet; None where nothing is said at all."""
+    if "latency_us" in top.values:
+        levels = _latencies_us(top)
+    elif is_limited:
+        levels = [0.0]
+    else:
         return None
-    given = top.values["latency_us"]
-    if not isinstance(given, list) or not 1 <= len(given) <= _LEVELS:
-        raise top.error("latency_us", "one to three numbers, as in [10, 25, 60]")
-    levels = top.numbers("latency_us", len(given), MAX_RTT_US / 2)
     levels += [levels[-1]] * (_LEVELS - len(levels))
     group, row = _places(hosts, groups, rows)
     alike, same_row = group[:, None] == group, row[:, None] == row
@@ -264,6 +272,13 @@ def _rtt(
         tool=TOOL,
         notes=["described, not measured"],
     )
+
+
+def _latencies_us(top: Fields) -> list[float]:
+    given = top.values["latency_us"]
+    if not isinstance(given, list) or not 1 <= len(given) <= _LEVELS:
+        raise top.error("latency_us", "one to three numbers, as in [10, 25, 60]")
+    return top.numbers("latency_us", len(given), MAX_RTT_US / 2)
 
 
 def _places(
