@@ -239,7 +239,6 @@ def schedule_on_hosts(asked: Asked, request: Request, collectives: Sequence[str]
         placement = np.asarray(placement_in(asked.cluster, ordered, asked.source))
     if algorithm.is_over_hosts:
         placement = np.asarray(list(dict.fromkeys(placement.tolist())))
-        slots = [1] * layout.hosts
     made = schedule_of_table(algorithm.table(peers.ranks, request.size_bytes))
     return _moved(made, placement.tolist(), slots)
 

@@ -172,6 +172,7 @@ def things_of(
             things.append(_negotiating(cluster, name, own, layout, platform))
             continue
         if colon and family == PLAN:
+            _check_kind(own, request)
             try:
                 things += _planned(cluster, name, own, request, platform)
             except WrongUseError as error:
@@ -205,10 +206,7 @@ def _negotiating(
     return Thing(name, found.schedule, None, None, float("inf"), hosts, found.time_s)
 
 
-def _planned(
-    cluster: Cluster, name: str, kind: str, request: Request, platform: Platform
-) -> list[Thing]:
-    """The all-reduce along plink's plan of a kind."""
+def _check_kind(kind: str, request: Request) -> None:
     kinds = PLANS_WITH_SERVERS if request.servers else PLANS
     if kind not in kinds:
         raise WrongUseError(
@@ -216,6 +214,12 @@ def _planned(
             + ("" if request.servers or kind not in PLANS_WITH_SERVERS else " without servers"),
             f"there are {', '.join(kinds)}",
         )
+
+
+def _planned(
+    cluster: Cluster, name: str, kind: str, request: Request, platform: Platform
+) -> list[Thing]:
+    """The all-reduce along plink's plan of a kind."""
     asked = PlanRequest(
         kind=kind, size_bytes=request.size_bytes, seed=request.seed, servers=request.servers
     )
