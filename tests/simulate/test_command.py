@@ -149,6 +149,7 @@ def test_what_takes_too_long_is_left_out(capsys: pytest.CaptureFixture[str]) -> 
         (["--dragonfly", "4,4"], "a dragonfly of '4,4'"),
         (["--racks", "2", "--collective", "all-gather"], "--collective is of a plan"),
         (["--racks", "2", "--algo", "smpi:nothing"], "SMPI has no all-reduce called 'nothing'"),
+        (["--racks", "2", "--algo", "smpi:lr", "--size", "9GB"], "SMPI counts at most 8,589,934,"),
         (["--racks", "2", "--algo", "nothing"], "there is no algorithm 'nothing'"),
         (["--racks", "3", "--algo", "halving-doubling"], "power of two"),
     ],
