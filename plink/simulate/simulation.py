@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plink.base.errors import WrongUseError
 from plink.files.cluster import Cluster
 from plink.files.order import Order
 from plink.files.plan import Plan
-from plink.model.network import network_of
+from plink.model.network import network_of, no_rates_known
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
 from plink.optimize.orders.slots import layout_in, layout_of, peers_of, placement_in
@@ -139,10 +138,7 @@ def simulate(
     if platform is None:
         known = known or network_of(cluster)
         if not known.has_rates:
-            raise WrongUseError(
-                f"{cluster.source}: holds nothing that links carry, which a simulation needs",
-                "plink probe tool=iperf3 and tool=uplinks measure it",
-            )
+            raise no_rates_known(cluster)
         platform = platform_of(known.network, rows_of(cluster))
     notes = [] if known is None else list(known.assumptions)
     refused: list[tuple[str, str]] = []

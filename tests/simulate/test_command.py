@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -159,3 +160,16 @@ def test_wrong_use_is_a_sentence(
 ) -> None:
     assert run(["simulate", *words]) == 2
     assert says in capsys.readouterr().err
+
+
+def test_what_measures_rates_is_said_as_it_is_typed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = racks(1, 2, rate_gbit_s=10, hop_us=5).cluster
+    name = str(tmp_path / "cluster.json")
+    cluster_file.write(name, replace(found, uplinks=None))
+    for words in (["simulate", name], ["fit", name, "--client", "gloo"]):
+        assert run(words) == 2
+        said = capsys.readouterr().err
+        assert "holds nothing that links carry" in said
+        assert f"plink probe --resume {name} --tool uplinks measures it" in said
