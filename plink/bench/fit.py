@@ -23,7 +23,7 @@ from plink.deploy.remote.hosts import RemoteHost, describe
 from plink.files.clients import ClientFit, FitSample
 from plink.files.cluster import Cluster
 from plink.files.comparison import ClientRecord
-from plink.model.network import network_of
+from plink.model.network import network_of, no_rates_known
 from plink.optimize.fitting import Costs, Reading, fit_client
 from plink.optimize.plans.demand import Demand
 from plink.plans.forest import Forest
@@ -102,10 +102,7 @@ def fit(request: FitRequest, progress: Progress) -> Cluster:
     """
     cluster = request.cluster
     if not network_of(cluster).has_rates:
-        raise WrongUseError(
-            f"{request.source}: nothing is known of what links carry",
-            "plink probe tool=uplinks measures it; plink fit finds the client's costs beside it",
-        )
+        raise no_rates_known(cluster, request.source)
     chosen = chosen_hosts(cluster, request.hosts)
     if len(chosen) < 2:
         raise WrongUseError(f"{request.source}: a fit needs at least 2 hosts")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -12,7 +12,7 @@ from plink.base.text import json_text, printable
 from plink.cli.collectives_option import CollectivesType
 from plink.cli.json_output import refuse_json_beside
 from plink.cli.options import FiniteRange, SizeType, given_options, with_seed_option
-from plink.cli.simulate_options import SHAPES, with_shapes
+from plink.cli.simulate_options import OF_LINKS, OF_RACKS, SHAPES, with_shapes
 from plink.cli.stderr import console, note
 from plink.files import document
 
@@ -187,6 +187,7 @@ def _check(
     shapes = [given[name] for name in SHAPES if name in given]
     if len(shapes) > 1:
         raise WrongUseError(f"{' and '.join(shapes)} exclude each other")
+    _refuse_idle(given, shapes)
     if shapes and cluster_name is not None:
         raise WrongUseError(f"{shapes[0]} and --cluster exclude each other")
     if file is None and not shapes:
@@ -201,6 +202,21 @@ def _check(
         if file is not None:
             document.refuse_same_file(file, output)
         refuse_json_beside(output, "the trace", as_json=as_json)
+
+
+def _refuse_idle(given: Mapping[str, str], shapes: Sequence[str]) -> None:
+    """Refuse what would change nothing: options of another network than the one that is meant."""
+    of_racks = [given[name] for name in OF_RACKS if name in given]
+    of_links = [given[name] for name in OF_LINKS if name in given]
+    if shapes and of_racks and "racks" not in given:
+        raise WrongUseError(f"{of_racks[0]} is of --racks, not of {shapes[0]}")
+    if not shapes and (of_racks or of_links):
+        raise WrongUseError(
+            f"{(of_racks + of_links)[0]} is of a described data centre, and none is described",
+            "--racks 16 --hosts 16 describes one",
+        )
+    if "row_oversubscription" in given and "rows" not in given:
+        raise WrongUseError("--row-oversubscription needs --rows")
 
 
 def _write_trace(

@@ -11,6 +11,9 @@ from plink.cli.options import FiniteRange
 
 # Any one of them describes a whole data centre.
 SHAPES = ("racks", "fat_tree", "dragonfly")
+# What says more of racks alone, and of any.
+OF_RACKS = ("hosts", "oversubscription", "rows", "row_oversubscription")
+OF_LINKS = ("rate_gbit_s", "hop_us")
 
 _OPTIONS = (
     click.option("--racks", type=click.IntRange(1, 65_536), help="Simulate so many racks."),

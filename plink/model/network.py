@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from plink.base.errors import WrongUseError
+from plink.base.errors import NotMeasuredError, WrongUseError
 from plink.base.text import bandwidth_text, counted, named
 from plink.files.cluster import Cluster
 from plink.files.groups import Group, Uplink
@@ -114,6 +114,18 @@ class KnownNetwork:
             network.uplink_receive_bytes_s,
         )
         return any(bool(np.isfinite(known).any()) for known in rates)
+
+
+def no_rates_known(cluster: Cluster, source: str | None = None) -> NotMeasuredError:
+    """The error that says that a cluster file, by default the cluster's, tells no rate of links."""
+    source = source or cluster.source
+    return NotMeasuredError(
+        f"{source}: holds nothing that links carry",
+        "plink probe tool=uplinks measures it, and plink import takes it from a description",
+        source=source,
+        tool="uplinks",
+        way=cluster.way,
+    )
 
 
 def network_of(

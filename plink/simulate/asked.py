@@ -17,7 +17,7 @@ from plink.files.order import Order
 from plink.files.plan import Plan
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
-from plink.optimize.orders.slots import layout_of, peers_of, placement_in
+from plink.optimize.orders.slots import layout_in, layout_of, peers_of, placement_in
 from plink.optimize.plans.demand import Demand
 from plink.optimize.plans.on_cluster import hosts_of
 from plink.optimize.plans.traffic import traffic_of
@@ -193,7 +193,8 @@ def schedule_on_hosts(asked: Asked, request: Request, collectives: Sequence[str]
     if asked.trace is not None:
         return asked.trace
     layout = layout_of(asked.cluster.hosts, None)
-    slots = layout.placement(range(layout.hosts))
+    placement = layout.placement(range(layout.hosts))
+    slots = layout.slots
     if asked.plan is not None:
         names = collectives or (ALL_REDUCE,)
         if len(names) > 1:
@@ -214,19 +215,20 @@ def schedule_on_hosts(asked: Asked, request: Request, collectives: Sequence[str]
     family, _, mode = name.partition(":")
     if family == CONTROL:
         found = negotiating(mode, layout.ranks, asked.cluster, asked.platform)
-        return _moved(found.schedule, slots.tolist(), slots)
+        return _moved(found.schedule, placement.tolist(), slots)
     try:
         algorithm = find(name)
     except ValueError as error:
         raise WrongUseError(f"a trace is of an algorithm of plink's: {error}") from None
+    if asked.order is not None:
+        placement = np.asarray(placement_in(asked.cluster, asked.order, asked.source))
+        # Which may have fewer ranks than the cluster has slots, or more.
+        layout = layout_in(asked.cluster, asked.order)
     peers = peers_of(algorithm, layout)
     reason = algorithm.refusal(peers.ranks)
     if reason is not None:
         raise WrongUseError(reason)
-    placement = slots
-    if asked.order is not None:
-        placement = np.asarray(placement_in(asked.cluster, asked.order, asked.source))
-    elif request.search_s > 0.0 and asked.cluster.rtt is not None:
+    if asked.order is None and request.search_s > 0.0 and asked.cluster.rtt is not None:
         searched = OrderRequest(
             algorithm=name,
             size_bytes=request.size_bytes,
@@ -237,16 +239,21 @@ def schedule_on_hosts(asked: Asked, request: Request, collectives: Sequence[str]
         placement = np.asarray(placement_in(asked.cluster, ordered, asked.source))
     if algorithm.is_over_hosts:
         placement = np.asarray(list(dict.fromkeys(placement.tolist())))
-        slots = np.arange(layout.hosts)
     made = schedule_of_table(algorithm.table(peers.ranks, request.size_bytes))
     return _moved(made, placement.tolist(), slots)
 
 
-def _moved(schedule: Schedule, host_of: Sequence[int], slots: Any) -> Schedule:
-    """The schedule with its ranks called by the slots that they are in."""
-    free: dict[int, list[int]] = {}
-    for number, host in enumerate(slots.tolist()):
-        free.setdefault(host, []).append(number)
-    place = np.array([free[host].pop(0) for host in host_of], dtype=np.int64)
+def _moved(schedule: Schedule, host_of: Sequence[int], slots: Sequence[int]) -> Schedule:
+    """The schedule with its ranks called by the slots that they are in.
+
+    Args:
+        schedule: of the ranks.
+        host_of: of every rank.
+        slots: of every host, which has more where more ranks are on it.
+    """
+    room = np.maximum(slots, np.bincount(host_of, minlength=len(slots)))
+    ends = np.cumsum(room)
+    free = [iter(range(end - count, end)) for count, end in zip(room, ends, strict=True)]
+    place = np.array([next(free[host]) for host in host_of], dtype=np.int64)
     peer = np.where(schedule.peer >= 0, place[np.maximum(schedule.peer, 0)], schedule.peer)
-    return replace(schedule, ranks=len(slots), rank=place[schedule.rank], peer=peer)
+    return replace(schedule, ranks=int(ends[-1]), rank=place[schedule.rank], peer=peer)

@@ -14,6 +14,16 @@ from plink.simulate.simgrid.platforms import Platform, Zones
 _STEP_S, _IN_S, _OUT_S = 5e-7, 3e-7, 1e-7
 
 
+def check_mode(mode: str) -> None:
+    """Refuse a mode that there is not.
+
+    Raises:
+        WrongUseError: it is none of `MODES`.
+    """
+    if mode not in MODES:
+        raise WrongUseError(f"ranks do not agree in a mode {mode!r}", f"modes: {', '.join(MODES)}")
+
+
 def negotiating(mode: str, ranks: int, cluster: Cluster, platform: Platform | None) -> Negotiation:
     """One negotiation of ranks in the sequence of the cluster.
 
@@ -23,8 +33,7 @@ def negotiating(mode: str, ranks: int, cluster: Cluster, platform: Platform | No
     Raises:
         WrongUseError: no such mode, one rank, or no latency that is known.
     """
-    if mode not in MODES:
-        raise WrongUseError(f"ranks do not agree in a mode {mode!r}", f"modes: {', '.join(MODES)}")
+    check_mode(mode)
     if ranks < 2:
         raise WrongUseError("one rank agrees with itself")
     costs = Costs(_latency_s(cluster, platform), step_s=_STEP_S, in_s=_IN_S, out_s=_OUT_S)

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plink.base.errors import WrongUseError
 from plink.files.cluster import Cluster
 from plink.files.order import Order
 from plink.files.plan import Plan
-from plink.model.network import network_of
+from plink.model.network import network_of, no_rates_known
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
-from plink.optimize.orders.slots import layout_of, peers_of, placement_in
+from plink.optimize.orders.slots import layout_in, layout_of, peers_of, placement_in
 from plink.plans.names import ALL_REDUCE
 from plink.simulate.schedule import Schedule
 from plink.simulate.simgrid.platforms import Platform, RowLink, platform_of
@@ -131,15 +130,15 @@ def simulate(
         WrongUseError: no such algorithm, or none that takes so many ranks.
         PlinkError: SimGrid is not there, or it failed.
     """
-    layout = layout_of(cluster.hosts, None if trace is None else trace.ranks)
+    # An order may have fewer ranks than the cluster has slots.
+    placed = None if order is None else placement_in(cluster, order, source or "the order")
+    ranks = None if trace is None else trace.ranks
+    layout = layout_of(cluster.hosts, ranks) if order is None else layout_in(cluster, order)
     known = network_of(cluster) if cluster.rtt is not None else None
     if platform is None:
         known = known or network_of(cluster)
         if not known.has_rates:
-            raise WrongUseError(
-                f"{cluster.source}: holds nothing that links carry, which a simulation needs",
-                "plink probe tool=iperf3 and tool=uplinks measure it",
-            )
+            raise no_rates_known(cluster)
         platform = platform_of(known.network, rows_of(cluster))
     notes = [] if known is None else list(known.assumptions)
     refused: list[tuple[str, str]] = []
@@ -157,15 +156,13 @@ def simulate(
     ]
     rows = []
     for thing in things:
-        if thing.hosts is not None:
-            placements = {"order": [np.asarray(thing.hosts, dtype=np.intp)]}
-        else:
-            placements = {"given": [given], "random": shuffled}
-        if thing.hosts is None and order is not None:
-            placements["order"] = [np.asarray(placement_in(cluster, order, source or "the order"))]
-        elif thing.hosts is None and request.search_s > 0.0 and cluster.rtt is not None:
+        own: Sequence[int] | Placement | None = placed if thing.hosts is None else thing.hosts
+        placements = {} if thing.hosts is not None else {"given": [given], "random": shuffled}
+        if own is None and request.search_s > 0.0 and cluster.rtt is not None:
             tell(f"{thing.name}: searching an order")
-            placements["order"] = [_searched(cluster, request, thing, trace)]
+            own = _searched(cluster, request, thing, trace)
+        if own is not None:
+            placements["order"] = [np.asarray(own, dtype=np.intp)]
         clock = None
         if known is not None and known.has_rates and thing.algorithm is not None:
             peers = peers_of(thing.algorithm, layout).ranks
@@ -175,7 +172,7 @@ def simulate(
         )
     return Simulation(
         source=source or cluster.source,
-        hosts=layout.hosts,
+        hosts=len(set(given.tolist() if placed is None else placed)),
         ranks=layout.ranks,
         size_bytes=request.size_bytes,
         random_orders=request.random_orders,

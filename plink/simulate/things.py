@@ -19,7 +19,7 @@ from plink.optimize.plans.through_servers import HUB
 from plink.optimize.plans.traffic import traffic_of
 from plink.plans.names import ALL_REDUCE
 from plink.simulate.making import schedule_of_table, schedule_of_traffic
-from plink.simulate.negotiating import negotiating
+from plink.simulate.negotiating import check_mode, negotiating
 from plink.simulate.schedule import Schedule
 from plink.simulate.simgrid.platforms import Platform
 from plink.simulate.simgrid.run import ALL_REDUCES, EAGER_BYTES
@@ -55,6 +55,9 @@ _LIKE = {
     "redbcast": "mpich-tree-knomial",
 }
 _LIKE_OTHERS = "openmpi-rabenseifner"
+
+# MPI counts items in an int.
+_MOST_SMPI_BYTES = 4 * ((1 << 31) - 1)
 
 # Whose ranks meet for large messages; the others' leave as they come (sockets with room).
 _MEET = ("openmpi-", "mpich-")
@@ -156,44 +159,74 @@ def along_plan(
 def things_of(
     cluster: Cluster, request: Request, layout: RankLayout, platform: Platform
 ) -> tuple[list[Thing], list[tuple[str, str]]]:
-    """What is run, and what is not, with the reason."""
-    things, refused = [], []
+    """What is run, and what is not, with the reason.
+
+    Raises:
+        WrongUseError: nothing has such a name, or nothing is run.
+    """
+    for name in request.algorithms:
+        _check_name(name, request)
+    things: list[Thing] = []
+    refusals: list[tuple[str, WrongUseError]] = []
     for name in request.algorithms:
         family, colon, own = name.partition(":")
-        if request.servers and not (colon and family == PLAN):
-            raise WrongUseError(
-                f"{name} is of hosts that all take part, and servers were named",
-                "with servers, plans are simulated: plan:ps, plan:hub, plan:2lha",
-            )
-        if colon and family == SMPI:
-            things.append(_smpi(name, own))
-            continue
-        if colon and family == CONTROL:
-            things.append(_negotiating(cluster, name, own, layout, platform))
-            continue
-        if colon and family == PLAN:
-            try:
-                things += _planned(cluster, name, own, request, platform)
-            except WrongUseError as error:
-                refused.append((name, str(error)))
-            continue
-        algorithm = _find(name)
         try:
-            ranks = peers_of(algorithm, layout).ranks
-            reason = algorithm.refusal(ranks)
-            if reason is None:
-                refuse_too_many(algorithm, ranks, by_table=True)
+            if not colon:
+                things.append(_thing_of_algorithm(find(name), request.size_bytes, layout))
+            elif family == SMPI:
+                things.append(_smpi(name, own, request.size_bytes))
+            elif family == CONTROL:
+                things.append(_negotiating(cluster, name, own, layout, platform))
+            else:
+                things += _planned(cluster, name, own, request, platform)
         except WrongUseError as error:
-            reason = str(error)
-        if reason is not None:
-            refused.append((name, reason))
-            continue
-        eager = EAGER_BYTES if name.startswith(_MEET) else float("inf")
-        schedule = schedule_of_table(algorithm.table(ranks, request.size_bytes))
-        things.append(Thing(name, schedule, None, algorithm, eager))
+            refusals.append((name, error))
     if not things:
-        raise WrongUseError(refused[0][1])
-    return things, refused
+        raise refusals[0][1]
+    return things, [(name, str(error)) for name, error in refusals]
+
+
+def _check_name(name: str, request: Request) -> None:
+    """Refuse what nothing is called, and what servers take no part in."""
+    family, colon, own = name.partition(":")
+    if request.servers and not (colon and family == PLAN):
+        raise WrongUseError(
+            f"{name} is of hosts that all take part, and servers were named",
+            "with servers, plans are simulated: plan:ps, plan:hub, plan:2lha",
+        )
+    if colon and family == SMPI:
+        if own not in ALL_REDUCES:
+            raise WrongUseError(
+                f"SMPI has no all-reduce called {own!r}", f"it has {', '.join(ALL_REDUCES)}"
+            )
+    elif colon and family == CONTROL:
+        check_mode(own)
+    elif colon and family == PLAN:
+        kinds = PLANS_WITH_SERVERS if request.servers else PLANS
+        if own not in kinds:
+            is_of_servers = not request.servers and own in PLANS_WITH_SERVERS
+            raise WrongUseError(
+                f"there is no plan of kind {own!r}{' without servers' * is_of_servers}",
+                f"there are {', '.join(kinds)}",
+            )
+    else:
+        _check_algorithm(name)
+
+
+def _thing_of_algorithm(algorithm: Algorithm, size_bytes: int, layout: RankLayout) -> Thing:
+    """One of plink's.
+
+    Raises:
+        WrongUseError: it does not run with so many ranks, or has too many messages.
+    """
+    ranks = peers_of(algorithm, layout).ranks
+    reason = algorithm.refusal(ranks)
+    if reason is not None:
+        raise WrongUseError(reason)
+    refuse_too_many(algorithm, ranks, by_table=True)
+    eager = EAGER_BYTES if algorithm.name.startswith(_MEET) else float("inf")
+    schedule = schedule_of_table(algorithm.table(ranks, size_bytes))
+    return Thing(algorithm.name, schedule, None, algorithm, eager)
 
 
 def _negotiating(
@@ -209,13 +242,6 @@ def _planned(
     cluster: Cluster, name: str, kind: str, request: Request, platform: Platform
 ) -> list[Thing]:
     """The all-reduce along plink's plan of a kind."""
-    kinds = PLANS_WITH_SERVERS if request.servers else PLANS
-    if kind not in kinds:
-        raise WrongUseError(
-            f"there is no plan of kind {kind!r}"
-            + ("" if request.servers or kind not in PLANS_WITH_SERVERS else " without servers"),
-            f"there are {', '.join(kinds)}",
-        )
     asked = PlanRequest(
         kind=kind, size_bytes=request.size_bytes, seed=request.seed, servers=request.servers
     )
@@ -226,11 +252,9 @@ def _planned(
     return [replace(each, name=name) for each in found]
 
 
-def _smpi(name: str, own: str) -> Thing:
-    if own not in ALL_REDUCES:
-        raise WrongUseError(
-            f"SMPI has no all-reduce called {own!r}", f"it has {', '.join(ALL_REDUCES)}"
-        )
+def _smpi(name: str, own: str, size_bytes: int) -> Thing:
+    if size_bytes > _MOST_SMPI_BYTES:
+        raise WrongUseError(f"SMPI counts at most {_MOST_SMPI_BYTES:,} bytes of float32")
     like = find(_LIKE.get(own, _LIKE_OTHERS))
     # What a selector chooses is not known here, and so not predicted.
     is_known = own in _LIKE or own == "rab"
@@ -243,9 +267,9 @@ def algorithm_like(name: str) -> str:
     return _LIKE.get(own, _LIKE_OTHERS) if colon and family == SMPI else name
 
 
-def _find(name: str) -> Algorithm:
+def _check_algorithm(name: str) -> None:
     try:
-        return find(name)
+        find(name)
     except ValueError as error:
         raise WrongUseError(
             str(error), "plink.algorithms() names them, and smpi:NAME is SMPI's"

@@ -13,7 +13,7 @@ from plink.files.plan import Plan
 from plink.files.plan_ranks import SERVER, PlanRank
 from plink.model.network import network_of
 from plink.optimize.plans.demand import Demand
-from plink.optimize.plans.on_cluster import hosts_of
+from plink.optimize.plans.on_cluster import grouped_as, hosts_of
 from plink.optimize.plans.planning import USUAL_LINK_GBIT_S
 from plink.optimize.plans.servers import Server, members_network, parse_servers, port_rates
 from plink.optimize.plans.through_servers import traffic_through_servers
@@ -72,7 +72,7 @@ def through_servers(
             ports that the platform has no place for.
     """
     places = hosts_of(plan, cluster, source)
-    known = network_of(_grouped(cluster, plan), unknown_gbit_s=USUAL_LINK_GBIT_S).network
+    known = network_of(grouped_as(plan, cluster), unknown_gbit_s=USUAL_LINK_GBIT_S).network
     servers, rates = _servers_of(plan, cluster, known, told)
     of_rank = [place for place, rank in zip(places, plan.ranks, strict=True) if rank.role != SERVER]
     workers, place_of_rank = np.unique(of_rank, return_inverse=True)
@@ -97,11 +97,6 @@ def through_servers(
 def traffic_of_ranks(plan: Plan, size_bytes: int) -> Traffic:
     """The same with a server's ports as one, for what knows hosts alone."""
     return traffic_through_servers(Demand(ALL_REDUCE, size_bytes), plan.forest)
-
-
-def _grouped(cluster: Cluster, plan: Plan) -> Cluster:
-    has_groups = {host for group in plan.groups for host in group.hosts} <= set(cluster.names)
-    return replace(cluster, groups=tuple(plan.groups)) if plan.groups and has_groups else cluster
 
 
 def _counts(servers: Sequence[Server]) -> list[int]:

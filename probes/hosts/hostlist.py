@@ -44,20 +44,25 @@ def parse_host_list_bytes(content: bytes, source: str) -> list[ListedHost]:
     return parse_host_list(text, source)
 
 
-def parse_host_list(text: str, source: str) -> list[ListedHost]:
+def parse_host_list(text: str, source: str, *, least: int = 2) -> list[ListedHost]:
     """The hosts that `text` lists, in its order; `source` names it in errors.
 
     Raises:
-        HostListError: a line is wrong, a host is listed twice, or there are fewer than two.
+        HostListError: a line is wrong, a host is listed twice, or there are too few.
     """
-    return checked(_listed(text, source), source)
+    return checked(_listed(text, source), source, least=least)
 
 
-def checked(listed: Iterable[ListedHost], source: str) -> list[ListedHost]:
+def checked(listed: Iterable[ListedHost], source: str, *, least: int = 2) -> list[ListedHost]:
     """The hosts that a list names, if they can be measured together; `source` names it in errors.
 
+    Args:
+        listed: what it names.
+        source: of the list.
+        least: how many there have to be; one is enough where nothing is measured.
+
     Raises:
-        HostListError: a host is listed twice, or there are fewer than two, or too many.
+        HostListError: a host is listed twice, or there are too few, or too many.
     """
     hosts: list[ListedHost] = []
     seen: dict[str, ListedHost] = {}
@@ -74,7 +79,7 @@ def checked(listed: Iterable[ListedHost], source: str) -> list[ListedHost]:
             raise HostListError(message, "measure a part of them")
     if not hosts:
         raise HostListError(f"{source}: lists no host", HINT_FORMS)
-    if len(hosts) == 1:
+    if len(hosts) < least:
         message = f"{hosts[0].place}: {hosts[0].name} is the only host listed"
         raise HostListError(message, "probing needs at least two hosts")
     return hosts

@@ -59,6 +59,65 @@ def test_a_description_is_a_cluster() -> None:
     assert (fit.client, fit.overhead_us.value, fit.serialised.value) == ("openmpi", 5.0, 0.75)
 
 
+def test_hosts_alone_are_as_far_from_each_other_as_groups_are() -> None:
+    """In a group, between groups, and between rows, where what is in no row is alone."""
+    text = 'latency_us = [1, 10, 100]\nhosts = "a,b,c,d"\n[[groups]]\nname = "g"\nhosts = "a,b"\n'
+    found = import_network(text.encode(), "net.toml")
+    assert found.rtt is not None
+    assert found.rtt.readings_us[0, 1:].tolist() == [2.0, 20.0, 20.0]
+    assert found.rtt.readings_us[2, 3] == 20.0
+    rows = '[[rows]]\nname = "r"\ngroups = ["g"]\n'
+    found = import_network((text + rows).encode(), "net.toml")
+    assert found.rtt is not None
+    assert found.rtt.readings_us[2].tolist()[:2] == [200.0, 200.0]
+    assert found.rtt.readings_us[2, 3] == 200.0
+    flat = import_network(b'latency_us = [1, 10]\nhosts = "a,b"\n', "net.toml")
+    assert flat.rtt is not None
+    assert flat.rtt.readings_us[0, 1] == 2.0
+
+
+def test_a_group_may_be_one_host_and_a_host_may_have_slots() -> None:
+    text = 'slots = 2\n[[groups]]\nname = "g"\nhosts = "a slots=4"\n'
+    text += '[[groups]]\nname = "h"\nhosts = "me@b:2222"\n'
+    found = import_network(text.encode(), "net.toml")
+    assert [(host.name, host.slots) for host in found.hosts] == [("a", 4), ("b", 2)]
+    assert (found.hosts[1].user, found.hosts[1].port) == ("me", 2222)
+
+
+def test_what_is_not_said_is_not_limited() -> None:
+    """Not even where other hosts' links are."""
+    text = '[[groups]]\nname = "g"\nhosts = "a,b"\nhost_gbit_s = 10\n'
+    text += '[[groups]]\nname = "h"\nhosts = "c,d"\n'
+    network = network_of(import_network(text.encode(), "net.toml")).network
+    assert (network.send_bytes_s[2:] > 1e4 * network.send_bytes_s[0]).all()
+
+
+def test_a_latency_that_is_not_said_takes_no_time(tmp_path: Path) -> None:
+    """An order is searched for all the same."""
+    path, made = tmp_path / "net.toml", str(tmp_path / "cluster.json")
+    path.write_text(TEXT.replace("latency_us", "# latency_us"))
+    assert run(["import", str(path), "-o", made]) == 0
+    assert run(["order", made, "--algo", "ring", "--size", "1MB", "--time-limit", "0.1"]) == 0
+    network = network_of(cluster_file.read(made)).network
+    assert not network.latency_s.any()
+
+
+def test_what_is_no_text_or_too_much_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(WrongUseError, match=r"net.toml:2: is not text in UTF-8"):
+        import_network(b'hosts = "a,b"\n# \xff\n', "net.toml")
+    path = tmp_path / "large.toml"
+    path.write_text(TEXT + "#" * (1 << 20))
+    assert run(["predict", "--network", str(path), "--size", "1MB"]) == 2
+    assert "holds more than 1 MiB" in capsys.readouterr().err
+
+
+def test_a_latency_is_a_list() -> None:
+    with pytest.raises(WrongUseError, match=r"latency_us is 7, expected one to three numbers"):
+        import_network(b'latency_us = 7\nhosts = "a,b"\n', "net.toml")
+
+
 def test_a_described_cluster_is_written_and_read_again(tmp_path: Path) -> None:
     path = tmp_path / "net.toml"
     path.write_text(TEXT)

@@ -165,6 +165,6 @@ def test_without_simgrid_its_package_is_named(
     monkeypatch.undo()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     (tmp_path / "file").write_text("")
-    with pytest.raises(PlinkError, match="cannot be compiled"):
+    with pytest.raises(PlinkError, match="keeps no simulator: Not a directory"):
         program.simulator()
     program.simulator.cache_clear()

@@ -109,6 +109,17 @@ def test_a_trace_in_files_sends_what_the_table_says(
     assert np.array_equal(found.bytes_between(), table.bytes_between())
 
 
+def test_a_trace_does_not_go_beside_one_of_more_ranks(tmp_path: Path) -> None:
+    """Together they would be read as one."""
+    output = str(tmp_path / "job")
+    wide, narrow = (schedule_of_table(find("ring").table(ranks, 1000)) for ranks in (4, 3))
+    files.write("chakra", output, wide)
+    with pytest.raises(WrongUseError, match=r"job.3.et: is there, of a trace with more than 3"):
+        files.write("chakra", output, narrow)
+    files.write("chakra", output, wide)
+    assert content(files.read(output)) == content(wide)
+
+
 def test_goal_is_the_text_that_its_readers_know() -> None:
     assert goal.to_text(goal.parse(GOAL, "file")) == GOAL
 

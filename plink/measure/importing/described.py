@@ -30,8 +30,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from plink.base.errors import PlinkError, WrongUseError
 from plink.files import document
 from plink.files.bandwidth import MAX_GBIT_S
@@ -48,16 +46,15 @@ from plink.files.document import brief
 from plink.files.fields import Fields
 from plink.files.groups import Group, HostLink, Uplink, UplinkMeasurement
 from plink.files.link_facts import LEAST_GBIT_S, MAX_BURST_BYTES, LinkFacts, Row
-from plink.files.rtt import MAX_RTT_US, RttMeasurement
+from plink.measure.importing.described_latency import TOOL, latencies
 from plink.measure.importing.pairs import MAX_HOSTS
 from plink.probes.errors import HostListError
+from plink.probes.hosts.host import ListedHost
 from plink.probes.hosts.hostlist import parse_host_list
 
-TOOL = "described"
 SUFFIX = ".toml"
-MOST_BYTES = 1_000_000
+MOST_BYTES = 1 << 20
 
-_LEVELS = 3
 _HINT = "docs/predict.md has an example of a described network"
 _RATES = ("host_gbit_s", "uplink_gbit_s")
 _TOP = (*_RATES, "latency_us", "burst_bytes", "slots", "hosts", "groups", "rows", "clients")
@@ -101,9 +98,12 @@ def import_network(content: bytes, source: str) -> Cluster:
         PlinkError: this Python has no reader of TOML.
     """
     if len(content) > MOST_BYTES:
-        raise WrongUseError(f"{source}: holds more than {MOST_BYTES:,} bytes", _HINT)
+        raise WrongUseError(f"{source}: holds more than {MOST_BYTES >> 20} MiB", _HINT)
     try:
         data = _reader().loads(content.decode())
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise WrongUseError(f"{source}:{line}: is not text in UTF-8", _HINT) from None
     except (ValueError, RecursionError) as error:
         reason = "too deeply nested" if isinstance(error, RecursionError) else error
         raise WrongUseError(f"{source}: not valid TOML ({reason})", _HINT) from None
@@ -115,7 +115,7 @@ def import_network(content: bytes, source: str) -> Cluster:
     )
     return Cluster(
         hosts=hosts,
-        rtt=_rtt(top, hosts, groups, facts.rows),
+        rtt=latencies(top, hosts, groups, facts.rows, is_limited=bool(links or uplinks)),
         made_from=document.digest(content),
         groups=groups,
         uplinks=UplinkMeasurement(uplinks=uplinks, links=links, tool=TOOL),
@@ -155,13 +155,25 @@ def _hosts_of(
     if "hosts" in top.values:
         parts.append(top)
     for part in parts:
-        names = _names(part)
+        listed = _listed(part)
+        names = [host.name for host in listed]
         if part is top:
             order = {name: place for place, name in enumerate(names)}
             grouped = {host.name for host in hosts}
-            names = [name for name in names if name not in grouped]
+            listed = [host for host in listed if host.name not in grouped]
+            names = [host.name for host in listed]
         slots = part.integer("slots", 1, 1 << 16, default=top.integer("slots", 1, 1 << 16, 1))
-        hosts += [Host(name, name, slots=slots) for name in names]
+        hosts += [
+            Host(
+                host.name,
+                host.name,
+                user=host.user,
+                port=host.port,
+                # A line of the list may say it of its hosts.
+                slots=host.slots if host.slots > 1 else slots,
+            )
+            for host in listed
+        ]
         rate = _rate(part, top, "host_gbit_s")
         links += [HostLink(name, rate, rate) for name in names if rate is not None]
         if part is top:
@@ -182,20 +194,25 @@ def _hosts_of(
         if host.name in seen:
             raise WrongUseError(f"{top.place}: host {brief(host.name)} is listed twice")
         seen.add(host.name)
+    if links:
+        # Others are not limited, where a file without their links would leave that open.
+        limited = {link.host for link in links}
+        links += [
+            HostLink(host.name, MAX_GBIT_S, MAX_GBIT_S)
+            for host in hosts
+            if host.name not in limited
+        ]
     if order:
         # Those that it leaves out come last.
         hosts.sort(key=lambda host: order.get(host.name, len(order)))
     return hosts, groups, links, uplinks
 
 
-def _names(part: Fields) -> list[str]:
+def _listed(part: Fields) -> list[ListedHost]:
     try:
-        names = [listed.name for listed in parse_host_list(part.text("hosts"), part.place)]
+        return parse_host_list(part.text("hosts"), f"{part.place}: hosts", least=1)
     except HostListError as error:
         raise WrongUseError(str(error), error.hint) from None
-    if not names:
-        raise part.error("hosts", "at least one host")
-    return names
 
 
 def _rate(part: Fields, top: Fields, name: str) -> float | None:
@@ -220,44 +237,6 @@ def _rows_of(top: Fields, groups: Sequence[str]) -> list[Row]:
             left.remove(group)
         rows.append(row)
     return rows
-
-
-def _rtt(
-    top: Fields, hosts: Sequence[Host], groups: Sequence[Group], rows: Sequence[Row]
-) -> RttMeasurement | None:
-    """Twice the latency of the level at which two hosts meet; None where none is given."""
-    if "latency_us" not in top.values:
-        return None
-    given = top.values["latency_us"]
-    count = len(given) if isinstance(given, list) and len(given) <= _LEVELS else 1
-    levels = top.numbers("latency_us", count, MAX_RTT_US / 2)
-    if not levels:
-        raise top.error("latency_us", "one to three numbers")
-    levels += [levels[-1]] * (_LEVELS - len(levels))
-    group_of = {host: number for number, group in enumerate(groups) for host in group.hosts}
-    row_of_group = {name: number for number, row in enumerate(rows) for name in row.groups}
-    # A group without a row is a row of its own only where there are rows.
-    row_of = np.array(
-        [
-            row_of_group.get(groups[group_of[host.name]].name, -2 - group_of[host.name])
-            if rows and host.name in group_of
-            else -1
-            for host in hosts
-        ]
-    )
-    group = np.array([group_of.get(host.name, -1) for host in hosts])
-    alike = group[:, None] == group
-    same_row = row_of[:, None] == row_of
-    rtt_us = 2.0 * np.where(alike, levels[0], np.where(same_row, levels[1], levels[2]))
-    np.fill_diagonal(rtt_us, np.nan)
-    return RttMeasurement(
-        rtt_us={10.0: rtt_us},
-        reading=10.0,
-        samples=np.isfinite(rtt_us).view(np.int8),
-        losses=np.zeros(rtt_us.shape, dtype=np.int8),
-        tool=TOOL,
-        notes=["described, not measured"],
-    )
 
 
 def _clients_of(top: Fields) -> list[ClientFit]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
+
+import numpy as np
 
 from plink.files.cluster import Cluster
 from plink.files.plan import Plan, refuse_servers
@@ -12,8 +14,9 @@ from plink.model.network import network_of
 from plink.optimize.expected import Expected, ExpectedTimes
 from plink.optimize.plans.demand import Demand, least_of
 from plink.optimize.plans.expecting import expected_of_plan
-from plink.optimize.plans.on_cluster import hosts_of
+from plink.optimize.plans.on_cluster import grouped_as, hosts_of
 from plink.optimize.plans.planning import USUAL_LINK_GBIT_S
+from plink.optimize.plans.servers import members_network
 from plink.optimize.plans.traffic import measure_traffic, traffic_of, traffic_time_s
 from plink.plans.names import ALL_REDUCE, COLLECTIVES
 from plink.solvers.forests.lower_bound import lower_bound_s
@@ -85,9 +88,11 @@ def forecast_plan(
     """
     refuse_servers(plan, source)
     hosts = hosts_of(plan, cluster, source)
-    has_groups = {host for group in plan.groups for host in group.hosts} <= set(cluster.names)
-    grouped = replace(cluster, groups=tuple(plan.groups)) if has_groups else cluster
+    grouped = grouped_as(plan, cluster)
     known = network_of(grouped, unknown_gbit_s=USUAL_LINK_GBIT_S)
+    # Hosts without a rank take no part, in what all have to exchange either.
+    used, places = np.unique(hosts, return_inverse=True)
+    network = members_network(known.network, used, (), np.zeros(0))
     size = plan.size_bytes if size_bytes is None else size_bytes
     fit = next((each for each in grouped.clients if each.client == "engine"), None)
     times = None if fit is None else ExpectedTimes(grouped, fit)
@@ -99,8 +104,8 @@ def forecast_plan(
         rows.append(
             CollectiveRow(
                 name,
-                traffic_time_s(traffic, hosts, known.network),
-                lower_bound_s(known.network, least_of(demand, hosts)),
+                traffic_time_s(traffic, places, network),
+                lower_bound_s(network, least_of(demand, places)),
                 measures.rounds,
                 measures.wire_bytes,
                 measures.cross_group_bytes,
@@ -109,9 +114,7 @@ def forecast_plan(
                 else expected_of_plan(times, traffic, size, hosts),
             )
         )
-    return PlanForecast(
-        source, plan.kind, len(set(hosts)), len(hosts), size, rows, known.assumptions
-    )
+    return PlanForecast(source, plan.kind, len(used), len(hosts), size, rows, known.assumptions)
 
 
 def to_json(found: PlanForecast) -> dict[str, Any]:

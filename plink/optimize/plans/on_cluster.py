@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from plink.base.errors import WrongUseError
 from plink.files.cluster import Cluster
 from plink.files.plan import Plan
@@ -21,3 +23,17 @@ def hosts_of(plan: Plan, cluster: Cluster, source: str) -> list[int]:
                 "name the cluster file that the plan was made from",
             )
     return [place_of[rank.host] for rank in plan.ranks]
+
+
+def grouped_as(plan: Plan, cluster: Cluster) -> Cluster:
+    """The cluster with the groups of a plan, which may be of some of its hosts.
+
+    Where these are the cluster's own but for hosts without a rank, the cluster as it is: its
+    uplinks were measured with all hosts of its groups.
+    """
+    ranked = {rank.host for rank in plan.ranks}
+    own = {frozenset(group.hosts) & ranked for group in cluster.groups} - {frozenset[str]()}
+    of_plan = {frozenset(group.hosts) for group in plan.groups}
+    if not of_plan or own == of_plan or not set().union(*of_plan) <= set(cluster.names):
+        return cluster
+    return replace(cluster, groups=tuple(plan.groups))

@@ -12,7 +12,7 @@ from plink.model.gaps import Range
 from plink.optimize.expected import Expected
 from plink.optimize.prediction import RANDOM_ORDERS, Cost, Forecast, Row
 from plink.show.terminal.facts import aligned
-from plink.show.terminal.paper import paper
+from plink.show.terminal.paper import paper, print_table
 from plink.solvers.collectives.registry import ALGORITHMS, OTHERS
 
 _OTHER = {"contention": "latency", "latency": "contention"}
@@ -47,7 +47,7 @@ def print_forecast(console: Console, found: Forecast, objective: str | None) -> 
     console.print(Text(_heading(found), style="bold"))
     console.print(Text(_explained(chosen), style="dim"))
     console.print()
-    console.print(_table(found, chosen))
+    print_table(console, _table(found, chosen))
     unsure = [(row.algorithm, row.expected.refused) for row in found.rows if row.expected]
     reasons = [f"{name}: {reason}" for name, reason in unsure if reason is not None]
     if found.refused or reasons:

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from io import TextIOWrapper
 
 from rich.console import Console
+from rich.table import Table
 
 from plink.base.output import check_output, tolerate
 from plink.show.terminal.scale import ASCII_SHADES, SHADES
+
+_WIDEST = 1000
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,14 @@ def paper(width: int | None) -> Paper:
     console = Console(width=width, highlight=False, markup=False, emoji=False)
     has_colours = console.color_system in ("256", "truecolor") and not console.no_color
     return Paper(console, None if has_colours else shades)
+
+
+def print_table(console: Console, table: Table) -> None:
+    """Print a table, whose words only a terminal folds: programs look for them in lines."""
+    if not console.is_terminal:
+        wide = console.options.update(max_width=_WIDEST)
+        console.width = max(console.width, console.measure(table, options=wide).maximum)
+    console.print(table)
 
 
 def _can_show(text: str, encoding: str) -> bool:

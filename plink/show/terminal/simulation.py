@@ -8,6 +8,7 @@ from rich.text import Text
 
 from plink.base.size import format_size
 from plink.base.text import counted, printable, rtt_text
+from plink.show.terminal.paper import print_table
 from plink.simulate.simulation import Row, Simulation, Times
 from plink.simulate.things import TRACE
 
@@ -34,7 +35,7 @@ def print_simulation(console: Console, found: Simulation) -> None:
             _of_model(row),
             f"{row.seconds:.1f} s",
         )
-    console.print(table)
+    print_table(console, table)
     if found.refused:
         console.print()
     for _, reason in found.refused:

@@ -19,12 +19,21 @@ _COMPILER_PACKAGE = "g++"
 _HEADER = "simgrid/version.h"
 _COMPILE_S = 300.0
 _PROGRAM = "simulator.cpp"
+_HINT = "set XDG_CACHE_HOME to a folder that you may write to"
 _SOURCES = (_PROGRAM, "network.hpp", "schedule.hpp")
 
 
 def cache_folder() -> Path:
-    """Where compiled programs are kept: `$XDG_CACHE_HOME/plink`, or `~/.cache/plink`."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "plink"
+    """Where compiled programs are kept: `$XDG_CACHE_HOME/plink`, or `~/.cache/plink`.
+
+    Raises:
+        PlinkError: this user has no home.
+    """
+    told = os.environ.get("XDG_CACHE_HOME")
+    try:
+        return Path(told or Path.home() / ".cache") / "plink"
+    except RuntimeError:
+        raise PlinkError("this user has no home folder to keep the simulator in", _HINT) from None
 
 
 def version_of_simgrid(compiler: str) -> str | None:
@@ -65,36 +74,38 @@ def simulator() -> Path:
         )
     folder = importlib.resources.files(__package__)
     sources = {name: folder.joinpath(name).read_bytes() for name in _SOURCES}
-    parts = [*sources.values(), version.encode(), compiler.encode()]
+    # A home may be shared by machines of several kinds.
+    parts = [*sources.values(), version.encode(), compiler.encode(), os.uname().machine.encode()]
     key = hashlib.sha256(b"\0".join(parts)).hexdigest()
     program = cache_folder() / f"simulator-{key[:24]}"
-    if not program.exists():
-        _compile(compiler, sources, program)
+    try:
+        if not program.exists():
+            _compile(compiler, sources, program)
+    except OSError as error:
+        reason = error.strerror or error
+        raise PlinkError(f"{program.parent}: keeps no simulator: {reason}", _HINT) from None
     return program
 
 
 def _compile(compiler: str, sources: Mapping[str, bytes], program: Path) -> None:
-    try:
-        program.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with tempfile.TemporaryDirectory(dir=program.parent) as folder:
-            made = Path(folder) / "simulator"
-            for name, text in sources.items():
-                Path(folder, name).write_bytes(text)
-            source = Path(folder, _PROGRAM)
+    program.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with tempfile.TemporaryDirectory(dir=program.parent) as folder:
+        made = Path(folder) / "simulator"
+        for name, text in sources.items():
+            Path(folder, name).write_bytes(text)
+        source = Path(folder, _PROGRAM)
+        command = [compiler, "-std=c++17", "-O2", "-o", str(made), str(source), "-lsimgrid"]
+        try:
             found = subprocess.run(
-                [compiler, "-std=c++17", "-O2", "-o", str(made), str(source), "-lsimgrid"],
-                capture_output=True,
-                text=True,
-                timeout=_COMPILE_S,
-                check=False,
+                command, capture_output=True, text=True, timeout=_COMPILE_S, check=False
             )
-            if found.returncode:
-                fault = next((line for line in found.stderr.splitlines() if "error" in line), "")
-                raise PlinkError(
-                    f"the simulator does not compile with this SimGrid: {fault.strip()[:200]}",
-                    f"it was written for {_PACKAGE} 3.32",
-                )
-            # Whole or not at all, whoever else compiles it now.
-            made.replace(program)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise PlinkError(f"the simulator cannot be compiled: {error}") from None
+        except subprocess.TimeoutExpired:
+            raise PlinkError(f"the simulator does not compile within {_COMPILE_S:g} s") from None
+        if found.returncode:
+            fault = next((line for line in found.stderr.splitlines() if "error" in line), "")
+            raise PlinkError(
+                f"the simulator does not compile with this SimGrid: {fault.strip()[:200]}",
+                f"it was written for {_PACKAGE} 3.32",
+            )
+        # Whole or not at all, whoever else compiles it now.
+        made.replace(program)

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from plink.base.errors import WrongUseError
+from plink.base.text import counted
 from plink.files import document
 from plink.simulate.schedule import BrokenScheduleError, Schedule, check
 from plink.simulate.traces import chakra, goal
@@ -29,7 +30,7 @@ def write(format_name: str, output: str, schedule: Schedule) -> list[str]:
 
     Raises:
         PlinkError: a file cannot be written.
-        WrongUseError: several files would go to standard output.
+        WrongUseError: several files would go to standard output, or beside those of more ranks.
     """
     names = names_of(format_name, output, schedule.ranks)
     if format_name == "goal":
@@ -38,6 +39,14 @@ def write(format_name: str, output: str, schedule: Schedule) -> list[str]:
     if output == document.STANDARD_STREAM:
         raise WrongUseError(
             "Chakra's traces are a file for every rank", "give their name with -o: -o trace.et"
+        )
+    beyond = f"{output.removesuffix('.et')}.{schedule.ranks}.et"
+    if _exists(beyond):
+        # Whoever reads the trace would take it for one of more ranks.
+        raise WrongUseError(
+            f"{document.label(beyond)}: is there, of a trace with more than "
+            f"{counted(schedule.ranks, 'rank')}",
+            "remove that trace, or give this one another name",
         )
     for name, content in zip(names, chakra.files_of(schedule), strict=True):
         document.write_bytes(name, content)
