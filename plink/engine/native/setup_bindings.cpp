@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -10,6 +11,7 @@
 
 #include <numeric>
 
+#include "governor.hpp"
 #include "loan.hpp"
 #include "mesh.hpp"
 
@@ -133,6 +135,17 @@ void register_setting_up(nb::module_& module) {
         .def(nb::init<>())
         .def_rw("bytes_per_s", &Pace::bytes_per_s)
         .def_rw("is_followed", &Pace::is_followed);
+    nb::class_<Governor>(module, "Governor")
+        .def(nb::init<>())
+        .def(
+            "follow",
+            [](Governor& governor, std::uint64_t busy_us, std::uint32_t segments,
+               std::uint32_t again, std::uint32_t trip_us, std::uint32_t least_trip_us,
+               std::uint64_t rate) {
+                return governor.follow({busy_us, segments, again, trip_us, least_trip_us, rate});
+            },
+            nb::kw_only(), "busy_us"_a, "segments"_a, "again"_a, "trip_us"_a, "least_trip_us"_a,
+            "rate"_a);
     nb::class_<Window>(module, "Window")
         .def(nb::init<Pace&, std::uint32_t, std::uint32_t, double, std::uint32_t>(), "pace"_a,
              "chunks"_a, "low"_a, "chunk_bytes"_a, "routes"_a, nb::keep_alive<1, 2>())
