@@ -20,6 +20,8 @@ constexpr double kOverflow = 0.02;
 constexpr double kLongQueue = 1.25;
 constexpr double kMostLess = 0.8;
 constexpr double kMore = 1.07;
+// bbr goes on one part in a hundred below.
+constexpr double kBinding = 0.95;
 // Before more is tried: some seconds of sending.
 constexpr int kHeldSpans = 16;
 constexpr double kLeastBound = 64 << 10;
@@ -47,16 +49,19 @@ std::optional<std::uint64_t> Governor::follow(const Delivery& now) {
 
 std::optional<double> Governor::decided(double lost, double rate) {
     if (std::exchange(is_settling_, false)) return std::nullopt;
+    const bool is_bounded = bound_ > 0.0 && rate > kBinding * bound_;
     if (has_queue_ && lost > kOverflow) {
         is_settling_ = true;
-        if (const double harmless = std::exchange(harmless_, 0.0); harmless > 0.0) {
+        const double harmless = std::exchange(harmless_, 0.0);
+        if (is_bounded && harmless > 0.0) {
             held_ = kHeldSpans;
             return harmless;
         }
         const double sent = bound_ > 0.0 ? std::min(bound_, rate) : rate;
         return sent * std::max(kMostLess, 1.0 - lost);
     }
-    if (bound_ == 0.0) return std::nullopt;
+    // What bbr itself keeps below shows nothing.
+    if (!is_bounded) return std::nullopt;
     harmless_ = bound_;
     if (held_ > 0) {
         --held_;

@@ -90,7 +90,19 @@ void register_setting_up(nb::module_& module) {
     register_mesh_error(module);
     nb::class_<Forest>(module, "Forest")
         .def(nb::new_(&forest_of), "ranks"_a, "weights"_a, "reduce_parents"_a,
-             "broadcast_parents"_a);
+             "broadcast_parents"_a)
+        .def(
+            "hops",
+            [](const Forest& forest, int route, int rank) {
+                const Places places(forest, rank);
+                const Places::Place& place = places.in(route);
+                nb::dict by_child;
+                for (const int child : place.broadcast_children) {
+                    by_child[nb::int_(child)] = place.hops_by(child);
+                }
+                return nb::make_tuple(place.hops_to_root, place.hops_from_root, by_child);
+            },
+            "route"_a, "rank"_a);
     module.def(
         "agreement",
         [](const Forest& forest, std::uint64_t chunk_bytes, bool in_order) {
