@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--losses", type=words, default=["0%", "0.01%"], help="of frames")
     parser.add_argument("--rtt-ms", type=float, default=100.0, help="between the two regions")
     parser.add_argument("--wan-rate", type=int, default=100, help="of their path, in Mbit/s")
-    parser.add_argument("--workers", type=numbers, default=[2, 4], help="connections of a pair")
+    parser.add_argument("--workers", type=numbers, default=[2, 1], help="connections of a pair")
     parser.add_argument("--repetitions", type=int, default=3, help="of each, in turn")
     add_congestion_control(parser)
     parser.add_argument("--regions", type=int, default=6, help="that rings go through")

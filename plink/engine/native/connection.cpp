@@ -18,7 +18,6 @@ constexpr std::size_t kDirectBytes = 4096;
 constexpr std::size_t kSpeculativeBytes = 16384;
 constexpr std::size_t kMostFramesAtOnce = 16;
 constexpr std::size_t kMostBytesAtOnce = std::size_t{512} << 10;
-constexpr std::chrono::milliseconds kGovernedEach{20};
 // Collectives that a peer has begun and this rank has not.
 constexpr std::size_t kMostTold = 4096;
 
@@ -320,20 +319,10 @@ void Connection::pick(const Flight& flight) {
     }
 }
 
-/// Bounds the rate of a connection over a long way to what arrives, where it overflows.
-void Connection::govern() {
-    const auto now = std::chrono::steady_clock::now();
-    if (now - governed_at_ < kGovernedEach) return;
-    governed_at_ = now;
-    const std::optional<Delivery> latest = delivery(fd());
-    if (!latest) return;
-    if (const auto bound = governor_.follow(*latest)) bound_rate(fd(), *bound);
-}
-
 void Connection::write(const Flight& flight) {
     pick(flight);
     if (batch_head_ == batch_.size()) return;
-    if (line_.is_far) govern();
+    if (line_.is_far) governor_.look_at(fd());
     iovec pieces[2 * kMostFramesAtOnce];
     std::size_t count = 0;
     std::size_t asked = 0;

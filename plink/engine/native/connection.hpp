@@ -1,7 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -155,12 +154,10 @@ class Connection {
     void pick(const Flight& flight);
     Ready in_turn(const Part& part, std::uint32_t chunk, Phase phase) const;
     void advance(std::size_t bytes);
-    void govern();
 
     Line line_;
     bool is_paused_ = false;
     Governor governor_;  ///< of a connection over a long way
-    std::chrono::steady_clock::time_point governed_at_;
     InFlight arriving_;
     std::optional<Arrival> arrival_;
     std::shared_ptr<Eager> eager_;            ///< that arrives

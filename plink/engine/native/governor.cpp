@@ -25,6 +25,22 @@ constexpr double kBinding = 0.95;
 // Before more is tried: some seconds of sending.
 constexpr int kHeldSpans = 16;
 constexpr double kLeastBound = 64 << 10;
+constexpr std::chrono::milliseconds kBetweenLooks{20};
+
+/// What the kernel says of a socket; none where it has no bbr.
+std::optional<Delivery> delivery(int fd) {
+    tcp_info info{};
+    socklen_t size = sizeof(info);
+    if (::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return std::nullopt;
+    tcp_cc_info control{};
+    size = sizeof(control);
+    if (::getsockopt(fd, IPPROTO_TCP, TCP_CC_INFO, &control, &size) != 0) return std::nullopt;
+    // Others say nothing, or something shorter.
+    if (size != sizeof(control.bbr)) return std::nullopt;
+    const std::uint64_t rate = std::uint64_t{control.bbr.bbr_bw_hi} << 32 | control.bbr.bbr_bw_lo;
+    return Delivery{info.tcpi_busy_time, info.tcpi_data_segs_out, info.tcpi_total_retrans,
+                    info.tcpi_rtt,       info.tcpi_min_rtt,       rate};
+}
 
 }  // namespace
 
@@ -70,22 +86,14 @@ std::optional<double> Governor::decided(double lost, double rate) {
     return kMore * bound_;
 }
 
-std::optional<Delivery> delivery(int fd) {
-    tcp_info info{};
-    socklen_t size = sizeof(info);
-    if (::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return std::nullopt;
-    tcp_cc_info control{};
-    size = sizeof(control);
-    if (::getsockopt(fd, IPPROTO_TCP, TCP_CC_INFO, &control, &size) != 0) return std::nullopt;
-    // Others say nothing, or something shorter.
-    if (size != sizeof(control.bbr)) return std::nullopt;
-    const std::uint64_t rate = std::uint64_t{control.bbr.bbr_bw_hi} << 32 | control.bbr.bbr_bw_lo;
-    return Delivery{info.tcpi_busy_time, info.tcpi_data_segs_out, info.tcpi_total_retrans,
-                    info.tcpi_rtt,       info.tcpi_min_rtt,       rate};
-}
-
-void bound_rate(int fd, std::uint64_t bytes_per_s) {
-    ::setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &bytes_per_s, sizeof(bytes_per_s));
+void Governor::look_at(int fd) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - looked_at_ < kBetweenLooks) return;
+    looked_at_ = now;
+    const std::optional<Delivery> latest = delivery(fd);
+    if (!latest) return;
+    const std::optional<std::uint64_t> bound = follow(*latest);
+    if (bound) ::setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &*bound, sizeof(*bound));
 }
 
 }  // namespace plink::engine

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 
@@ -28,10 +29,14 @@ class Governor {
     /// To be told again and again while there is something to send. Returns the bound, in bytes a
     /// second, where it is another from now on.
     std::optional<std::uint64_t> follow(const Delivery& now);
+    /// The same for a socket that is about to send, whose rate it bounds; not more often than is of
+    /// use. Does nothing where it has no bbr.
+    void look_at(int fd);
 
   private:
     std::optional<double> decided(double lost, double rate);
 
+    std::chrono::steady_clock::time_point looked_at_;
     std::optional<Delivery> last_;
     std::uint64_t span_us_ = 0;  ///< busy, since the last decision
     std::uint64_t segments_ = 0;
@@ -42,11 +47,5 @@ class Governor {
     double bound_ = 0.0;        ///< 0 for none
     double harmless_ = 0.0;     ///< the latest bound at which nothing overflowed; 0 for none
 };
-
-/// What the kernel says of a socket; none where it has no bbr.
-std::optional<Delivery> delivery(int fd);
-
-/// `bytes_per_s` at most.
-void bound_rate(int fd, std::uint64_t bytes_per_s);
 
 }  // namespace plink::engine
