@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <functional>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -43,7 +42,8 @@ int checked_root(const std::int32_t* parent, int ranks, const std::string& what)
 }
 
 /// By rank, how many hops it is from the root.
-std::vector<std::uint32_t> depths(const std::function<int(int)>& parent_of, int ranks) {
+template <typename ParentOf>
+std::vector<std::uint32_t> depths(const ParentOf& parent_of, int ranks) {
     constexpr std::uint32_t kUnknown = UINT32_MAX;
     std::vector<std::uint32_t> depth(ranks, kUnknown);
     std::vector<int> way;
@@ -57,12 +57,17 @@ std::vector<std::uint32_t> depths(const std::function<int(int)>& parent_of, int 
 }
 
 /// By rank, how many hops it is to the farthest of those below.
-std::vector<std::uint32_t> heights(const std::function<int(int)>& parent_of,
+template <typename ParentOf>
+std::vector<std::uint32_t> heights(const ParentOf& parent_of,
                                    const std::vector<std::uint32_t>& depth) {
+    // The deepest first: by counting, for there may be thousands of ranks and routes.
+    std::vector<std::size_t> begins(depth.size() + 1);
+    for (const std::uint32_t of_rank : depth) ++begins[depth.size() - of_rank];
+    std::partial_sum(begins.begin(), begins.end(), begins.begin());
     std::vector<int> deepest_first(depth.size());
-    std::iota(deepest_first.begin(), deepest_first.end(), 0);
-    std::sort(deepest_first.begin(), deepest_first.end(),
-              [&depth](int one, int other) { return depth[one] > depth[other]; });
+    for (std::size_t rank = 0; rank < depth.size(); ++rank) {
+        deepest_first[begins[depth.size() - depth[rank] - 1]++] = static_cast<int>(rank);
+    }
     std::vector<std::uint32_t> height(depth.size());
     for (const int rank : deepest_first) {
         const int parent = parent_of(rank);
