@@ -72,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--repetitions", type=int, default=3, help="of each, in turn")
     add_congestion_control(parser)
     parser.add_argument("--regions", type=int, default=6, help="that rings go through")
-    parser.add_argument("--seeds", type=numbers, default=[20, 21], help="of their paths")
+    parser.add_argument("--seeds", type=numbers, default=[20], help="of their paths")
     parser.add_argument("--ring-repetitions", type=int, default=2, help="of each ring")
     parser.add_argument("--ring-size", type=int, default=8, help="of the buffer, in MB")
     parser.add_argument("--ring-loss", default="0%", help="of frames")
