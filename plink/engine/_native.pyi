@@ -45,6 +45,7 @@ class Forest:
         reduce_parents: npt.NDArray[np.int32],
         broadcast_parents: npt.NDArray[np.int32],
     ) -> None: ...
+    def hops(self, route: int, rank: int) -> tuple[int, int, dict[int, int]]: ...
 
 def agreement(forest: Forest, chunk_bytes: int, in_order: bool) -> int: ...
 def deal(
@@ -61,6 +62,19 @@ class Pace:
     bytes_per_s: float
     is_followed: bool
     def __init__(self) -> None: ...
+
+class Governor:
+    def __init__(self) -> None: ...
+    def follow(
+        self,
+        *,
+        busy_us: int,
+        segments: int,
+        again: int,
+        trip_us: int,
+        least_trip_us: int,
+        rate: int,
+    ) -> int | None: ...
 
 class Window:
     def __init__(

@@ -62,7 +62,7 @@ CATALOGUE = (
     Benchmark("engine", "the engine against Gloo", _TORCH, "1 min"),
     Benchmark("streams", "loopback, Unix sockets and shared memory", "g++", "1 min"),
     Benchmark("interfaces", "several and unequal interfaces of each host", _LAB, "3 min"),
-    Benchmark("wide-area", "regions 100 ms apart: engine, Gloo and ring orders", _TORCH, "5 min"),
+    Benchmark("wide-area", "regions 100 ms apart: engine, Gloo and ring orders", _TORCH, "8 min"),
     Benchmark("tls", "what encrypting the engine's connections costs", "", "1 min"),
     Benchmark("init", "init_process_group by plink and by Gloo", _TORCH, "1 min"),
     Benchmark("members", "from a kill to the next step, beside torchft", "torchft", "3 min"),

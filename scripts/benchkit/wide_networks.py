@@ -69,6 +69,25 @@ class WideNetwork:
         sent_mbit = 2 * (self.regions - 1) / self.regions * size_bytes * 8e-6
         return sent_mbit / self.bottleneck_mbit(order) / TCP_SHARE
 
+    def ring_least_s(self, order: Sequence[int], size_bytes: int) -> float:
+        """The same, and no way along the ring taken for nothing.
+
+        What a host sends in its k-th turn, of 2 (N - 1), has come k hops before, and what it sends
+        last has a hop before it: no order of sending and no size of chunks avoids that.
+        """
+        regions, least_s = self.regions, 0.0
+        turns = 2 * (regions - 1)
+        turn_mbit = size_bytes * 8e-6 / regions / TCP_SHARE
+        hops = _hops(order)
+        ways_s = [float(self.rtt_ms[hop]) / 2e3 for hop in hops]
+        for place, hop in enumerate(hops):
+            come_s = 0.0
+            for turn in range(turns):
+                sending_s = (turns - turn) * turn_mbit / float(self.rate_mbit[hop])
+                least_s = max(least_s, come_s + sending_s + ways_s[place])
+                come_s += ways_s[(place - turn - 1) % regions]
+        return least_s
+
     def cluster(self, names: Sequence[str], addresses: Sequence[str]) -> Cluster:
         """As a probe of hosts without noise would find it, region by region."""
         gbit_s = np.where(np.isinf(self.rate_mbit), np.nan, self.rate_mbit / 1000 * TCP_SHARE)
@@ -90,6 +109,12 @@ def drawn(regions: int, seed: int) -> WideNetwork:
     rate_mbit[above] = np.round(np.exp(random.uniform(low, high, len(above[0]))))
     rtt_ms[above] = np.round(random.uniform(*_RTTS_MS, len(above[0])))
     return WideNetwork(np.minimum(rate_mbit, rate_mbit.T), np.maximum(rtt_ms, rtt_ms.T))
+
+
+def equal(regions: int, rate_mbit: float, rtt_ms: float) -> WideNetwork:
+    """All paths alike, so that no ring is better than another."""
+    apart = ~np.eye(regions, dtype=bool)
+    return WideNetwork(np.where(apart, rate_mbit, np.inf), np.where(apart, rtt_ms, 0.0))
 
 
 def rings(regions: int) -> list[Order]:

@@ -5,7 +5,8 @@ rate with a queue of a round trip. First two regions of one host: the limit is w
 through for what Ethernet leaves to TCP, and the share of it also without the way of the last
 result. Then regions with paths drawn at random, and rings through them: by the bottleneck
 (`plink order`), by an additive objective (the least sum of what a Gbit takes
-over every hop, of all rings) and by latency (`plink order`).
+over every hop, of all rings) and by latency (`plink order`). Last, regions whose paths are all
+alike, where no ring is better. All ranks begin at the same moment.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from benchkit.labs import BenchLab, bench_lab
 from benchkit.plans import TCP_SHARE, as_json
 from benchkit.processes import answers_of_ranks
 from benchkit.report import Report
-from benchkit.wide_networks import Order, WideNetwork, drawn, least, ordered
+from benchkit.wide_networks import Order, WideNetwork, drawn, equal, least, ordered
 from plink.solvers.forests.kinds import flat, ring
 
 EXAMPLE = "--sizes 20 --losses 0.01 --workers 4 --no-rings"
@@ -46,12 +47,18 @@ RING_HEADER = (
     "slowest path, Mbit/s",
     "sum, s per Gbit",
     "limit, s",
+    "with ways, s",
     "engine, s",
-    "of the limit",
+    "of that",
     "Gloo, s",
 )
 _GLOO = "Gloo"
 _ASKED_PERCENT = 90
+# For which all agree when to begin: more than the way of the word.
+_TOGETHER_S = 0.5
+# Of the case without a better ring.
+_EQUAL_MBIT, _EQUAL_RTT_MS, _ASKED_SPREAD = 60, 60, 1.05
+_EQUAL = "equal"
 _BOTTLENECK, _ADDITIVE, _LATENCY = "bottleneck", "additive", "latency"
 
 
@@ -61,20 +68,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--losses", type=words, default=["0%", "0.01%"], help="of frames")
     parser.add_argument("--rtt-ms", type=float, default=100.0, help="between the two regions")
     parser.add_argument("--wan-rate", type=int, default=100, help="of their path, in Mbit/s")
-    parser.add_argument("--workers", type=numbers, default=[2, 4], help="connections of a pair")
+    parser.add_argument("--workers", type=numbers, default=[2, 1], help="connections of a pair")
     parser.add_argument("--repetitions", type=int, default=3, help="of each, in turn")
     add_congestion_control(parser)
     parser.add_argument("--regions", type=int, default=6, help="that rings go through")
-    parser.add_argument("--seeds", type=numbers, default=[1], help="of their paths")
+    parser.add_argument("--seeds", type=numbers, default=[20], help="of their paths")
+    parser.add_argument("--ring-repetitions", type=int, default=2, help="of each ring")
     parser.add_argument("--ring-size", type=int, default=8, help="of the buffer, in MB")
     parser.add_argument("--ring-loss", default="0%", help="of frames")
     parser.add_argument("--no-rings", action="store_true", help="two regions only")
+    parser.add_argument("--no-pairs", action="store_true", help="rings only")
+    parser.add_argument("--no-equal", action="store_true", help="no regions that are all alike")
 
 
 def run(arguments: argparse.Namespace, report: Report) -> None:
     """Measure and print the tables."""
     report.measured = {"pairs": {}, "rings": {}}
-    report.table(HEADER, _pair_rows(arguments, report), "Two regions")
+    if not arguments.no_pairs:
+        report.table(HEADER, _pair_rows(arguments, report), "Two regions")
     if not arguments.no_rings:
         report.table(RING_HEADER, _ring_rows(arguments, report), "Rings")
 
@@ -114,7 +125,7 @@ def _sizes_rows(
             f"{steady[name]:.0f} %",
             f"{gloo_s / median_s:.1f}",
         )
-    name = f"{arguments.workers[-1]} workers"
+    name = f"{arguments.workers[0]} workers"
     report.at_least(
         f"{size_mb} MB, loss {loss}: {name}, of the path without the last way",
         _ASKED_PERCENT,
@@ -124,35 +135,56 @@ def _sizes_rows(
 
 
 def _ring_rows(arguments: argparse.Namespace, report: Report) -> Iterator[Sequence[str]]:
-    for seed in arguments.seeds:
-        network = drawn(arguments.regions, seed)
-        with _wide_lab(network, arguments) as lab:
-            orders = _orders(lab, network)
-            plans = {
-                name: {**as_json(ring(order)), "options": {"workers": arguments.workers[-1]}}
-                for name, order in orders.items()
-            }
-            gloo = {f"{_GLOO} {name}": list(order) for name, order in orders.items()}
-            seconds = _seconds(lab, plans, gloo, arguments.ring_size, arguments.repetitions)
-        report.measured["rings"][seed] = {"orders": orders, "seconds": seconds}
-        medians_s = {name: statistics.median(took_s) for name, took_s in seconds.items()}
-        for name, order in orders.items():
-            limit_s = network.ring_limit_s(order, arguments.ring_size * 1_000_000)
-            yield (
-                str(seed),
-                name,
-                f"{network.bottleneck_mbit(order):g}",
-                f"{network.sum_s(order):.0f}",
-                f"{limit_s:.2f}",
-                f"{medians_s[name]:.2f}",
-                f"{100 * limit_s / medians_s[name]:.0f} %",
-                f"{medians_s[f'{_GLOO} {name}']:.2f}",
-            )
-        _set_ring_targets(seed, orders, network, medians_s, report)
+    networks = {str(seed): drawn(arguments.regions, seed) for seed in arguments.seeds}
+    if not arguments.no_equal:
+        networks[_EQUAL] = equal(arguments.regions, _EQUAL_MBIT, _EQUAL_RTT_MS)
+    for name, network in networks.items():
+        yield from _network_rows(name, network, arguments, report)
+
+
+def _network_rows(
+    seed: str, network: WideNetwork, arguments: argparse.Namespace, report: Report
+) -> Iterator[Sequence[str]]:
+    with _wide_lab(network, arguments) as lab:
+        orders = _orders(lab, network)
+        plans = {
+            name: {**as_json(ring(order)), "options": {"workers": arguments.workers[0]}}
+            for name, order in orders.items()
+        }
+        gloo = {f"{_GLOO} {name}": list(order) for name, order in orders.items()}
+        seconds = _seconds(lab, plans, gloo, arguments.ring_size, arguments.ring_repetitions)
+    report.measured["rings"][seed] = {"orders": orders, "seconds": seconds}
+    medians_s = {name: statistics.median(took_s) for name, took_s in seconds.items()}
+    size_bytes = arguments.ring_size * 1_000_000
+    for name, order in orders.items():
+        least_s = network.ring_least_s(order, size_bytes)
+        yield (
+            seed,
+            name,
+            f"{network.bottleneck_mbit(order):g}",
+            f"{network.sum_s(order):.0f}",
+            f"{network.ring_limit_s(order, size_bytes):.2f}",
+            f"{least_s:.2f}",
+            f"{medians_s[name]:.2f}",
+            f"{100 * least_s / medians_s[name]:.0f} %",
+            f"{medians_s[f'{_GLOO} {name}']:.2f}",
+        )
+    if seed == _EQUAL:
+        ours_s = [medians_s[name] for name in orders]
+        spread = max(ours_s) / min(ours_s)
+        report.at_most("equal paths: slowest ring over quickest", _ASKED_SPREAD, spread, "x")
+        return
+    share = network.ring_least_s(orders[_BOTTLENECK], size_bytes) / medians_s[_BOTTLENECK]
+    report.at_least(
+        f"seed {seed}: our ring, of the limit with ways", _ASKED_PERCENT, 100 * share, "%"
+    )
+    over = medians_s[f"{_GLOO} {_BOTTLENECK}"] / medians_s[_BOTTLENECK]
+    report.at_least(f"seed {seed}: our ring by Gloo over the engine", 1.0, over, "x")
+    _set_ring_targets(seed, orders, network, medians_s, report)
 
 
 def _set_ring_targets(
-    seed: int,
+    seed: str,
     orders: dict[str, Order],
     network: WideNetwork,
     medians_s: dict[str, float],
@@ -206,6 +238,7 @@ def _seconds(
         warmups=1,
         repetitions=repetitions,
         in_a_row=1,
+        together_s=_TOGETHER_S,
     )
     return {
         name: [

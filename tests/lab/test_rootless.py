@@ -164,6 +164,31 @@ def test_a_routed_lab_and_a_host_that_moves(user: User) -> None:
     assert user.traces() == []
 
 
+TRIP = """
+import socket, sys, time
+began = time.monotonic()
+socket.create_connection((sys.argv[1], 22), timeout=5)
+print(time.monotonic() - began)
+"""
+
+
+@pytest.mark.skipif(not os.access("/dev/net/tun", os.R_OK | os.W_OK), reason="no TAP devices")
+def test_regions_far_apart(user: User) -> None:
+    done = user.run("up", "--regions", "2x1", "--rtt-ms", "80", "--wan-rate", "50mbit")
+    assert done.returncode == 0, done.stderr
+    hosts = (user.folder / ".lab" / user.lab / "hosts.txt").read_text().split()
+    truth = json.loads((user.folder / ".lab" / user.lab / "truth.json").read_text())
+    other = truth["addresses"][hosts[1]]
+    # The first asks for the other's address, too.
+    trips_s = [
+        float(user.exec(hosts[0], SYSTEM_PYTHON, "-c", TRIP, other).stdout) for _ in range(3)
+    ]
+    assert min(trips_s) >= 0.08
+    assert min(trips_s) < 0.16
+    assert user.run("down").returncode == 0
+    assert user.traces() == []
+
+
 def test_a_lab_whose_keeper_was_killed_says_so_and_comes_down(user: User) -> None:
     one, _ = up(user)
     os.kill(user.keeper(), signal.SIGKILL)

@@ -55,9 +55,14 @@ void Connection::begin(const InFlight& in_flight, bool is_told) {
     lane.part = in_flight.part;
     lane.leaves = &in_flight.part->ready(peer);
     lane.leaf_phase = in_flight.part->ready_phase();
-    lane.leaves_are_late = std::get<bool>(in_turn(0, lane.leaf_phase));
     lane.next_leaf = 0;
     lane.ready = {};
+    if (line_.is_far) {
+        for (const std::uint32_t chunk : *lane.leaves) {
+            lane.ready.push(in_turn(*lane.part, chunk, lane.leaf_phase));
+        }
+        lane.next_leaf = lane.leaves->size();
+    }
     lane.unpicked = share.sends[peer];
     lane.number = number;
     lane.is_message = lane.has_peer_begun = in_flight.is_message;
@@ -81,21 +86,21 @@ void Connection::tell(std::uint16_t id, Note note, const Wish& wish) {
 }
 
 void Connection::queue(int slot, std::uint32_t chunk, Phase phase) {
-    lanes_[slot].ready.push(in_turn(chunk, phase));
+    Lane& lane = lanes_[slot];
+    lane.ready.push(in_turn(*lane.part, chunk, phase));
 }
 
 /// Low chunks first: all ranks are about the same few, so that none waits long for its children,
-/// and what has come far is still in the cache. On a long way contributions go before results:
-/// results are on hand as soon as the other ranks' contributions have come, and then fill the way
-/// to the end; the other way round the last contributions would go a round trip before the last
-/// results, with nothing to send meanwhile.
-Connection::Ready Connection::in_turn(std::uint32_t chunk, Phase phase) const {
-    return {line_.is_far && phase == Phase::kBroadcast, chunk, phase};
+/// and what has come far is still in the cache. On a long way what has the most hops before it goes
+/// first: what is sent last, when nothing is left to fill the path with, then has one hop left. By
+/// chunks the last ones would go hop by hop to the end, and the paths would be empty meanwhile.
+Connection::Ready Connection::in_turn(const Part& part, std::uint32_t chunk, Phase phase) const {
+    return {line_.is_far ? UINT32_MAX - part.hops_left(peer, chunk, phase) : 0, chunk, phase};
 }
 
 Connection::Ready Connection::Lane::take() {
     if (has_leaf()) {
-        const Ready leaf{leaves_are_late, (*leaves)[next_leaf], leaf_phase};
+        const Ready leaf{0, (*leaves)[next_leaf], leaf_phase};
         if (ready.empty() || leaf < ready.top()) {
             ++next_leaf;
             return leaf;
@@ -293,7 +298,7 @@ void Connection::pick(const Flight& flight) {
             if (batch_.size() - batch_head_ >= kMostFramesAtOnce || bytes >= kMostBytesAtOnce) {
                 return;
             }
-            [[maybe_unused]] const auto [is_late, chunk, phase] = lane.take();
+            [[maybe_unused]] const auto [turn, chunk, phase] = lane.take();
             --lane.unpicked;
             const Payload payload = in_flight.part->payload(peer, chunk, phase);
             Outgoing out{{},           kFrameBytes,    payload.data,
@@ -317,6 +322,7 @@ void Connection::pick(const Flight& flight) {
 void Connection::write(const Flight& flight) {
     pick(flight);
     if (batch_head_ == batch_.size()) return;
+    if (line_.is_far) governor_.look_at(fd());
     iovec pieces[2 * kMostFramesAtOnce];
     std::size_t count = 0;
     std::size_t asked = 0;

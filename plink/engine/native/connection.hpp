@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "governor.hpp"
 #include "inbox.hpp"
 #include "line.hpp"
 #include "part.hpp"
@@ -109,13 +110,12 @@ class Connection {
     void write(const Flight& flight);
 
   private:
-    /// What is to be sent: whether after all that is not so, the chunk's number, and which way.
-    using Ready = std::tuple<bool, std::uint32_t, Phase>;
+    /// What is to be sent: how early it goes, lowest first, the chunk's number, and which way.
+    using Ready = std::tuple<std::uint32_t, std::uint32_t, Phase>;
     struct Lane {
         const Part* part = nullptr;
         const std::vector<std::uint32_t>* leaves = nullptr;
         Phase leaf_phase = Phase::kReduce;
-        bool leaves_are_late = false;
         std::size_t next_leaf = 0;
         std::priority_queue<Ready, std::vector<Ready>, std::greater<Ready>> ready;
         std::uint32_t unpicked = 0;
@@ -152,11 +152,12 @@ class Connection {
     std::optional<std::size_t> hear_note(const Frame& frame, const std::uint8_t* bytes,
                                          std::size_t size, const Flight& flight);
     void pick(const Flight& flight);
-    Ready in_turn(std::uint32_t chunk, Phase phase) const;
+    Ready in_turn(const Part& part, std::uint32_t chunk, Phase phase) const;
     void advance(std::size_t bytes);
 
     Line line_;
     bool is_paused_ = false;
+    Governor governor_;  ///< of a connection over a long way
     InFlight arriving_;
     std::optional<Arrival> arrival_;
     std::shared_ptr<Eager> eager_;            ///< that arrives

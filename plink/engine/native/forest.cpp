@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 
@@ -37,6 +39,41 @@ int checked_root(const std::int32_t* parent, int ranks, const std::string& what)
         for (at = rank; state[at] == kOnTheWay; at = parent[at]) state[at] = kReachesRoot;
     }
     return root;
+}
+
+/// By rank, how many hops it is from the root.
+template <typename ParentOf>
+std::vector<std::uint32_t> depths(const ParentOf& parent_of, int ranks) {
+    constexpr std::uint32_t kUnknown = UINT32_MAX;
+    std::vector<std::uint32_t> depth(ranks, kUnknown);
+    std::vector<int> way;
+    for (int rank = 0; rank < ranks; ++rank) {
+        int at = rank;
+        for (; at >= 0 && depth[at] == kUnknown; at = parent_of(at)) way.push_back(at);
+        std::uint32_t next = at < 0 ? 0 : depth[at] + 1;
+        for (; !way.empty(); way.pop_back()) depth[way.back()] = next++;
+    }
+    return depth;
+}
+
+/// By rank, how many hops it is to the farthest of those below.
+template <typename ParentOf>
+std::vector<std::uint32_t> heights(const ParentOf& parent_of,
+                                   const std::vector<std::uint32_t>& depth) {
+    // The deepest first: by counting, for there may be thousands of ranks and routes.
+    std::vector<std::size_t> begins(depth.size() + 1);
+    for (const std::uint32_t of_rank : depth) ++begins[depth.size() - of_rank];
+    std::partial_sum(begins.begin(), begins.end(), begins.begin());
+    std::vector<int> deepest_first(depth.size());
+    for (std::size_t rank = 0; rank < depth.size(); ++rank) {
+        deepest_first[begins[depth.size() - depth[rank] - 1]++] = static_cast<int>(rank);
+    }
+    std::vector<std::uint32_t> height(depth.size());
+    for (const int rank : deepest_first) {
+        const int parent = parent_of(rank);
+        if (parent >= 0) height[parent] = std::max(height[parent], height[rank] + 1);
+    }
+    return height;
 }
 
 }  // namespace
@@ -82,17 +119,36 @@ std::uint64_t Forest::digest() const {
 
 Places::Places(const Forest& forest, int rank) {
     for (int route = 0; route < forest.routes(); ++route) {
-        Place place{
-            forest.reduce_parent(route, rank), forest.broadcast_parent(route, rank), {}, {}};
+        Place place{forest.reduce_parent(route, rank),
+                    forest.broadcast_parent(route, rank),
+                    {},
+                    {},
+                    0,
+                    0,
+                    {}};
         for (int other = 0; other < forest.ranks(); ++other) {
             if (forest.reduce_parent(route, other) == rank) place.reduce_children.push_back(other);
             if (forest.broadcast_parent(route, other) == rank) {
                 place.broadcast_children.push_back(other);
             }
         }
+        const auto up = [&](int of) { return forest.reduce_parent(route, of); };
+        const auto down = [&](int of) { return forest.broadcast_parent(route, of); };
+        place.hops_to_root = depths(up, forest.ranks())[rank];
+        const std::vector<std::uint32_t> height = heights(down, depths(down, forest.ranks()));
+        place.hops_from_root = height[forest.root(route)];
+        for (const int child : place.broadcast_children) {
+            place.hops_by_child.push_back(height[child] + 1);
+        }
         most_children_ = std::max(most_children_, static_cast<int>(place.reduce_children.size()));
         places_.push_back(std::move(place));
     }
+}
+
+std::uint32_t Places::Place::hops_by(int child) const {
+    const auto found =
+        std::lower_bound(broadcast_children.begin(), broadcast_children.end(), child);
+    return hops_by_child[static_cast<std::size_t>(found - broadcast_children.begin())];
 }
 
 int Places::child_index(int route, int child) const {

@@ -44,9 +44,14 @@ class Places {
     struct Place {
         int reduce_parent;
         int broadcast_parent;
-        std::vector<int> reduce_children;     ///< ascending
-        std::vector<int> broadcast_children;  ///< ascending
+        std::vector<int> reduce_children;          ///< ascending
+        std::vector<int> broadcast_children;       ///< ascending
+        std::uint32_t hops_to_root = 0;            ///< of this rank's contribution
+        std::uint32_t hops_from_root = 0;          ///< of the result, to the rank that is farthest
+        std::vector<std::uint32_t> hops_by_child;  ///< of the result, from here by each child
         bool is_root() const { return reduce_parent < 0; }
+        /// Of the result sent to `child`, to the last rank that gets it so.
+        std::uint32_t hops_by(int child) const;
     };
 
     Places(const Forest& forest, int rank);

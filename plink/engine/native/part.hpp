@@ -72,6 +72,9 @@ class Part {
     /// Chunks that `peer` is sent from the start, and their phase.
     virtual const std::vector<std::uint32_t>& ready(int peer) const { return share_.ready[peer]; }
     virtual Phase ready_phase() const { return Phase::kBroadcast; }
+    /// How many hops a frame to `peer` and what comes of it have before them, to the rank that has
+    /// the result last.
+    virtual std::uint32_t hops_left(int, std::uint32_t, Phase) const { return 0; }
     /// Of what is ready from the start, chunks from this one on may not go yet.
     std::uint32_t end() const { return window_.end(); }
     /// Throws Mismatch, or another std::runtime_error that says what is wrong, for a frame that

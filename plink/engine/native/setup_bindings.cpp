@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -10,6 +11,7 @@
 
 #include <numeric>
 
+#include "governor.hpp"
 #include "loan.hpp"
 #include "mesh.hpp"
 
@@ -88,7 +90,19 @@ void register_setting_up(nb::module_& module) {
     register_mesh_error(module);
     nb::class_<Forest>(module, "Forest")
         .def(nb::new_(&forest_of), "ranks"_a, "weights"_a, "reduce_parents"_a,
-             "broadcast_parents"_a);
+             "broadcast_parents"_a)
+        .def(
+            "hops",
+            [](const Forest& forest, int route, int rank) {
+                const Places places(forest, rank);
+                const Places::Place& place = places.in(route);
+                nb::dict by_child;
+                for (const int child : place.broadcast_children) {
+                    by_child[nb::int_(child)] = place.hops_by(child);
+                }
+                return nb::make_tuple(place.hops_to_root, place.hops_from_root, by_child);
+            },
+            "route"_a, "rank"_a);
     module.def(
         "agreement",
         [](const Forest& forest, std::uint64_t chunk_bytes, bool in_order) {
@@ -133,6 +147,17 @@ void register_setting_up(nb::module_& module) {
         .def(nb::init<>())
         .def_rw("bytes_per_s", &Pace::bytes_per_s)
         .def_rw("is_followed", &Pace::is_followed);
+    nb::class_<Governor>(module, "Governor")
+        .def(nb::init<>())
+        .def(
+            "follow",
+            [](Governor& governor, std::uint64_t busy_us, std::uint32_t segments,
+               std::uint32_t again, std::uint32_t trip_us, std::uint32_t least_trip_us,
+               std::uint64_t rate) {
+                return governor.follow({busy_us, segments, again, trip_us, least_trip_us, rate});
+            },
+            nb::kw_only(), "busy_us"_a, "segments"_a, "again"_a, "trip_us"_a, "least_trip_us"_a,
+            "rate"_a);
     nb::class_<Window>(module, "Window")
         .def(nb::init<Pace&, std::uint32_t, std::uint32_t, double, std::uint32_t>(), "pace"_a,
              "chunks"_a, "low"_a, "chunk_bytes"_a, "routes"_a, nb::keep_alive<1, 2>())

@@ -55,6 +55,12 @@ const Places::Place& TreePart::place(std::uint32_t chunk) const {
     return tree_.schedule->places->in(static_cast<int>(deal_.route[chunk]));
 }
 
+std::uint32_t TreePart::hops_left(int peer, std::uint32_t chunk, Phase phase) const {
+    const Places::Place& here = place(chunk);
+    if (phase == Phase::kBroadcast) return here.hops_by(peer);
+    return here.hops_to_root + (broadcasts(tree_.schedule->kind) ? here.hops_from_root : 0);
+}
+
 std::uint64_t& TreePart::seen_word(std::uint32_t chunk, int child) {
     return seen_[chunk * seen_words_ + child / 64];
 }

@@ -20,6 +20,7 @@ class TreePart final : public Part {
     Phase ready_phase() const override {
         return reduces(tree_.schedule->kind) ? Phase::kReduce : Phase::kBroadcast;
     }
+    std::uint32_t hops_left(int peer, std::uint32_t chunk, Phase phase) const override;
     Arrival accept(int peer, const Frame& frame) override;
     std::size_t take(Arrival& arrival, const std::uint8_t* bytes, std::size_t size) override;
     void finish(const Arrival& arrival, Outbox& outbox) override;

@@ -65,6 +65,16 @@ def by_gloo(group: dist.ProcessGroup) -> Callable[[np.ndarray[Any, Any]], None]:
     return allreduce
 
 
+def begin_together(engine: Engine, ahead_s: float) -> None:
+    """Until a moment that all ranks agree on: far apart, some leave a meeting a way later.
+
+    All ranks are on this machine, so that their clocks are one.
+    """
+    begin = np.array([time.monotonic() + ahead_s])
+    engine.allreduce(begin, op="max").wait()
+    time.sleep(max(0.0, float(begin[0]) - time.monotonic()))
+
+
 def measure(
     task: dict[str, Any],
     runs: dict[str, Callable[[np.ndarray[Any, Any]], None]],
@@ -89,6 +99,8 @@ def measure(
         for name, run in runs.items():
             np.add(pattern, rank + 1, out=array)
             meet_others()
+            if task.get("together_s"):
+                begin_together(engines[0], task["together_s"])
             used = time.process_time()
             began = time.perf_counter()
             for _ in range(task["in_a_row"]):
