@@ -150,10 +150,9 @@ def parse_forest(content: bytes, ranks: int) -> Forest:
     def forest(content: bytes) -> Forest:
         head, _, packed = content.partition(b"\n")
         routes, of_ranks = json.loads(head)
-        cells = routes * of_ranks
-        if of_ranks != ranks or not 0 < routes <= 1 << 20:
+        if type(routes) is not int or of_ranks != ranks or not 0 < routes <= 1 << 20:
             raise ValueError
-        size = 8 * routes + 8 * cells
+        size = 8 * routes + 8 * routes * ranks
         unpacker = zlib.decompressobj()
         plain = unpacker.decompress(packed, size + 1)
         if len(plain) != size:

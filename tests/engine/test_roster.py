@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from plans.strategies import forests
@@ -59,6 +59,8 @@ JSON = st.recursive(
 
 
 @given(st.binary() | JSON.map(lambda value: json.dumps(value).encode()))
+@example(b"[9223372036854775808,[]]")
+@example(b"[1099511627776,[1]]")
 def test_anything_else_is_one_sentence(content: bytes) -> None:
     for parse in (parse_roster, parse_presence, lambda said: parse_forest(said, 3)):
         with pytest.raises(EngineError, match="what is in the store is not"):
