@@ -29,6 +29,7 @@ from plink.simulate.things import (
     thing_of_trace,
     things_of,
 )
+from plink.simulate.tuned import Tuned, tuned_to_json
 from plink.solvers.contention.time import Clock
 
 Placement = npt.NDArray[np.intp]
@@ -86,6 +87,7 @@ class Simulation:
         rows: algorithm by algorithm.
         refused: algorithms that are left out, and why.
         notes: what to know before trusting it.
+        tuned: what the tuner made of a job, where that was asked.
     """
 
     source: str
@@ -96,6 +98,7 @@ class Simulation:
     rows: Sequence[Row]
     refused: Sequence[tuple[str, str]] = ()
     notes: Sequence[str] = field(default_factory=tuple)
+    tuned: Tuned | None = None
 
 
 def _silent(_text: str) -> None:
@@ -287,7 +290,7 @@ def _run(
 
 def to_json(found: Simulation) -> dict[str, Any]:
     """The JSON object that `--json` prints."""
-    return {
+    printed: dict[str, Any] = {
         "source": found.source,
         "hosts": found.hosts,
         "ranks": found.ranks,
@@ -297,3 +300,6 @@ def to_json(found: Simulation) -> dict[str, Any]:
         "rows": [{**asdict(row), "gain": row.gain} for row in found.rows],
         "refused": [{"algorithm": name, "reason": reason} for name, reason in found.refused],
     }
+    if found.tuned is not None:
+        printed["tuned"] = tuned_to_json(found.tuned)
+    return printed

@@ -11,6 +11,8 @@ large: a large data centre.
 servers: placements of servers beside all-reduces.
 
 control: what ranks say to each other until they agree on what is reduced next.
+
+tuner: a job that the tuner follows while the network changes.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ import numpy as np
 from benchkit.accuracy_simulated import PAYLOAD, beside_measured
 from benchkit.arguments import numbers, words
 from benchkit.report import Report
-from benchkit.simgrid import control, servers
+from benchkit.simgrid import control, servers, tuner
 from benchkit.simgrid.centres import PER_RACK, centre_of, of_model, time_text
 from plink.simulate.control.negotiation import MODES
 from plink.simulate.datacentres import racks
@@ -38,11 +40,11 @@ from plink.solvers.collectives.registry import find
 EXAMPLE = "--hosts 64,128 --oversubscription 4 --random 5"
 QUICK = (
     "--hosts 64 --oversubscription 1,4 --random 1 --size 5000000 --large 0 --workers 8 --ports 1,8 "
-    "--server-racks 2 --control-ranks 64"
+    "--server-racks 2 --control-ranks 64 --ranks 50 --shapes 1"
 )
 
 _GAIN = ("hosts", "uplinks", "algorithm", "order", "given", "random", "gain", "of model", "took")
-POINTS = ("gain", "lab", "large", "servers", "control")
+POINTS = ("gain", "lab", "large", "servers", "control", "tuner")
 
 # A Gloo ring of 10 MB over 4 racks of 4 hosts, links and uplinks of 400 Mbit/s, by the edges that
 # leave each rack: s, as the lab measured them (docs/predict.md).
@@ -82,6 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ranks = numbers("512,2048,8192")
     parser.add_argument("--control-ranks", type=numbers, default=ranks, help="of control")
     parser.add_argument("--modes", type=words, default=list(MODES), help="of control")
+    tuner.add_arguments(parser)
 
 
 def run(arguments: argparse.Namespace, report: Report) -> None:
@@ -115,6 +118,8 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
         servers.show(arguments, report)
     if "control" in points:
         control.show(arguments, report)
+    if "tuner" in points:
+        tuner.show(arguments, report)
     _judge(found, report)
 
 
