@@ -98,6 +98,21 @@ if TYPE_CHECKING:
     metavar="SECONDS",
     help="Leave a simulation out that takes longer.",
 )
+@click.option(
+    "--rounds",
+    type=click.IntRange(2, 1_000_000),
+    default=0,
+    metavar="N",
+    help="Of algorithms whose rounds are alike (rings), simulate so many and take the others to go "
+    "on at their pace (default: all).",
+)
+@click.option(
+    "--flows",
+    "as_flows",
+    is_flag=True,
+    help="Of plans: all that a host sends to another is one flow, and all begin together, in place "
+    "of chunks that wait for each other.",
+)
 @with_seed_option()
 @click.option(
     "--trace",
@@ -120,6 +135,8 @@ def command(
     random_orders: int,
     search_s: float,
     timeout_s: float,
+    rounds: int,
+    as_flows: bool,
     seed: int,
     trace_format: str | None,
     output: str | None,
@@ -160,6 +177,8 @@ def command(
         seed=seed,
         timeout_s=timeout_s,
         servers=servers,
+        rounds=rounds,
+        as_flows=as_flows,
     )
     if trace_format is not None and output is not None:
         _write_trace(asked, request, collectives or (), trace_format, output)

@@ -153,6 +153,12 @@ def simulate(
         things = [thing_of_trace(trace)]
     else:
         things, refused = things_of(cluster, request, layout, platform)
+    notes += [
+        f"{thing.name}: simulated are the first {thing.pace.rounds} of {thing.pace.of_rounds} "
+        "rounds; the others are taken to go on at the pace of their second half"
+        for thing in things
+        if thing.pace is not None
+    ]
     rng = np.random.default_rng(request.seed)
     given = layout.placement(range(layout.hosts))
     shuffled = [
@@ -268,12 +274,24 @@ def _run(
     """None where it takes too long."""
     try:
         if thing.schedule is not None:
-            return run_schedule(
-                platform,
-                thing.schedule,
-                placement,
-                eager_bytes=thing.eager_bytes,
-                timeout_s=request.timeout_s,
+            schedules = (
+                [thing.schedule] if thing.pace is None else [thing.pace.half, thing.schedule]
+            )
+            found = [
+                run_schedule(
+                    platform,
+                    schedule,
+                    placement,
+                    eager_bytes=thing.eager_bytes,
+                    timeout_s=request.timeout_s,
+                )
+                for schedule in schedules
+            ]
+            if thing.pace is None:
+                return found[0]
+            return Simulated(
+                thing.pace.time_s(found[0].time_s, found[1].time_s),
+                sum(each.seconds for each in found),
             )
         collective, own = thing.smpi or ("all-reduce", "default")
         return run_smpi(

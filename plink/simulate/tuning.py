@@ -62,6 +62,7 @@ class OnSimGrid:
             graph,
             tells_lanes=True,
             change=turn,
+            ends_together=not self.by_chunk,
             timeout_s=self.timeout_s,
         )
         busy_s = np.zeros((hosts, hosts))
@@ -79,7 +80,7 @@ def _flows(sent_bytes: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> Gra
     return Graph(
         source.astype(np.int32),
         destination.astype(np.int32),
-        sent_bytes[source, destination],
+        np.rint(sent_bytes[source, destination]),
         np.arange(len(source), dtype=np.int32),
         nothing,
         nothing,

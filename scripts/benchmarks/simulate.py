@@ -51,7 +51,8 @@ POINTS = ("gain", "lab", "large", "servers", "control", "tuner")
 _LAB_S = {1: 0.44, 2: 0.80, 3: 1.19, 4: 1.61}
 _LAB_BYTES = 10_000_000
 
-# Along a plan of more hosts too many chunks are under way for a simulation of minutes.
+# Along a plan of more hosts too many chunks are under way for a simulation of minutes: what one
+# host sends to another is one flow there.
 _MOST_PLANNED = 128
 
 
@@ -77,6 +78,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--random", type=int, default=2, help="random orders")
     parser.add_argument("--search", type=float, default=2.0, help="seconds for plink's order")
     parser.add_argument("--timeout", type=float, default=600.0, help="of each simulation")
+    parser.add_argument("--rounds", type=int, default=0, help="of rings, simulate so many; 0: all")
+    parser.add_argument("--flows", action="store_true", help="plans of any size as flows")
     parser.add_argument("--large", type=int, default=10, help="racks of 138 hosts; 0 for none")
     parser.add_argument("--workers", type=numbers, default=[8, 16, 32], help="of servers, a rack")
     parser.add_argument("--ports", type=numbers, default=[1, 4, 8, 16, 32], help="of a server")
@@ -146,8 +149,7 @@ def _by_size(arguments: argparse.Namespace, found: _Found) -> Iterator[Sequence[
         for oversubscription in arguments.oversubscription:
             centre = centre_of(hosts // PER_RACK, PER_RACK, oversubscription)
             for name in arguments.algorithms:
-                if name.startswith("plan:") and hosts > _MOST_PLANNED:
-                    continue
+                as_flows = name.startswith("plan:") and (arguments.flows or hosts > _MOST_PLANNED)
                 request = Request(
                     [name],
                     arguments.size,
@@ -155,12 +157,14 @@ def _by_size(arguments: argparse.Namespace, found: _Found) -> Iterator[Sequence[
                     search_s=arguments.search,
                     seed=hosts,
                     timeout_s=arguments.timeout,
+                    rounds=arguments.rounds,
+                    as_flows=as_flows,
                 )
                 begin = time.monotonic()
                 (row,) = simulate(centre.cluster, request, platform=centre.platform).rows
                 took = time.monotonic() - begin
                 _note(row, took, found)
-                yield (hosts, f"{oversubscription}:1", *_cells(row), f"{took:.0f} s")
+                yield (hosts, f"{oversubscription}:1", *_cells(row, as_flows), f"{took:.0f} s")
 
 
 def _note(row: Row, took: float, found: _Found) -> None:
@@ -172,9 +176,9 @@ def _note(row: Row, took: float, found: _Found) -> None:
     ]
 
 
-def _cells(row: Row) -> Sequence[str]:
+def _cells(row: Row, as_flows: bool) -> Sequence[str]:
     return (
-        row.algorithm,
+        row.algorithm + ", flows" * as_flows,
         *(
             "-" if times is None else time_text(times.simulated_s)
             for times in (row.order, row.given, row.random)

@@ -140,7 +140,7 @@ def _scenarios(arguments: argparse.Namespace) -> Iterator[_Scenario]:
     name = f"{count} racks of {_PER_RACK}"
     for what, changed in (
         ("a host at 40 %", usual.with_host(5, 0.4)),
-        ("an uplink at 20 %", usual.with_uplink(1, 0.2)),
+        ("an uplink at 10 %", usual.with_uplink(1, 0.1)),
         ("nothing", usual),
     ):
         yield _Scenario(name, what, platform, usual, changed)
