@@ -45,7 +45,7 @@ _NS = 1e-9
 _HEADER = "end\n"
 _ANSWER = b"answer "
 # What is left of a flow counts as nothing below a hundred-thousandth of this, in bytes.
-_COARSE = ("--cfg=precision/timing:100",)
+_COARSE = ("--cfg=surf/precision:100",)
 
 
 @dataclass(frozen=True)
