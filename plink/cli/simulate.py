@@ -59,6 +59,13 @@ if TYPE_CHECKING:
     "ports of a plan's servers carry.",
 )
 @click.option(
+    "--tuner",
+    "changes",
+    metavar="HOST:SHARE|GROUP:SHARE|nothing",
+    help="A job that is tuned while these links carry that share of what they did, and again what "
+    "they did: h05:0.4,g2:0.3.",
+)
+@click.option(
     "--size",
     "size_bytes",
     type=SizeType(),
@@ -91,6 +98,21 @@ if TYPE_CHECKING:
     metavar="SECONDS",
     help="Leave a simulation out that takes longer.",
 )
+@click.option(
+    "--rounds",
+    type=click.IntRange(2, 1_000_000),
+    default=0,
+    metavar="N",
+    help="Of algorithms whose rounds are alike (rings), simulate so many and take the others to go "
+    "on at their pace (default: all).",
+)
+@click.option(
+    "--flows",
+    "as_flows",
+    is_flag=True,
+    help="Of plans: all that a host sends to another is one flow, and all begin together, in place "
+    "of chunks that wait for each other.",
+)
 @with_seed_option()
 @click.option(
     "--trace",
@@ -108,10 +130,13 @@ def command(
     algorithms: Sequence[str],
     collectives: Sequence[str] | None,
     servers: Sequence[str],
+    changes: str | None,
     size_bytes: int | None,
     random_orders: int,
     search_s: float,
     timeout_s: float,
+    rounds: int,
+    as_flows: bool,
     seed: int,
     trace_format: str | None,
     output: str | None,
@@ -130,6 +155,7 @@ def command(
     from plink.simulate.simulation import simulate as run  # noqa: PLC0415
     from plink.simulate.simulation import to_json  # noqa: PLC0415
     from plink.simulate.things import Request  # noqa: PLC0415
+    from plink.simulate.tuning_request import SIZE_BYTES, simulate_tuner  # noqa: PLC0415
 
     _check(file, cluster_name, trace_format, output, as_json=as_json)
     asked = asked_for(file, cluster_name, shape)
@@ -140,6 +166,8 @@ def command(
         raise WrongUseError(f"--algo is for orders, not for a {kind}")
     if servers and (asked.order is not None or asked.trace is not None):
         raise WrongUseError("--servers are of plans", "name a cluster file, a plan or --racks")
+    if changes is not None:
+        _refuse_beside_tuner(asked, trace_format, algorithms, servers)
     usual = DEFAULT_PLANS if servers else asked.algorithms
     request = Request(
         algorithms=algorithms or usual,
@@ -149,29 +177,53 @@ def command(
         seed=seed,
         timeout_s=timeout_s,
         servers=servers,
+        rounds=rounds,
+        as_flows=as_flows,
     )
     if trace_format is not None and output is not None:
         _write_trace(asked, request, collectives or (), trace_format, output)
         return
     stderr = console()
     with stderr.status("") as status:
-        found = run(
-            asked.cluster,
-            request,
-            platform=asked.platform,
-            order=asked.order,
-            plan=asked.plan,
-            collectives=collectives or ("all-reduce",),
-            trace=asked.trace,
-            source=asked.source,
-            tell=status.update if stderr.is_terminal else lambda _text: None,
-        )
+        tell = status.update if stderr.is_terminal else lambda _text: None
+        if changes is not None:
+            found = simulate_tuner(
+                asked.cluster,
+                asked.platform,
+                changes,
+                size_bytes=SIZE_BYTES if size_bytes is None else size_bytes,
+                seed=seed,
+                timeout_s=timeout_s,
+                tell=tell,
+            )
+        else:
+            found = run(
+                asked.cluster,
+                request,
+                platform=asked.platform,
+                order=asked.order,
+                plan=asked.plan,
+                collectives=collectives or ("all-reduce",),
+                trace=asked.trace,
+                source=asked.source,
+                tell=tell,
+            )
     for text in found.notes:
         note(text)
     if as_json:
         click.echo(json_text(to_json(found)))
     else:
         print_simulation(paper(None).console, found)
+
+
+def _refuse_beside_tuner(
+    asked: Asked, trace_format: str | None, algorithms: Sequence[str], servers: Sequence[str]
+) -> None:
+    """A tuned job has a network and no more."""
+    if algorithms or servers:
+        raise WrongUseError("--tuner and --algo or --servers exclude each other")
+    if trace_format is not None or any((asked.order, asked.plan, asked.trace)):
+        raise WrongUseError("--tuner takes a network alone", "name a cluster file, or --racks")
 
 
 def _check(

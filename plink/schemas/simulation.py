@@ -34,7 +34,32 @@ def simulate_output() -> Schema:
         "rows": listed("what was simulated", row),
         "refused": listed("algorithms that are left out", refused),
     }
-    return parts.document("plink simulate --json", what, closed(what, required))
+    return parts.document(
+        "plink simulate --json", what, closed(what, required, {"tuned": _tuned()})
+    )
+
+
+def _tuned() -> Schema:
+    plan = closed(
+        "a new plan",
+        {
+            "window": parts.whole("after which, from 0"),
+            "action": parts.text("what was done"),
+            "reason": parts.text("why, in words"),
+            "iteration_s": parts.number("that an iteration takes with it, in s"),
+        },
+    )
+    return closed(
+        "what iterations of a tuned job take, in s",
+        {
+            "before_s": parts.number("on the usual network"),
+            "changed_s": parts.number("on the changed one, with the first plan"),
+            "tuned_s": parts.number("there, with the tuner's"),
+            "fresh_s": parts.number("there, with one made for it"),
+            "recovered_s": parts.number("in the end, on the usual network"),
+            "plans": listed("that the tuner handed out", plan),
+        },
+    )
 
 
 def _times(what: str) -> Schema:

@@ -1,6 +1,7 @@
 """A training job on such a network, what its ranks would report, and the tuner that follows it.
 
-An iteration takes the computing and then the last flow.
+An iteration takes the computing and then the last flow. What flows take is said by plink's own
+model (`by_model`), or by SimGrid (`plink.simulate.tuning`).
 """
 
 from __future__ import annotations
@@ -43,6 +44,60 @@ class Noise:
 QUIET = Noise(0.0, 0.0, 0.0)
 
 
+@dataclass(frozen=True)
+class Carried:
+    """What a network made of one call of a collective.
+
+    Args:
+        sent_bytes: (H, H) by each host (row) to each other.
+        busy_s: (H, H) how long each flow had something to send.
+        time_s: until the last had ended.
+    """
+
+    sent_bytes: Floats
+    busy_s: Floats
+    time_s: float
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A network that changes within a window.
+
+    Args:
+        before, after: what links carry.
+        at: after how many iterations; 4.3 is in the fifth, when three tenths of what it sends have
+            been sent.
+    """
+
+    before: State
+    after: State
+    at: float
+
+
+# A collective by its name, the size of its buffer, and the forest that it goes along, on a network;
+# and when in it the network becomes another one, if it does.
+Carry = Callable[[str, float, Forest, State, tuple[float, State] | None], Carried]
+
+
+def by_model(
+    collective: str,
+    size_bytes: float,
+    forest: Forest,
+    state: State,
+    change: tuple[float, State] | None = None,
+) -> Carried:
+    """All flows begin together and share links fairly, as plink's own model has it."""
+    sent = traffic_bytes(traffic_of(Demand(collective, size_bytes), forest))
+    times = flow_times_s(sent, state)
+    if change is not None:
+        at_s, after = change
+        later = flow_times_s(sent, after)
+        # What is left of a flow when the network changes goes on at the new network's pace.
+        left = np.divide(times - at_s, times, out=np.zeros_like(times), where=times > at_s)
+        times = np.where(times > at_s, at_s + left * later, times)
+    return Carried(sent, times, float(times.max()))
+
+
 class Job:
     """A job on such a network.
 
@@ -54,6 +109,7 @@ class Job:
         seed: of the noise.
         collectives: that an iteration calls, one after the other, each on all of the gradients;
             overlapping nothing.
+        carry: what flows take.
     """
 
     def __init__(
@@ -65,7 +121,9 @@ class Job:
         seed: int = 0,
         *,
         collectives: Sequence[str] = (ALL_REDUCE,),
+        carry: Carry = by_model,
     ) -> None:
+        self._carry = carry
         self.size_bytes = size_bytes
         self.compute_s = compute_s
         self.iterations = iterations
@@ -78,11 +136,16 @@ class Job:
         """What an iteration takes without noise."""
         return self.compute_s + self._flows(forest, state)[2]
 
-    def window(self, plan: int, forest: Forest, state: State) -> Window:
+    def window(self, plan: int, forest: Forest, network: State | Turn) -> Window:
         """What the ranks report of the next iterations, a rank on each host."""
-        sent, times_s, moved_s = self._flows(forest, state)
+        if isinstance(network, Turn):
+            sent, times_s, took = self._turned(forest, network)
+            state = network.after
+        else:
+            state = network
+            sent, times_s, moved_s = self._flows(forest, state)
+            took = np.full(self.iterations, self.compute_s + moved_s)
         noise, random, shape = self.noise, self._random, sent.shape
-        took = self.compute_s + moved_s
         lost = np.zeros(shape)
         for sender, receiver in state.flows_bytes_s:
             lost[sender, receiver] = 100.0
@@ -96,6 +159,22 @@ class Job:
             {name: self.collectives.count(name) * self.size_bytes for name in self.collectives},
         )
 
+    def _turned(self, forest: Forest, turn: Turn) -> tuple[Floats, Floats, Floats]:
+        """Bytes and mean busy seconds of each flow, and what each iteration takes."""
+        whole = int(turn.at)
+        sent, early_s, before_s = self._flows(forest, turn.before)
+        # Of several collectives the first is the one in which it changes.
+        first, *others = self.collectives
+        change = ((turn.at - whole) * before_s / len(self.collectives), turn.after)
+        turning = [self._carry(first, self.size_bytes, forest, turn.before, change)]
+        turning += [self._carry(name, self.size_bytes, forest, turn.after, None) for name in others]
+        _, late_s, after_s = self._flows(forest, turn.after)
+        rest = self.iterations - whole - 1
+        turning_s = np.sum([each.busy_s for each in turning], axis=0)
+        busy_s: Floats = (whole * early_s + turning_s + rest * late_s) / self.iterations
+        moved_s = [before_s] * whole + [sum(each.time_s for each in turning)] + [after_s] * rest
+        return sent, busy_s, self.compute_s + np.array(moved_s)
+
     def _factors(self, deviation: float, shape: tuple[int, ...]) -> Floats:
         factors = self._random.lognormal(0.0, deviation, shape)
         is_out = self._random.random(shape) < self.noise.outliers
@@ -106,11 +185,11 @@ class Job:
         if self._known is not None and self._known[0] is forest and self._known[1] is state:
             return self._known[2]
         each = [
-            traffic_bytes(traffic_of(Demand(name, self.size_bytes), forest))
-            for name in self.collectives
+            self._carry(name, self.size_bytes, forest, state, None) for name in self.collectives
         ]
-        times = [flow_times_s(sent, state) for sent in each]
-        found = np.sum(each, axis=0), np.sum(times, axis=0), sum(float(one.max()) for one in times)
+        sent = np.sum([one.sent_bytes for one in each], axis=0)
+        busy_s = np.sum([one.busy_s for one in each], axis=0)
+        found = sent, busy_s, sum(one.time_s for one in each)
         self._known = (forest, state, found)
         return found
 
@@ -164,16 +243,18 @@ def first_forest(state: State) -> Forest:
 
 def run(
     state: State,
-    at: Callable[[int], State],
+    at: Callable[[int], State | Turn],
     windows: int,
     *,
     seed: int = 0,
     noise: Noise | None = None,
     collectives: Sequence[str] = (ALL_REDUCE,),
+    carry: Carry = by_model,
+    size_bytes: float = 102e6,
 ) -> TunedRun:
     """A job that came with a plan for `state`, on the network that `at` gives for each window."""
     forest = first = first_forest(state)
-    job = Job(noise=noise or Noise(), seed=seed, collectives=collectives)
+    job = Job(size_bytes, noise=noise or Noise(), seed=seed, collectives=collectives, carry=carry)
     tuner = Tuner(first, range(len(state.group_of)), state.group_of.tolist(), job.size_bytes)
     steps = []
     for number in range(windows):
@@ -181,7 +262,8 @@ def run(
         window = job.window(tuner.plan, forest, now)
         decision = tuner.decide(number * WINDOW_S, window)
         forest = forest if decision.forest is None else decision.forest
-        steps.append(Step(decision, job.iteration_s(forest, now), forest))
+        state = now.after if isinstance(now, Turn) else now
+        steps.append(Step(decision, job.iteration_s(forest, state), forest))
     return TunedRun(steps, job, tuner, first)
 
 

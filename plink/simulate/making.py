@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
+import numpy.typing as npt
 
-from plink.optimize.plans.traffic import Traffic
+from plink.optimize.plans.traffic import Traffic, traffic_bytes
 from plink.plans.forest import Parents
 from plink.simulate.schedule import RECEIVE, SEND, Numbers, Schedule
 from plink.solvers.collectives.table import PeerTable, Round
@@ -59,7 +58,7 @@ class _Builder:
         )
 
 
-def whole_bytes(sizes_bytes: Iterable[float]) -> Numbers:
+def whole_bytes(sizes_bytes: npt.ArrayLike) -> Numbers:
     """Shares of a buffer in whole bytes."""
     return np.rint(np.asarray(sizes_bytes, dtype=np.float64)).astype(np.int64)
 
@@ -71,7 +70,7 @@ def schedule_of_table(table: PeerTable) -> Schedule:
     parts of a round one after the other.
     """
     made = _Builder(table.ranks)
-    parts = _parts_of(table)
+    parts = parts_of(table)
     above: list[tuple[Numbers, Numbers]] = []
     for part in range(parts):
         last = _Last(table.ranks)
@@ -92,7 +91,8 @@ def schedule_of_table(table: PeerTable) -> Schedule:
     return made.schedule()
 
 
-def _parts_of(table: PeerTable) -> int:
+def parts_of(table: PeerTable) -> int:
+    """Into how many a buffer is cut that flows through a table, each part through all rounds."""
     if not table.is_pipelined or not table.rounds:
         return 1
     if all(len(step.sources) == table.ranks for step in table.rounds):
@@ -177,6 +177,18 @@ def schedule_of_traffic(traffic: Traffic, ranks: int) -> Schedule:
     for number, (_, route, part) in enumerate(sorted(turns)):
         trees = routes.reduce_parents[route], routes.broadcast_parents[route]
         _along(made, trees, part, 2 * number)
+    return made.schedule()
+
+
+def schedule_of_flows(traffic: Traffic, ranks: int) -> Schedule:
+    """All that a collective sends from one rank to another as one message, all at the beginning.
+
+    Nothing waits: what links take in any case, and next to what a pipelined plan takes.
+    """
+    made = _Builder(ranks)
+    between = whole_bytes(traffic_bytes(traffic))
+    source, destination = np.nonzero(between)
+    made.messages(source, destination, between[source, destination], np.zeros_like(source))
     return made.schedule()
 
 

@@ -28,6 +28,7 @@ from plink.simulate.things import (
     thing_of_trace,
     things_of,
 )
+from plink.simulate.tuned import Tuned, tuned_to_json
 from plink.solvers.contention.time import Clock
 
 Placement = npt.NDArray[np.intp]
@@ -85,6 +86,7 @@ class Simulation:
         rows: algorithm by algorithm.
         refused: algorithms that are left out, and why.
         notes: what to know before trusting it.
+        tuned: what the tuner made of a job, where that was asked.
     """
 
     source: str
@@ -95,6 +97,7 @@ class Simulation:
     rows: Sequence[Row]
     refused: Sequence[tuple[str, str]] = ()
     notes: Sequence[str] = field(default_factory=tuple)
+    tuned: Tuned | None = None
 
 
 def _silent(_text: str) -> None:
@@ -149,6 +152,12 @@ def simulate(
         things = [thing_of_trace(trace)]
     else:
         things, refused = things_of(cluster, request, layout, platform)
+    notes += [
+        f"{thing.name}: simulated are the first {thing.pace.rounds} of {thing.pace.of_rounds} "
+        "rounds; the others are taken to go on at the pace of their second half"
+        for thing in things
+        if thing.pace is not None
+    ]
     rng = np.random.default_rng(request.seed)
     given = layout.placement(range(layout.hosts))
     shuffled = [
@@ -262,12 +271,24 @@ def _run(
     """None where it takes too long."""
     try:
         if thing.schedule is not None:
-            return run_schedule(
-                platform,
-                thing.schedule,
-                placement,
-                eager_bytes=thing.eager_bytes,
-                timeout_s=request.timeout_s,
+            schedules = (
+                [thing.schedule] if thing.pace is None else [thing.pace.half, thing.schedule]
+            )
+            found = [
+                run_schedule(
+                    platform,
+                    schedule,
+                    placement,
+                    eager_bytes=thing.eager_bytes,
+                    timeout_s=request.timeout_s,
+                )
+                for schedule in schedules
+            ]
+            if thing.pace is None:
+                return found[0]
+            return Simulated(
+                thing.pace.time_s(found[0].time_s, found[1].time_s),
+                sum(each.seconds for each in found),
             )
         collective, own = thing.smpi or ("all-reduce", "default")
         return run_smpi(
@@ -284,7 +305,7 @@ def _run(
 
 def to_json(found: Simulation) -> dict[str, Any]:
     """The JSON object that `--json` prints."""
-    return {
+    printed: dict[str, Any] = {
         "source": found.source,
         "hosts": found.hosts,
         "ranks": found.ranks,
@@ -294,3 +315,6 @@ def to_json(found: Simulation) -> dict[str, Any]:
         "rows": [{**asdict(row), "gain": row.gain} for row in found.rows],
         "refused": [{"algorithm": name, "reason": reason} for name, reason in found.refused],
     }
+    if found.tuned is not None:
+        printed["tuned"] = tuned_to_json(found.tuned)
+    return printed

@@ -18,8 +18,9 @@ from plink.optimize.plans.serving import PS, find_plan_with_servers
 from plink.optimize.plans.through_servers import HUB
 from plink.optimize.plans.traffic import traffic_of
 from plink.plans.names import ALL_REDUCE
-from plink.simulate.making import schedule_of_table, schedule_of_traffic
+from plink.simulate.making import schedule_of_flows, schedule_of_table, schedule_of_traffic
 from plink.simulate.negotiating import check_mode, negotiating
+from plink.simulate.pace import Pace, pace_of
 from plink.simulate.schedule import Schedule
 from plink.simulate.simgrid.platforms import Platform
 from plink.simulate.simgrid.run import ALL_REDUCES, EAGER_BYTES
@@ -77,6 +78,9 @@ class Request:
         timeout_s: of each simulation.
         servers: hosts that aggregate and contribute nothing, as `plink.optimize.plans.servers`
             writes them; plans are made with them.
+        rounds: of algorithms whose rounds are alike, simulate so many, 2 or more, and take the
+            others to go on at their pace; 0 for all.
+        as_flows: of plans, all that one rank sends to another is one flow, and all begin together.
     """
 
     algorithms: Sequence[str]
@@ -86,6 +90,8 @@ class Request:
     seed: int = 0
     timeout_s: float = 600.0
     servers: Sequence[str] = ()
+    rounds: int = 0
+    as_flows: bool = False
 
 
 @dataclass(frozen=True)
@@ -96,6 +102,7 @@ class Thing:
         algorithm: that predicts it, and that orders are searched for; None where there is none.
         predicted_s: along a plan, whose ranks' hosts then are `hosts`.
         platform: whose hosts these are, where ports of servers are among them; else None.
+        pace: how the schedule goes on, where it is of some rounds.
     """
 
     name: str
@@ -106,6 +113,7 @@ class Thing:
     hosts: Sequence[int] | None = None
     predicted_s: float | None = None
     platform: Platform | None = None
+    pace: Pace | None = None
 
 
 def along_plan(
@@ -139,11 +147,12 @@ def along_plan(
     if request.servers:
         raise WrongUseError(f"{source}: this plan has no servers")
     found = forecast_plan(cluster, plan, request.size_bytes, collectives, source)
+    made_of = schedule_of_flows if request.as_flows else schedule_of_traffic
     hosts = hosts_of(plan, cluster, source)
     return [
         Thing(
             f"{plan.kind}: {row.collective}",
-            schedule_of_traffic(
+            made_of(
                 traffic_of(Demand(row.collective, request.size_bytes), plan.forest), len(hosts)
             ),
             None,
@@ -172,7 +181,7 @@ def things_of(
         family, colon, own = name.partition(":")
         try:
             if not colon:
-                things.append(_thing_of_algorithm(find(name), request.size_bytes, layout))
+                things.append(_thing_of_algorithm(find(name), request, layout))
             elif family == SMPI:
                 things.append(_smpi(name, own, request.size_bytes))
             elif family == CONTROL:
@@ -213,7 +222,7 @@ def _check_name(name: str, request: Request) -> None:
         _check_algorithm(name)
 
 
-def _thing_of_algorithm(algorithm: Algorithm, size_bytes: int, layout: RankLayout) -> Thing:
+def _thing_of_algorithm(algorithm: Algorithm, request: Request, layout: RankLayout) -> Thing:
     """One of plink's.
 
     Raises:
@@ -225,8 +234,10 @@ def _thing_of_algorithm(algorithm: Algorithm, size_bytes: int, layout: RankLayou
         raise WrongUseError(reason)
     refuse_too_many(algorithm, ranks, by_table=True)
     eager = EAGER_BYTES if algorithm.name.startswith(_MEET) else float("inf")
-    schedule = schedule_of_table(algorithm.table(ranks, size_bytes))
-    return Thing(algorithm.name, schedule, None, algorithm, eager)
+    table = algorithm.table(ranks, request.size_bytes)
+    some = pace_of(table, request.rounds) if request.rounds else None
+    schedule, pace = some or (schedule_of_table(table), None)
+    return Thing(algorithm.name, schedule, None, algorithm, eager, pace=pace)
 
 
 def _negotiating(

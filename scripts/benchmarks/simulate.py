@@ -11,6 +11,8 @@ large: a large data centre.
 servers: placements of servers beside all-reduces.
 
 control: what ranks say to each other until they agree on what is reduced next.
+
+tuner: a job that the tuner follows while the network changes.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ import numpy as np
 from benchkit.accuracy_simulated import PAYLOAD, beside_measured
 from benchkit.arguments import numbers, words
 from benchkit.report import Report
-from benchkit.simgrid import control, servers
+from benchkit.simgrid import control, servers, tuner
 from benchkit.simgrid.centres import PER_RACK, centre_of, of_model, time_text
 from plink.simulate.control.negotiation import MODES
 from plink.simulate.datacentres import racks
@@ -38,18 +40,19 @@ from plink.solvers.collectives.registry import find
 EXAMPLE = "--hosts 64,128 --oversubscription 4 --random 5"
 QUICK = (
     "--hosts 64 --oversubscription 1,4 --random 1 --size 5000000 --large 0 --workers 8 --ports 1,8 "
-    "--server-racks 2 --control-ranks 64"
+    "--server-racks 2 --control-ranks 64 --ranks 50 --shapes 1"
 )
 
 _GAIN = ("hosts", "uplinks", "algorithm", "order", "given", "random", "gain", "of model", "took")
-POINTS = ("gain", "lab", "large", "servers", "control")
+POINTS = ("gain", "lab", "large", "servers", "control", "tuner")
 
 # A Gloo ring of 10 MB over 4 racks of 4 hosts, links and uplinks of 400 Mbit/s, by the edges that
 # leave each rack: s, as the lab measured them (docs/predict.md).
 _LAB_S = {1: 0.44, 2: 0.80, 3: 1.19, 4: 1.61}
 _LAB_BYTES = 10_000_000
 
-# Along a plan of more hosts too many chunks are under way for a simulation of minutes.
+# Along a plan of more hosts too many chunks are under way for a simulation of minutes: what one
+# host sends to another is one flow there.
 _MOST_PLANNED = 128
 
 
@@ -75,6 +78,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--random", type=int, default=2, help="random orders")
     parser.add_argument("--search", type=float, default=2.0, help="seconds for plink's order")
     parser.add_argument("--timeout", type=float, default=600.0, help="of each simulation")
+    parser.add_argument("--rounds", type=int, default=0, help="of rings, simulate so many; 0: all")
+    parser.add_argument("--flows", action="store_true", help="plans of any size as flows")
     parser.add_argument("--large", type=int, default=10, help="racks of 138 hosts; 0 for none")
     parser.add_argument("--workers", type=numbers, default=[8, 16, 32], help="of servers, a rack")
     parser.add_argument("--ports", type=numbers, default=[1, 4, 8, 16, 32], help="of a server")
@@ -82,6 +87,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ranks = numbers("512,2048,8192")
     parser.add_argument("--control-ranks", type=numbers, default=ranks, help="of control")
     parser.add_argument("--modes", type=words, default=list(MODES), help="of control")
+    tuner.add_arguments(parser)
 
 
 def run(arguments: argparse.Namespace, report: Report) -> None:
@@ -115,6 +121,8 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
         servers.show(arguments, report)
     if "control" in points:
         control.show(arguments, report)
+    if "tuner" in points:
+        tuner.show(arguments, report)
     _judge(found, report)
 
 
@@ -141,8 +149,7 @@ def _by_size(arguments: argparse.Namespace, found: _Found) -> Iterator[Sequence[
         for oversubscription in arguments.oversubscription:
             centre = centre_of(hosts // PER_RACK, PER_RACK, oversubscription)
             for name in arguments.algorithms:
-                if name.startswith("plan:") and hosts > _MOST_PLANNED:
-                    continue
+                as_flows = name.startswith("plan:") and (arguments.flows or hosts > _MOST_PLANNED)
                 request = Request(
                     [name],
                     arguments.size,
@@ -150,12 +157,14 @@ def _by_size(arguments: argparse.Namespace, found: _Found) -> Iterator[Sequence[
                     search_s=arguments.search,
                     seed=hosts,
                     timeout_s=arguments.timeout,
+                    rounds=arguments.rounds,
+                    as_flows=as_flows,
                 )
                 begin = time.monotonic()
                 (row,) = simulate(centre.cluster, request, platform=centre.platform).rows
                 took = time.monotonic() - begin
                 _note(row, took, found)
-                yield (hosts, f"{oversubscription}:1", *_cells(row), f"{took:.0f} s")
+                yield (hosts, f"{oversubscription}:1", *_cells(row, as_flows), f"{took:.0f} s")
 
 
 def _note(row: Row, took: float, found: _Found) -> None:
@@ -167,9 +176,9 @@ def _note(row: Row, took: float, found: _Found) -> None:
     ]
 
 
-def _cells(row: Row) -> Sequence[str]:
+def _cells(row: Row, as_flows: bool) -> Sequence[str]:
     return (
-        row.algorithm,
+        row.algorithm + ", flows" * as_flows,
         *(
             "-" if times is None else time_text(times.simulated_s)
             for times in (row.order, row.given, row.random)

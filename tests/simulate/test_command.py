@@ -173,3 +173,32 @@ def test_what_measures_rates_is_said_as_it_is_typed(
         said = capsys.readouterr().err
         assert "holds nothing that links carry" in said
         assert f"plink probe --resume {name} --tool uplinks measures it" in said
+
+
+@pytest.mark.usefixtures("simgrid")
+@needs_simgrid
+def test_a_job_is_tuned(cluster: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["simulate", cluster, "--tuner", "g1:0.2", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["tuned"]
+    assert found["tuned_s"] < 0.85 * found["changed_s"]
+    assert found["tuned_s"] < 1.1 * found["fresh_s"]
+    assert found["recovered_s"] == pytest.approx(found["before_s"], rel=0.05)
+    assert "g1" in found["plans"][0]["reason"] or "group 1" in found["plans"][0]["reason"]
+    assert run(["simulate", cluster, "--tuner", "nothing"]) == 0
+    assert "no new plans" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--tuner", "n99:0.5"], "no host or group"),
+        (["--tuner", "h01"], "no change"),
+        (["--tuner", "h01:0"], "no change"),
+        (["--tuner", "h01:0.4", "--algo", "gloo-ring"], "exclude"),
+    ],
+)
+def test_a_change_that_is_none(
+    cluster: str, words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["simulate", cluster, *words]) == 2
+    assert said in capsys.readouterr().err

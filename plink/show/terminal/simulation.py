@@ -11,13 +11,17 @@ from plink.base.text import counted, printable, rtt_text
 from plink.show.terminal.paper import print_table
 from plink.simulate.simulation import Row, Simulation, Times
 from plink.simulate.things import TRACE
+from plink.simulate.tuned import Tuned
 
 _US = 1e6
 
 
 def print_simulation(console: Console, found: Simulation) -> None:
-    """Print a line per algorithm."""
+    """Print a line per algorithm, or what the tuner did."""
     console.print(Text(_heading(found), style="bold"))
+    if found.tuned is not None:
+        _print_tuned(console, found.tuned)
+        return
     said = "simulated by SimGrid; of model is the time over what plink predicts"
     if found.random_orders and any(row.random is not None for row in found.rows):
         said += f"; random is the median of {counted(found.random_orders, 'order')}"
@@ -40,6 +44,29 @@ def print_simulation(console: Console, found: Simulation) -> None:
         console.print()
     for _, reason in found.refused:
         console.print(Text(printable(reason), style="dim"))
+
+
+def _print_tuned(console: Console, found: Tuned) -> None:
+    said = "simulated by SimGrid: what an iteration takes, and the tuner's plans"
+    console.print(Text(said, style="dim"))
+    console.print()
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="cyan")
+    for title in ("before", "changed", "tuned", "fresh plan", "recovered", "gain", "of fresh"):
+        table.add_column(title, justify="right", no_wrap=True)
+    times = (found.before_s, found.changed_s, found.tuned_s, found.fresh_s, found.lifted_s)
+    table.add_row(
+        *(rtt_text(time_s * _US) for time_s in times),
+        f"{found.changed_s / found.tuned_s:.2f} x",
+        f"{found.tuned_s / found.fresh_s:.2f}",
+    )
+    console.print(table)
+    console.print()
+    for number, step in found.changes:
+        decision = step.decision
+        text = f"window {number + 1}: {decision.action.value}: {decision.reason}"
+        console.print(Text(printable(text)))
+    if not found.changes:
+        console.print(Text("no new plans"))
 
 
 def _heading(found: Simulation) -> str:

@@ -39,6 +39,8 @@ struct Request {
     bool has_matrix = false;
     std::string job, collective, algorithm;
     std::size_t size_bytes = 0, eager_bytes = 0, ranks = 0, operations = 0, edges = 0, lanes = 0;
+    bool tells_lanes = false;
+    std::size_t changes = 0;
 };
 
 Request read_request() {
@@ -62,7 +64,8 @@ Request read_request() {
             found.sizes = words(line, 7);
         } else if (key == "schedule") {
             found.job = key;
-            line >> found.operations >> found.edges >> found.lanes;
+            line >> found.operations >> found.edges >> found.lanes >> found.tells_lanes >>
+                found.changes;
         } else if (key == "smpi") {
             found.job = key;
             line >> found.collective >> found.algorithm >> found.size_bytes >> found.eager_bytes >>

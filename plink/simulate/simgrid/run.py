@@ -43,6 +43,9 @@ ALL_REDUCES = (
 
 _NS = 1e-9
 _HEADER = "end\n"
+_ANSWER = b"answer "
+# What is left of a flow counts as nothing below a hundred-thousandth of this, in bytes.
+_COARSE = ("--cfg=surf/precision:100",)
 
 
 @dataclass(frozen=True)
@@ -52,10 +55,25 @@ class Simulated:
     Args:
         time_s: from the begin to the end of the last rank, in simulated seconds.
         seconds: that the simulation took.
+        busy_s: (lanes,) how long each had something to send, where that was asked.
     """
 
     time_s: float
     seconds: float
+    busy_s: npt.NDArray[np.float64] | None = None
+
+
+@dataclass(frozen=True)
+class Change:
+    """A network that changes while something is sent.
+
+    Args:
+        at_s: when, in simulated seconds.
+        after: the network from then on: the same one, but for what links carry.
+    """
+
+    at_s: float
+    after: Zones
 
 
 @dataclass(frozen=True)
@@ -150,13 +168,43 @@ def run_schedule(
         PlinkError: SimGrid is not there, or it failed.
         TimeoutError: it took longer than that.
     """
-    graph = graph_of(schedule, host_of, eager_bytes)
+    return run_graph(platform, graph_of(schedule, host_of, eager_bytes), timeout_s=timeout_s)
+
+
+def run_graph(
+    platform: Platform,
+    graph: Graph,
+    *,
+    tells_lanes: bool = False,
+    change: Change | None = None,
+    ends_together: bool = False,
+    timeout_s: float | None = None,
+) -> Simulated:
+    """Run operations.
+
+    Args:
+        platform: the network.
+        graph: the operations.
+        tells_lanes: say how long each lane had something to send.
+        change: of the network meanwhile; None for none.
+        ends_together: flows that have next to nothing left end at once, instead of one by one by
+            what rounding left of each, which of many flows takes longest. Latencies are left out.
+        timeout_s: when to give up.
+
+    Raises:
+        PlinkError: SimGrid is not there, or it failed.
+        TimeoutError: it took longer than that.
+        ValueError: a link that is unlimited cannot become limited meanwhile, nor the reverse.
+    """
     operations = len(graph.source)
     order = np.argsort(graph.before, kind="stable")
     starts = np.searchsorted(graph.before[order], np.arange(operations + 1))
     head, arrays = _network(platform)
+    changes = [] if change is None else _changes(platform, change)
+    lanes = int(graph.lane.max(initial=-1)) + 1
+    words = f"{lanes} {int(tells_lanes)} {len(changes)}"
     return _run(
-        f"{head}schedule {operations} {len(order)} {int(graph.lane.max(initial=-1)) + 1}\n",
+        f"{head}schedule {operations} {len(order)} {words}\n",
         [
             *arrays,
             graph.source,
@@ -165,9 +213,30 @@ def run_schedule(
             graph.lane,
             starts.astype(np.int64),
             graph.after[order].astype(np.int32),
+            np.array([each[0] for each in changes], dtype=np.float64),
+            np.array([each[1] for each in changes], dtype=np.int32),
+            np.array([each[2] for each in changes], dtype=np.int32),
+            np.array([each[3] for each in changes], dtype=np.float64),
         ],
         timeout_s,
+        _COARSE if ends_together else (),
     )
+
+
+def _changes(platform: Platform, change: Change) -> list[tuple[float, int, int, float]]:
+    """When, which kind of link, of which host or zone, and what it carries from then on."""
+    if not isinstance(platform, Zones):
+        raise ValueError("only a network of zones changes")
+    found = []
+    for kind, name in enumerate(("send_bytes_s", "receive_bytes_s", "up_bytes_s", "down_bytes_s")):
+        before, after = getattr(platform, name), getattr(change.after, name)
+        if (np.isinf(before) != np.isinf(after)).any():
+            raise ValueError("a link that is unlimited stays so")
+        found += [
+            (change.at_s, kind, int(place), float(after[place]))
+            for place in np.flatnonzero(before != after)
+        ]
+    return found
 
 
 def run_smpi(
@@ -238,22 +307,32 @@ def _zones(platform: Zones) -> tuple[str, list[npt.NDArray[np.generic]]]:
 
 
 def _run(
-    head: str, arrays: Sequence[npt.NDArray[np.generic]], timeout_s: float | None
+    head: str,
+    arrays: Sequence[npt.NDArray[np.generic]],
+    timeout_s: float | None,
+    options: Sequence[str] = (),
 ) -> Simulated:
     program = simulator()
     content = b"".join([(head + _HEADER).encode(), *(array.tobytes() for array in arrays)])
     try:
         found = subprocess.run(
-            [str(program)], input=content, capture_output=True, timeout=timeout_s, check=False
+            [str(program), *options],
+            input=content,
+            capture_output=True,
+            timeout=timeout_s,
+            check=False,
         )
     except subprocess.TimeoutExpired:
         raise TimeoutError(f"the simulation takes longer than {timeout_s:g} s") from None
     except OSError as error:
         raise PlinkError(f"the simulator does not start: {error}") from None
-    lines = found.stdout.decode("utf-8", "replace").splitlines()
-    if found.returncode or not lines:
-        said = found.stderr.decode("utf-8", "replace").strip().splitlines()
-        reason = said[0][:200] if said else f"it ended with status {found.returncode}"
+    # What SMPI says comes before.
+    _, begin, rest = found.stdout.partition(_ANSWER)
+    if found.returncode or not begin:
+        lines = found.stderr.decode("utf-8", "replace").strip().splitlines()
+        reason = lines[0][:200] if lines else f"it ended with status {found.returncode}"
         raise PlinkError(f"the simulation failed: {reason}")
-    data = json.loads(lines[-1])
-    return Simulated(float(data["time_s"]), float(data["seconds"]))
+    line, _, numbers = rest.partition(b"\n")
+    data = json.loads(line)
+    busy_s = np.frombuffer(numbers, dtype=np.float64) if numbers else None
+    return Simulated(float(data["time_s"]), float(data["seconds"]), busy_s)

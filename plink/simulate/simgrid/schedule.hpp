@@ -22,6 +22,11 @@ class Schedule {
           waits_for_(request.operations, 0),
           under_way_(request.operations),
           waiting_(request.lanes),
+          busy_s_(request.lanes, 0.0),
+          change_s_(numbers<double>(request.changes)),
+          change_kind_(numbers<std::int32_t>(request.changes)),
+          change_of_(numbers<std::int32_t>(request.changes)),
+          change_rate_(numbers<double>(request.changes)),
           left_(request.operations) {
         for (const auto next : successors_) ++waits_for_[next];
     }
@@ -36,6 +41,7 @@ class Schedule {
         done_ = done.get();
         sg::Actor::create("clerk", hosts_[0], [this, done] {
             simgrid::kernel::actor::simcall_answered([this] {
+                for (std::size_t one = 0; one < change_s_.size(); ++one) set_change(one);
                 for (std::size_t one = 0; one < waits_for_.size(); ++one)
                     if (!waits_for_[one]) ready_.push_back(static_cast<std::int32_t>(one));
                 begin_ready();
@@ -44,10 +50,22 @@ class Schedule {
         });
         engine.run();
         if (left_) throw std::runtime_error("operations wait for each other");
-        return sg::Engine::get_clock();
+        return end_s_;
     }
 
+    // By lane, how long it had something to send.
+    const std::vector<double>& busy_s() const { return busy_s_; }
+
   private:
+    // Links of hosts and uplinks, each in two directions.
+    void set_change(std::size_t one) {
+        static const char* const kinds[] = {"s", "r", "u", "d"};
+        const auto name = kinds[change_kind_[one]] + std::to_string(change_of_[one]);
+        auto* link = sg::Link::by_name(name);
+        simgrid::kernel::timer::Timer::set(
+            change_s_[one], [link, rate = change_rate_[one]] { link->set_bandwidth(rate); });
+    }
+
     struct Waiting {
         std::int32_t operation;
         double ready_s;
@@ -60,8 +78,10 @@ class Schedule {
             if (from_[one] != to_[one]) {
                 if (lane_[one] >= 0) {
                     auto& queue = waiting_[lane_[one]];
-                    queue.push_back({one, sg::Engine::get_clock()});
+                    const double now_s = sg::Engine::get_clock();
+                    queue.push_back({one, now_s});
                     if (queue.size() > 1) continue;
+                    busy_s_[lane_[one]] -= now_s;
                 }
                 send(one);
             } else if (amount_[one] > 0.0) {
@@ -94,6 +114,8 @@ class Schedule {
                     head_start = sg::Engine::get_clock() - queue.front().ready_s;
                     send(queue.front().operation);
                     head_start = 0.0;
+                } else {
+                    busy_s_[lane_[one]] += sg::Engine::get_clock();
                 }
             }
         }
@@ -104,7 +126,9 @@ class Schedule {
     void finish(std::int32_t one) {
         for (auto at = starts_[one]; at < starts_[one + 1]; ++at)
             if (!--waits_for_[successors_[at]]) ready_.push_back(successors_[at]);
-        if (!--left_) done_->release();
+        if (--left_) return;
+        end_s_ = sg::Engine::get_clock();
+        done_->release();
     }
 
     const std::vector<sg::Host*>& hosts_;
@@ -116,7 +140,12 @@ class Schedule {
     std::vector<sg::CommPtr> under_way_, ended_;
     // By lane: what is under way, and what follows it.
     std::vector<std::deque<Waiting>> waiting_;
+    std::vector<double> busy_s_;
+    std::vector<double> change_s_;
+    std::vector<std::int32_t> change_kind_, change_of_;
+    std::vector<double> change_rate_;
     std::size_t left_;
+    double end_s_ = 0.0;
     sg::Semaphore* done_ = nullptr;
 };
 

@@ -184,7 +184,11 @@ int run(int argc, char** argv) {
     const auto start = std::chrono::steady_clock::now();
     const double time_s = schedule ? schedule->run(engine) : run_smpi(request, network, engine);
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-    std::printf("{\"time_s\": %.12g, \"seconds\": %.3f}\n", time_s, took.count());
+    std::printf("answer {\"time_s\": %.12g, \"seconds\": %.3f}\n", time_s, took.count());
+    if (request.tells_lanes) {
+        const auto& busy_s = schedule->busy_s();
+        std::fwrite(busy_s.data(), sizeof(double), busy_s.size(), stdout);
+    }
     std::fflush(stdout);
     // What SimGrid would take down one by one goes with the process.
     std::_Exit(0);
