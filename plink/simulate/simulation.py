@@ -12,13 +12,13 @@ import numpy.typing as npt
 from plink.files.cluster import Cluster
 from plink.files.order import Order
 from plink.files.plan import Plan
-from plink.model.network import network_of, no_rates_known
+from plink.model.network import KnownNetwork, network_of, no_rates_known
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
 from plink.optimize.orders.slots import layout_in, layout_of, peers_of, placement_in
 from plink.plans.names import ALL_REDUCE
 from plink.simulate.schedule import Schedule
-from plink.simulate.simgrid.platforms import Platform, RowLink, platform_of
+from plink.simulate.simgrid.platforms import Platform, RowLink, Zones, platform_of
 from plink.simulate.simgrid.run import Simulated, run_schedule, run_smpi
 from plink.simulate.things import (
     Request,
@@ -140,9 +140,7 @@ def simulate(
     known = network_of(cluster) if cluster.rtt is not None else None
     if platform is None:
         known = known or network_of(cluster)
-        if not known.has_rates:
-            raise no_rates_known(cluster)
-        platform = platform_of(known.network, rows_of(cluster))
+        platform = platform_known(cluster, known)
     notes = [] if known is None else list(known.assumptions)
     refused: list[tuple[str, str]] = []
     if plan is not None:
@@ -189,6 +187,17 @@ def simulate(
         refused=refused,
         notes=notes,
     )
+
+
+def platform_known(cluster: Cluster, known: KnownNetwork) -> Zones:
+    """The network that a cluster file tells of.
+
+    Raises:
+        NotMeasuredError: it tells no rate of a link.
+    """
+    if not known.has_rates:
+        raise no_rates_known(cluster)
+    return platform_of(known.network, rows_of(cluster))
 
 
 def rows_of(cluster: Cluster) -> list[RowLink]:

@@ -9,8 +9,8 @@ from plink.files.cluster import Cluster
 from plink.model.network import network_of
 from plink.simulate.jobs import CHANGE
 from plink.simulate.network import State
-from plink.simulate.simgrid.platforms import Platform, Zones, platform_of
-from plink.simulate.simulation import Simulation, rows_of
+from plink.simulate.simgrid.platforms import Platform, Zones
+from plink.simulate.simulation import Simulation, platform_known
 from plink.simulate.tuned import LIFTED, WINDOWS, tuned
 from plink.simulate.tuning import OnSimGrid, state_of
 
@@ -76,17 +76,12 @@ def simulate_tuner(
         tell: called with what begins.
 
     Raises:
-        WrongUseError: the network is a fat tree or a dragonfly, unknown or has hosts in no group.
+        WrongUseError: the network is a fat tree or a dragonfly, or has hosts in no group.
+        NotMeasuredError: the cluster tells no rate of a link.
         PlinkError: SimGrid is not there, it failed, or it took too long.
     """
     if platform is None:
-        known = network_of(cluster)
-        if not known.has_rates:
-            raise WrongUseError(
-                f"{cluster.source}: holds nothing that links carry, which a simulation needs",
-                "plink probe tool=iperf3 and tool=uplinks measure it",
-            )
-        platform = platform_of(known.network, rows_of(cluster))
+        platform = platform_known(cluster, network_of(cluster))
     if not isinstance(platform, Zones):
         raise WrongUseError("the tuner is simulated on racks", "describe some: racks=4")
     usual = state_of(platform)
