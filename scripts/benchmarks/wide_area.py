@@ -104,7 +104,7 @@ def _sizes_rows(
 ) -> Iterator[Sequence[str]]:
     forest = as_json(flat(np.ones(2)))
     plans = {
-        f"{workers} workers": {**forest, "options": {"workers": workers}}
+        _named(workers): {**forest, "options": {"workers": workers}}
         for workers in arguments.workers
     }
     seconds = _seconds(lab, plans, {_GLOO: [0, 1]}, size_mb, arguments.repetitions)
@@ -125,13 +125,17 @@ def _sizes_rows(
             f"{steady[name]:.0f} %",
             f"{gloo_s / median_s:.1f}",
         )
-    name = f"{arguments.workers[0]} workers"
+    name = _named(arguments.workers[0])
     report.at_least(
         f"{size_mb} MB, loss {loss}: {name}, of the path without the last way",
         _ASKED_PERCENT,
         steady[name],
         "%",
     )
+
+
+def _named(workers: int) -> str:
+    return f"{workers} worker{'s' * (workers != 1)}"
 
 
 def _ring_rows(arguments: argparse.Namespace, report: Report) -> Iterator[Sequence[str]]:
