@@ -101,7 +101,6 @@ if TYPE_CHECKING:
 @click.option(
     "--rounds",
     type=click.IntRange(2, 1_000_000),
-    default=0,
     metavar="N",
     help="Of algorithms whose rounds are alike (rings), simulate so many and take the others to go "
     "on at their pace (default: all).",
@@ -135,7 +134,7 @@ def command(
     random_orders: int,
     search_s: float,
     timeout_s: float,
-    rounds: int,
+    rounds: int | None,
     as_flows: bool,
     seed: int,
     trace_format: str | None,
@@ -177,7 +176,7 @@ def command(
         seed=seed,
         timeout_s=timeout_s,
         servers=servers,
-        rounds=rounds,
+        rounds=rounds or 0,
         as_flows=as_flows,
     )
     if trace_format is not None and output is not None:
