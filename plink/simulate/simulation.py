@@ -156,6 +156,11 @@ def simulate(
         for thing in things
         if thing.pace is not None
     ]
+    if any(thing.is_flows for thing in things):
+        notes.append(
+            "along a plan all that a host sends to another is one flow: what links take, without "
+            "chunks that wait for each other"
+        )
     rng = np.random.default_rng(request.seed)
     given = layout.placement(range(layout.hosts))
     shuffled = [

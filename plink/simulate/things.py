@@ -103,6 +103,7 @@ class Thing:
         predicted_s: along a plan, whose ranks' hosts then are `hosts`.
         platform: whose hosts these are, where ports of servers are among them; else None.
         pace: how the schedule goes on, where it is of some rounds.
+        is_flows: it is a flow for each pair of ranks, in place of a plan's chunks.
     """
 
     name: str
@@ -114,6 +115,7 @@ class Thing:
     predicted_s: float | None = None
     platform: Platform | None = None
     pace: Pace | None = None
+    is_flows: bool = False
 
 
 def along_plan(
@@ -160,6 +162,7 @@ def along_plan(
             float("inf"),
             hosts,
             row.time_s,
+            is_flows=request.as_flows,
         )
         for row in found.rows
     ]

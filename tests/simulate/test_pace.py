@@ -64,9 +64,12 @@ def test_flows_of_a_plan_take_what_its_chunks_do() -> None:
         pytest.skip(str(error))
     centre = racks(4, 8, rate_gbit_s=10, hop_us=2, oversubscription=4)
     request = Request(["plan:2lha"], SIZE)
-    (chunks,) = simulate(centre.cluster, request, platform=centre.platform).rows
+    by_chunk = simulate(centre.cluster, request, platform=centre.platform)
     asked = replace(request, as_flows=True)
-    (flows,) = simulate(centre.cluster, asked, platform=centre.platform).rows
+    by_flow = simulate(centre.cluster, asked, platform=centre.platform)
+    (chunks,), (flows,) = by_chunk.rows, by_flow.rows
+    assert "is one flow" in by_flow.notes[-1]
+    assert not any("is one flow" in note for note in by_chunk.notes)
     assert chunks.order is not None
     assert flows.order is not None
     assert flows.order.simulated_s == pytest.approx(chunks.order.simulated_s, rel=0.06)
