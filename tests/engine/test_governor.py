@@ -37,7 +37,7 @@ class Path:
 
     def send(self, governor: Governor, seconds: float) -> list[float]:
         """Send for so long; the bounds that were set."""
-        bounds = []
+        bounds: list[float] = []
         for _ in range(round(seconds * 1e6 / STEP_US)):
             rate = min(self.believed, self.bound or self.believed)
             segments = round(rate * STEP_US / 1e6 / SEGMENT_BYTES)
