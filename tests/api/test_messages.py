@@ -31,6 +31,7 @@ OF_OTHERS = (
     "plink/probes/inventories/",
     "plink/probes/iperf3/commands.py",
     "plink/probes/remote/upload.py",
+    "plink/simulate/simgrid/run.py",
     "plink/torchrun/",
 )
 
