@@ -52,11 +52,11 @@ def _tuned() -> Schema:
     return closed(
         "what iterations of a tuned job take, in s",
         {
-            "before_s": parts.number("on the usual network"),
-            "changed_s": parts.number("on the changed one, with the first plan"),
-            "tuned_s": parts.number("there, with the tuner's"),
-            "fresh_s": parts.number("there, with one made for it"),
-            "recovered_s": parts.number("in the end, on the usual network"),
+            "before_s": parts.number("on the usual network, in s"),
+            "changed_s": parts.number("on the changed one, with the first plan, in s"),
+            "tuned_s": parts.number("there, with the tuner's, in s"),
+            "fresh_s": parts.number("there, with one made for it, in s"),
+            "recovered_s": parts.number("in the end, on the usual network, in s"),
             "plans": listed("that the tuner handed out", plan),
         },
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import socket
 import ssl
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -91,6 +92,29 @@ def test_keys_are_renewed_and_records_may_go_one_by_one(
     monkeypatch.setattr(meeting, "_tls_context", context)
     options = replace(QUICK, tls=f"{certificates}/host", shared_memory=False)
     assert "" not in reduced(chains(3), options)
+
+
+def test_an_encrypted_engine_is_closed_while_another_thread_asks_it(certificates: str) -> None:
+    options = replace(QUICK, shared_memory=False, tls=f"{certificates}/host")
+    for _ in range(5):
+        with group(stars(3), options) as ranks:
+            engine = ranks.engines[0]
+            is_over = threading.Event()
+
+            def ask(engine: Engine = engine, is_over: threading.Event = is_over) -> None:
+                while not is_over.is_set():
+                    assert engine.next_collective == 1
+
+            asking = threading.Thread(target=ask, daemon=True)
+            ranks.on_all(lambda engine: sum_of(engine, 1000))
+            asking.start()
+            closing = threading.Thread(target=engine.close, daemon=True)
+            closing.start()
+            closing.join(20.0)
+            assert not closing.is_alive()
+            is_over.set()
+            asking.join(20.0)
+            assert not asking.is_alive()
 
 
 def test_ranks_of_one_host_share_memory_and_need_no_cipher(certificates: str) -> None:

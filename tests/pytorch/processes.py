@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import functools
 import multiprocessing
 import os
 import traceback
@@ -21,6 +22,14 @@ Check = Callable[..., Any]
 _context = multiprocessing.get_context("forkserver")
 # The last is imported by DistributedDataParallel when it is first used.
 _context.set_forkserver_preload(["plink.torch", "torch.nn.parallel", "torch._dynamo"])
+
+
+@functools.cache
+def _begin_server() -> None:
+    """Wait until what ranks are forked from has imported PyTorch: no rank's time runs before."""
+    first = _context.Process(target=int)
+    first.start()
+    first.join()
 
 
 class Rank:
@@ -61,6 +70,7 @@ def running(
         "timeout_s": timeout_s,
         "options": options,
     }
+    _begin_server()
     with contextlib.ExitStack() as stack:
         them = []
         for rank in range(ranks):

@@ -288,8 +288,11 @@ void Engine::close() {
         has_failed = failure_.has_value();
     }
     if (!has_failed) linger();
+    decltype(workers_) workers;
     const std::lock_guard<std::mutex> lock(mutex_);
-    workers_.clear();
+    // They end without the lock: the last of what Python made waits for Python's own, and whoever
+    // has that may wait for this one.
+    workers.swap(workers_);
 }
 
 /// A peer may still be receiving its last chunks: closing a connection with something unread would
