@@ -1,0 +1,54 @@
+"""Golden files: what plink writes and prints, kept as text and compared whole.
+
+`PLINK_GOLDEN=write scripts/test tests/contract` writes them anew; the difference is then reviewed
+like code.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent / "golden"
+
+# Members that differ from run to run.
+_VOLATILE = re.compile(
+    r"seconds|steps|took_s|search_s|started|created|finished|version|file_hash|made_from|hash"
+    r"|elapsed_s|cluster_hash|plan_hash|sha256"
+)
+
+
+def compare(name: str, text: str) -> None:
+    """Fail if `text` is not what the golden file of that name holds."""
+    path = FOLDER / name
+    if os.environ.get("PLINK_GOLDEN") == "write":
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return
+    assert path.exists(), f"there is no golden file {name}: PLINK_GOLDEN=write makes it"
+    assert text == path.read_text(), f"{name} changed: PLINK_GOLDEN=write writes it anew"
+
+
+def compare_json(name: str, value: Any) -> None:
+    """Fail if `value` is not what the golden file holds, whatever times and hashes are."""
+    compare(name, json.dumps(_settle(value), indent=1, ensure_ascii=False) + "\n")
+
+
+def _settle(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {
+            name: _placeholder(member) if _VOLATILE.fullmatch(name) else _settle(member)
+            for name, member in value.items()
+        }
+    if isinstance(value, list):
+        return [_settle(member) for member in value]
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    return value
+
+
+def _placeholder(value: Any) -> Any:
+    return f"<{type(value).__name__}>"
