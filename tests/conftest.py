@@ -62,6 +62,7 @@ LONG = (
     "bench/test_gloo_client.py",
     "collectives/test_traffic.py",
     "executors/test_executors.py",
+    "pytorch/test_collectives.py",
     "pytorch/test_encryption.py",
     "pytorch/test_named.py",
     "pytorch/test_sparse.py",

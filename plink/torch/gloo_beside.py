@@ -12,7 +12,9 @@ from torch.distributed import ProcessGroup
 
 from plink.torch.collectives import EngineCollectives
 from plink.torch.compiler import uncompiled
+from plink.torch.executors import Notifier
 from plink.torch.gloo import LateGloo
+from plink.torch.gloo_fallback import GlooFallback
 from plink.torch.reductions import DEVICES
 
 
@@ -37,13 +39,15 @@ class GlooBeside(EngineCollectives):
         rank: in the group.
         ranks: of the group.
         gloo: over the same ranks, made when something first needs it.
+        notifier: awaits works for their futures.
     """
 
-    def __init__(self, rank: int, ranks: int, gloo: LateGloo) -> None:
+    def __init__(self, rank: int, ranks: int, gloo: LateGloo, notifier: Notifier) -> None:
         # With a store it could not be subclassed: that constructor makes no object for Python.
         super().__init__(rank, ranks)  # type: ignore[call-arg]
         self._gloo = gloo
         self._of_gloo: Any = ProcessGroup(rank, ranks)  # type: ignore[call-arg]
+        self._fallback = GlooFallback(self._of_gloo, notifier)
         self._registering = threading.Lock()
         self._has_gloo = False
         self._named = self._described = ""
@@ -90,7 +94,7 @@ class GlooBeside(EngineCollectives):
                 if not self._has_gloo:
                     self._register(backend)
                     self._has_gloo = True
-        return self._of_gloo
+        return self._fallback
 
     def _register(self, backend: Any) -> None:
         for group in (self, self._of_gloo):

@@ -78,14 +78,14 @@ class PlinkGroup(GlooBeside):
         in_flight: int,
         recorder: Recorder | None = None,
     ) -> None:
-        super().__init__(rank, ranks, gloo)
+        self._notifier = Notifier()
+        super().__init__(rank, ranks, gloo, self._notifier)
         self._store = store
         self._engine = engine
         self._tuned = tuned
         self._points = None if engine is None else BalancePoints(engine)
         self._steps = None if tuned is None else follow_steps(tuned.step)
         self._starter = SerialExecutor("plink-starter")
-        self._notifier = Notifier()
         self._homebound = SerialExecutor("plink-homebound")
         self._is_cut = is_cut
         self._lanes: dict[torch.device, Lane] = {}

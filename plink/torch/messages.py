@@ -20,6 +20,7 @@ from plink.engine import Engine
 from plink.torch.executors import Notifier
 from plink.torch.kinds import SEND, Kind
 from plink.torch.profiling import event
+from plink.torch.staging import is_plain
 from plink.torch.work import NO_TIMEOUT, Reduction
 
 
@@ -46,13 +47,7 @@ _POSTED.set()
 
 def is_at_hand(tensor: Tensor) -> bool:
     """Whether it is dense, contiguous memory of the host that holds its numbers as they are."""
-    return (
-        tensor.is_cpu
-        and tensor.layout == torch.strided
-        and tensor.is_contiguous()
-        and not tensor.is_neg()
-        and not tensor.is_conj()
-    )
+    return tensor.is_cpu and tensor.layout == torch.strided and is_plain(tensor)
 
 
 class MessageWork(Reduction):

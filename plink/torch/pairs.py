@@ -13,7 +13,7 @@ from plink.plans.names import ALL_GATHER, BROADCAST, REDUCE, REDUCE_SCATTER
 from plink.torch.accelerator import Lane
 from plink.torch.pieces import JoinedWork, PieceWork
 from plink.torch.ring import pinned
-from plink.torch.staging import joined, parts
+from plink.torch.staging import flattened, is_plain, joined, parts
 
 # Begins a collective from the first buffer to the second; None where there is only one rank.
 PostPair = Callable[[Tensor, Tensor], PieceWork | None]
@@ -161,8 +161,8 @@ class AcceleratorPairs:
 
 def _in_place(results: Sequence[Tensor]) -> Tensor | None:
     """The user's own memory, where it is one contiguous tensor."""
-    if len(results) == 1 and results[0].is_contiguous() and not results[0].is_neg():
-        return results[0].detach().view(-1)
+    if len(results) == 1 and is_plain(results[0]):
+        return flattened(results[0])
     return None
 
 

@@ -90,25 +90,38 @@ class HostStage:
         return contextlib.nullcontext()
 
 
+def is_plain(tensor: Tensor) -> bool:
+    """Return whether a dense tensor's memory holds its elements as they are, one after another."""
+    return tensor.is_contiguous() and not tensor.is_neg() and not tensor.is_conj()
+
+
+def flattened(tensor: Tensor) -> Tensor:
+    """Return all elements in one dimension with stride 1: a view of a plain tensor, else a copy."""
+    tensor = tensor.detach().resolve_conj().resolve_neg().contiguous()
+    # With less than two elements a contiguous tensor may have any stride, which `view` would keep.
+    return tensor.as_strided((tensor.numel(),), (1,), tensor.storage_offset())
+
+
 def joined(tensors: Sequence[Tensor]) -> Tensor:
-    """All elements in one dimension: a view of a single contiguous tensor, else a copy."""
+    """Return all elements in one dimension: a view of a single plain tensor, else a copy."""
     if not tensors:
         return torch.empty(0, dtype=torch.uint8)
-    flat = [tensor.detach().resolve_neg().reshape(-1).contiguous() for tensor in tensors]
+    flat = [flattened(tensor) for tensor in tensors]
     return flat[0] if len(flat) == 1 else torch.cat(flat)
 
 
 def parts(tensors: Sequence[Tensor], flat: Tensor) -> list[tuple[Tensor, Tensor]]:
-    """Each tensor, and what `joined` made of it; of an expanded one each element once."""
+    """Return each tensor with its part of `joined`; of an expanded tensor each element once."""
     sizes = [tensor.numel() for tensor in tensors]
     return [
-        _distinct(tensor.detach(), part.view(tensor.shape))
+        distinct_elements(tensor.detach(), part.view(tensor.shape))
         for tensor, part in zip(tensors, torch.split(flat, sizes), strict=True)
     ]
 
 
-def _distinct(tensor: Tensor, part: Tensor) -> tuple[Tensor, Tensor]:
+def distinct_elements(tensor: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+    """Narrow a tensor and its new values to elements with memory of their own."""
     for dimension, stride in enumerate(tensor.stride()):
-        if stride == 0:
-            tensor, part = tensor.narrow(dimension, 0, 1), part.narrow(dimension, 0, 1)
-    return tensor, part
+        if stride == 0 and tensor.shape[dimension] > 1:
+            tensor, values = tensor.narrow(dimension, 0, 1), values.narrow(dimension, 0, 1)
+    return tensor, values

@@ -16,10 +16,8 @@ from torch.futures import Future
 from plink.base.errors import PlinkError
 from plink.torch.executors import Notifier
 from plink.torch.kinds import Kind
-from plink.torch.pairs import AcceleratorPairs, HostPairs
 from plink.torch.pieces import PieceWork
 from plink.torch.profiling import event
-from plink.torch.staging import Stage
 from plink.torch.typed import holding_tensors, is_asked_by_hook
 
 NO_TIMEOUT = timedelta(0)
@@ -40,7 +38,7 @@ class Reduction(Work):
         self,
         kind: Kind,
         tensors: Sequence[Tensor],
-        stage: Stage | HostPairs | AcceleratorPairs,
+        stage: Any,
         notifier: Notifier,
         timeout: timedelta = NO_TIMEOUT,
     ) -> None:

@@ -11,7 +11,7 @@ import torch
 from plink.torch import PlinkGroup
 from plink.torch.collectives import EngineCollectives
 from pytorch import collective_checks as checks
-from pytorch import overlap_checks
+from pytorch import layout_checks, overlap_checks
 from pytorch.processes import results
 
 pytestmark = pytest.mark.timing
@@ -56,3 +56,13 @@ def test_every_collective_runs_on_the_engine(tmp_path: Path) -> None:
 
 def test_tensors_that_do_not_fit_are_refused_at_once(tmp_path: Path) -> None:
     assert results(checks.refused, 2, tmp_path) == [[]] * 2
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_every_memory_layout(seed: int, tmp_path: Path) -> None:
+    assert results(layout_checks.every_layout, RANKS, tmp_path, seed) == [[]] * RANKS
+
+
+def test_memory_between_and_behind_elements_is_left_alone(tmp_path: Path) -> None:
+    halves = [4, 2] * 6
+    assert results(layout_checks.far_expanded, 2, tmp_path) == [[3, *halves]] * 2
