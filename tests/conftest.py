@@ -65,6 +65,7 @@ LONG = (
     "pytorch/test_collectives.py",
     "pytorch/test_encryption.py",
     "pytorch/test_named.py",
+    "pytorch/test_staging.py",
     "pytorch/test_sparse.py",
     "overlap/test_planner.py",
     "overlap/test_optimal.py",

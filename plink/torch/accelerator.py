@@ -31,7 +31,7 @@ from plink.base.errors import PlinkError
 from plink.torch.executors import SerialExecutor
 from plink.torch.pieces import ComingWork, PieceWork, pieces_of
 from plink.torch.ring import Ring, pinned
-from plink.torch.staging import Post, joined, parts
+from plink.torch.staging import Post, Stage, joined, parts
 
 # Two on their way to the host, what the engine has in flight, two on their way back.
 SLOTS = 8
@@ -69,17 +69,27 @@ class AcceleratorStage:
         tensors: of one type, on one device.
         lane: of that device.
         is_cut: into pieces; else the tensors are copied, reduced and copied back as a whole.
+        computed: events after which the tensors hold their values; None for all that this thread
+            has queued on its current stream.
     """
 
     is_ready = False
 
-    def __init__(self, tensors: Sequence[Tensor], lane: Lane, is_cut: bool = True) -> None:
+    def __init__(
+        self,
+        tensors: Sequence[Tensor],
+        lane: Lane,
+        is_cut: bool = True,
+        computed: Sequence[Any] | None = None,
+    ) -> None:
         self._tensors = tensors
         self._lane = lane
         self._is_cut = is_cut
         self._device = tensors[0].device
         self.devices: Sequence[torch.device] = (self._device,)
-        self._computed = lane.runtime.current_stream(self._device).record_event()
+        if computed is None:
+            computed = [lane.runtime.current_stream(self._device).record_event()]
+        self._computed = computed
         self._arrived: Any = None
         # The allocator must not give their memory away while the copies still use it.
         for tensor in tensors:
@@ -91,10 +101,27 @@ class AcceleratorStage:
         """Of all tensors together."""
         return sum(tensor.nbytes for tensor in self._tensors)
 
+    def fuse(self, tensors: Sequence[Tensor], stages: Sequence[Stage]) -> Stage:
+        """Return a stage that waits for what computes the tensors of each of these stages."""
+        computed = [
+            event
+            for stage in stages
+            if isinstance(stage, AcceleratorStage)
+            for event in stage._computed
+        ]
+        if len(tensors) > sum(
+            len(stage._tensors) for stage in stages if isinstance(stage, AcceleratorStage)
+        ):
+            computed.append(self._lane.runtime.current_stream(self._device).record_event())
+        fused = AcceleratorStage(tensors, self._lane, self._is_cut, computed)
+        fused.devices = self.devices
+        return fused
+
     def begin(self, post: Post) -> PieceWork:
         """Copy pieces to the host and post each as it arrives."""
         lane, work = self._lane, ComingWork()
-        lane.down.wait_event(self._computed)
+        for event in self._computed:
+            lane.down.wait_event(event)
         with lane.runtime.stream(lane.down):
             flat = joined(self._tensors)
         flat.record_stream(lane.up)

@@ -19,6 +19,7 @@ from plink.torch.by_name import negotiation_of
 from plink.torch.gradient_groups import Groups, grouped
 from plink.torch.gradient_requests import GradientRequests
 from plink.torch.named.works import NamedWork
+from plink.torch.staging import Stage, fused
 
 
 class DistributedOptimizer(Optimizer):
@@ -72,6 +73,9 @@ class DistributedOptimizer(Optimizer):
         self._left = dict.fromkeys(self._parameters, self._passes)
         self._awaited = [len(names) for names in self._members]
         self._works: dict[int, NamedWork] = {}
+        # Of accelerators' gradients that wait for others of their group: each may have been
+        # computed on another stream.
+        self._stages: dict[str, Stage] = {}
         self._synchronizes = True
         self._hooks = [
             parameter.register_post_accumulate_grad_hook(self._hook(name))  # type: ignore[no-untyped-call]
@@ -186,6 +190,9 @@ class DistributedOptimizer(Optimizer):
                     )
                 if self._left[name] > 0:
                     return
+                if len(self._members[i]) > 1 and not self._parameters[name].is_cpu:
+                    stage = negotiation_of(self._group).stage([self._gradient(name)])
+                    self._stages[name] = stage
                 self._awaited[i] -= 1
                 if self._awaited[i] > 0:
                     return
@@ -197,6 +204,8 @@ class DistributedOptimizer(Optimizer):
         requests = self._requests[i]
         gradients = [self._gradient(name) for name in requests.names]
         work = requests.work(gradients)
+        stages = [stage for name in requests.names if (stage := self._stages.pop(name, None))]
+        work.stage = fused(gradients, stages) if stages else None
         negotiation_of(self._group).announce(
             [requests.request(gradients)], [work], may_be_held=True
         )

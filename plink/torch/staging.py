@@ -14,6 +14,8 @@ from plink.torch.pieces import JoinedWork, PieceWork, pieces_of
 # Has the engine reduce a buffer of the CPU in place; None where there is only one rank.
 Post = Callable[[Tensor], PieceWork | None]
 
+_NOTHING = torch.empty(0, dtype=torch.uint8)
+
 
 class Stage(Protocol):
     """One all-reduce's buffer. `begin`, `finish` once it has ended well, then `join` by whoever
@@ -30,6 +32,9 @@ class Stage(Protocol):
     @property
     def size_bytes(self) -> int:
         """Of all tensors together."""
+
+    def fuse(self, tensors: Sequence[Tensor], stages: Sequence[Stage]) -> Stage:
+        """Return one stage for the tensors of several; see `fused`."""
 
     def begin(self, post: Post) -> PieceWork | None:
         """Hand this rank's contribution to `post`, once it is there; what the end is awaited by."""
@@ -58,16 +63,23 @@ class HostStage:
     def __init__(self, tensors: Sequence[Tensor], is_cut: bool = False) -> None:
         self._tensors = tensors
         self._is_cut = is_cut
-        self._host = joined(tensors)
-        self._is_here = len(tensors) == 1 and self._host.data_ptr() == tensors[0].data_ptr()
+        self._host = _NOTHING
+        self._is_here = False
 
     @property
     def size_bytes(self) -> int:
         """Of all tensors together."""
-        return self._host.nbytes
+        return sum(tensor.nbytes for tensor in self._tensors)
+
+    def fuse(self, tensors: Sequence[Tensor], stages: Sequence[Stage]) -> Stage:  # noqa: ARG002
+        """Return a stage for all these tensors."""
+        return HostStage(tensors, self._is_cut)
 
     def begin(self, post: Post) -> PieceWork | None:
         """Nothing is on its way."""
+        self._host = joined(self._tensors)
+        is_alone = len(self._tensors) == 1
+        self._is_here = is_alone and self._host.data_ptr() == self._tensors[0].data_ptr()
         if not self._is_cut:
             return post(self._host)
         pieces = pieces_of(self._host.numel(), self._host.element_size())
@@ -90,6 +102,18 @@ class HostStage:
         return contextlib.nullcontext()
 
 
+def fused(tensors: Sequence[Tensor], stages: Sequence[Stage]) -> Stage:
+    """Return one stage for the tensors of several stages, in their order.
+
+    Args:
+        tensors: of all stages; there may be more, which this thread's current stream computes.
+        stages: at least one, each made by the thread that computes its tensors.
+    """
+    if len(stages) == 1 and stages[0].size_bytes == sum(tensor.nbytes for tensor in tensors):
+        return stages[0]
+    return stages[0].fuse(tensors, stages)
+
+
 def is_plain(tensor: Tensor) -> bool:
     """Return whether a dense tensor's memory holds its elements as they are, one after another."""
     return tensor.is_contiguous() and not tensor.is_neg() and not tensor.is_conj()
@@ -105,7 +129,7 @@ def flattened(tensor: Tensor) -> Tensor:
 def joined(tensors: Sequence[Tensor]) -> Tensor:
     """Return all elements in one dimension: a view of a single plain tensor, else a copy."""
     if not tensors:
-        return torch.empty(0, dtype=torch.uint8)
+        return _NOTHING
     flat = [flattened(tensor) for tensor in tensors]
     return flat[0] if len(flat) == 1 else torch.cat(flat)
 

@@ -88,9 +88,10 @@ class Runtime:
         self._current.stream = before
 
     def place(self, tensor: Tensor) -> RemoteTensor:
-        """The same on the device, computed by the caller's stream: later."""
-        placed = RemoteTensor(torch.full_like(tensor, POISON), self, self.callers.name)
-        self.callers.queue(lambda: placed.elements.copy_(tensor))
+        """The same on the device, computed by the current stream: later."""
+        stream = self.current_stream()
+        placed = RemoteTensor(torch.full_like(tensor, POISON), self, stream.name)
+        stream.queue(lambda: placed.elements.copy_(tensor))
         return placed
 
     def fetch(self, tensor: RemoteTensor) -> Tensor:

@@ -10,6 +10,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+import plink.torch
 from plink.torch.accelerator import AcceleratorStage, Lane
 from plink.torch.executors import SerialExecutor
 from plink.torch.pieces import PIECE_BYTES
@@ -50,6 +51,8 @@ def has_stand_in(runtime: Runtime) -> None:
         return late
 
     group._stage = stage
+    if group.negotiation is not None:
+        group.negotiation._stage = stage
 
 
 def mixed(say: Any, rank: int) -> list[float]:
@@ -71,6 +74,52 @@ def mixed(say: Any, rank: int) -> list[float]:
     assert runtime.unrecorded == []
     assert all(torch.all(one == one[0]) for one in host)
     return [one[0].item() for one in host]
+
+
+def named(say: Any, rank: int, is_cut: bool) -> list[list[float]]:
+    """All-reduces by name of what a side stream computes: alone, together, scaled, beside joins."""
+    runtime = Runtime()
+    has_stand_in(runtime)
+    group: Any = dist.group.WORLD
+    group._is_cut = is_cut
+    found = []
+
+    def reduced(*tensors: Tensor, **options: Any) -> list[Tensor]:
+        """On a stream of its own, which also reads the results."""
+        side = Stream(runtime, f"side {len(found)}")
+        with runtime.stream(side):
+            placed = [runtime.place(tensor) for tensor in tensors]
+            if len(placed) > 1 and options.pop("is_group", False):
+                works = plink.torch.grouped_all_reduce(placed, f"g{len(found)}", **options)
+            else:
+                works = [
+                    plink.torch.all_reduce(one, f"n{len(found)}-{i}", **options)
+                    for i, one in enumerate(placed)
+                ]
+            # What is queued later is not waited for.
+            later: list[int] = []
+            side.queue(lambda: later.append(1))
+            for work in works:
+                work.wait(WAIT)
+            assert later == []
+            return [runtime.fetch(one) for one in placed]
+
+    def note(tensors: list[Tensor]) -> None:
+        for tensor in tensors:
+            values = tensor.unique().tolist()
+            found.append(values)
+
+    note(reduced(torch.full((9,), rank + 1.0)))
+    note(reduced(torch.full((LONG_ITEMS,), rank + 1.0)))
+    note(reduced(*(torch.full((i,), rank + float(i)) for i in range(1, 9))))
+    note(reduced(torch.full((5,), rank + 1.0), torch.full((2,), 5.0), is_group=True))
+    note(reduced(torch.full((LONG_ITEMS,), rank + 1.0), postscale_factor=10.0))
+    note(reduced(torch.full((4, 6), rank + 1.0), prescale_factor=0.5, postscale_factor=4.0))
+    if rank == 1:
+        note(reduced(torch.full((3,), 7.0), postscale_factor=3.0))
+    plink.torch.join()
+    assert runtime.unrecorded == []
+    return found
 
 
 def killed(say: Any, rank: int) -> str:

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
+import plink.torch
 from plink.engine import EngineError
 from plink.torch import pieces
 from plink.torch.accelerator import SLOTS, AcceleratorStage, Lane
@@ -228,6 +229,15 @@ def test_a_tensor_on_the_host_is_cut_alike() -> None:
 
 def test_collectives_keep_their_order_whatever_way_they_go(tmp_path: Path) -> None:
     assert results(checks.mixed, 2, tmp_path) == [[2.0 * i + 1.0 for i in range(24)]] * 2
+
+
+@pytest.mark.parametrize("is_cut", [False, True])
+@pytest.mark.parametrize("mode", ["tree", "bitvector"])
+def test_collectives_by_name_of_a_side_stream(mode: str, is_cut: bool, tmp_path: Path) -> None:
+    options = plink.torch.Options(control=plink.torch.Control(mode=mode))
+    found = results(checks.named, 2, tmp_path, is_cut, pg_options=options)
+    both = [[3.0], [3.0], *([2.0 * i + 1.0] for i in range(1, 9)), [3.0], [10.0], [30.0], [6.0]]
+    assert found == [both, [*both, [21.0]]]
 
 
 def test_a_lost_rank_ends_what_is_on_its_way(tmp_path: Path) -> None:

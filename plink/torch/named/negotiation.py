@@ -20,7 +20,7 @@ from plink.torch.named.running import driver_of
 from plink.torch.named.scaling import ScaledStage
 from plink.torch.named.works import Begun, NamedWork
 from plink.torch.pieces import PieceWork
-from plink.torch.staging import Stage
+from plink.torch.staging import Stage, fused
 from plink.torch.work import Reduction
 from plink.training.control.actions import (
     Action,
@@ -112,6 +112,8 @@ class Negotiation:
         Raises:
             DistBackendError: a name is pending already, or this rank has joined; none is announced.
         """
+        for work in works:
+            work.stage = work.stage or self._stage(work.tensors)
         with self._lock:
             if refusal := self._own.announce(tuple(requests), self._ended):
                 raise DistBackendError(f"plink: {refusal.text}")
@@ -123,6 +125,10 @@ class Negotiation:
             # What shares a buffer is known where iterations are followed.
             if self._iterations is not None or not may_be_held or self._under_way < self._in_flight:
                 self._announce_held()
+
+    def stage(self, tensors: list[Tensor]) -> Stage:
+        """Return a stage of what this thread has computed, or queued on its current stream."""
+        return self._stage(tensors)
 
     def announce_unnamed(self, request_of: Callable[[str], Request], begun: Begun) -> None:
         """This begins when all ranks have announced as many without a name."""
@@ -227,17 +233,21 @@ class Negotiation:
                 self._recorder.ended(number)
             self._driver.tell(Done())
             return
+        named = [work for work in works if isinstance(work, NamedWork)]
+        # Those of a rank that has joined need no accelerator, but to share a buffer with others.
+        device = named[0].tensors[0].device if named else torch.device("cpu")
         tensors: list[Tensor] = []
         for request, work in zip(batch.requests, works, strict=True):
-            given = _zeros(request) if not isinstance(work, NamedWork) else work.tensors
-            tensors.extend(given)
+            tensors += work.tensors if isinstance(work, NamedWork) else _zeros(request, device)
         request = batch.requests[0]
-        stage = self._stage(tensors)
+        stages = [work.stage for work in named if work.stage is not None]
+        stage = fused(tensors, stages) if stages else self._stage(tensors)
         if (request.prescale, request.postscale) != (1.0, 1.0):
-            stage = ScaledStage(stage, tensors, request.prescale, request.postscale)
+            stage = ScaledStage(stage, request.prescale, request.postscale)
         reduction = Reduction(ALL_REDUCE, tensors, stage, self._notifier)
         for work in works:
             if isinstance(work, NamedWork):
+                work.stage = None
                 work.release(reduction)
         begin = self._begin
         self._run(number, lambda: reduction.post(lambda host: begin(host, request.op)), reduction)
@@ -312,9 +322,9 @@ def _after(first: Callable[[], None], then: Callable[[], None]) -> Callable[[], 
     return both
 
 
-def _zeros(request: Request) -> list[Tensor]:
+def _zeros(request: Request, device: torch.device) -> list[Tensor]:
     """What a rank contributes that has joined."""
     return [
-        torch.zeros(tensor.shape, dtype=getattr(torch, tensor.dtype), device=request.device)
+        torch.zeros(tensor.shape, dtype=getattr(torch, tensor.dtype), device=device)
         for tensor in request.tensors
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,20 +15,16 @@ from plink.torch.staging import Post, Stage
 
 
 class ScaledStage:
-    """A stage whose buffer is multiplied before, and its tensors after.
+    """A stage whose buffer on the host is multiplied before it is reduced, and after.
 
     Args:
         stage: which.
-        tensors: of it.
         before: a factor of what is contributed.
         after: a factor of the result.
     """
 
-    def __init__(
-        self, stage: Stage, tensors: Sequence[Tensor], before: float, after: float
-    ) -> None:
+    def __init__(self, stage: Stage, before: float, after: float) -> None:
         self._stage = stage
-        self._tensors = tensors
         self._before = before
         self._after = after
         self.is_ready = stage.is_ready
@@ -38,18 +35,29 @@ class ScaledStage:
         """Of all tensors together."""
         return self._stage.size_bytes
 
+    def fuse(self, tensors: Sequence[Tensor], stages: Sequence[Stage]) -> Stage:
+        """Return a stage of all these tensors, scaled alike."""
+        return ScaledStage(self._stage.fuse(tensors, stages), self._before, self._after)
+
     def begin(self, post: Post) -> PieceWork | None:
-        """As the stage does."""
-        if self._before == 1.0:
-            return self._stage.begin(post)
-        return self._stage.begin(lambda host: post(host.mul_(self._before)))
+        """Begin as the stage does, with scaled buffers."""
+
+        def post_scaled(host: Tensor) -> PieceWork | None:
+            if self._before != 1.0:
+                host.mul_(self._before)
+            work = post(host)
+            if self._after == 1.0:
+                return work
+            if work is None:
+                host.mul_(self._after)
+                return None
+            return _ScaledWork(work, host, self._after)
+
+        return self._stage.begin(post_scaled)
 
     def finish(self) -> None:
         """As the stage does."""
         self._stage.finish()
-        if self._after != 1.0:
-            for tensor in self._tensors:
-                tensor.detach().mul_(self._after)
 
     def join(self) -> None:
         """As the stage does."""
@@ -58,3 +66,38 @@ class ScaledStage:
     def arrival(self) -> contextlib.AbstractContextManager[Any]:
         """As the stage does."""
         return self._stage.arrival()
+
+
+class _ScaledWork:
+    """A work whose buffer is multiplied once it has ended, before anybody reads it.
+
+    Args:
+        work: of the reduction.
+        host: its buffer.
+        factor: of the result.
+    """
+
+    def __init__(self, work: PieceWork, host: Tensor, factor: float) -> None:
+        self._work = work
+        self._host = host
+        self._factor = factor
+        self._lock = threading.Lock()
+        self._is_scaled = False
+
+    @property
+    def posted_s(self) -> float | None:
+        return self._work.posted_s
+
+    @property
+    def ended_s(self) -> float | None:
+        return self._work.ended_s
+
+    def done(self) -> bool:
+        return self._work.done()
+
+    def wait(self, timeout_s: float | None = None) -> None:
+        self._work.wait(timeout_s)
+        with self._lock:
+            if not self._is_scaled:
+                self._host.mul_(self._factor)
+                self._is_scaled = True

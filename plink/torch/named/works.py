@@ -10,6 +10,7 @@ from typing import Protocol
 from torch import Tensor
 from torch.distributed import DistBackendError
 
+from plink.torch.staging import Stage
 from plink.torch.work import NO_TIMEOUT, Reduction
 
 # So long a thread waits before its rank looks whether it waits in vain.
@@ -43,6 +44,8 @@ class NamedWork:
         self._batch: Reduction | None = None
         self._error: str | None = None
         self._watch: Watch | None = None
+        self.stage: Stage | None = None
+        """Made by the thread that announces it: on an accelerator it knows that thread's stream."""
 
     def watch(self, watch: Watch) -> None:
         """Tell whether the program waits for it."""
