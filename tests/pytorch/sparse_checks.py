@@ -303,6 +303,119 @@ def halves() -> dict[str, tuple[bool, bool]]:
     return said
 
 
+def clipped_alike() -> dict[str, bool]:
+    """Whether a step with gradients clipped to an eighth is one with an eighth of the loss, in
+    weights and in what is held back.
+    """
+    said = {}
+    for correction in CORRECTIONS:
+        for more in ({}, {"nesterov": True}):
+            kept = []
+            for is_clipped in (True, False):
+                model = network()
+                csc = CSC(0.7, chunk=64, warmup_steps=0, correction=correction)
+                optimizer = SparseSGD(model, **RATE, **more, csc=csc)
+                train(model, optimizer, range(1))
+                optimizer.zero_grad()
+                loss = loss_of(model, 1)
+                (loss if is_clipped else loss / 8).backward()
+                if is_clipped:
+                    of_all = [one.grad for one in model.parameters() if one.grad is not None]
+                    norm = float(nn.utils.get_total_norm(of_all))
+                    nn.utils.clip_grad_norm_(model.parameters(), norm / 8)
+                optimizer.step()
+                kept.append([flat(model), *_state(optimizer)])
+            said[f"{correction} {more}"] = all(
+                torch.allclose(one, other, rtol=1e-4, atol=1e-7)
+                for one, other in zip(*kept, strict=True)
+            )
+    return said
+
+
+def clipped_by_value() -> tuple[str, bool]:
+    """What is said of clipping that is not by one factor, and whether weights stay."""
+    model = network()
+    optimizer = SparseSGD(model, **RATE, csc=CSC(0.5, chunk=64, warmup_steps=0))
+    train(model, optimizer, range(3))
+    before = flat(model)
+    loss_of(model, 3).backward()
+    nn.utils.clip_grad_value_(model.parameters(), 1e-4)
+    try:
+        optimizer.step()
+    except WrongUseError as error:
+        return str(error), torch.equal(before, flat(model))
+    return "", False
+
+
+def loaded() -> dict[str, bool]:
+    """Whether weights that come after the optimizer was made are trained as if before."""
+    ways: dict[str, Callable[[nn.Module, nn.Module], Any]] = {
+        "state_dict": lambda model, other: model.load_state_dict(other.state_dict()),
+        "copied": lambda model, other: [
+            one.data.copy_(more.data)
+            for one, more in zip(model.parameters(), other.parameters(), strict=True)
+        ],
+        "replaced": lambda model, other: [
+            setattr(one, "data", more.data.clone())
+            for one, more in zip(model.parameters(), other.parameters(), strict=True)
+        ],
+        "filled": lambda model, _: [one.data.fill_(5.0) for one in model.parameters()],
+    }
+    said = {}
+    for dtype in (torch.float32, torch.float16, torch.bfloat16):
+        for name, change in ways.items():
+            other = network(dtype)
+            for one in other.parameters():
+                one.data.mul_(0.5).add_(0.01)
+            trained = []
+            for is_late in (True, False):
+                model = network(dtype)
+                options = {**RATE, "weight_decay": 0.01, "csc": CSC(**SPARSE)}
+                if not is_late:
+                    change(model, other)
+                optimizer = SparseSGD(model, **options)
+                if is_late:
+                    change(model, other)
+                train(model, optimizer, range(10))
+                trained.append(flat(model))
+            said[f"{name} {dtype}"] = torch.equal(*trained)
+    return said
+
+
+def options_change() -> dict[str, tuple[str, bool]]:
+    """What is said where one rank's options differ from some step on, and whether weights stay."""
+    rank, said = dist.get_rank(), {}
+
+    def changes(name: str, value: Any) -> Callable[[SparseSGD], None]:
+        return lambda optimizer: optimizer.param_groups[0].update({name: value})
+
+    ways: dict[str, Callable[[SparseSGD], None]] = {
+        "lr": changes("lr", 0.04),
+        "momentum": changes("momentum", 0.8),
+        "weight_decay": changes("weight_decay", 1e-3),
+    }
+    for name, change in ways.items():
+        for is_late in (False, True):
+            model = network()
+            optimizer = SparseSGD(model, **RATE, csc=CSC(**SPARSE))
+            train(model, optimizer, range(3))
+            before = flat(model)
+            try:
+                for step in (3, 4):
+                    if rank == 1 and not is_late:
+                        change(optimizer)
+                    optimizer.zero_grad()
+                    loss_of(model, step).backward()
+                    if rank == 1 and is_late:
+                        change(optimizer)
+                    optimizer.step()
+                text = ""
+            except WrongUseError as error:
+                text = str(error)
+            said[f"{name} {is_late}"] = text, is_late or torch.equal(before, flat(model))
+    return said
+
+
 def unused() -> tuple[bool, bool]:
     """A layer that one rank does not use, and a step in which it uses nothing at all."""
     model = nn.ModuleList([nn.Linear(9, 30), nn.Linear(9, 30)])
@@ -334,6 +447,9 @@ def refused() -> list[str]:
         lambda: SparseSGD(net, lr=0.1, nesterov=True),
         lambda: SparseSGD(network(torch.float64), lr=0.1),
         lambda: SparseSGD(net, lr=0.1, csc=CSC(0.1 * (1 + dist.get_rank()))),
+        lambda: SparseSGD(net, lr=0.1 * (1 + dist.get_rank())),
+        lambda: SparseSGD(net, lr=0.1, weight_decay=0.1 * dist.get_rank()),
+        lambda: SparseSGD(net, lr=0.1, scaler=scaler if dist.get_rank() else None),
         lambda: _scaled_unsaid(net, scaler),
         lambda: SparseSGD(network(), lr=0.1).load_state_dict(_of_another_rank()),
         lambda: SparseSGD.merged([_of_another_rank()]),
@@ -371,6 +487,10 @@ def everything(say: Any, rank: int) -> dict[str, Any]:
             scaled,
             accumulated,
             clipped,
+            clipped_alike,
+            clipped_by_value,
+            loaded,
+            options_change,
             halves,
             unused,
             refused,

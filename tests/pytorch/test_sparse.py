@@ -87,6 +87,29 @@ def test_pytorch_clips_by_a_norm_that_all_ranks_share(found: Found) -> None:
     assert of_both(found, "clipped") == (True, True, True)
 
 
+def test_what_is_held_back_is_clipped_like_what_is_sent(found: Found) -> None:
+    said = of_both(found, "clipped_alike")
+    assert len(said) == 6
+    assert all(said.values()), said
+    text, is_kept = of_both(found, "clipped_by_value")
+    assert "otherwise than by one factor" in text
+    assert is_kept
+
+
+def test_weights_may_be_loaded_after_the_optimizer_is_made(found: Found) -> None:
+    said = of_both(found, "loaded")
+    assert len(said) == 12
+    assert all(said.values()), said
+
+
+def test_options_that_come_to_differ_are_refused_on_all_ranks(found: Found) -> None:
+    said = of_both(found, "options_change")
+    assert len(said) == 6
+    for name, (text, is_kept) in said.items():
+        assert f"ranks differ in {name.split()[0]}" in text
+        assert is_kept
+
+
 def test_weights_of_16_bits(found: Found) -> None:
     for is_equal, learns in of_both(found, "halves").values():
         assert is_equal
@@ -107,6 +130,9 @@ def test_wrong_uses_are_refused_in_a_sentence(found: Found) -> None:
         "momentum cannot be 0.0",
         "torch.float64 cannot be trained",
         "rank 1 has sparsity=0.2, and rank 0 sparsity=0.1",
+        "rank 1 has lr=0.2, and rank 0 lr=0.1",
+        "rank 1 has weight_decay=0.1, and rank 0 weight_decay=0.0",
+        "rank 1 has scale=8.0, and rank 0 scale=1.0",
         "scaled otherwise",
         "of 2, and this is rank",
         "of all ranks are merged",

@@ -20,6 +20,8 @@ ANY = None
 
 def state_of(parts: Sequence[Part]) -> list[dict[str, Any]]:
     """What each part keeps on this rank."""
+    for part in parts:
+        part.weights.follow()
     return [
         {
             "names": list(part.pool.names),
@@ -46,6 +48,7 @@ def load(parts: Sequence[Part], kept: Sequence[Kept]) -> None:
         part.state.velocity.copy_(one["velocity"])
         part.state.owned = np.array(one["owned"])
         if part.weights.master is not None:
+            part.weights.follow()
             part.weights.master.copy_(one["master"])
             part.weights.write()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.distributed import AllreduceOptions, DistBackendError, ProcessGroup, ReduceOp
 
 from plink.torch.sparse.part import Part, Rule
+from plink.torch.sparse.refusals import OptionCheck
 from plink.training.sparse.chunks import Chosen
 from plink.training.sparse.selection import Norms
 
@@ -34,6 +35,8 @@ def exchange(
     sent: Sequence[Chosen],
     rule: Rule,
     scale: float,
+    *,
+    options: Mapping[str, float],
     group: ProcessGroup,
 ) -> Exchanged:
     """Send, and let the pools have what all ranks have.
@@ -47,10 +50,12 @@ def exchange(
         sent: for each part the chunks that are.
         rule: of the step.
         scale: of the gradients.
+        options: of the step, which all ranks must have alike.
         group: of the ranks.
 
     Raises:
         DistBackendError: a rank is lost; pools are as they were.
+        WrongUseError: an option differs, on all ranks; pools are as they were.
     """
     ranks = group.size()
     for part, chosen in zip(parts, sent, strict=True):
@@ -65,11 +70,14 @@ def exchange(
     for part, chosen, view in zip(parts, sent, views, strict=True):
         part.measure_held(view, chosen, rule)
     works.append(_sum(norms, group))
+    check = OptionCheck(options, parts[0].device)
+    works.append(_reduce(check.tensor, ReduceOp.MAX, group))
     try:
         for work in works:
             work.wait()
     except RuntimeError as error:
         raise DistBackendError(str(error)) from None
+    check.verify()
     for part, chosen, message, view in zip(parts, sent, messages, views, strict=True):
         part.receive(message, chosen)
         part.measure_sent(view, chosen, ranks / scale)
@@ -78,6 +86,10 @@ def exchange(
 
 
 def _sum(tensor: Tensor, group: ProcessGroup) -> Any:
+    return _reduce(tensor, ReduceOp.SUM, group)
+
+
+def _reduce(tensor: Tensor, op: Any, group: ProcessGroup) -> Any:
     options = AllreduceOptions()
-    options.reduceOp = ReduceOp.SUM  # type: ignore[assignment]
+    options.reduceOp = op
     return group.allreduce([tensor], options)

@@ -84,11 +84,21 @@ class SparseSGD(Optimizer):
             model = DataParallel(model, group=group)
         self._model = model
         self._group = model.group
-        verify_same({**self.csc.as_dict(), "momentum": momentum, "nesterov": nesterov}, self._group)
+        self._scaler = scaler
+        verify_same(
+            {
+                **self.csc.as_dict(),
+                "momentum": momentum,
+                "nesterov": nesterov,
+                "lr": float(lr),
+                "weight_decay": float(weight_decay),
+                "scale": self._scale,
+            },
+            self._group,
+        )
         self._parts = [
             Part(pool, self.csc.chunk, self.csc.correction) for pool in model.hand_over()
         ]
-        self._scaler = scaler
         self._accumulates = False
         self._task = -1
         self._waiting: _Waiting | None = None
@@ -104,6 +114,8 @@ class SparseSGD(Optimizer):
                 part.pool.parameter(i).register_post_accumulate_grad_hook(  # type: ignore[no-untyped-call]
                     functools.partial(self._came, part.pool, i)
                 )
+        # Of the last step: what changes between an exchange and its step is seen in the next.
+        self._stepped: dict[str, float] = {}
         super().__init__(
             [part.pool.parameter(i) for part in self._parts for i in range(len(part.pool))],
             {
@@ -163,20 +175,33 @@ class SparseSGD(Optimizer):
 
         Raises:
             DistBackendError: a rank is lost; nothing has changed.
-            WrongUseError: gradients are scaled otherwise than by the scaler that was given.
+            WrongUseError: gradients are scaled otherwise than by the scaler that was given, or were
+                changed otherwise than by a factor; nothing has changed.
         """
         loss = None
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
         scaled = self._scale_left()
+        if self._waiting is not None:
+            # The program may have put other tensors, or none, in their places.
+            for part in self._parts:
+                part.pool.attach()
         # It is missing where no gradient came on this rank.
         waiting, self._waiting = self._waiting or self._exchanged(), None
         if not waiting.exchanged.is_finite:
             self._skipped += 1
             return loss
-        for part, chosen in zip(self._parts, self._sent_by_part, strict=True):
-            part.step(chosen, waiting.scale if scaled else 1.0, self._rule, self._learning_rate)
+        sent = self._sent_by_part
+        unscaled_by = 1.0 if scaled else waiting.scale
+        clips = [
+            part.clipped_by(chosen, unscaled_by)
+            for part, chosen in zip(self._parts, sent, strict=True)
+        ]
+        scale = waiting.scale if scaled else 1.0
+        for part, chosen, clip in zip(self._parts, sent, clips, strict=True):
+            part.step(chosen, scale, clip, self._rule, self._learning_rate)
+        self._stepped = self._options
         self._steps += 1
         self._ages = aged(self._ages, self._sent)
         sparsity = sparsity_at(self._steps, self.csc.sparsity, self.csc.warmup_steps)
@@ -248,6 +273,17 @@ class SparseSGD(Optimizer):
         return Rule(of_group["momentum"], of_group["weight_decay"], of_group["nesterov"])
 
     @property
+    def _scale(self) -> float:
+        return 1.0 if self._scaler is None else float(self._scaler.get_scale())
+
+    @property
+    def _options(self) -> dict[str, float]:
+        of_group = self.param_groups[0]
+        return {
+            name: float(of_group[name]) for name in ("lr", "momentum", "weight_decay", "nesterov")
+        }
+
+    @property
     def _learning_rate(self) -> float:
         return float(self.param_groups[0]["lr"])
 
@@ -277,8 +313,18 @@ class SparseSGD(Optimizer):
     def _exchanged(self) -> _Waiting:
         for part in self._parts:
             part.pool.attach()
-        scale = 1.0 if self._scaler is None else float(self._scaler.get_scale())
-        exchanged = exchange(self._parts, self._sent_by_part, self._rule, scale, self._group)
+        scale = self._scale
+        options = {**self._options, "scale": scale}
+        before = self._stepped or self._options
+        options.update((f"{name} of the last step", value) for name, value in before.items())
+        exchanged = exchange(
+            self._parts,
+            self._sent_by_part,
+            self._rule,
+            scale,
+            options=options,
+            group=self._group,
+        )
         if not exchanged.is_finite:
             for part in self._parts:
                 part.pool.flat.fill_(torch.nan)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from plink.base.errors import WrongUseError
 from plink.torch.overlap.pool import Pool
 from plink.torch.sparse.weights import Weights
 from plink.training.sparse.chunks import Chosen, Chunks
@@ -46,6 +47,8 @@ class Part:
         self.weights = Weights(pool)
         self.chunks = Chunks(pool.flat.numel(), size)
         self._gradient = self._zeros()
+        # What all ranks have of the chunks that were sent, until the step.
+        self._received = self.pool.flat[:0]
         self.state = State(self.chunks, correction, self._zeros(), self._zeros())
 
     @property
@@ -55,6 +58,7 @@ class Part:
 
     def take(self, sent: Chosen, scale: float, rule: Rule) -> None:
         """Keep this rank's gradients, without their scale, with the decay of own velocities."""
+        self.weights.follow()
         torch.mul(self.pool.flat, 1.0 / scale, out=self._gradient)
         if rule.decay:
             for where in self.chunks.spans(self.state.own_now(sent)):
@@ -89,6 +93,7 @@ class Part:
 
     def receive(self, message: Tensor, sent: Chosen) -> None:
         """Let gradients be what all ranks have."""
+        self._received = message
         begin = 0
         self.pool.flat.zero_()
         for where in self.chunks.spans(sent):
@@ -96,16 +101,62 @@ class Part:
             self.pool.flat[where] = message[begin:end]
             begin = end
 
-    def step(self, sent: Chosen, scale: float, rule: Rule, learning_rate: float) -> None:
+    def clipped_by(self, sent: Chosen, unscaled_by: float) -> float:
+        """Return the factor by which gradients were clipped since they were received.
+
+        Args:
+            sent: chunks that were.
+            unscaled_by: the scale that they had then and have no more; 1 where that stays.
+
+        Raises:
+            WrongUseError: they were changed otherwise, which what is held back cannot follow.
+        """
+        received, self._received = self._received, self._received[:0]
+        found = torch.cat(
+            [self.pool.flat[:0], *(self.pool.flat[w] for w in self.chunks.spans(sent))]
+        )
+        if unscaled_by != 1.0:
+            received = received.float() * (1.0 / unscaled_by)
+        if torch.equal(found, received):
+            return 1.0
+        before, after = (float(one.abs().sum(dtype=torch.float64)) for one in (received, found))
+        factor = after / before if before > 0.0 else 1.0
+        limits = torch.finfo(found.dtype)
+        tolerance = 2 * limits.eps
+        expected = received.float() * factor
+        allowed = expected.abs() * tolerance + 2 * limits.tiny * limits.eps
+        if bool(((found.float() - expected).abs() <= allowed).all()):
+            return 1.0 if abs(factor - 1.0) <= limits.eps else factor
+        if not (self.state.own_now(sent) | ~sent).any():
+            return 1.0
+        raise WrongUseError(
+            "gradients were changed otherwise than by one factor, which those that are held back "
+            "cannot follow",
+            "clip with torch.nn.utils.clip_grad_norm_ of all parameters",
+        )
+
+    def step(
+        self, sent: Chosen, scale: float, clip: float, rule: Rule, learning_rate: float
+    ) -> None:
         """Move state and weights.
 
         Args:
             sent: chunks that were.
             scale: of what the pool has.
+            clip: the factor by which gradients in the pool were clipped.
             rule: of the step.
             learning_rate: of it.
         """
-        shared = ~self.state.own_now(sent)
+        self.weights.follow()
+        own = self.state.own_now(sent)
+        shared = ~own
+        if clip != 1.0:
+            self._gradient.mul_(clip)
+            if rule.decay:
+                # Weight decay, which is in the gradients of own velocities, is not clipped.
+                for where in self.chunks.spans(own):
+                    decay = rule.decay * (1.0 - clip)
+                    self.weights.added_to(self._gradient[where], where, decay)
 
         def mean(where: slice) -> Tensor:
             found = self.pool.flat[where].float()

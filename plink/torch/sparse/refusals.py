@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import torch
 import torch.distributed as dist
 from torch import nn
 from torch.distributed import ProcessGroup
@@ -52,4 +53,33 @@ def verify_same(options: Mapping[str, Any], group: ProcessGroup) -> None:
                 raise WrongUseError(
                     f"rank {rank} has {name}={others[name]}, and rank 0 {name}={value}",
                     "give all ranks the same options",
+                )
+
+
+class OptionCheck:
+    """Compares options of each step over all ranks, in one small all-reduce beside the gradients.
+
+    Args:
+        options: by name, with their values on this rank.
+        device: of the tensor that is sent.
+    """
+
+    def __init__(self, options: Mapping[str, float], device: torch.device) -> None:
+        self._names = list(options)
+        values = torch.tensor(list(options.values()), dtype=torch.float64)
+        self.tensor = torch.cat((values, -values)).to(device)
+        """To be reduced to its maximum over all ranks."""
+
+    def verify(self) -> None:
+        """Compare, once the tensor is reduced.
+
+        Raises:
+            WrongUseError: an option differs, on all ranks.
+        """
+        most, least = self.tensor.cpu().chunk(2)
+        for name, low, high in zip(self._names, (-least).tolist(), most.tolist(), strict=True):
+            if low != high:
+                raise WrongUseError(
+                    f"ranks differ in {name}: it is {low:g} on one, and {high:g} on another",
+                    "give all ranks the same options, and let them change alike",
                 )

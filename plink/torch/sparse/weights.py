@@ -17,6 +17,9 @@ _HALVES = (torch.float16, torch.bfloat16)
 class Weights:
     """What is stepped: the parameters, or where these have 16 bits a copy of them that has 32.
 
+    The copy follows parameters that something else has written, such as a checkpoint: an element
+    counts from then on that is not what the copy's would be rounded to.
+
     Args:
         pool: of their gradients.
 
@@ -25,23 +28,40 @@ class Weights:
     """
 
     def __init__(self, pool: Pool) -> None:
-        parameters = [pool.parameter(i).detach() for i in range(len(pool))]
-        dtype = parameters[0].dtype
+        self._parameters = [(pool.names[i], pool.parameter(i)) for i in range(len(pool))]
+        self._dtype = dtype = pool.dtype
         if dtype not in (torch.float32, *_HALVES):
             raise WrongUseError(f"parameters of {dtype} cannot be trained with CSC")
-        self._flats = [_flat(one, name) for one, name in zip(parameters, pool.names, strict=True)]
+        self._flats = [_flat(parameter, name) for name, parameter in self._parameters]
         self._begins = [pool.bounds(i)[0] for i in range(len(pool))]
         self._items = pool.flat.numel()
         self.master: Tensor | None = None
         if dtype in _HALVES:
-            self.master = torch.empty(self._items, dtype=torch.float32, device=pool.flat.device)
-            self.read()
+            self.master = torch.zeros(self._items, dtype=torch.float32, device=pool.flat.device)
+            self.follow()
 
-    def read(self) -> None:
-        """Take over what the parameters are now."""
-        if self.master is not None:
-            for where, piece in self._pieces(slice(0, self._items)):
-                self.master[where] = piece
+    def follow(self) -> None:
+        """Take over what something else has written to the parameters.
+
+        Raises:
+            WrongUseError: a parameter has another type or device now, or gaps in memory.
+        """
+        for i, (name, parameter) in enumerate(self._parameters):
+            flat = self._flats[i]
+            if (parameter.dtype, parameter.device) != (self._dtype, flat.device):
+                raise WrongUseError(
+                    f"the parameter '{name}' is {parameter.dtype} on {parameter.device}, and was "
+                    f"{self._dtype} on {flat.device} when SparseSGD was made",
+                    "convert the module before",
+                )
+            if parameter.data_ptr() != flat.data_ptr():
+                self._flats[i] = _flat(parameter, name)
+        if self.master is None:
+            return
+        for where, weights in self._pieces(slice(0, self._items)):
+            master = self.master[where]
+            is_kept = weights == master.to(self._dtype)
+            master.copy_(torch.where(is_kept, master, weights.float()))
 
     def write(self) -> None:
         """Give all parameters what has been stepped."""
@@ -90,6 +110,7 @@ class Weights:
 
 def _flat(parameter: Tensor, name: str) -> Tensor:
     """Its elements as they lie in memory, which is how its gradient lies in the pool."""
+    parameter = parameter.detach()
     if torch.empty_like(parameter, device="meta").stride() != parameter.stride():
         raise WrongUseError(
             f"the parameter '{name}' has gaps in memory", "make it of a tensor that is contiguous"
