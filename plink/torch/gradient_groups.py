@@ -22,8 +22,9 @@ def grouped(parameters: Mapping[str, Parameter], groups: Groups) -> list[list[st
     Args:
         parameters: by name, in the order in which the model has them; gradients come about in the
             opposite order, and so do groups.
-        groups: how many, of as many parameters each; or how large one is at most, such as "25MB";
-            or the parameters of each, those that are in none alone; None for each alone.
+        groups: how many, of as many parameters each as can be: no more than parameters, no less
+            than types; or how large one is at most, such as "25MB"; or the parameters of each,
+            those that are in none alone; None for each alone.
 
     Raises:
         WrongUseError: no such groups can be.
@@ -36,11 +37,24 @@ def grouped(parameters: Mapping[str, Parameter], groups: Groups) -> list[list[st
     elif isinstance(groups, int):
         if groups < 0:
             raise WrongUseError(f"there cannot be {groups} groups of gradients")
-        count = -(-len(names) // groups)
-        found = [names[i : i + count] for i in range(0, len(names), count)]
+        return _by_count(_of_one_type(names, parameters), groups)
     else:
         found = _listed(names, parameters, groups)
     return [part for group in found for part in _of_one_type(group, parameters)]
+
+
+def _by_count(names_by_type: Sequence[list[str]], groups: int) -> list[list[str]]:
+    """Cut the names of each type into runs, as many in all as there shall be groups."""
+    runs = [1] * len(names_by_type)
+    while sum(runs) < min(groups, sum(map(len, names_by_type))):
+        # The type whose runs are the longest gets one more.
+        lengths = [len(names) / count for names, count in zip(names_by_type, runs, strict=True)]
+        runs[lengths.index(max(lengths))] += 1
+    return [
+        names[len(names) * i // count : len(names) * (i + 1) // count]
+        for names, count in zip(names_by_type, runs, strict=True)
+        for i in range(count)
+    ]
 
 
 def _by_size(

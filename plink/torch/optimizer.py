@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -12,14 +14,20 @@ from torch import Tensor
 from torch.distributed import ReduceOp
 from torch.distributed.distributed_c10d import ProcessGroup
 from torch.nn import Parameter
-from torch.optim import Optimizer
+from torch.optim import LBFGS, Optimizer
+from torch.utils.hooks import RemovableHandle
 
 from plink.base.errors import WrongUseError
-from plink.torch.by_name import negotiation_of
+from plink.torch.by_name import negotiation_of, request_of
+from plink.torch.first_step import FirstStep
 from plink.torch.gradient_groups import Groups, grouped
 from plink.torch.gradient_requests import GradientRequests
 from plink.torch.named.works import NamedWork
 from plink.torch.staging import Stage, fused
+from plink.torch.work import NO_TIMEOUT
+
+# Within it GradScaler looks at gradients.
+_UNSCALES = "_unscale_grads_"
 
 
 class DistributedOptimizer(Optimizer):
@@ -29,7 +37,7 @@ class DistributedOptimizer(Optimizer):
         optimizer = plink.torch.DistributedOptimizer(optimizer, model.named_parameters())
 
     Ranks may get their gradients in different orders, and need not get all: what is missing at
-    `step` counts as zeros.
+    `step` counts as zeros. The first step compares weights and options of all ranks.
 
     Args:
         optimizer: that steps.
@@ -42,7 +50,8 @@ class DistributedOptimizer(Optimizer):
         group: one with `Options(control=...)`; None for the default group.
 
     Raises:
-        WrongUseError: names are missing or occur twice, or groups that cannot be.
+        WrongUseError: names are missing or occur twice, groups cannot be, or the optimizer decides
+            by losses, as LBFGS does.
     """
 
     def __init__(
@@ -58,8 +67,15 @@ class DistributedOptimizer(Optimizer):
         # PyTorch's own is not called: parameters, state and steps are the other optimizer's.
         if backward_passes_per_step < 1:
             raise WrongUseError(f"a step follows on no {backward_passes_per_step} backward passes")
+        if isinstance(optimizer, LBFGS):
+            raise WrongUseError(
+                "LBFGS decides by the loss how often it computes gradients, and ranks have "
+                "different losses",
+                "choose an optimizer that computes them once a step",
+            )
         self._optimizer = optimizer
         self._group = group
+        self._sums = op == ReduceOp.SUM
         self._passes = backward_passes_per_step
         self._parameters = _named(optimizer, named_parameters)
         self._members = grouped(self._parameters, groups)
@@ -77,6 +93,11 @@ class DistributedOptimizer(Optimizer):
         # computed on another stream.
         self._stages: dict[str, Stage] = {}
         self._synchronizes = True
+        # Whether `synchronize` has reduced what the next step uses.
+        self._is_reduced = False
+        # With a sum: what each gradient was then, to which nothing may be added.
+        self._reduced: dict[str, weakref.ref[Tensor]] = {}
+        self._is_verified = False
         self._hooks = [
             parameter.register_post_accumulate_grad_hook(self._hook(name))  # type: ignore[no-untyped-call]
             for name, parameter in self._parameters.items()
@@ -85,6 +106,10 @@ class DistributedOptimizer(Optimizer):
     @property
     def param_groups(self) -> Any:  # type: ignore[override]
         """Of the optimizer that steps."""
+        # GradScaler is about to look for infinite gradients, which all ranks must see alike.
+        caller = sys._getframe(1).f_code.co_name
+        if caller == _UNSCALES and self._synchronizes and not self._is_reduced:
+            self.synchronize()
         return self._optimizer.param_groups
 
     @property
@@ -108,6 +133,40 @@ class DistributedOptimizer(Optimizer):
         """Into the optimizer that steps."""
         self._optimizer.load_state_dict(state_dict)
 
+    def __getstate__(self) -> Any:
+        """Refused: a copy would reduce nothing."""
+        raise WrongUseError(
+            "a DistributedOptimizer is not copied or written", "write its state_dict"
+        )
+
+    def register_step_pre_hook(self, hook: Any) -> RemovableHandle:
+        """Register a hook of the optimizer that steps: gradients are reduced when it runs."""
+        return self._optimizer.register_step_pre_hook(hook)
+
+    def register_step_post_hook(self, hook: Any) -> RemovableHandle:
+        """Register a hook of the optimizer that steps."""
+        return self._optimizer.register_step_post_hook(hook)
+
+    def register_state_dict_pre_hook(self, hook: Any, prepend: bool = False) -> RemovableHandle:
+        """Register a hook of the optimizer that steps."""
+        return self._optimizer.register_state_dict_pre_hook(hook, prepend)
+
+    def register_state_dict_post_hook(self, hook: Any, prepend: bool = False) -> RemovableHandle:
+        """Register a hook of the optimizer that steps."""
+        return self._optimizer.register_state_dict_post_hook(hook, prepend)
+
+    def register_load_state_dict_pre_hook(
+        self, hook: Any, prepend: bool = False
+    ) -> RemovableHandle:
+        """Register a hook of the optimizer that steps."""
+        return self._optimizer.register_load_state_dict_pre_hook(hook, prepend)
+
+    def register_load_state_dict_post_hook(
+        self, hook: Any, prepend: bool = False
+    ) -> RemovableHandle:
+        """Register a hook of the optimizer that steps."""
+        return self._optimizer.register_load_state_dict_post_hook(hook, prepend)
+
     def add_param_group(self, param_group: Any) -> None:  # noqa: ARG002 - PyTorch's
         """Refused: names of parameters are the same on all ranks from the start."""
         raise WrongUseError("parameters cannot be added to a DistributedOptimizer")
@@ -123,6 +182,8 @@ class DistributedOptimizer(Optimizer):
                 "gradients that are being reduced cannot be set to zero",
                 "call step() or synchronize() first",
             )
+        self._is_reduced = False
+        self._reduced = {}
         self._optimizer.zero_grad(set_to_none)
 
     def learn(self, loss: Tensor) -> None:
@@ -139,12 +200,14 @@ class DistributedOptimizer(Optimizer):
         negotiation_of(self._group).learn(loss, self._sources)
 
     def synchronize(self) -> None:
-        """Return when all gradients are reduced: to clip them, say, before
-        `with optimizer.skip_synchronize(): optimizer.step()`.
+        """Return when all gradients are reduced: to clip them, say, before `step`, which then does
+        not reduce them again.
 
         Raises:
             DistBackendError: one could not be; it names the rank whose fault it is.
+            WrongUseError: weights or options differ between ranks, at the first step.
         """
+        first = None if self._is_verified else self._begin_first()
         for i, names in enumerate(self._members):
             if i not in self._works:
                 for name in names:
@@ -158,6 +221,14 @@ class DistributedOptimizer(Optimizer):
         for work in works.values():
             work.wait()
         negotiation_of(self._group).end_iteration()
+        if first is not None:
+            check, work = first
+            work.wait()
+            check.verify()
+            self._is_verified = True
+        self._is_reduced = True
+        if self._sums:
+            self._reduced = {name: weakref.ref(self._gradient(name)) for name in self._parameters}
 
     @contextlib.contextmanager
     def skip_synchronize(self) -> Iterator[None]:
@@ -171,16 +242,69 @@ class DistributedOptimizer(Optimizer):
     def step(self, closure: Callable[[], float] | None = None) -> Any:
         """Reduce what is not reduced, and step.
 
+        Args:
+            closure: computes gradients, which are then reduced, and returns the loss; at most once
+                a step.
+
         Raises:
             DistBackendError: a gradient could not be reduced; no step is made.
+            WrongUseError: weights or options differ between ranks, at the first step; or a closure
+                is called more than once, or within `skip_synchronize`.
         """
-        if self._synchronizes:
+        if closure is None:
+            if self._synchronizes and not self._is_reduced:
+                self.synchronize()
+            result = self._optimizer.step()
+        else:
+            result = self._optimizer.step(self._reducing(closure))
+        self._is_reduced = False
+        self._reduced = {}
+        return result
+
+    def _reducing(self, closure: Callable[[], float]) -> Callable[[], float]:
+        """The closure, and the reduction of what it computes."""
+        if not self._synchronizes:
+            raise WrongUseError(
+                "the gradients of a closure are reduced within the step",
+                "call step(closure) outside of skip_synchronize()",
+            )
+        calls = 0
+
+        def compute() -> float:
+            nonlocal calls
+            calls += 1
+            if calls > 1:
+                raise WrongUseError(
+                    f"{type(self._optimizer).__name__} computes gradients more than once a step, "
+                    "how often, ranks might decide differently",
+                    "choose an optimizer that computes them once a step",
+                )
+            with torch.enable_grad():
+                loss = closure()
             self.synchronize()
-        return self._optimizer.step(closure)
+            return loss
+
+        return compute
+
+    def _begin_first(self) -> tuple[FirstStep, NamedWork]:
+        """Begin to compare weights and options of all ranks."""
+        check = FirstStep(self._optimizer, self._parameters)
+        name = f"first step of '{self._requests[0].name}'"
+        work = NamedWork(name, [check.tensor], NO_TIMEOUT)
+        request = request_of(name, [check.tensor], (), ReduceOp.SUM)
+        negotiation_of(self._group).announce([request], [work], is_of_iteration=False)
+        return check, work
 
     def _hook(self, name: str) -> Callable[[Tensor], None]:
         def has_gradient(_: Tensor) -> None:
             i = self._group_of[name]
+            reduced = self._reduced.get(name)
+            if reduced is not None and reduced() is self._parameters[name].grad:
+                raise WrongUseError(
+                    f"the gradient of '{name}' was added to a sum over all ranks",
+                    "call step() or zero_grad() between synchronize() and the next backward pass",
+                )
+            self._is_reduced = False
             with self._lock:
                 self._left[name] -= 1
                 if self._left[name] < 0:

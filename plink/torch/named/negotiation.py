@@ -99,6 +99,7 @@ class Negotiation:
         works: Sequence[NamedWork],
         *,
         may_be_held: bool = False,
+        is_of_iteration: bool = True,
     ) -> None:
         """These begin when all ranks have announced them.
 
@@ -108,6 +109,7 @@ class Negotiation:
             may_be_held: while the engine has enough to do on this rank others hear nothing of them,
                 so that more share a buffer. That has begun on all ranks, or will, and needs nothing
                 that is held to end.
+            is_of_iteration: every iteration has them; others are no part of a learnt graph.
 
         Raises:
             DistBackendError: a name is pending already, or this rank has joined; none is announced.
@@ -119,9 +121,9 @@ class Negotiation:
                 raise DistBackendError(f"plink: {refusal.text}")
             for request, work in zip(requests, works, strict=True):
                 self._pending[request.name] = work
-                if self._iterations is not None:
+                if self._iterations is not None and is_of_iteration:
                     work.watch(self._iterations)
-            self._hold(requests)
+            self._hold(requests, is_of_iteration)
             # What shares a buffer is known where iterations are followed.
             if self._iterations is not None or not may_be_held or self._under_way < self._in_flight:
                 self._announce_held()
@@ -270,9 +272,9 @@ class Negotiation:
             if self._under_way < self._in_flight:
                 self._announce_held()
 
-    def _hold(self, requests: Sequence[Request]) -> None:
+    def _hold(self, requests: Sequence[Request], is_of_iteration: bool = True) -> None:
         """The program has announced them; the machine is told by `_announce_held`."""
-        if self._iterations is not None:
+        if self._iterations is not None and is_of_iteration:
             self._iterations.announce(requests)
         if self._recorder is not None:
             self._recorder.announced(requests)
