@@ -12,6 +12,7 @@ from torch.utils.checkpoint import checkpoint
 
 from plink.base.errors import WrongUseError
 from plink.torch import DataParallel
+from plink.training.overlap.schedule import Schedule
 from pytorch.parallel_gradients import averaged, gradients, inputs, network, same
 
 SCHEDULES = ("ddp", "wfbp", "single", "lazy(2KB)")
@@ -121,6 +122,116 @@ def several_types(rank: int) -> bool:
             one(inputs(rank)).square().sum().backward()
         is_right &= same(gradients(model), averaged(gradients(plain)))
         is_right &= len(model.pools) == 2
+    return is_right
+
+
+class Sparse(nn.Module):
+    """Embeddings whose gradients are sparse, by modules and by the function, between layers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.first = nn.Linear(4, 4)
+        self.words = nn.Embedding(20, 9, sparse=True)
+        self.bags = nn.EmbeddingBag(20, 9, sparse=True, mode="sum")
+        self.table = nn.Parameter(torch.randn(20, 9))
+        self.last = nn.Linear(9, 4)
+
+    def forward(self, numbers: Tensor, has_table: bool) -> Tensor:
+        mixed = self.words(numbers).sum(0, keepdim=True) + self.bags(numbers.view(1, -1))
+        if has_table:
+            mixed = mixed + nn.functional.embedding(numbers, self.table, sparse=True).sum(0)
+        out: Tensor = self.first(self.last(mixed))
+        return out
+
+
+def sparse_embeddings(rank: int) -> bool:
+    """Gradients are the dense means, also where they add up, and of a rank that has none."""
+    numbers = torch.tensor([1, 3, 3, 7 + rank])
+    is_right = True
+    for schedule in ("wfbp", "ddp"):
+        plain, model = Sparse(), DataParallel(Sparse(), schedule)
+        for _ in range(2):
+            for one in (plain, model):
+                one(numbers, rank == 1).square().sum().backward()
+            dense = {
+                name: None if one is None else one.to_dense()
+                for name, one in gradients(plain).items()
+            }
+            is_right &= same(gradients(model), averaged(dense))
+            for one in (plain, model):
+                one.zero_grad()
+        with model.no_sync():
+            model(numbers, True).sum().backward()
+        model(numbers, False).sum().backward()
+        plain(numbers, True).sum().backward()
+        plain(numbers, False).sum().backward()
+        dense = {
+            name: None if one is None else one.to_dense() for name, one in gradients(plain).items()
+        }
+        is_right &= same(gradients(model), averaged(dense))
+    return is_right
+
+
+class Complex(nn.Module):
+    """Complex weights, of which each rank uses others."""
+
+    def __init__(self, dtype: torch.dtype) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.all = nn.ParameterList(torch.randn(3, 4, dtype=dtype) for _ in range(4))
+        self.real = nn.Linear(4, 4)
+
+    def forward(self, used: list[int], x: Tensor) -> Tensor:
+        weights = self.all[0]
+        for which in used:
+            weights = weights * self.all[which]
+        out: Tensor = self.real(weights.abs().square().float() * x)
+        return out
+
+
+def complex_weights(rank: int) -> bool:
+    """With parameters that one rank has no use for, and one that none has."""
+    is_right = True
+    for dtype in (torch.complex64, torch.complex128):
+        for finds_unused in (True, False):
+            plain = Complex(dtype)
+            model = DataParallel(Complex(dtype), "wfbp", find_unused_parameters=finds_unused)
+            used = [[1, 2], [1]][rank]
+            for _ in range(2):
+                for one in (plain, model):
+                    one.zero_grad()
+                    one(used, inputs(rank)[:3, :4]).square().sum().backward()
+                wanted = averaged(gradients(plain))
+                if not finds_unused:
+                    unused = plain.all[3]
+                    wanted["all.3"] = torch.zeros_like(unused)
+                is_right &= same(gradients(model), wanted)
+    return is_right
+
+
+def schedules_say_how_many_are_in_flight(rank: int) -> bool:
+    is_right = True
+    for most in (1, 2, 3, None):
+        net = network()
+        model = DataParallel(copy.deepcopy(net), Schedule((1, 2, 3, 4, 5, 6), most))
+        group: Any = model.group
+        begin, works = group.allreduce, []
+
+        def counted(*args: Any) -> Any:
+            settled.append([work._is_settled for work in works])  # noqa: B023
+            works.append(begin(*args))  # noqa: B023
+            return works[-1]  # noqa: B023
+
+        settled: list[list[bool]] = []
+        group.allreduce = counted
+        for one in (net, model):
+            one(inputs(rank)).square().sum().backward()
+        del group.allreduce
+        is_right &= same(gradients(model), averaged(gradients(net))) and len(works) == 6
+        for before in settled:
+            under_way = len(before) - sum(before)
+            is_right &= under_way == (min(len(before), most - 1) if most else len(before))
     return is_right
 
 
@@ -256,6 +367,9 @@ MODELS = (
     what_a_pass_under_no_sync_used_is_sent,
     tied_and_frozen_parameters,
     several_types,
+    sparse_embeddings,
+    complex_weights,
+    schedules_say_how_many_are_in_flight,
     checkpoints,
     kept_graphs_and_several_forward_passes,
     gradients_that_are_only_asked_for,

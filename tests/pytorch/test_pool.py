@@ -49,12 +49,16 @@ def test_a_gradient_elsewhere_is_copied_and_pointed_back() -> None:
     assert pool.flat.tolist() == [0.0, 0.0, 3.0, 4.0]
 
 
-def test_a_sparse_gradient_is_refused() -> None:
-    parameters = made((2,))
+def test_a_sparse_gradient_becomes_dense() -> None:
+    parameters = made((2,), (3,))
     pool = Pool(parameters)
-    parameters[0][1].grad = torch.ones(2).to_sparse()
-    with pytest.raises(WrongUseError, match="'p0' is not dense"):
-        pool.absorb(0)
+    parameters[0][1].grad = torch.tensor([0.0, 3.0]).to_sparse()
+    assert pool.absorb(0, torch.tensor(2.0))
+    assert pool.flat.tolist() == [0.0, 6.0, 0.0, 0.0, 0.0]
+    assert parameters[0][1].grad is pool.view(0)
+    parameters[1][1].grad = torch.tensor([1.0, 0.0, 2.0]).to_sparse()
+    pool.attach()
+    assert pool.flat.tolist() == [0.0, 6.0, 1.0, 0.0, 2.0]
 
 
 def test_views_have_the_strides_that_autograd_gives() -> None:

@@ -23,10 +23,12 @@ class Arrangement:
     Args:
         names: of all gradients, in the order in which they are expected.
         cuts: behind which of them: each group between two cuts is sent together.
+        in_flight: collectives at most; the next waits for one to end. None: as the engine does.
     """
 
     names: tuple[str, ...]
     cuts: tuple[int, ...]
+    in_flight: int | None = None
 
 
 class Arranger(Protocol):
@@ -59,14 +61,16 @@ class Fixed:
 
     Args:
         scheduling: of the profile.
+        in_flight: collectives at most; None: as the engine does.
     """
 
-    def __init__(self, scheduling: Scheduling) -> None:
+    def __init__(self, scheduling: Scheduling, in_flight: int | None = None) -> None:
         self._scheduling = scheduling
+        self._in_flight = in_flight
 
     def first(self, profile: Profile) -> Arrangement:
         """The only one."""
-        return Arrangement(profile.names, self._scheduling(profile).cuts)
+        return Arrangement(profile.names, self._scheduling(profile).cuts, self._in_flight)
 
     def gradient_ready(self, name: str) -> None:
         """It does not matter."""

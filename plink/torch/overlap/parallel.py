@@ -168,7 +168,7 @@ def _arranger_of(
     schedule: str | Schedule | Arranger, group: ProcessGroup, device: torch.device
 ) -> Arranger:
     if isinstance(schedule, Schedule):
-        return Fixed(lambda _: schedule)
+        return Fixed(lambda _: schedule, schedule.in_flight)
     if not isinstance(schedule, str):
         return schedule
     if schedule not in PLANNED_SCHEDULES:

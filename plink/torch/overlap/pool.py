@@ -88,11 +88,12 @@ class Pool:
             if parameter.grad is None:
                 view.zero_()
             elif parameter.grad is not view:
-                view.copy_(parameter.grad)
+                view.copy_(_dense(parameter.grad))
             parameter.grad = view
 
     def absorb(self, index: int, factor: Tensor | None = None) -> bool:
-        """Have this `p.grad` be its view, with what it held times a factor; it may not be None.
+        """Have this `p.grad` be its view, with what it held times a factor; it may not be None, and
+        becomes dense.
 
         Args:
             index: the place in the pool.
@@ -102,7 +103,7 @@ class Pool:
             Whether it was another tensor, which was copied.
 
         Raises:
-            WrongUseError: it is sparse.
+            WrongUseError: it is None.
         """
         parameter, view = self._ordered[index], self._views[index]
         gradient = parameter.grad
@@ -110,12 +111,13 @@ class Pool:
             if factor is not None:
                 view.mul_(factor)
             return False
-        if gradient is None or gradient.layout is not torch.strided:
-            raise WrongUseError(f"the gradient of '{self._names[index]}' is not dense")
+        if gradient is None:
+            raise WrongUseError(f"there is no gradient of '{self._names[index]}'")
+        gradient = _dense(gradient)
         if factor is None:
-            view.copy_(gradient.detach())
+            view.copy_(gradient)
         else:
-            torch.mul(gradient.detach(), factor, out=view)
+            torch.mul(gradient, factor, out=view)
         parameter.grad = view
         return True
 
@@ -184,6 +186,11 @@ def pool_order(named_parameters: Iterable[tuple[str, Parameter]]) -> list[tuple[
 
 def _kind(parameter: Parameter) -> tuple[torch.dtype, torch.device]:
     return parameter.dtype, parameter.device
+
+
+def _dense(gradient: Tensor) -> Tensor:
+    gradient = gradient.detach()
+    return gradient if gradient.layout is torch.strided else gradient.to_dense()
 
 
 def _strides(parameter: Parameter) -> tuple[int, ...]:

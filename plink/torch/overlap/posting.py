@@ -141,15 +141,30 @@ class Posting:
 
     def _post_ready(self) -> None:
         while self._next < len(self._groups) and self._awaited[self._next] == 0:
-            works = []
+            works: list[Any] = []
             for part in self._groups[self._next].parts:
                 pool = part.pool
                 if part.end > pool.flat.numel():
                     self._fill_tail(pool)
-                works.append(self._group.allreduce([part.flat], self._options))
+                self._make_room(works)
+                works.append(self._group.allreduce([_numbers(part.flat)], self._options))
             self._works += works
             self._next += 1
             self._arranger.group_posted(self._next - 1, works)
+
+    def _make_room(self, posted: Sequence[Any]) -> None:
+        """Wait until one more collective may be in flight, where the schedule says how many may."""
+        most = self._arrangement.in_flight
+        if most is not None and len(self._works) + len(posted) >= most:
+            self._await([[*self._works, *posted][-most]])
+
+    def _await(self, works: Sequence[Any]) -> None:
+        try:
+            for work in works:
+                work.wait()
+        except RuntimeError as error:
+            self._drop()
+            raise DistBackendError(str(error)) from None
 
     def _fill_tail(self, pool: Pool) -> None:
         pool.tail.fill_(1.0)
@@ -168,12 +183,7 @@ class Posting:
             return
         before = {} if is_whole else self._complete()
         works, self._works = self._works, []
-        try:
-            for work in works:
-                work.wait()
-        except RuntimeError as error:
-            self._drop()
-            raise DistBackendError(str(error)) from None
+        self._await(works)
         self._attach(before)
         self._used, self._came = set(), set()
         self._restart()
@@ -202,7 +212,7 @@ class Posting:
         """Gradients that this rank had no part in: where another had, the mean, else as before."""
         for name, before in unused.items():
             pool, index = self._where[name]
-            if not self._finds_unused or pool.tail[index].item() > 0.0:
+            if not self._finds_unused or pool.tail[index].item() != 0:
                 pool.parameter(index).grad = pool.view(index)
             elif before is not None:
                 pool.view(index).copy_(before)
@@ -232,6 +242,11 @@ def _factor(ranks: int, dtype: torch.dtype) -> Tensor | None:
     if ranks == 1:
         return None
     return torch.tensor(1.0 / ranks, dtype=torch.promote_types(dtype, torch.float32))
+
+
+def _numbers(flat: Tensor) -> Tensor:
+    """Complex numbers as pairs of floats, which the engine reduces."""
+    return torch.view_as_real(flat).view(-1) if flat.is_complex() else flat
 
 
 def _tensors(outputs: Any) -> Iterator[Tensor]:

@@ -16,12 +16,12 @@ DDP_FIRST_BUCKET_BYTES = 1 << 20
 
 def wfbp(profile: Profile) -> Schedule:
     """Each gradient by itself as soon as it is ready, one after the other (Poseidon)."""
-    return Schedule(tuple(range(1, len(profile) + 1)))
+    return Schedule(tuple(range(1, len(profile) + 1)), 1)
 
 
 def single(profile: Profile) -> Schedule:
     """All in one collective, when the last is ready: nothing overlaps."""
-    return Schedule((len(profile),))
+    return Schedule((len(profile),), 1)
 
 
 def ddp(
@@ -80,7 +80,7 @@ def mg_wfbp(profile: Profile, network: Network) -> Schedule:
         if is_last or profile.ready_s[place + 1] >= begin_s + network.startup_s:
             cuts.append(place + 1)
             free_s, size_bytes = begin_s + network.alone_s(size_bytes), 0
-    return Schedule(tuple(cuts))
+    return Schedule(tuple(cuts), 1)
 
 
 def _closed(cuts: list[int], profile: Profile, in_flight: int) -> Schedule:

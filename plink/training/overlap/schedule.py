@@ -31,19 +31,20 @@ class Schedule:
 
     Args:
         cuts: behind which gradients; rising, and the last is how many there are.
-        in_flight: collectives at most; the next waits for one to end.
+        in_flight: collectives at most; the next waits for one to end. None: nobody has said, so
+            that the engine decides.
 
     Raises:
         ValueError: cuts do not rise from 1 on, or nothing may be in flight.
     """
 
     cuts: tuple[int, ...]
-    in_flight: int = 1
+    in_flight: int | None = None
 
     def __post_init__(self) -> None:
         if any(later <= sooner for sooner, later in pairwise((0, *self.cuts))) or not self.cuts:
             raise ValueError("cuts rise from 1 on")
-        if self.in_flight < 1:
+        if self.in_flight is not None and self.in_flight < 1:
             raise ValueError("a collective at least is in flight")
 
     def groups(self, profile: Profile) -> list[Group]:

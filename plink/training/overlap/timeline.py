@@ -38,7 +38,7 @@ def simulate(
     """All collectives of an iteration, in the order in which they begin.
 
     A collective begins when its gradients are ready, all before it have begun, and fewer than
-    `schedule.in_flight` are under way.
+    `schedule.in_flight` are under way, or one where nobody has said how many.
 
     Args:
         profile: of the backward pass.
@@ -48,10 +48,10 @@ def simulate(
     """
     groups = schedule.groups(profile)
     if sharing == "fair":
-        return _shared_fairly(groups, network, schedule.in_flight)
+        return _shared_fairly(groups, network, schedule.in_flight or 1)
     if sharing == "serial":
         network = replace(network, line_s_per_byte=network.s_per_byte)
-    return _in_order(groups, network, schedule.in_flight)
+    return _in_order(groups, network, schedule.in_flight or 1)
 
 
 def communicated_s(
