@@ -20,12 +20,11 @@ from plink.base.errors import WrongUseError
 from plink.files.document import brief
 from plink.files.measurement import MAX_HOSTS, Matrix
 from plink.files.rtt import MAX_RTT_US
+from plink.files.units import TIMES, find_rate_unit, find_time_unit, time_unit_named
 from plink.probes.hosts.names import HINT_NAME, fault_of_name
 
 # Unit: what power of ten of it a microsecond is.
-UNITS = {"ns": 3, "us": 0, "ms": -3, "s": -6}
-# The micro sign and the Greek letter look the same; folding case makes the one the other.
-_SPELLINGS = {"µs".casefold(): "us"}
+UNITS = {name: -exponent for name, exponent in TIMES.items()}
 
 _NUMBER = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:[eE]([+-]?[0-9]{1,4}))?")
 # Of these alone JSON has what `_NUMBER` takes, or nothing.
@@ -53,9 +52,7 @@ class NamedMatrix:
 
 def unit_named(text: str) -> str | None:
     """The unit (`UNITS`) that `text` spells, or None."""
-    folded = text.casefold()
-    unit = _SPELLINGS.get(folded, folded)
-    return unit if unit in UNITS else None
+    return time_unit_named(text)
 
 
 def parse(content: bytes, source: str, unit: str | None = None) -> NamedMatrix:
@@ -174,7 +171,10 @@ def _names(heading: Sequence[str], source: str) -> list[str]:
         fault = fault_of_name(name)
         if fault is not None:
             raise WrongUseError(
-                f"{source}: row 1, column {column}: {brief(name)} {fault}", HINT_NAME
+                f"{source}: row 1, column {column}: {brief(name)} {fault}",
+                f"names have no blanks: write {'-'.join(name.split())}"
+                if " " in name
+                else HINT_NAME,
             )
         if name in seen:
             raise WrongUseError(
@@ -186,12 +186,18 @@ def _names(heading: Sequence[str], source: str) -> list[str]:
 
 
 def _unit(corner: str, given: str | None, source: str) -> str:
-    if corner == _BANDWIDTH_UNIT:
+    try:
+        rate, time = find_rate_unit(corner), find_time_unit(corner)
+    except WrongUseError as error:
+        raise WrongUseError(f"{source}: row 1, column 1: {error}", error.hint) from None
+    if rate is not None:
         raise WrongUseError(
-            f"{source}: holds bandwidths in {corner}", "plink import takes round-trip times only"
+            f"{source}: holds bandwidths in {rate.name}",
+            "a matrix has round-trip times; bandwidths have a row for each pair: "
+            "source,destination,gbit_s",
         )
-    named = unit_named(corner)
-    if named is not None:
+    if time is not None:
+        named = time.name
         if given not in (None, named):
             raise WrongUseError(
                 f"{source}: row 1, column 1 says {named}, but unit={given} was given",
