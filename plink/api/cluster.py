@@ -10,12 +10,12 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from plink.api.arguments import chosen, number, size_bytes, whole
+from plink.api.arguments import number, size_bytes, whole
 from plink.api.objects import PathName, page, upgraded
 from plink.base.errors import WrongUseError
 from plink.base.text import counted, named
 from plink.files import cluster as cluster_file
-from plink.files import document, matrix_csv
+from plink.files import document
 from plink.files.bandwidth import MAX_GBIT_S, BandwidthMeasurement
 from plink.files.cluster import Host
 from plink.files.fields import WORD, is_word
@@ -97,7 +97,7 @@ class Cluster(cluster_file.Cluster):
     @classmethod
     def from_measurements(
         cls,
-        path: PathName,
+        path: PathName | Sequence[PathName],
         *,
         unit: str | None = None,
         percentile: float = 10.0,
@@ -106,9 +106,10 @@ class Cluster(cluster_file.Cluster):
         """A cluster of what another program measured (`plink import`).
 
         Args:
-            path: of a CSV matrix, of mpiGraph's output, of logs of OSU's benchmarks or of
-                nccl-tests, or of CSV with a row for every pair.
-            unit: of the numbers of a matrix that names none: `ns`, `us`, `ms` or `s`.
+            path: of a log of nccl-tests, OSU's benchmarks or perftest, of mpiGraph's output, or of
+                a table: a row for every pair, or a matrix. Several paths of logs and lists, or
+                that of a folder, are read as one.
+            unit: of the numbers where a table names none: `ns`, `us`, `ms`, `s`, `Gbit/s`, ...
             percentile: of a pair's samples, which one the numbers are.
             size: of the messages whose bandwidth counts: `32MiB`, or bytes; None for the greatest
                 of any size.
@@ -116,20 +117,18 @@ class Cluster(cluster_file.Cluster):
         Raises:
             WrongUseError: it is not one of these, or an argument that cannot be.
         """
-        from plink.measure.importing.source import import_measurement  # noqa: PLC0415  seldom
+        from plink.measure.importing.source import (  # noqa: PLC0415  seldom
+            ImportOptions,
+            import_files,
+        )
 
         number("percentile", percentile, 0.0, 100.0)
-        if unit is not None and matrix_csv.unit_named(unit) is None:
-            chosen("unit", unit, matrix_csv.UNITS)
-        name = os.fspath(path)
-        found = import_measurement(
-            document.read_content(name),
-            document.label(name),
-            unit=unit,
-            percentile=percentile,
-            size=None if size is None else size_bytes(size),
-        )
-        return upgraded(cls, found)
+        paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
+        if not paths:
+            raise WrongUseError("from_measurements() takes at least one path")
+        options = ImportOptions(unit, percentile, None if size is None else size_bytes(size))
+        found = import_files([os.fspath(each) for each in paths], options)
+        return upgraded(cls, found.cluster)
 
     @property
     def rtt_us(self) -> Matrix | None:

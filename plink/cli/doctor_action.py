@@ -29,7 +29,7 @@ from plink.files import comparison as comparison_file
 from plink.files import document
 from plink.files.cluster import Cluster
 from plink.files.comparison import Comparison
-from plink.measure.importing.nccl_tests import import_nccl_tests, is_nccl_tests
+from plink.measure.importing.source import import_measurement, is_log
 from plink.show.terminal.paper import paper
 
 _OF_LIVE = ("output", "transfers_s", "timeout_s", "listen")
@@ -56,20 +56,21 @@ class _Files:
         source, content = document.label(path), document.read_content(path)
         if isinstance(content, bytes) and records.is_log(content):
             self._put("tuned", _history(content, source), source)
-        elif isinstance(content, bytes) and is_nccl_tests(content):
-            self._put("cluster", import_nccl_tests(content, source, _PERCENTILE), source)
+        elif isinstance(content, bytes) and is_log(content):
+            found = import_measurement(content, source, unit=None, percentile=_PERCENTILE)
+            self._put("cluster", found, source)
         else:
             data = document.loaded(content, source).data
-            found = data.get("format")
-            if found == comparison_file.FORMAT:
+            kind = data.get("format")
+            if kind == comparison_file.FORMAT:
                 self._put("comparison", comparison_file.from_json(data, source), source)
-            elif found == cluster_file.FORMAT:
+            elif kind == cluster_file.FORMAT:
                 self._put("cluster", cluster_file.from_json(data, source), source)
                 self.source = source
             else:
                 raise WrongUseError(
                     f"{source}: is nothing that shows what is slow",
-                    "give a cluster file, a log of autotune's or of nccl-tests, or a comparison",
+                    "give a cluster file, a log of autotune's or of a benchmark, or a comparison",
                 )
 
     def _put(self, kind: str, value: object, source: str) -> None:

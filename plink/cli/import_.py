@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import click
 
+from plink.base.text import counted
 from plink.cli import stderr
 from plink.cli.json_output import refuse_json_beside
 from plink.cli.options import FiniteRange, size_option
 
-_UNITS = ["ns", "us", "µs", "ms", "s"]
+# Of a list, so many are written out.
+_MOST_LINES = 3
 
 
 @click.command(epilog="Example: plink import nccl.log --size 32MiB -o cluster.json")
-@click.argument("measured", metavar="FILE")
+@click.argument("measured", metavar="FILE...", nargs=-1, required=True)
 @click.option(
-    "--unit", type=click.Choice(_UNITS), help="Unit of the numbers, where the first cell has none."
+    "--unit",
+    metavar="UNIT",
+    help="Unit of the numbers where a table names none: ns, us, ms, s, Gbit/s, MB/s, ...",
 )
 @click.option(
     "--percentile",
@@ -38,7 +44,7 @@ _UNITS = ["ns", "us", "µs", "ms", "s"]
 @click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
 def command(
     *,
-    measured: str,
+    measured: tuple[str, ...],
     unit: str | None,
     percentile: float,
     size: str | None,
@@ -47,35 +53,52 @@ def command(
 ) -> int:
     """Make a cluster file from measurements of other programs (`-`: standard input).
 
-    FILE is a CSV matrix of round-trip times: the first cell names the unit, the first row and the
-    first column name the hosts, row is source, and an empty cell was not measured. Or it is the
-    output of mpiGraph, or logs of OSU's benchmarks or of perftest (ib_read_lat, ib_write_bw; each
-    run after a line `# pair: A B`), or of nccl-tests, of pairs of hosts, or CSV with a row for
-    every pair (source, destination, bytes, gbit_s). A name that ends in .toml is a network that you
-    describe (plink predict --network). A host's name becomes its address. A cluster
-    file is written in the form that the name after -o asks for: JSON, packed (.gz), or NumPy's
-    (.npz).
+    A FILE is a log of nccl-tests, of OSU's benchmarks or of perftest (ib_read_lat, ib_write_bw;
+    each run after a line `# pair: A B`), or the output of mpiGraph; or a table (CSV, or separated
+    by tabs, semicolons or Markdown's bars): with a row for every pair (source, destination, rtt_ms,
+    bandwidth_Gbit_s, bytes), or a matrix of round-trip times, whose first cell names the unit,
+    whose first row and column name the hosts (row is source), and whose empty cells were not
+    measured. Several logs and lists, or a folder of them, are read as one. A name that ends in
+    .toml is a network that you describe (plink predict --network). A host's name becomes its
+    address. A cluster file is written in the form that the name after -o asks for: JSON, packed
+    (.gz), or NumPy's (.npz).
     """
     from plink.base.errors import EXIT_PARTIAL  # noqa: PLC0415  numpy would slow `--help`
     from plink.files import cluster, document  # noqa: PLC0415
-    from plink.measure.importing.source import described, import_measurement  # noqa: PLC0415
+    from plink.measure.importing.source import (  # noqa: PLC0415
+        ImportOptions,
+        described,
+        files_in,
+        import_files,
+    )
 
     refuse_json_beside(output, "the cluster", as_json=as_json)
     document.check_writable(output, has_matrices=True)
-    document.refuse_same_file(measured, output)
-    content = document.read_content(measured)
-    source = document.label(measured)
+    files = files_in(measured)
+    for path in files:
+        document.refuse_same_file(path, output)
     size_bytes = None if size is None else size_option(size)
-    found = import_measurement(content, source, unit=unit, percentile=percentile, size=size_bytes)
+    imported = import_files(files, ImportOptions(unit, percentile, size_bytes))
+    found = imported.cluster
     cluster.write(output, found)
-    for part in (found.rtt, found.bandwidth):
-        for note in () if part is None else part.notes:
-            stderr.note(note)
+    parts = [part for part in (found.rtt, found.bandwidth) if part is not None]
+    _print_some([note for part in parts for note in part.notes], stderr.note, "note")
     if as_json:
         document.write_bytes(
             document.STANDARD_STREAM, document.dump({"output": output, **described(found)})
         )
-    failures = () if found.bandwidth is None else found.bandwidth.failures
-    for failure in failures:
-        stderr.warn(f"{failure.source} and {failure.destination}: {failure.reason}")
-    return EXIT_PARTIAL if failures else 0
+    failures = [
+        f"{failure.source} and {failure.destination}: {failure.reason}"
+        for part in parts
+        for failure in part.failures
+    ]
+    _print_some(failures, stderr.warn, "missing pair")
+    return EXIT_PARTIAL if failures or imported.files_left_out else 0
+
+
+def _print_some(lines: Sequence[str], write: Callable[[str], None], what: str) -> None:
+    for line in lines[:_MOST_LINES]:
+        write(line)
+    rest = len(lines) - _MOST_LINES
+    if rest > 0:
+        write(f"and {counted(rest, f'other {what}')}, which the file holds")

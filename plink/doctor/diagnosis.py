@@ -20,11 +20,13 @@ from plink.doctor import (
     traffic,
     tuned,
     uplinks,
+    wrong_results,
 )
 from plink.doctor.evidence import Evidence
 from plink.doctor.finding import LEAST_PROBABILITY, Finding, Kind
 
 FINDERS: Sequence[Callable[[Evidence], list[Finding]]] = (
+    wrong_results.find,
     slow_hosts.find,
     slow_pairs.find,
     far_hosts.find,

@@ -32,6 +32,7 @@ class Kind(Enum):
     CLOCK = "clock"
     OTHER_TRAFFIC = "other traffic"
     SLOWER_JOB = "slower job"
+    WRONG_RESULTS = "wrong results"
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,9 @@ Counts = npt.NDArray[np.integer[Any]]
 # As many as a host list may have.
 MAX_HOSTS = 65_536
 
+# A benchmark compared what arrived with what should have, and it differed.
+WRONG_RESULTS = "wrong results"
+
 _Number = TypeVar("_Number", bound=np.generic)
 _MOST = 1 << 63
 
@@ -27,12 +30,13 @@ _MOST = 1 << 63
 class Failure:
     """Something that is missing from a measurement, and why.
 
-    `destination` is None where a whole host failed.
+    `destination` is None where a whole host failed; `kind` is `WRONG_RESULTS` or None.
     """
 
     source: str
     reason: str
     destination: str | None = None
+    kind: str | None = None
 
     def __str__(self) -> str:
         ends = self.source + (f" to {self.destination}" if self.destination else "")
@@ -116,6 +120,7 @@ def _parse_failure(fields: Fields) -> Failure:
         source=fields.text("source"),
         reason=fields.text("reason"),
         destination=fields.optional_text("destination"),
+        kind=fields.optional_text("kind"),
     )
 
 

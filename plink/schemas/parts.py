@@ -186,7 +186,10 @@ def failure() -> Schema:
     return closed(
         "a host, or with `destination` a pair of hosts, that could not be measured",
         {"source": text("name of the host"), "reason": text("why, in words")},
-        {"destination": text("name of the other host of the pair")},
+        {
+            "destination": text("name of the other host of the pair"),
+            "kind": text("`wrong results` where a benchmark found that what arrived was damaged"),
+        },
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from benchkit.readings import cluster_of
 from plink.files.cluster import Cluster, Host
 from plink.files.document import read_bytes
-from plink.measure.importing.csv_files import import_matrix
+from plink.measure.importing.matrices import import_matrix
 from plink.model.denoising import denoise, measured_hosts
 from plink.solvers.groups.agreement import adjusted_mutual_information
 from plink.solvers.groups.grouping import alone_apart

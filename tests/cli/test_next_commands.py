@@ -18,7 +18,7 @@ from plink.cli.given import all_words
 from plink.files import cluster as cluster_file
 from plink.files import document, order_file
 from plink.files.cluster import Cluster, Host
-from plink.measure.importing.csv_files import import_matrix
+from plink.measure.importing.matrices import import_matrix
 from plink.show.page.subject import read_inputs
 from plink.show.terminal.next_steps import next_steps
 from support.plink_command import plink_here, read_json

@@ -78,7 +78,7 @@ def test_tagged_output() -> None:
         ("gpu2:1 from\t1100.000\t", "gpu2:1 from\t", "row 2 of the table is not understood"),
         ("gpu2:1 from", "gpu2:7 from", "row 2 of the table is not understood"),
         ("gpu3:2 from\t510.000\t260.000\t0.000\t\nEND mpiGraph\n", "", "row 3 of the table"),
-        ("Procs\t3", "--unit", "is not a CSV matrix"),
+        ("Procs\t3", "--unit", "names its own units"),
     ],
 )
 def test_refusals(old: str, new: str, said: str) -> None:

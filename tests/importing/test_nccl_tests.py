@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,7 +15,9 @@ from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files.bandwidth import BandwidthMeasurement
 from plink.files.cluster import Cluster
+from plink.files.measurement import WRONG_RESULTS
 from plink.measure.importing.source import import_measurement
+from support.plink_command import plink_here
 
 SENDRECV = """\
 # nccl-tests version 2.17.6 nccl-headers=22807 nccl-library=22807
@@ -173,6 +178,99 @@ def test_refusals(text: str, said: str) -> None:
     with pytest.raises(WrongUseError) as caught:
         imported(text)
     assert str(caught.value).startswith(said)
+
+
+CLOSINGS = ["# Out of bounds values : 0 OK", "# Avg bus bandwidth    : 15.9567"]
+CONCLUDED = "# Collective test concluded: sendrecv_perf"
+
+
+@pytest.mark.parametrize("kept", [[0], [1], [0, 1], [2], [0, 2], [0, 1, 2]])
+def test_any_closing_line_ends_a_run(kept: list[int]) -> None:
+    closings = [*CLOSINGS, CONCLUDED]
+    body = SENDRECV[: SENDRECV.index(CLOSINGS[0])]
+    text = body + "".join(f"{closings[each]}\n" for each in kept)
+    assert bandwidth_of(imported(text)).gbit_s[0, 1] == pytest.approx(24.01 * 8)
+
+
+@pytest.mark.parametrize(
+    "prefix", ["0: ", "[0] ", "[prterun-a-1@1,0]<stdout>: ", "node0: ", "[pod/a-0/mpi] "]
+)
+def test_prefixes_are_taken_off(prefix: str) -> None:
+    text = "".join(f"{prefix}{line}\n" for line in SENDRECV.splitlines())
+    assert bandwidth_of(imported(text)).gbit_s[0, 1] == pytest.approx(24.01 * 8)
+
+
+def twice(log: str) -> str:
+    """Two processes that each took themselves for the only one, line by line in one log."""
+    other = log.replace("on node0", "on node8").replace("on node1", "on node9")
+    pairs = zip(log.splitlines(), other.splitlines(), strict=True)
+    return "".join(f"{one}\n{two}\n" for one, two in pairs)
+
+
+def test_two_processes_with_rank_0_are_refused() -> None:
+    alone = "".join(
+        line for line in SENDRECV.splitlines(keepends=True) if not line.startswith("#  Rank  1")
+    )
+    with pytest.raises(WrongUseError, match="two processes that have rank 0") as caught:
+        imported(twice(alone))
+    assert "MPI=1" in (caught.value.hint or "")
+    old = (
+        "nThread 1 nGpus 1 minBytes 8 maxBytes 134217728 step: 2(factor)\n Using devices\n"
+        "#   Rank  0 on ip-1 device  0 [0x00] Tesla M60\n"
+        "#   Rank  0 on ip-2 device  0 [0x00] Tesla M60\n"
+        "134217728      33554432   float     sum    2.237  60.00   0.00    0e+00    0.001"
+        "  139715.53   0.00    0e+00\n Out of bounds values : 0 OK\n Avg bus bandwidth    : 0\n"
+    )
+    with pytest.raises(WrongUseError, match="two processes that have rank 0"):
+        imported(old)
+
+
+def test_two_runs_in_each_other_are_refused() -> None:
+    """Their ranks stand in the heading of one, and their rows are anybody's."""
+    lines = SENDRECV.splitlines(keepends=True)
+    rows = next(index for index, line in enumerate(lines) if line.startswith("           8"))
+    other = [line.replace("node0", "node8").replace("node1", "node9") for line in lines]
+    mixed = [*lines[:rows], *other[:rows], *lines[rows:], *other[rows:]]
+    with pytest.raises(WrongUseError, match=r"no result|another one in it"):
+        imported("".join(mixed))
+
+
+def test_a_log_that_was_copied_line_by_line_is_still_one_run() -> None:
+    rank = next(line for line in SENDRECV.splitlines(keepends=True) if "Rank  0" in line)
+    found = imported(SENDRECV.replace(rank, rank + rank))
+    assert bandwidth_of(found).gbit_s[0, 1] == pytest.approx(24.01 * 8)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("23.96   23.96       0", "23.96   23.96       7"),
+        ("23.97   23.97     N/A", "23.97   23.97   1e+06"),
+        ("values : 0 OK", "values : 50 FAILED"),
+    ],
+)
+def test_wrong_results_are_left_out_and_named(old: str, new: str) -> None:
+    wrong = SENDRECV.replace(old, new)
+    found = bandwidth_of(imported(wrong))
+    assert np.isnan(found.gbit_s).all()
+    (failure,) = found.failures
+    assert (failure.source, failure.destination) == ("node0", "node1")
+    assert failure.kind == WRONG_RESULTS
+    # That another run of the pair went well makes it none the better.
+    both = bandwidth_of(imported(wrong + SENDRECV))
+    assert both.gbit_s[0, 1] == pytest.approx(24.01 * 8)
+    assert [each.kind for each in both.failures] == [WRONG_RESULTS]
+
+
+def test_wrong_results_end_with_3_and_are_a_finding(tmp_path: Path) -> None:
+    log, out = tmp_path / "nccl.log", tmp_path / "c.json"
+    log.write_text(SENDRECV.replace("values : 0 OK", "values : 50 FAILED"))
+    assert plink_here("import", log, "-o", out).code == 3
+    for file in (out, log):
+        done = plink_here("doctor", file, "--json")
+        assert done.code == 4
+        (finding,) = json.loads(done.stdout)["findings"]
+        assert (finding["kind"], finding["hosts"]) == ("wrong results", ["node0", "node1"])
 
 
 @given(st.integers(0, len(SENDRECV)), st.text("0123456789.e# \nRankon", max_size=12))

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from plink.base.errors import WrongUseError
 from plink.files.cluster import Cluster
+from plink.files.measurement import WRONG_RESULTS
 from plink.measure.importing.source import import_measurement
 
 LOG = """\
@@ -99,7 +100,7 @@ def test_the_best_of_several_runs_counts() -> None:
         ),
         (
             "# pair: a b\n# OSU MPI Allreduce Latency Test v5\n1 2.0\n",
-            "osu.log:2: 'Allreduce Latency' is not a test of a pair",
+            "osu.log:2: this run is OSU's 'MPI Allreduce Latency' test",
         ),
         (
             "# pair: a b\n# OSU MPI Latency Test v5\n# pair: a c\n",
@@ -117,6 +118,43 @@ def test_refusals(text: str, said: str) -> None:
     with pytest.raises(WrongUseError) as caught:
         imported(text)
     assert str(caught.value).startswith(said)
+
+
+def test_a_test_that_is_not_read_ends_the_run_before_it() -> None:
+    put = "# OSU MPI_Put Latency Test v5.3\n# Window creation: MPI_Win_allocate\n0  0.07\n1  0.62\n"
+    many = (
+        "# OSU MPI Multiple Bandwidth / Message Rate Test v5.7\n4194304  168173.26  41057924.00\n"
+    )
+    found = imported(LOG.replace("# Pair node-c", f"{many}{put}# Pair node-c"))
+    assert found.rtt is not None
+    assert found.rtt.readings_us[0, 1] == 7.0
+    assert found.bandwidth is not None
+    assert found.bandwidth.gbit_s[0, 1] == pytest.approx(2892.82 * 8e-3)
+    notes = [note for note in found.bandwidth.notes if "does not read" in note]
+    assert ["MPI_Put" in note for note in notes] == [False, True]
+
+
+def test_a_pair_of_which_no_test_is_read_is_a_failure() -> None:
+    found = imported(LOG + "# pair: node-b node-d\n# OSU MPI_Get Bandwidth Test v7\n1  1.0\n")
+    assert found.names[-1] == "node-d"
+    assert found.bandwidth is not None
+    (failure,) = found.bandwidth.failures
+    assert (failure.source, failure.destination, failure.kind) == ("node-b", "node-d", None)
+
+
+def test_another_programs_output_ends_a_run() -> None:
+    perftest = "                    RDMA_Write BW Test\n65536  5000  9e9  9e9  0.1\n"
+    found = imported(LOG + perftest)
+    assert found.rtt is not None
+    assert found.rtt.readings_us[1, 2] == pytest.approx(32.62)
+
+
+def test_results_that_fail_their_validation_are_left_out() -> None:
+    wrong = "# pair: node-b node-d\n# OSU MPI Latency Test v7.3\n1  1.9  Pass\n2  1.9  Fail\n"
+    found = imported(LOG + wrong)
+    assert found.bandwidth is not None
+    (failure,) = found.bandwidth.failures
+    assert (failure.destination, failure.kind) == ("node-d", WRONG_RESULTS)
 
 
 @given(st.integers(0, len(LOG)), st.text("0123456789.e# \npairnode-OSUMPI", max_size=12))

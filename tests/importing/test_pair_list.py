@@ -54,7 +54,6 @@ def test_directions_stay_apart() -> None:
     [
         (DIRECTED + "a,b\n", None, "l.csv: row 6: has 2 cells"),
         (DIRECTED + "a,b,fast\n", None, "l.csv: row 6: 'fast' is not a number"),
-        (DIRECTED + "a,a,1\n", None, "l.csv: row 6: both hosts are a"),
         (DIRECTED + "-x,a,1\n", None, "l.csv: row 6: '-x' begins with a dash"),
         (DIRECTED, 4096, "l.csv: does not tell sizes apart"),
         (NCCL, 4096, "l.csv: holds no bandwidth of messages of 4 KiB"),

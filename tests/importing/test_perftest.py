@@ -102,3 +102,47 @@ def test_what_does_not_tell_is_refused(text: str, said: str) -> None:
 def test_a_size_that_was_not_run_is_refused() -> None:
     with pytest.raises(WrongUseError, match="no messages of"):
         imported(f"# pair: a b\n{GBITS}", size=1 << 20)
+
+
+@pytest.mark.parametrize(
+    "title",
+    ["Atomic FETCH_AND_ADD BW Test", "Atomic CMP_AND_SWAP BW Test", "RDMA_Write_with_imm BW Test"],
+)
+def test_a_test_that_is_not_read_ends_the_run_before_it(title: str) -> None:
+    unknown = WRITE_BW.format(unit="MB/sec", peak="9e6", average="9e6")
+    unknown = unknown.replace("RDMA_Write BW Test", title)
+    found = imported(f"# pair: a b\n{GBITS}{unknown}# pair: a c\n{unknown}").bandwidth
+    assert found is not None
+    assert found.gbit_s[0, 1] == pytest.approx(96.6)
+    (failure,) = found.failures
+    assert (failure.source, failure.destination) == ("a", "c")
+    assert "Atomic" in failure.reason or "imm" in failure.reason
+    (note,) = found.notes
+    assert title in note
+
+
+def test_a_line_of_a_pair_and_a_closing_rule_end_a_run() -> None:
+    rule = "-" * 87
+    for end in ("# pair: a c", rule, "# OSU MPI_Put Latency Test v7"):
+        found = imported(f"# pair: a b\n{GBITS}{end}\n 65536 5000 9e6 9e6 0.1\n").bandwidth
+        assert found is not None
+        assert found.gbit_s[0, 1] == pytest.approx(96.6)
+
+
+def test_a_run_for_a_duration_has_no_median() -> None:
+    duration = WRITE_LAT[: WRITE_LAT.index(" #bytes")]
+    duration += " #bytes        #iterations       t_avg[usec]    tps average\n"
+    duration += " 1             9132421            1.09          456621.05\n"
+    with pytest.raises(WrongUseError, match="no median") as caught:
+        imported(f"# pair: a b\n{duration}")
+    assert "-n 1000" in (caught.value.hint or "")
+    found = imported(f"# pair: a b\n{READ_LAT}# pair: a c\n{duration}").rtt
+    assert found is not None
+    assert [each.destination for each in found.failures] == ["c"]
+
+
+def test_mebibytes_are_spelled_in_two_ways() -> None:
+    for unit in ("MB/sec", "MiB/sec"):
+        found = imported(f"# pair: a b\n{WRITE_BW.format(unit=unit, peak='1', average='1000')}")
+        assert found.bandwidth is not None
+        assert found.bandwidth.gbit_s[0, 1] == pytest.approx(8.388608)

@@ -16,7 +16,7 @@ from plink.cli import run as run_plink
 from plink.cli.probe import command as probe_command
 from plink.files import cluster as cluster_file
 from plink.files import document
-from plink.measure.importing.csv_files import import_matrix
+from plink.measure.importing.matrices import import_matrix
 from plink.measure.probing import request, run
 from plink.measure.probing.tools.base import Job
 from plink.probes.reach import Reached

@@ -9,31 +9,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from plink.base.errors import WrongUseError
-from plink.files.cluster import Cluster
 from plink.files.document import brief
 from plink.measure.importing.pairs import (
     MAX_HOSTS,
     PairReading,
+    Readings,
     checked_name,
-    cluster_of,
     number,
-    text_of,
 )
 
 TOOL = "mpiGraph"
-_START = b"START mpiGraph"
+_START = "START mpiGraph"
 _GBIT_PER_MB = (1 << 20) * 8 / 1e9
-_HINT = "mpiGraph prints its tables at the end; start one task a host"
+HINT = "mpiGraph prints its tables at the end; start one task a host"
 
 
-def is_mpigraph(content: bytes) -> bool:
-    """Whether a file is mpiGraph's output."""
-    return _START in content[:4096]
+def is_mpigraph(text: str) -> bool:
+    """Whether a text is mpiGraph's output."""
+    return _START in text[:4096]
 
 
-def import_mpigraph(
-    content: bytes, source: str, percentile: float, size_bytes: int | None = None
-) -> Cluster:
+def read_mpigraph(text: str, source: str, size_bytes: int | None = None) -> Readings:
     """The bandwidths between the hosts; mpiGraph measures no times.
 
     Raises:
@@ -44,7 +40,7 @@ def import_mpigraph(
         raise WrongUseError(
             f"{source}: does not tell sizes apart, so that no size can be chosen", hint
         )
-    lines = text_of(content, source).split("\n")
+    lines = text.split("\n")
     # What the destination received counts; the sender may only have filled buffers.
     for title, word in (("Recv", "from"), ("Send", "to")):
         for index, line in enumerate(lines):
@@ -53,9 +49,8 @@ def import_mpigraph(
                 place = f"{source}:{index + 1}"
                 names = _names(cells[1:], place)
                 rows = lines[index + 1 : index + len(cells)]
-                readings = _readings(names, rows, word, place)
-                return cluster_of(readings, source, tool=TOOL, percentile=percentile, hosts=names)
-    raise WrongUseError(f"{source}: holds no table of bandwidths", _HINT)
+                return Readings(TOOL, list(_readings(names, rows, word, place)), hosts=names)
+    raise WrongUseError(f"{source}: holds no table of bandwidths", HINT)
 
 
 def _names(columns: Sequence[str], place: str) -> list[str]:
@@ -63,7 +58,7 @@ def _names(columns: Sequence[str], place: str) -> list[str]:
         raise WrongUseError(f"{place}: more than {MAX_HOSTS:,} hosts")
     names = [_name(cell, rank, place) for rank, cell in enumerate(columns)]
     if len(set(names)) < len(names):
-        raise WrongUseError(f"{place}: several tasks ran on a host", _HINT)
+        raise WrongUseError(f"{place}: several tasks ran on a host", HINT)
     return names
 
 
@@ -71,11 +66,11 @@ def _readings(
     names: Sequence[str], rows: Sequence[str], word: str, place: str
 ) -> Iterator[PairReading]:
     if len(rows) < len(names):
-        raise WrongUseError(f"{place}: the table is cut short", _HINT)
+        raise WrongUseError(f"{place}: the table is cut short", HINT)
     for one, row in enumerate(rows):
         cells = row.split()
         if cells[:2] != [f"{names[one]}:{one}", word] or len(cells) != len(names) + 2:
-            raise WrongUseError(f"{place}: row {one + 1} of the table is not understood", _HINT)
+            raise WrongUseError(f"{place}: row {one + 1} of the table is not understood", HINT)
         for other, cell in enumerate(cells[2:]):
             gbit_s = number(cell, place) * _GBIT_PER_MB
             if other != one:
@@ -86,5 +81,5 @@ def _readings(
 def _name(cell: str, rank: int, place: str) -> str:
     name, _, number_text = cell.rpartition(":")
     if number_text != str(rank):
-        raise WrongUseError(f"{place}: {brief(cell)} is not a host with the number {rank}", _HINT)
+        raise WrongUseError(f"{place}: {brief(cell)} is not a host with the number {rank}", HINT)
     return checked_name(name, place)

@@ -11,137 +11,176 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from plink.base.errors import WrongUseError
 from plink.base.size import format_size
 from plink.base.text import counted
-from plink.files.cluster import Cluster
+from plink.files.measurement import WRONG_RESULTS
 from plink.measure.importing.pairs import (
     LeftOut,
     Message,
     PairReading,
+    Readings,
     bandwidth_of,
     checked_name,
-    cluster_of,
     number,
     round_trip_us,
-    text_of,
+    title_on,
 )
 
 TOOL = "nccl-tests"
+HINT = "run nccl-tests on two hosts at a time, and keep all that it prints"
+_HINT_ALONE = (
+    "build nccl-tests with MPI=1 for the MPI whose mpirun starts it: each process ran alone"
+)
+_HINT_MIXED = "keep the output of every run in a file of its own"
+_HINT_WRONG = "look at NICs, cables and GPUs of the two hosts, and run the test again"
 _GBIT_PER_GB = 8.0
-_BEGIN = re.compile(r"#\s*nThread\b")
-_TEST = re.compile(r"#\s*Collective test starting:\s*(\S+)")
-_RANK = re.compile(r"#\s+Rank\s+[0-9]+\s.*\bon\s+(\S+)\s+device\s")
-# Every run that comes to its end says so, in all versions.
-_END = re.compile(r"#\s*Avg bus bandwidth\b")
+# Versions of 2017 print these lines without `#`.
+_BEGIN = re.compile(r"#?[ \t]*nThread[ \t]+[0-9]")
+_TEST = re.compile(r"#[ \t]*Collective test starting:[ \t]*(\S+)")
+_RANK = re.compile(r"#[ \t]+Rank[ \t]+([0-9]{1,7})[ \t](.*\bon[ \t]+(\S+)[ \t]+device[ \t].*)")
+# Not every version prints all of them.
+_END = re.compile(
+    r"#?[ \t]*(?:(Out of bounds values)[ \t]*:[ \t]*([0-9]{1,18})|(Avg bus bandwidth)\b"
+    r"|(Collective test concluded)\b)"
+)
 _NUMBER = r"[0-9][0-9.eE+-]*"
 _COUNT = rf"(?:{_NUMBER}|N/A)"
 # Size, count, type, and what the operation has; then time, algbw, busbw and wrong, out of place
 # and in place. What another process wrote into the line makes it another.
 _ROW = re.compile(
     rf"\s*([0-9]{{1,18}})\s+[0-9]+\s+[a-z]\w*(?:\s+[\w-]+){{0,2}}"
-    rf"\s+({_NUMBER})\s+{_NUMBER}\s+({_NUMBER})\s+{_COUNT}"
-    rf"(?:\s+{_NUMBER}){{3}}\s+{_COUNT}\s*"
+    rf"\s+({_NUMBER})\s+{_NUMBER}\s+({_NUMBER})\s+({_COUNT})"
+    rf"(?:\s+{_COUNT}){{3}}\s+({_COUNT})\s*"
 )
 _LIKE_A_ROW = re.compile(r"\s*[0-9]+\s+[0-9]+\s+[a-z]")
 _NOTE = "the times are twice those of NCCL's least messages, starting of kernels included"
-_HINT = "run nccl-tests on two hosts at a time, and keep all that it prints"
 
 
 @dataclass
 class _NcclRun:
+    """One run: its test, where its ranks are, and its rows.
+
+    Args:
+        processes: by rank, what the log says of its process.
+        ends: the closing lines that it printed.
+        ranks_twice: ranks that two processes have.
+        wrong: the greatest number of elements with a wrong result.
+    """
+
     place: str
     test: str
     hosts: list[str] = field(default_factory=list)
     rows: list[Message] = field(default_factory=list)
+    processes: dict[int, str] = field(default_factory=dict)
+    ends: list[str] = field(default_factory=list)
+    ranks_twice: list[int] = field(default_factory=list)
+    wrong: float = 0.0
     has_damage: bool = False
-    is_whole: bool = False
+    is_mixed: bool = False
 
 
-def is_nccl_tests(content: bytes) -> bool:
-    """Whether a file is a log of nccl-tests."""
-    return b"# nThread" in content and b"# Using devices" in content
+def is_nccl_tests(text: str) -> bool:
+    """Whether a text is a log of nccl-tests or of rccl-tests."""
+    return "nThread" in text and "Using devices" in text
 
 
-def import_nccl_tests(
-    content: bytes, source: str, percentile: float, size_bytes: int | None = None
-) -> Cluster:
+def read_nccl_tests(text: str, source: str, size_bytes: int | None = None) -> Readings:
     """The bandwidths, and times of sendrecv_perf's least size where that is small.
 
     Runs without a result are left out and named: those that printed no row or did not come to
-    their end, have no row of the size that is asked for, or were not on two hosts.
+    their end, have no row of the size that is asked for, were not on two hosts, are mixed with
+    another run, or found wrong results.
 
     Args:
-        content: of the log.
+        text: of the log.
         source: what errors call it.
-        percentile: the percentile that the times stand for.
         size_bytes: of the messages whose bandwidth counts; None for the greatest of any size.
 
     Raises:
-        WrongUseError: no run has a result.
+        WrongUseError: a host's name that cannot be.
     """
-    readings: list[PairReading] = []
-    left_out: list[LeftOut] = []
-    for run in _runs(text_of(content, source), source):
-        reason = _refusal(run, size_bytes)
-        if reason is None:
-            readings += _readings(run, size_bytes)
+    found = Readings(TOOL, rtt_notes=[_NOTE])
+    for run in _runs(text, source):
+        left_out = _refusal(run, size_bytes)
+        if left_out is None:
+            found.pairs += _readings(run, size_bytes)
         else:
-            left_out.append(LeftOut(run.place, reason, tuple(run.hosts)))
-    if left_out and not readings:
-        first = left_out[0]
-        raise WrongUseError(f"{first.place}: this run {first.reason}", _HINT)
-    return cluster_of(
-        readings,
-        source,
-        tool=TOOL,
-        percentile=percentile,
-        rtt_notes=[_NOTE],
-        left_out=left_out,
-    )
+            found.left_out.append(left_out)
+    return found
 
 
 def _runs(text: str, source: str) -> Sequence[_NcclRun]:
     runs: list[_NcclRun] = []
     test = ""
+    is_open = False
     for line_number, line in enumerate(text.split("\n"), start=1):
         place = f"{source}:{line_number}"
         if found := _TEST.match(line):
-            test = found[1]
+            test, is_open = found[1], False
         elif _BEGIN.match(line):
             runs.append(_NcclRun(place, test))
-            test = ""
-        elif not runs:
-            continue
-        elif found := _RANK.match(line):
-            host = checked_name(found[1], place)
-            if host not in runs[-1].hosts:
-                runs[-1].hosts.append(host)
-        elif found := _ROW.fullmatch(line):
-            size, time_us, gbyte_s = found.groups()
-            gbit_s = number(gbyte_s, place) * _GBIT_PER_GB
-            runs[-1].rows.append(Message(int(size), number(time_us, place), gbit_s))
-        elif _LIKE_A_ROW.match(line):
-            runs[-1].has_damage = True
-        elif _END.match(line):
-            runs[-1].is_whole = True
+            test, is_open = "", True
+        elif title_on(line) is not None:
+            is_open = False
+        elif is_open:
+            _take(runs[-1], line, place)
     return runs
 
 
-def _refusal(run: _NcclRun, size_bytes: int | None) -> str | None:
-    """Why a run tells nothing of a pair of hosts, to follow `this run`; None where it does."""
-    if not run.rows and not run.has_damage:
-        return "has no result"
-    if len(run.hosts) != 2:
-        return f"was on {counted(len(run.hosts), 'host')}, not on two"
+def _take(run: _NcclRun, line: str, place: str) -> None:
+    if found := _RANK.match(line):
+        rank, process = int(found[1]), " ".join(found[2].split())
+        host = checked_name(found[3], place)
+        if host not in run.hosts:
+            run.hosts.append(host)
+        # The same line twice is a log that was copied twice.
+        if run.processes.setdefault(rank, process) != process:
+            run.ranks_twice.append(rank)
+    elif found := _ROW.fullmatch(line):
+        size, time_us, gbyte_s, *wrong = found.groups()
+        gbit_s = number(gbyte_s, place) * _GBIT_PER_GB
+        run.rows.append(Message(int(size), number(time_us, place), gbit_s))
+        # Older versions print the greatest error there, which is below 1 where all is well.
+        counts = [number(each, place) for each in wrong if each != "N/A"]
+        run.wrong = max([run.wrong, *(count for count in counts if count >= 1.0)])
+        run.is_mixed |= bool(run.ends)
+    elif _LIKE_A_ROW.match(line):
+        run.has_damage = True
+    elif found := _END.match(line):
+        ended = found[1] or found[3] or found[4]
+        run.is_mixed |= ended in run.ends
+        run.ends.append(ended)
+        if found[2] is not None:
+            run.wrong = max(run.wrong, float(found[2]))
+
+
+def _refusal(run: _NcclRun, size_bytes: int | None) -> LeftOut | None:
+    """The run as one that is left out, and why; None where it tells of a pair of hosts."""
+    hint = kind = None
+    if run.ranks_twice:
+        reason = f"is of two processes that have rank {run.ranks_twice[0]}"
+        hint = _HINT_ALONE
+    elif not run.rows and not run.has_damage:
+        reason = "has no result"
+    elif len(run.hosts) != 2:
+        reason = f"was on {counted(len(run.hosts), 'host')}, not on two"
+    elif run.is_mixed:
+        reason, hint = "has rows or closing lines of another one in it", _HINT_MIXED
+    elif run.wrong:
+        reason = f"found wrong results (#wrong {run.wrong:,.0f})"
+        hint, kind = _HINT_WRONG, WRONG_RESULTS
     # What is missing may be the fastest size.
-    if size_bytes is None and run.has_damage:
-        return "has a row that is not understood"
-    if size_bytes is None and not run.is_whole:
-        return "did not come to its end"
-    if size_bytes is not None and bandwidth_of(run.rows, size_bytes) is None:
-        return f"has no bandwidth of messages of {format_size(size_bytes)}"
-    return None if any(_readings(run, size_bytes)) else "has no result"
+    elif size_bytes is None and run.has_damage:
+        reason = "has a row that is not understood"
+    elif size_bytes is None and not run.ends:
+        reason = "did not come to its end"
+    elif size_bytes is not None and bandwidth_of(run.rows, size_bytes) is None:
+        reason = f"has no bandwidth of messages of {format_size(size_bytes)}"
+    elif any(_readings(run, size_bytes)):
+        return None
+    else:
+        reason = "has no result"
+    return LeftOut(run.place, reason, tuple(run.hosts), hint, kind)
 
 
 def _readings(run: _NcclRun, size_bytes: int | None) -> Iterator[PairReading]:

@@ -13,22 +13,25 @@ from dataclasses import dataclass, field
 
 from plink.base.errors import WrongUseError
 from plink.base.size import format_size
-from plink.files.cluster import Cluster
+from plink.files.document import brief
+from plink.files.measurement import WRONG_RESULTS
 from plink.measure.importing.pairs import (
+    LeftOut,
     Message,
     PairReading,
+    Readings,
     bandwidth_of,
-    checked_name,
-    cluster_of,
     number,
+    pair_on,
     round_trip_us,
-    text_of,
+    title_on,
 )
 
 TOOL = "osu"
+HINT = "put a line `# pair: HOST0 HOST1` in front of the output of each run"
 _GBIT_PER_MB = 8e6 / 1e9
-_PAIR = re.compile(r"#\s*pair:?\s+(\S+)\s+(\S+)\s*", re.IGNORECASE)
-_TITLE = re.compile(r"#\s*OSU MPI(?:-\w+)?\s+(.*?)\s*Test\b.*")
+_TITLE = re.compile(r"#[ \t]*OSU[ \t]+(\S.*)")
+_OF_MPI = re.compile(r"MPI(?:-\w+)?")
 _KINDS = {
     "latency": "latency",
     "bandwidth": "bandwidth",
@@ -36,79 +39,92 @@ _KINDS = {
     "bidirectional bandwidth": "both",
 }
 _NOTE = "the times are twice the latencies that OSU averaged over many messages"
-_HINT = "put a line `# pair: HOST0 HOST1` in front of the output of each run"
+_HINT_KNOWN = "plink reads osu_latency, osu_bw and osu_bibw"
+_HINT_WRONG = "look at NICs, cables and memory of the two hosts, and run the test again"
 
 
 @dataclass
 class _OsuRun:
-    """One run: what it measured, between whom, and its rows."""
+    """One run: what it measured, between whom, and its rows.
+
+    `wrong` is the number of sizes whose validation failed (`-c`).
+    """
 
     kind: str
     source: str
     destination: str
     place: str
     rows: list[Message] = field(default_factory=list)
+    wrong: int = 0
 
 
-def is_osu(content: bytes) -> bool:
-    """Whether a file is a log of OSU's benchmarks."""
-    return b"# OSU MPI" in content
+def is_osu(text: str) -> bool:
+    """Whether a text is a log of OSU's benchmarks."""
+    return "# OSU " in text
 
 
-def import_osu(
-    content: bytes, source: str, percentile: float, size_bytes: int | None = None
-) -> Cluster:
+def read_osu(text: str, source: str, size_bytes: int | None = None) -> Readings:
     """Times of the least size where that is small, and bandwidths.
 
+    Tests that plink does not read are left out and named, and so are runs with wrong results.
+
     Args:
-        content: of the log.
+        text: of the log.
         source: what errors call it.
-        percentile: the percentile that the times stand for.
         size_bytes: of the messages whose bandwidth counts; None for the greatest of any size.
 
     Raises:
-        WrongUseError: a run without its pair, of another benchmark, without rows, or without that
-            size.
+        WrongUseError: a run without its pair, without rows, or without that size.
     """
-    runs = _runs(text_of(content, source), source)
-    readings = [reading for run in runs for reading in _readings(run, size_bytes)]
-    return cluster_of(readings, source, tool=TOOL, percentile=percentile, rtt_notes=[_NOTE])
+    found = Readings(TOOL, rtt_notes=[_NOTE])
+    for run in _runs(text, source, found.left_out):
+        if run.wrong:
+            reason = "failed its validation: wrong results arrived"
+            ends = (run.source, run.destination)
+            found.left_out.append(LeftOut(run.place, reason, ends, _HINT_WRONG, WRONG_RESULTS))
+        else:
+            found.pairs += _readings(run, size_bytes)
+    return found
 
 
-def _runs(text: str, source: str) -> Sequence[_OsuRun]:
+def _runs(text: str, source: str, left_out: list[LeftOut]) -> Sequence[_OsuRun]:
     runs: list[_OsuRun] = []
     pair: tuple[str, str] | None = None
     is_open = False
     for line_number, line in enumerate(text.split("\n"), start=1):
         place = f"{source}:{line_number}"
-        if found := _PAIR.fullmatch(line.strip()):
-            pair = checked_name(found[1], place), checked_name(found[2], place)
-            if pair[0] == pair[1]:
-                raise WrongUseError(f"{place}: both hosts are {pair[0]}", _HINT)
+        if named := pair_on(line, place, HINT):
+            pair, is_open = named, False
+        elif title := title_on(line):
             is_open = False
-        elif found := _TITLE.fullmatch(line.strip()):
-            kind = _KINDS.get(found[1].lower())
+            if (found := _TITLE.fullmatch(title)) is None:
+                continue
+            family, _, name = found[1].partition(" Test")[0].partition(" ")
+            kind = _KINDS.get(name.strip().lower()) if _OF_MPI.fullmatch(family) else None
             if kind is None:
-                hint = "plink reads osu_latency, osu_bw and osu_bibw"
-                raise WrongUseError(f"{place}: {found[1][:60]!r} is not a test of a pair", hint)
+                test = brief(f"{family} {name}".strip())
+                reason = f"is OSU's {test} test, which plink does not read"
+                left_out.append(LeftOut(place, reason, pair or (), _HINT_KNOWN))
+                continue
             if pair is None:
-                raise WrongUseError(f"{place}: it is not said which hosts this run was on", _HINT)
+                raise WrongUseError(f"{place}: it is not said which hosts this run was on", HINT)
             runs.append(_OsuRun(kind, *pair, place))
             is_open = True
         elif is_open and line[:1].isdigit():
-            cells = line.split()
-            if len(cells) < 2:
-                raise WrongUseError(f"{place}: the line is cut short")
-            runs[-1].rows.append(_row(runs[-1].kind, cells, place))
+            _take(runs[-1], line.split(), place)
     return runs
 
 
-def _row(kind: str, cells: Sequence[str], place: str) -> Message:
+def _take(run: _OsuRun, cells: Sequence[str], place: str) -> None:
+    if len(cells) < 2:
+        raise WrongUseError(f"{place}: the line is cut short")
     size_bytes, value = int(number(cells[0], place)), number(cells[1], place)
-    if kind == "latency":
-        return Message(size_bytes, time_us=value)
-    each_way = value / 2.0 if kind == "both" else value
-    return Message(size_bytes, gbit_s=each_way * _GBIT_PER_MB)
+    if run.kind == "latency":
+        run.rows.append(Message(size_bytes, time_us=value))
+    else:
+        each_way = value / 2.0 if run.kind == "both" else value
+        run.rows.append(Message(size_bytes, gbit_s=each_way * _GBIT_PER_MB))
+    run.wrong += cells[-1].lower() == "fail"
 
 
 def _readings(run: _OsuRun, size_bytes: int | None) -> Iterator[PairReading]:

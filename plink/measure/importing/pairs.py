@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from plink.base.errors import WrongUseError
+from plink.base.log_prefixes import strip_prefixes
 from plink.files.bandwidth import MAX_GBIT_S, BandwidthMeasurement
 from plink.files.cluster import Cluster, Host
 from plink.files.document import brief
-from plink.files.measurement import Failure, Matrix
+from plink.files.measurement import Counts, Failure, Matrix
 from plink.files.rtt import MAX_RTT_US, RttMeasurement
 from plink.probes.hosts.names import HINT_NAME, fault_of_name
 
@@ -26,7 +27,12 @@ MAX_HOSTS = 4096
 _PAIR = 2
 
 _NUMBER = re.compile(r"[0-9]{1,18}(?:\.[0-9]{0,18})?(?:[eE][+-]?[0-9]{1,3})?")
-_PREFIX = re.compile(r"^\[[0-9]+,[0-9]+\]<std(?:out|err)>: ?", re.MULTILINE)
+_PAIR_LINE = re.compile(r"#[ \t]*pair:?[ \t]+(\S+)[ \t]+(\S+)", re.IGNORECASE)
+# What begins the output of another run: of OSU, of perftest (`RDMA_Write BW Test`), of nccl-tests.
+_TITLE = re.compile(
+    r"#[ \t]*OSU\b.*\bTest\b.*|#?[ \t]*nThread[ \t]+[0-9].*|#[ \t]*Collective test starting:.*"
+    r"|[A-Z][\w+-]*(?: {1,3}[\w+-]+){0,8} {1,3}Test"
+)
 
 
 @dataclass(frozen=True)
@@ -78,11 +84,39 @@ class PairReading:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A run that tells nothing: where it begins, why (to follow `this run`), and on which hosts."""
+    """A run that tells nothing: where it begins, why (to follow `this run`), and on which hosts.
+
+    `hint` says what to do about it; `kind` is that of a failure (`Failure`), or None.
+    """
 
     place: str
     reason: str
     hosts: tuple[str, ...]
+    hint: str | None = None
+    kind: str | None = None
+
+
+@dataclass
+class Readings:
+    """What a file holds of pairs of hosts.
+
+    Args:
+        tool: what measured them.
+        pairs: the readings.
+        left_out: runs without a result: failures of their pairs, notes where there is no pair.
+        rtt_notes: what a reader of the times should know.
+        notes: what was left aside, as sentences.
+        hosts: those that come first, by name.
+        are_samples: whether several times of a pair are its samples; else the least one counts.
+    """
+
+    tool: str
+    pairs: list[PairReading] = field(default_factory=list)
+    left_out: list[LeftOut] = field(default_factory=list)
+    rtt_notes: Sequence[str] = ()
+    notes: list[str] = field(default_factory=list)
+    hosts: Sequence[str] = ()
+    are_samples: bool = False
 
 
 @dataclass(frozen=True)
@@ -92,66 +126,129 @@ class _Gaps:
 
 
 def cluster_of(
-    readings: Iterable[PairReading],
-    source: str,
-    *,
-    tool: str,
-    percentile: float,
-    rtt_notes: Sequence[str] = (),
-    hosts: Sequence[str] = (),
-    left_out: Sequence[LeftOut] = (),
+    parts: Sequence[Readings], source: str, *, percentile: float, hint: str | None = None
 ) -> Cluster:
     """The hosts, as they first come, and what was measured between them.
 
-    Where a pair has several readings, the least time and the greatest bandwidth count.
+    Where a pair has several readings, the greatest bandwidth counts, and the least time, or the
+    percentile of the times where they are samples.
 
     Args:
-        readings: at least one.
-        source: what errors call the file.
-        tool: what measured them.
+        parts: what one or several files hold.
+        source: what errors call them.
         percentile: the percentile that the times stand for.
-        rtt_notes: what a reader of the times should know, where there are any.
-        hosts: those that come first, by name.
-        left_out: runs without a result: failures of their pairs, notes where there is no pair.
+        hint: what to do where there is no reading.
 
     Raises:
         WrongUseError: no readings, or too many hosts, or values that cannot be.
     """
-    found = list(readings)
-    measured = [name for pair in found for name in (pair.source, pair.destination)]
-    pairs_left_out = [run.hosts for run in left_out if len(run.hosts) == _PAIR]
-    tried = [name for pair in pairs_left_out for name in pair]
-    names = list(dict.fromkeys([*hosts, *measured, *tried]))
-    if not measured:
-        raise WrongUseError(f"{source}: holds no measurement of a pair of hosts")
+    pairs = [pair for part in parts for pair in part.pairs]
+    left_out = [run for part in parts for run in part.left_out]
+    has_wrong = any(run.kind is not None and len(run.hosts) == _PAIR for run in left_out)
+    if not pairs and left_out and not has_wrong:
+        # The one that somebody can do something about tells most.
+        first = next((run for run in left_out if run.hint), left_out[0])
+        raise WrongUseError(f"{first.place}: this run {first.reason}", first.hint or hint)
+    measured = [name for pair in pairs for name in (pair.source, pair.destination)]
+    tried = [name for run in left_out if len(run.hosts) == _PAIR for name in run.hosts]
+    first_hosts = [name for part in parts for name in part.hosts]
+    names = list(dict.fromkeys([*first_hosts, *measured, *tried]))
+    if not pairs and not has_wrong:
+        raise WrongUseError(f"{source}: holds no measurement of a pair of hosts", hint)
     if len(names) > MAX_HOSTS:
         raise WrongUseError(f"{source}: holds more than {MAX_HOSTS:,} hosts")
     index = {name: position for position, name in enumerate(names)}
     shape = (len(names), len(names))
-    rtt_us, gbit_s, size_bytes = (np.full(shape, np.nan) for _ in range(3))
-    for pair in found:
+    gbit_s, size_bytes = np.full(shape, np.nan), np.full(shape, np.nan)
+    for pair in pairs:
         place = index[pair.source], index[pair.destination]
-        if pair.rtt_us is not None:
-            _check(pair.rtt_us, MAX_RTT_US, "µs", source)
-            rtt_us[place] = np.fmin(rtt_us[place], pair.rtt_us)
         if pair.gbit_s is not None:
             _check(pair.gbit_s, MAX_GBIT_S, "Gbit/s", source)
             if not pair.gbit_s <= gbit_s[place]:
                 gbit_s[place] = pair.gbit_s
                 size_bytes[place] = np.nan if pair.size_bytes is None else pair.size_bytes
-    if np.isnan(rtt_us).all() and np.isnan(gbit_s).all():
+    rtt_us, samples = _times(parts, index, percentile, source)
+    if pairs and np.isnan(rtt_us).all() and np.isnan(gbit_s).all():
         raise WrongUseError(f"{source}: holds no bandwidth and no time of a small message")
 
     def is_measured(one: str, other: str) -> bool:
         places = (index[one], index[other]), (index[other], index[one])
         return any(np.isfinite(gbit_s[place]) or np.isfinite(rtt_us[place]) for place in places)
 
+    gaps = _gaps(left_out, is_measured)
+    notes = list(dict.fromkeys([*(note for part in parts for note in part.notes), *gaps.notes]))
+    of_times = [note for part in parts if _has_times(part) for note in part.rtt_notes]
+    rtt = _rtt(
+        rtt_us, samples, _tools(parts, _has_times), percentile, list(dict.fromkeys(of_times))
+    )
+    rates = _bandwidth(gbit_s, size_bytes, _tools(parts, _has_rates), notes, gaps.failures)
+    if rates is None and rtt is not None:
+        rtt = replace(rtt, notes=[*rtt.notes, *notes], failures=gaps.failures)
     return Cluster(
         # No address is known; the name is the best guess there is.
         hosts=[Host(name=name, address=name) for name in names],
-        rtt=_rtt(rtt_us, tool, percentile, rtt_notes),
-        bandwidth=_bandwidth(gbit_s, size_bytes, tool, _gaps(left_out, is_measured)),
+        rtt=rtt,
+        bandwidth=rates,
     )
+
+
+def _times(
+    parts: Sequence[Readings], index: Mapping[str, int], percentile: float, source: str
+) -> tuple[Matrix, Counts]:
+    """(N, N) each: the time that stands for a pair, in µs, and how many samples it had."""
+    least: dict[tuple[int, int], float] = {}
+    all_of: dict[tuple[int, int], list[float]] = {}
+    for part in parts:
+        for pair in part.pairs:
+            if pair.rtt_us is None:
+                continue
+            _check(pair.rtt_us, MAX_RTT_US, "µs", source)
+            place = index[pair.source], index[pair.destination]
+            if part.are_samples:
+                all_of.setdefault(place, []).append(pair.rtt_us)
+            else:
+                least[place] = min(pair.rtt_us, least.get(place, math.inf))
+    rtt_us = np.full((len(index), len(index)), np.nan)
+    samples = np.zeros(rtt_us.shape, dtype=np.int64)
+    for place, value_us in least.items():
+        all_of.setdefault(place, []).append(value_us)
+    for place, values_us in all_of.items():
+        rtt_us[place] = np.percentile(values_us, percentile)
+        samples[place] = len(values_us)
+    return rtt_us, samples
+
+
+def _has_times(part: Readings) -> bool:
+    return any(pair.rtt_us is not None for pair in part.pairs)
+
+
+def _has_rates(part: Readings) -> bool:
+    return any(pair.gbit_s is not None for pair in part.pairs) or bool(part.left_out)
+
+
+def _tools(parts: Sequence[Readings], is_wanted: Callable[[Readings], bool]) -> str:
+    return ", ".join(dict.fromkeys(part.tool for part in parts if is_wanted(part))) or "import"
+
+
+def pair_on(line: str, place: str, hint: str) -> tuple[str, str] | None:
+    """The hosts that a line `# pair: A B` names; None for another line.
+
+    Raises:
+        WrongUseError: the hosts are the same one, or names that cannot be.
+    """
+    found = _PAIR_LINE.fullmatch(line.strip())
+    if found is None:
+        return None
+    one, other = checked_name(found[1], place), checked_name(found[2], place)
+    if one == other:
+        raise WrongUseError(f"{place}: both hosts are {one}", hint)
+    return one, other
+
+
+def title_on(line: str) -> str | None:
+    """The line with which a benchmark begins its output, bare; None for any other line."""
+    bare = line.strip()
+    return bare if _TITLE.fullmatch(bare) else None
 
 
 def checked_name(name: str, place: str) -> str:
@@ -162,7 +259,8 @@ def checked_name(name: str, place: str) -> str:
     """
     fault = fault_of_name(name)
     if fault is not None:
-        raise WrongUseError(f"{place}: {brief(name)} {fault}", HINT_NAME)
+        hint = f"names have no blanks: write {'-'.join(name.split())}" if " " in name else HINT_NAME
+        raise WrongUseError(f"{place}: {brief(name)} {fault}", hint)
     return name
 
 
@@ -181,13 +279,22 @@ def number(text: str, place: str) -> float:
 
 
 def text_of(content: bytes, source: str) -> str:
-    """The text of a log, without what `mpirun --tag-output` puts in front of lines.
+    """The text of a log, without what launchers put in front of lines.
+
+    Raises:
+        WrongUseError: it is not text in UTF-8.
+    """
+    return strip_prefixes(decoded(content, source))
+
+
+def decoded(content: bytes, source: str) -> str:
+    """The text of a file.
 
     Raises:
         WrongUseError: it is not text in UTF-8.
     """
     try:
-        return _PREFIX.sub("", content.decode("utf-8-sig"))
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise WrongUseError(f"{source}: is not text in UTF-8") from None
 
@@ -198,15 +305,14 @@ def _check(value: float, high: float, unit: str, source: str) -> None:
 
 
 def _rtt(
-    rtt_us: Matrix, tool: str, percentile: float, notes: Sequence[str]
+    rtt_us: Matrix, samples: Counts, tool: str, percentile: float, notes: Sequence[str]
 ) -> RttMeasurement | None:
-    measured = np.isfinite(rtt_us)
-    if not measured.any():
+    if not samples.any():
         return None
     return RttMeasurement(
         rtt_us={percentile: rtt_us},
         reading=percentile,
-        samples=measured.astype(np.int64),
+        samples=samples,
         losses=np.zeros(rtt_us.shape, dtype=np.int64),
         tool=tool,
         notes=notes,
@@ -214,9 +320,13 @@ def _rtt(
 
 
 def _bandwidth(
-    gbit_s: Matrix, size_bytes: Matrix, tool: str, gaps: _Gaps
+    gbit_s: Matrix,
+    size_bytes: Matrix,
+    tool: str,
+    notes: Sequence[str],
+    failures: Sequence[Failure],
 ) -> BandwidthMeasurement | None:
-    if not np.isfinite(gbit_s).any():
+    if not np.isfinite(gbit_s).any() and not any(failure.kind for failure in failures):
         return None
     sizes = size_bytes[np.isfinite(size_bytes)]
     return BandwidthMeasurement(
@@ -225,18 +335,22 @@ def _bandwidth(
         message_bytes=size_bytes if sizes.size else None,
         tool=tool,
         options=_sizes(sizes),
-        failures=gaps.failures,
-        notes=gaps.notes,
+        failures=failures,
+        notes=notes,
     )
 
 
 def _gaps(left_out: Sequence[LeftOut], is_measured: Callable[[str, str], bool]) -> _Gaps:
-    """Runs that were left out, as failures of pairs that no other run measured, else as notes."""
+    """Runs that were left out, as failures of pairs that no other run measured, else as notes.
+
+    Wrong results are a failure whatever else was measured.
+    """
     failures, notes = [], []
     for run in left_out:
-        if len(run.hosts) == _PAIR and not is_measured(*run.hosts):
+        is_pair = len(run.hosts) == _PAIR
+        if is_pair and (run.kind is not None or not is_measured(*run.hosts)):
             reason = f"{run.place}: this run {run.reason}"
-            failures.append(Failure(run.hosts[0], reason, run.hosts[1]))
+            failures.append(Failure(run.hosts[0], reason, run.hosts[1], kind=run.kind))
         else:
             notes.append(f"left out, for it {run.reason}: the run at {run.place}")
     return _Gaps(failures, notes)

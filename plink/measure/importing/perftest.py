@@ -14,28 +14,33 @@ from dataclasses import dataclass, field
 
 from plink.base.errors import WrongUseError
 from plink.base.size import format_size
-from plink.files.cluster import Cluster
+from plink.files.document import brief
+from plink.files.units import find_rate_unit
 from plink.measure.importing.pairs import (
     MOST_ROUND_TRIP_BYTES,
+    LeftOut,
     Message,
     PairReading,
+    Readings,
     bandwidth_of,
-    checked_name,
-    cluster_of,
     number,
-    text_of,
+    pair_on,
+    title_on,
 )
 
 TOOL = "perftest"
-_PAIR = re.compile(r"#\s*pair:?\s+(\S+)\s+(\S+)\s*", re.IGNORECASE)
+HINT = "put a line `# pair: CLIENT SERVER` in front of the output of each run of a client"
 _TITLE = re.compile(
-    r"\s*(RDMA_Read|RDMA_Write|Send)\s+(Bidirectional\s+)?(Post List\s+)?(BW|Latency) Test\s*"
+    r"(RDMA_Read|RDMA_Write|Send) +(Bidirectional +)?(?:Post List +)?(BW|Latency) +Test"
 )
-_HEADING = re.compile(r"\s*#bytes\s+#iterations\s+(.*?)\s*")
+_HEADING = re.compile(r"[ \t]*#bytes[ \t]+#iterations[ \t](.*)")
+_RULE = re.compile(r"[ \t]*-{10,}[ \t]*")
 _COLUMN = re.compile(r"(?:99(?:\.9+)?% |BW )?[A-Za-z_]+\[[A-Za-z/%]+\]")
-_GBIT_PER = {"MB/sec": 8 * 2**20 / 1e9, "Gb/sec": 1.0}
+# What perftest writes as MB/sec are 2^20 bytes.
+_UNITS = {"MB/sec": "MiB/sec"}
 _NOTE = "the times are medians of RDMA's round trips, past the kernel"
-_HINT = "put a line `# pair: CLIENT SERVER` in front of the output of each run of a client"
+_HINT_KNOWN = "plink reads ib_read_lat, ib_write_lat, ib_send_lat and the same with bw"
+_HINT_DURATION = "run it for a number of iterations (-n 1000) in place of a duration (-D)"
 
 
 @dataclass
@@ -51,48 +56,70 @@ class _Run:
     columns: Sequence[str] = ()
     rows: list[Message] = field(default_factory=list)
 
+    @property
+    def has_average_alone(self) -> bool:
+        """Whether its latencies are averages of a run for a duration (-D), without a median."""
+        names = {column.partition("[")[0] for column in self.columns}
+        return self.is_latency and "t_avg" in names and "t_typical" not in names
 
-def is_perftest(content: bytes) -> bool:
-    """Whether a file is a log of perftest's programs."""
-    return b"#bytes" in content and b"#iterations" in content
+
+def is_perftest(text: str) -> bool:
+    """Whether a text is a log of perftest's programs."""
+    return "#bytes" in text and "#iterations" in text
 
 
-def import_perftest(
-    content: bytes, source: str, percentile: float, size_bytes: int | None = None
-) -> Cluster:
+def read_perftest(text: str, source: str, size_bytes: int | None = None) -> Readings:
     """Times of the least size where that is small, and bandwidths.
 
+    Tests that plink does not read are left out and named, and so are latencies without a median.
+
     Args:
-        content: of the log.
+        text: of the log.
         source: what errors call it.
-        percentile: the percentile that the times stand for.
         size_bytes: of the messages whose bandwidth counts; None for the greatest of any size.
 
     Raises:
         WrongUseError: a run without its pair, without rows, or without that size.
     """
-    runs = _runs(text_of(content, source), source)
-    readings = [reading for run in runs for reading in _readings(run, size_bytes)]
-    return cluster_of(readings, source, tool=TOOL, percentile=percentile, rtt_notes=[_NOTE])
+    found = Readings(TOOL, rtt_notes=[_NOTE])
+    for run in _runs(text, source, found.left_out):
+        if run.has_average_alone:
+            reason = "has an average and no median: it ran for a duration"
+            ends = (run.client, run.server)
+            found.left_out.append(LeftOut(run.place, reason, ends, _HINT_DURATION))
+        else:
+            found.pairs += _readings(run, size_bytes)
+    return found
 
 
-def _runs(text: str, source: str) -> Sequence[_Run]:
+def _runs(text: str, source: str, left_out: list[LeftOut]) -> Sequence[_Run]:
     runs: list[_Run] = []
     pair: tuple[str, str] | None = None
+    is_open = False
     for line_number, line in enumerate(text.split("\n"), start=1):
         place = f"{source}:{line_number}"
-        if found := _PAIR.fullmatch(line.strip()):
-            pair = checked_name(found[1], place), checked_name(found[2], place)
-            if pair[0] == pair[1]:
-                raise WrongUseError(f"{place}: both hosts are {pair[0]}", _HINT)
-        elif found := _TITLE.fullmatch(line):
-            if pair is None:
-                raise WrongUseError(f"{place}: it is not said which hosts this run was on", _HINT)
-            runs.append(_Run(found[1], found[4] == "Latency", bool(found[2]), *pair, place))
-        elif runs and (found := _HEADING.fullmatch(line)):
+        if named := pair_on(line, place, HINT):
+            pair, is_open = named, False
+        elif title := title_on(line):
+            is_open = False
+            if found := _TITLE.fullmatch(title):
+                if pair is None:
+                    raise WrongUseError(
+                        f"{place}: it is not said which hosts this run was on", HINT
+                    )
+                runs.append(_Run(found[1], found[3] == "Latency", bool(found[2]), *pair, place))
+                is_open = True
+            elif title.endswith(("BW Test", "Latency Test")) and not title.startswith("#"):
+                reason = f"is perftest's {brief(title)}, which plink does not read"
+                left_out.append(LeftOut(place, reason, pair or (), _HINT_KNOWN))
+        elif is_open and (found := _HEADING.fullmatch(line)):
             runs[-1].columns = _COLUMN.findall(found[1])
-        elif runs and runs[-1].columns and line.strip()[:1].isdigit():
+        elif is_open and runs[-1].columns and line.strip()[:1].isdigit():
+            if runs[-1].has_average_alone:
+                continue
             runs[-1].rows.append(_row(runs[-1], line.split(), place))
+        elif is_open and runs[-1].rows and _RULE.fullmatch(line):
+            is_open = False
     return runs
 
 
@@ -104,10 +131,11 @@ def _row(run: _Run, cells: Sequence[str], place: str) -> Message:
     size_bytes, value = int(number(cells[0], place)), number(cells[at + 2], place)
     if run.is_latency:
         return Message(size_bytes, time_us=value)
-    unit = run.columns[at].partition("[")[2].rstrip("]")
-    if unit not in _GBIT_PER:
-        raise WrongUseError(f"{place}: bandwidths are in {unit[:20]}, expected MB/sec or Gb/sec")
-    return Message(size_bytes, gbit_s=value * _GBIT_PER[unit] / (2.0 if run.is_both_ways else 1.0))
+    named = run.columns[at].partition("[")[2].rstrip("]")
+    unit = find_rate_unit(_UNITS.get(named, named))
+    if unit is None:
+        raise WrongUseError(f"{place}: bandwidths are in {named[:20]}, expected MB/sec or Gb/sec")
+    return Message(size_bytes, gbit_s=unit.to_gbit_s(value) / (2.0 if run.is_both_ways else 1.0))
 
 
 def _readings(run: _Run, size_bytes: int | None) -> Iterator[PairReading]:

@@ -2,33 +2,90 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from plink.base.errors import WrongUseError
+from plink.base.log_prefixes import strip_prefixes
+from plink.base.text import counted, joined, named
 from plink.files import document
 from plink.files.binary_form import Content
 from plink.files.cluster import Cluster, is_cluster, parse
 from plink.files.measurement import Measurement, without_nones
-from plink.measure.importing.csv_files import import_matrix, import_pair_list, is_pair_list
+from plink.files.units import TIMES, RateUnit, TimeUnit, find_rate_unit, time_unit_named
+from plink.measure.importing import mpigraph, nccl_tests, osu, perftest
 from plink.measure.importing.described import import_network, is_described
-from plink.measure.importing.mpigraph import import_mpigraph, is_mpigraph
-from plink.measure.importing.nccl_tests import import_nccl_tests, is_nccl_tests
-from plink.measure.importing.osu import import_osu, is_osu
-from plink.measure.importing.perftest import import_perftest, is_perftest
+from plink.measure.importing.matrices import import_matrix
+from plink.measure.importing.pair_lists import (
+    is_pair_list,
+    read_pair_list,
+    refuse_list_without_hosts,
+)
+from plink.measure.importing.pairs import Readings, cluster_of, decoded
+from plink.measure.importing.tables import as_csv
+from plink.measure.importing.unreadable import refuse_unreadable
 
 Matrix = npt.NDArray[np.float64]
 
+# Of the files that could not be read, so many are named.
+MOST_NAMED = 3
+
+
+@dataclass(frozen=True)
+class _Log:
+    """A kind of log: how it is told, how it is read, and what to do where it holds nothing."""
+
+    is_kind: Callable[[str], bool]
+    read: Callable[[str, str, int | None], Readings]
+    hint: str
+
+
 _LOGS = (
-    (is_mpigraph, import_mpigraph),
-    (is_osu, import_osu),
-    (is_nccl_tests, import_nccl_tests),
-    (is_perftest, import_perftest),
-    (is_pair_list, import_pair_list),
+    _Log(mpigraph.is_mpigraph, mpigraph.read_mpigraph, mpigraph.HINT),
+    _Log(osu.is_osu, osu.read_osu, osu.HINT),
+    _Log(nccl_tests.is_nccl_tests, nccl_tests.read_nccl_tests, nccl_tests.HINT),
+    _Log(perftest.is_perftest, perftest.read_perftest, perftest.HINT),
 )
+
+
+@dataclass(frozen=True)
+class ImportOptions:
+    """How measurements are taken.
+
+    Args:
+        unit: of numbers that a file names no unit of, in any spelling; None where none was given.
+        percentile: which percentile of a pair's samples the times stand for.
+        size: bytes of the messages whose bandwidth counts; None for the greatest of any size.
+    """
+
+    unit: str | None = None
+    percentile: float = 10.0
+    size: int | None = None
+
+    @property
+    def parsed_unit(self) -> RateUnit | TimeUnit | None:
+        """The unit.
+
+        Raises:
+            WrongUseError: it is none of time or bandwidth, or one that may be two.
+        """
+        if self.unit is None:
+            return None
+        name = time_unit_named(self.unit)
+        if name is not None:
+            return TimeUnit(name, TIMES[name])
+        found = find_rate_unit(self.unit)
+        if found is None:
+            known = joined([*sorted(TIMES), "Gbit/s", "GB/s"], "or")
+            raise WrongUseError(f"unit is {self.unit!r}, expected {known}")
+        return found
 
 
 def import_measurement(
@@ -39,41 +96,178 @@ def import_measurement(
     Args:
         content: of the file.
         source: what errors call it.
-        unit: of the numbers of a CSV matrix that names none.
+        unit: of the numbers of a table that names none.
         percentile: which percentile of a pair's samples the times stand for.
         size: bytes of the messages whose bandwidth counts; None for the greatest of any size.
 
     Raises:
         WrongUseError: it is not one of these.
     """
+    return _import_one(content, source, ImportOptions(unit, percentile, size))
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What files hold, and how many of them were left out (a note of the cluster names them)."""
+
+    cluster: Cluster
+    files_left_out: int = 0
+
+
+def import_files(paths: Sequence[str], options: ImportOptions) -> Imported:
+    """The cluster in one file of any kind, or in several logs and lists of pairs read as one.
+
+    A folder stands for the files in it. Of several files, those that hold no measurement are left
+    out and named.
+
+    Args:
+        paths: of files and folders.
+        options: how they are taken.
+
+    Raises:
+        WrongUseError: a file is of another kind, or none holds a measurement.
+    """
+    files = files_in(paths)
+    if len(files) == 1:
+        content, source = document.read_content(files[0]), document.label(files[0])
+        return Imported(_import_one(content, source, options))
+    parts: list[Readings] = []
+    refused: list[tuple[str, WrongUseError]] = []
+    whole = hashlib.sha256()
+    for path in files:
+        source = document.label(path)
+        try:
+            content = document.read_content(path)
+            parts += _read_pairs(content, source, options)
+        except WrongUseError as error:
+            refused.append((source, error))
+        else:
+            whole.update(content)
+    if not any(part.pairs or part.left_out for part in parts):
+        raise refused[0][1]
+    if refused:
+        sources = named([source for source, _ in refused], MOST_NAMED)
+        what = counted(len(refused), "file")
+        parts[0].notes.append(f"left out {what}: {sources}; the first because of: {refused[0][1]}")
+    found = cluster_of(
+        parts,
+        named([document.label(path) for path in files], MOST_NAMED),
+        percentile=options.percentile,
+    )
+    found = replace(found, made_from=f"sha256:{whole.hexdigest()}")
+    return Imported(found, len(refused))
+
+
+def files_in(paths: Sequence[str]) -> list[str]:
+    """The files that paths mean: themselves, or those in a folder by name, each of them once.
+
+    Raises:
+        WrongUseError: a folder that cannot be read or holds no file.
+    """
+    found: dict[str, str] = {}
+    for path in paths:
+        folder = Path(path)
+        try:
+            names = [path] if not folder.is_dir() else _files_of(folder)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise WrongUseError(f"{path}: cannot be read: {reason}") from None
+        if not names:
+            raise WrongUseError(f"{path}: is a folder without files")
+        for name in names:
+            found.setdefault(os.path.realpath(name) if name != "-" else name, name)
+    return list(found.values())
+
+
+def _files_of(folder: Path) -> list[str]:
+    return sorted(str(each) for each in folder.iterdir() if each.is_file() and each.name[0] != ".")
+
+
+def _import_one(content: Content, source: str, options: ImportOptions) -> Cluster:
+    has_options = options.unit is not None or options.size is not None
+    hint = "unit and size are for measurements of other programs"
     if is_described(source) and isinstance(content, bytes):
-        if unit is not None or size is not None:
+        if has_options:
             raise WrongUseError(
-                f"{source}: is a described network, which names its own units",
-                "unit and size are for measurements of other programs",
+                f"{source}: is a described network, which names its own units", hint
             )
         return import_network(content, source)
     if not isinstance(content, bytes) or is_cluster(content):
-        if unit is not None or size is not None:
-            raise WrongUseError(
-                f"{source}: is a cluster file, which is taken as it is",
-                "unit and size are for measurements of other programs",
-            )
+        if has_options:
+            raise WrongUseError(f"{source}: is a cluster file, which is taken as it is", hint)
         return parse(content, source)
-    for is_log, read in _LOGS:
-        if is_log(content):
-            if unit is not None:
-                raise WrongUseError(
-                    f"{source}: is not a CSV matrix", "only the numbers of a matrix have a unit"
-                )
-            found = read(content, source, percentile, size)
-            return replace(found, made_from=document.digest(content))
-    if size is not None:
+    text = _text(content, source)
+    logs = [] if text is None else kinds_of(text)
+    if logs or (text is not None and is_pair_list(as_csv(text, source))):
+        parts = _read_pairs(content, source, options)
+        hint_of_kind = logs[0].hint if logs else None
+        found = cluster_of(parts, source, percentile=options.percentile, hint=hint_of_kind)
+        return replace(found, made_from=document.digest(content))
+    if text is not None:
+        refuse_unreadable(text, source)
+        refuse_list_without_hosts(as_csv(text, source), source)
+    if options.size is not None:
         raise WrongUseError(
             f"{source}: is not a benchmark's output",
             "a size is for output that tells message sizes apart",
         )
-    return import_matrix(content, source, unit=unit, percentile=percentile)
+    unit = options.parsed_unit
+    if isinstance(unit, RateUnit):
+        raise WrongUseError(
+            f"{source}: a matrix has round-trip times, and {unit.name} is no unit of time",
+            "bandwidths are read with a row for each pair: source,destination,gbit_s",
+        )
+    table = text if text is None else as_csv(text, source)
+    as_read = content if table is text or table is None else table.encode()
+    found = import_matrix(as_read, source, unit=options.unit, percentile=options.percentile)
+    return replace(found, made_from=document.digest(content))
+
+
+def kinds_of(text: str) -> list[_Log]:
+    """The kinds of logs that a text may be."""
+    return [log for log in _LOGS if log.is_kind(text)]
+
+
+def is_log(content: bytes) -> bool:
+    """Whether a file is a log of a benchmark that plink reads."""
+    return any(log.is_kind(content.decode("utf-8", "replace")) for log in _LOGS)
+
+
+def _read_pairs(content: Content, source: str, options: ImportOptions) -> list[Readings]:
+    """What a log or a list of pairs holds.
+
+    Raises:
+        WrongUseError: it is of another kind.
+    """
+    if not isinstance(content, bytes) or is_cluster(content) or is_described(source):
+        raise WrongUseError(
+            f"{source}: is a cluster, which is imported alone",
+            "several files are logs of benchmarks, or lists with a row for every pair",
+        )
+    text = decoded(content, source)
+    logs = kinds_of(text)
+    if logs:
+        if options.unit is not None:
+            raise WrongUseError(
+                f"{source}: names its own units", "only the numbers of a table have a unit"
+            )
+        bare = strip_prefixes(text)
+        return [log.read(bare, source, options.size) for log in kinds_of(bare)]
+    table = as_csv(text, source)
+    if is_pair_list(table):
+        return [read_pair_list(table, source, options.size, options.parsed_unit)]
+    refuse_unreadable(text, source)
+    raise WrongUseError(
+        f"{source}: is no log of a benchmark and no list of pairs", "a matrix is imported alone"
+    )
+
+
+def _text(content: bytes, source: str) -> str | None:
+    """The text of a file, or None where it is none in UTF-8."""
+    try:
+        return decoded(content, source)
+    except WrongUseError:
+        return None  # the reader of matrices says so
 
 
 def described(cluster: Cluster) -> dict[str, Any]:

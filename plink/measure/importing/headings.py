@@ -1,0 +1,320 @@
+"""Which columns of a list of pairs are the ends, the times, the bandwidths and the sizes.
+
+Columns are known by the words of their headings. Where runs have a column each, that of the average
+counts, else that of the median, else the median of the runs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from plink.base.errors import WrongUseError
+from plink.base.text import named
+from plink.files.units import RateUnit, TimeUnit, find_rate_unit, find_time_unit
+
+_SOURCE = {"source", "src", "from", "origin", "sender", "client"}
+_DESTINATION = {"destination", "dest", "dst", "to", "target", "receiver", "server"}
+# They are the ends only if nothing else in the heading says which end it is: `dest_server`.
+_WEAK_ROLES = {"client", "server"}
+_DIRECTED = ((_SOURCE, _DESTINATION), ({"local"}, {"remote"}))
+_BOTH_WAYS = (({"a"}, {"b"}), ({"1"}, {"2"}), ({"x"}, {"y"}), ({"i"}, {"j"}))
+# What the ends are, those first that name a host best.
+_NOUNS = (
+    {"host", "hostname", "node", "nodename", "name", "machine", "instance", "vm", "pod", "peer"},
+    {"server", "endpoint", "worker", "gpu", "rank", "site", "location", "dc", "datacenter"},
+    {"region", "zone", "az", "city", "cluster", "cloud", "provider", "rack", "country"},
+    {"ip", "address", "addr", "ipv4", "ipv6", "id"},
+)
+_ALL_NOUNS = set().union(*_NOUNS)
+_SIZES = ("bytes", "size_bytes", "message_bytes", "msg_bytes", "size")
+_STATUS = {"status", "state", "success"}
+_ROUND_TRIP = {"rtt", "ping", "roundtrip"}
+_TIME_WORDS = {*_ROUND_TRIP, "latency", "lat", "delay"}
+_ONE_WAY = {"oneway", "owd"}
+_AVERAGE = {"avg", "average", "mean"}
+_MEDIAN = {"median", "med", "p50", "50th", "typical"}
+_RUN = {"iter", "iteration", "run", "trial", "sample", "rep", "repeat", "test", "try"}
+_EXTREME = {
+    "min",
+    "minimum",
+    "least",
+    "lowest",
+    "best",
+    "max",
+    "maximum",
+    "peak",
+    "highest",
+    "worst",
+}
+# How much something varies.
+_SPREAD = {
+    *("std", "stdev", "stddev", "stdv", "mdev", "dev", "sd", "var", "variance", "jitter", "cv"),
+    *("err", "error", "ci", "delta", "diff", "change", "timeout"),
+}
+# What was promised: it counts for nothing beside what was measured.
+_PROMISED = {
+    *("expected", "nominal", "theoretical", "limit", "link", "nic", "line", "capacity", "port"),
+    *("advertised", "sla", "baseline", "threshold"),
+}
+_PERCENTILE = re.compile(r"p?[0-9]{1,2}(?:th)?|p[0-9]{1,3}|p99[0-9.]*")
+_WORD = re.compile(r"[pP][0-9]{1,4}(?![0-9A-Za-z])|[0-9]+th|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+
+
+@dataclass(frozen=True)
+class Values:
+    """The columns of a quantity: which they are, in which unit, and what they are times.
+
+    Args:
+        columns: one, or one for every run.
+        heading: of the first.
+        unit: of the numbers; None where only the cells may name it.
+        factor: what the numbers are multiplied by (2 for one way of a round trip).
+    """
+
+    columns: Sequence[int]
+    heading: str
+    unit: RateUnit | TimeUnit | None
+    factor: float = 1.0
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a list of pairs.
+
+    Args:
+        ends: of the two hosts.
+        is_both_ways: whether a row is of both directions.
+        times, rates: None where there are none.
+        size: that of message sizes, or None.
+        status: that which says whether a row was measured, or None.
+        notes: what a reader should know of how the headings were understood.
+    """
+
+    ends: tuple[int, int]
+    is_both_ways: bool
+    times: Values | None
+    rates: Values | None
+    size: int | None
+    status: int | None
+    notes: Sequence[str] = ()
+
+
+def words_of(heading: str) -> list[str]:
+    """The words of a heading, small: `Avg RTT (ms)`, `avg_rtt_ms` and `avgRttMs` alike."""
+    return [word.lower() for word in _WORD.findall(heading)]
+
+
+def find_ends(headings: Sequence[str], source: str) -> tuple[tuple[int, int], bool] | None:
+    """Return the columns of the hosts, and whether a row is of both directions; None without.
+
+    Raises:
+        WrongUseError: several columns may be an end.
+    """
+    words = [words_of(heading) for heading in headings]
+    pairs = [(roles, False) for roles in _DIRECTED] + [(roles, True) for roles in _BOTH_WAYS]
+    for (first, second), is_both_ways in pairs:
+        one = _end_columns(words, first, needs_noun=is_both_ways)
+        other = _end_columns(words, second, needs_noun=is_both_ways)
+        for several in (one, other):
+            if one and other and len(several) > 1:
+                shown = named([headings[column] for column in several], 3)
+                raise WrongUseError(
+                    f"{source}: several columns name an end of the pair: {shown}",
+                    "keep one column for each end",
+                )
+        if one and other:
+            return (one[0], other[0]), is_both_ways
+    return None
+
+
+def _end_columns(words: Sequence[Sequence[str]], roles: set[str], *, needs_noun: bool) -> list[int]:
+    """The columns that may be an end: those alone that name a host best."""
+    found: dict[int, list[int]] = {}
+    for column, own in enumerate(words):
+        strong = [word for word in own if word in roles - _WEAK_ROLES]
+        role = strong or [word for word in own if word in roles]
+        nouns = set(own) - set(role)
+        if len(role) != 1 or not nouns <= _ALL_NOUNS or (needs_noun and not nouns):
+            continue
+        levels = [level for level, known in enumerate(_NOUNS, 1) if known & nouns]
+        found.setdefault(max(levels, default=0), []).append(column)
+    return found[min(found)] if found else []
+
+
+def find_columns(headings: Sequence[str], source: str, unit: RateUnit | TimeUnit | None) -> Columns:
+    """Return the columns of a list of pairs.
+
+    Args:
+        headings: of the columns.
+        source: what errors call the file.
+        unit: that of numbers whose heading names none; None where none was given.
+
+    Raises:
+        WrongUseError: no ends, nothing measured, no unit, or one that may be two.
+    """
+    ends = find_ends(headings, source)
+    if ends is None:
+        raise WrongUseError(
+            f"{source}: names no hosts", "add the columns source and destination, one row a pair"
+        )
+    places, is_both_ways = ends
+    others = [column for column in range(len(headings)) if column not in places]
+    folded = [heading.strip().lower() for heading in headings]
+    size = next((folded.index(name) for name in _SIZES if name in folded), None)
+    status = next((column for column in others if set(words_of(headings[column])) <= _STATUS), None)
+    others = [column for column in others if column not in (size, status)]
+    rates = _rates(headings, others, source, unit)
+    left = [column for column in others if rates is None or column not in rates.columns]
+    times, notes = _times(headings, left, source, unit, is_alone=rates is None and size is None)
+    if times is None and rates is None:
+        shown = named([headings[column] for column in others], 3) or "nothing else"
+        raise WrongUseError(
+            f"{source}: no column is a time or a bandwidth; beside the hosts there is {shown}",
+            "name the unit in the heading: rtt_ms, bandwidth_Gbit_s",
+        )
+    if isinstance(unit, TimeUnit) and times is None:
+        raise WrongUseError(f"{source}: no column is a time, but unit={unit.name} was given")
+    if isinstance(unit, RateUnit) and rates is None:
+        raise WrongUseError(f"{source}: no column is a bandwidth, but unit={unit.name} was given")
+    return Columns(places, is_both_ways, times, rates, size, status, notes)
+
+
+def _rates(
+    headings: Sequence[str], columns: Sequence[int], source: str, given: RateUnit | TimeUnit | None
+) -> Values | None:
+    kept = _measured(headings, columns)
+    own = given if isinstance(given, RateUnit) else None
+    units: dict[int, RateUnit | None] = {}
+    for column in kept:
+        words = set(words_of(headings[column]))
+        try:
+            unit = find_rate_unit(headings[column])
+        except WrongUseError as error:
+            if own is None:
+                raise WrongUseError(f"{source}: {error}", error.hint) from None
+            unit = own
+        if unit is not None:
+            units[column] = unit
+        elif words & {"bandwidth", "bw", "throughput", "busbw", "bitrate", "goodput"}:
+            units[column] = own
+    with_unit = {column: unit for column, unit in units.items() if unit is not None}
+    chosen = _chosen(headings, list(with_unit or units), source)
+    if not chosen:
+        return None
+    unit = units[chosen[0]]
+    if own is not None and unit is not None and own.bits_s != unit.bits_s:
+        raise WrongUseError(
+            f"{source}: {headings[chosen[0]]!r} says {unit.name}, but unit={own.name} was given"
+        )
+    return Values(chosen, headings[chosen[0]], unit)
+
+
+def _times(
+    headings: Sequence[str],
+    columns: Sequence[int],
+    source: str,
+    given: RateUnit | TimeUnit | None,
+    *,
+    is_alone: bool,
+) -> tuple[Values | None, list[str]]:
+    """The columns of times: those called so, or, with nothing else in the list, those in a unit."""
+    own = given if isinstance(given, TimeUnit) else None
+    strong: dict[int, TimeUnit | None] = {}
+    weak: dict[int, TimeUnit | None] = {}
+    for column in _measured(headings, columns):
+        words = set(words_of(headings[column]))
+        if _is_rate(headings[column]):
+            continue
+        unit = find_time_unit(headings[column]) or own
+        if _is_time(words):
+            strong[column] = unit
+        elif unit is not None and is_alone and _is_bare(words):
+            weak[column] = unit
+    units = strong or weak
+    chosen = _chosen(headings, list(units), source)
+    if not chosen:
+        return None, []
+    heading = headings[chosen[0]]
+    unit = units[chosen[0]]
+    named_unit = find_time_unit(heading)
+    if own is not None and named_unit is not None and own.name != named_unit.name:
+        raise WrongUseError(
+            f"{source}: {heading!r} says {named_unit.name}, but unit={own.name} was given"
+        )
+    words = set(words_of(heading))
+    if words & _ONE_WAY or {"one", "way"} <= words:
+        return Values(chosen, heading, unit, 2.0), [f"{heading} is one way: doubled"]
+    is_plain = bool(words & _ROUND_TRIP) or {"round", "trip"} <= words
+    notes = [] if is_plain else [f"{heading} is taken for round-trip times"]
+    return Values(chosen, heading, unit), notes
+
+
+def _is_time(words: set[str]) -> bool:
+    """Whether a heading speaks of the time of a message there, or there and back."""
+    is_two_words = {"round", "trip"} <= words or {"one", "way"} <= words
+    return bool(words & (_TIME_WORDS | _ONE_WAY)) or is_two_words
+
+
+def _measured(headings: Sequence[str], columns: Sequence[int]) -> list[int]:
+    """The columns of what was measured, neither of how much it varies nor of what was promised."""
+    kept = [column for column in columns if not _SPREAD & set(words_of(headings[column]))]
+    return [c for c in kept if not _PROMISED & set(words_of(headings[c]))] or kept
+
+
+def _is_rate(heading: str) -> bool:
+    """Whether a heading has a unit of bandwidth, be it an ambiguous one."""
+    try:
+        return find_rate_unit(heading) is not None
+    except WrongUseError:
+        return True
+
+
+def _is_bare(words: set[str]) -> bool:
+    """Whether a heading has only a unit, `time` and what kind of value it is."""
+    kinds = {*_AVERAGE, *_MEDIAN, *_RUN, *_EXTREME, "time", "value", "response"}
+    units = {"ns", "us", "ms", "s", "usec", "msec", "nsec", "sec", "µs", "seconds", "milliseconds"}
+    return all(word in kinds or word in units or word.isdigit() for word in words)
+
+
+def _chosen(headings: Sequence[str], columns: Sequence[int], source: str) -> list[int]:
+    """The columns of a quantity that count: one, or one of every run.
+
+    Raises:
+        WrongUseError: several may be meant.
+    """
+    words = {column: set(words_of(headings[column])) for column in columns}
+    # Of NCCL's: what the links carry, out of place.
+    for better, worse in (("busbw", "algbw"), ("oop", "ip")):
+        if any(better in own for own in words.values()):
+            words = {column: own for column, own in words.items() if worse not in own}
+    runs = [column for column, own in words.items() if _RUN & own and any(map(str.isdigit, own))]
+    kinds = [
+        [column for column, own in words.items() if _AVERAGE & own],
+        [column for column, own in words.items() if _MEDIAN & own],
+        [column for column, own in words.items() if not _is_statistic(own) and column not in runs],
+    ]
+    left = next((kind for kind in kinds if kind), [])
+    if not left and runs:
+        _refuse_mixed_units([headings[column] for column in runs], source)
+        return runs
+    left = left or list(words)
+    if len(left) > 1:
+        raise WrongUseError(
+            f"{source}: several columns may be meant: {named([headings[c] for c in left], 3)}",
+            "keep the one that counts",
+        )
+    return left
+
+
+def _refuse_mixed_units(headings: Sequence[str], source: str) -> None:
+    units = {(str(find_time_unit(each)), str(find_rate_unit(each))) for each in headings}
+    if len(units) > 1:
+        raise WrongUseError(f"{source}: runs are in several units: {named(headings, 3)}")
+
+
+def _is_statistic(words: set[str]) -> bool:
+    return bool((_AVERAGE | _MEDIAN | _EXTREME) & words) or any(
+        _PERCENTILE.fullmatch(word) and not word.isdigit() for word in words
+    )

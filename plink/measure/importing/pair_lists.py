@@ -1,0 +1,221 @@
+"""CSV with a row for every measurement of a pair of hosts: times, bandwidths or both.
+
+The heading names the columns (`headings`). A pair that comes in several rows has several samples of
+its time; of its bandwidths the greatest counts. Rows of a host and itself are left aside, and rows
+that say that they failed are left out and named.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import statistics
+from collections.abc import Iterator, Sequence
+
+from plink.base.errors import WrongUseError
+from plink.base.size import format_size
+from plink.base.text import counted
+from plink.files.document import brief
+from plink.files.units import (
+    RateUnit,
+    TimeUnit,
+    find_rate_unit,
+    find_time_unit,
+    split_quantity,
+)
+from plink.measure.importing.headings import Columns, Values, find_columns, find_ends
+from plink.measure.importing.pairs import (
+    MOST_ROUND_TRIP_BYTES,
+    LeftOut,
+    Message,
+    PairReading,
+    Readings,
+    bandwidth_of,
+    checked_name,
+    number,
+)
+from plink.probes.hosts.names import fault_of_name
+
+TOOL = "import"
+_HINT = "its columns are source, destination, bytes and gbit_s or rtt_ms"
+_MOST_HEADING = 1 << 16
+_EMPTY = {"", "-", "--", "n/a", "na", "nan", "null", "none", "timeout", "failed", "error", "x"}
+_GOOD = {
+    *("", "ok", "success", "successful", "succeeded", "pass", "passed", "done", "complete"),
+    *("completed", "finished", "true", "yes", "up", "1"),
+}
+
+
+def is_pair_list(text: str) -> bool:
+    """Whether a text is such a list: its heading names two ends, and it is no matrix of hosts."""
+    rows = _rows(text[: 2 * _MOST_HEADING], "")
+    try:
+        heading = next(rows, (0, [""]))[1]
+        second = next(rows, (0, []))[1]
+    except WrongUseError:
+        return False
+    try:
+        ends = find_ends(heading, "")
+    except WrongUseError:
+        return True  # several columns name an end
+    if ends is None:
+        return False
+    # In a matrix the first row and the first column name the same hosts.
+    return not (0 not in ends[0] and len(heading) > 1 and second[:1] == heading[1:2])
+
+
+def refuse_list_without_hosts(text: str, source: str) -> None:
+    """Refuse a list of values whose columns name no hosts.
+
+    Raises:
+        WrongUseError: a heading that cannot be a host has a unit.
+    """
+    try:
+        heading = next(_rows(text[:_MOST_HEADING], source), (0, []))[1]
+        has_unit = any(
+            fault_of_name(cell) and (find_rate_unit(cell) or find_time_unit(cell))
+            for cell in heading[1:]
+        )
+    except WrongUseError:
+        return
+    if has_unit:
+        raise WrongUseError(
+            f"{source}: names no hosts", "add the columns source and destination, one row a pair"
+        )
+
+
+def read_pair_list(
+    text: str, source: str, size_bytes: int | None, unit: RateUnit | TimeUnit | None
+) -> Readings:
+    """What a list says of every pair.
+
+    Args:
+        text: of the file.
+        source: what errors call it.
+        size_bytes: of the messages whose bandwidth counts; None for any.
+        unit: of numbers whose heading names none; None where none was given.
+
+    Raises:
+        WrongUseError: a heading or a row that is not understood, or no row of that size.
+    """
+    rows = _rows(text, source)
+    columns = find_columns(next(rows)[1], source, unit)
+    if size_bytes is not None and columns.size is None:
+        raise WrongUseError(
+            f"{source}: does not tell sizes apart, so that no size can be chosen", _HINT
+        )
+    found = Readings(TOOL, rtt_notes=columns.notes, are_samples=True)
+    messages: dict[tuple[str, str], list[Message]] = {}
+    own = 0
+    for line_number, row in rows:
+        place = f"{source}: row {line_number}"
+        pair = _ends(row, columns, place)
+        if pair[0] == pair[1]:
+            own += 1
+            continue
+        status = "" if columns.status is None else row[columns.status]
+        time_us, gbit_s = (_value(row, values, place) for values in (columns.times, columns.rates))
+        size = None if columns.size is None else int(number(row[columns.size], place))
+        if status.lower() not in _GOOD:
+            found.left_out.append(LeftOut(place, f"has the status {brief(status)}", pair))
+            continue
+        if time_us is None and not gbit_s:
+            reason = "has no value" if gbit_s is None else "says that nothing came through"
+            found.left_out.append(LeftOut(place, reason, pair))
+            continue
+        if time_us is not None and (size is None or size <= MOST_ROUND_TRIP_BYTES):
+            found.pairs += [
+                PairReading(*ends, rtt_us=time_us) for ends in _directions(pair, columns)
+            ]
+        if gbit_s:
+            messages.setdefault(pair, []).append(Message(size or 0, gbit_s=gbit_s))
+    found.pairs += _rates(messages, size_bytes, columns)
+    if own:
+        found.notes.append(f"{counted(own, 'row')} of a host and itself left aside")
+    if size_bytes is not None and not any(pair.gbit_s for pair in found.pairs):
+        raise WrongUseError(
+            f"{source}: holds no bandwidth of messages of {format_size(size_bytes)}"
+        )
+    return found
+
+
+def _rows(text: str, source: str) -> Iterator[tuple[int, list[str]]]:
+    """The rows that are not blank, from the heading on, with their numbers; comments before it go.
+
+    Raises:
+        WrongUseError: it is not CSV.
+    """
+    reader = csv.reader(io.StringIO(text.lstrip("\ufeff"), newline=""), strict=True)
+    is_begun = False
+    try:
+        for row in reader:
+            cells = [cell.strip() for cell in row]
+            if not any(cells):
+                continue
+            if not is_begun and cells[0].startswith("#"):
+                cells[0] = cells[0].lstrip("# ")
+                if find_ends(cells, source) is None:
+                    continue
+            is_begun = True
+            yield reader.line_num, cells
+    except csv.Error as error:
+        raise WrongUseError(f"{source}: row {reader.line_num}: not CSV ({error})") from None
+
+
+def _ends(row: Sequence[str], columns: Columns, place: str) -> tuple[str, str]:
+    values = [each for each in (columns.times, columns.rates) if each is not None]
+    last = max(*columns.ends, *(c for each in values for c in each.columns), columns.size or 0)
+    last = max(last, columns.status or 0)
+    if len(row) <= last:
+        raise WrongUseError(f"{place}: has {len(row)} cells, fewer than the heading", _HINT)
+    one, other = columns.ends
+    return checked_name(row[one], place), checked_name(row[other], place)
+
+
+def _value(row: Sequence[str], values: Values | None, place: str) -> float | None:
+    """A row's µs or Gbit/s: the median of its runs; None where it has none."""
+    if values is None:
+        return None
+    cells = [row[column] for column in values.columns]
+    known = [_number(cell, values, place) for cell in cells if cell.lower() not in _EMPTY]
+    return statistics.median(known) * values.factor if known else None
+
+
+def _number(cell: str, values: Values, place: str) -> float:
+    split = split_quantity(cell)
+    if split is None:
+        raise WrongUseError(f"{place}: {brief(cell)} is not a number")
+    text, behind = split
+    number(text, place)
+    unit = values.unit
+    if behind:
+        try:
+            own = find_rate_unit(behind) or find_time_unit(behind)
+        except WrongUseError as error:
+            raise WrongUseError(f"{place}: {error}", error.hint) from None
+        if own is None or (unit is not None and type(own) is not type(unit)):
+            raise WrongUseError(f"{place}: {brief(cell)} is not a number")
+        unit = own
+    if unit is None:
+        raise WrongUseError(
+            f"{place}: neither {values.heading!r} nor {brief(cell)} names a unit",
+            "name it in the heading, as in rtt_ms or bandwidth_Gbit_s, or give it as unit=ms",
+        )
+    return unit.to_us(text) if isinstance(unit, TimeUnit) else unit.to_gbit_s(float(text))
+
+
+def _directions(pair: tuple[str, str], columns: Columns) -> list[tuple[str, str]]:
+    return [pair, (pair[1], pair[0])] if columns.is_both_ways else [pair]
+
+
+def _rates(
+    messages: dict[tuple[str, str], list[Message]], size_bytes: int | None, columns: Columns
+) -> Iterator[PairReading]:
+    for pair, of_pair in messages.items():
+        fastest = bandwidth_of(of_pair, size_bytes)
+        if fastest is None:
+            continue
+        for one, other in _directions(pair, columns):
+            yield PairReading(
+                one, other, gbit_s=fastest.gbit_s, size_bytes=fastest.size_bytes or None
+            )

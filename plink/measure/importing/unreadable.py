@@ -1,0 +1,101 @@
+"""Output of other programs that plink recognises and cannot use: what it is, and what to do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from plink.base.errors import WrongUseError
+
+_MOST_LOOKED_AT = 1 << 16
+_BETWEEN_HOSTS = "between hosts, plink reads nccl-tests, OSU's benchmarks, perftest and mpiGraph"
+_HINT_PROBE = "plink probe measures the round trips and bandwidths of all pairs by itself"
+_HINT_PERFTEST = "keep what it prints, after a line `# pair: CLIENT SERVER` for each run"
+
+
+@dataclass(frozen=True)
+class _Known:
+    """A format: how a file of it looks, what it is, and the way on."""
+
+    pattern: re.Pattern[str]
+    says: str
+    hint: str
+
+
+def _known(pattern: str, says: str, hint: str) -> _Known:
+    return _Known(re.compile(pattern, re.MULTILINE), says, hint)
+
+
+_ONE_MACHINE = "measures the GPUs of one machine, not hosts"
+_TEXTS = (
+    _known(
+        r"P2P=(?:Enabled|Disabled)|P2P Connectivity Matrix|^\[?P2P \(?Peer-to-Peer",
+        f"is output of p2pBandwidthLatencyTest, which {_ONE_MACHINE}",
+        _BETWEEN_HOSTS,
+    ),
+    _known(
+        r"^nvbandwidth Version|^memcpy (?:CE|SM) .{0,80}bandwidth \(GB/s\)|\bdevice_to_\w+_memcpy_",
+        f"is output of nvbandwidth, which {_ONE_MACHINE}",
+        _BETWEEN_HOSTS,
+    ),
+    _known(
+        r"\bNCCL INFO\b",
+        "is what NCCL logs, which holds no bandwidths and no times",
+        "plink verify compares the log with an order, for the launcher nccl",
+    ),
+    _known(
+        r"^\[ *ID\] +Interval +Transfer|^Connecting to host \S+, port [0-9]+",
+        "is output of iperf, which names no two hosts of a cluster",
+        _HINT_PROBE,
+    ),
+    _known(
+        r"bytes from .{1,300} time=|^rtt min/avg/max|^round-trip min/avg/max",
+        "is output of ping, which names one end alone",
+        _HINT_PROBE,
+    ),
+    _known(
+        r"Intel\(R\) MPI Benchmarks",
+        "is output of Intel's MPI benchmarks, which plink does not read",
+        _BETWEEN_HOSTS,
+    ),
+    _known(
+        r"^sockperf: |^\[.{0,40}sockperf",
+        "is output of sockperf, which names one end alone",
+        _HINT_PROBE,
+    ),
+)
+_JSONS: Mapping[str, tuple[str, str]] = {
+    "test_info": (
+        "is perftest's JSON, which names neither hosts nor units",
+        _HINT_PERFTEST,
+    ),
+    "nvbandwidth": (f"is nvbandwidth's JSON: it {_ONE_MACHINE}", _BETWEEN_HOSTS),
+    "intervals": ("is iperf3's JSON, which names one end alone", _HINT_PROBE),
+    "nccl": (
+        "is the JSON of nccl-tests, which plink does not read",
+        "keep what nccl-tests prints: plink import reads that",
+    ),
+}
+
+
+def refuse_unreadable(text: str, source: str) -> None:
+    """Refuse output of a program that plink recognises and that does not tell of pairs of hosts.
+
+    Raises:
+        WrongUseError: it is one of those; or JSON of any kind.
+    """
+    if text[:4096].lstrip().startswith(("{", "[{")):
+        says, hint = _about_json(text[:_MOST_LOOKED_AT])
+        raise WrongUseError(f"{source}: {says}", hint)
+    head = text[:_MOST_LOOKED_AT]
+    for known in _TEXTS:
+        if known.pattern.search(head):
+            raise WrongUseError(f"{source}: {known.says}", known.hint)
+
+
+def _about_json(head: str) -> tuple[str, str]:
+    for key, about in _JSONS.items():
+        if f'"{key}' in head:
+            return about
+    return "is JSON, not CSV", "plink show and plink order take plink's own files as they are"
