@@ -108,7 +108,7 @@ def test_what_others_measured_becomes_a_cluster(tmp_path: Path) -> None:
     cluster = plink.Cluster.from_measurements(path, unit="ms")
     assert cluster.rtt_us is not None
     assert cluster.rtt_us[0, 1] == 1500.0
-    with pytest.raises(plink.WrongUseError, match="unit is 'weeks', expected ms, ns, s, us, Gbit/s or GB/s"):
+    with pytest.raises(plink.WrongUseError, match="unit is 'weeks', expected ms, ns, s, us"):
         plink.Cluster.from_measurements(path, unit="weeks")
     with pytest.raises(plink.WrongUseError, match="row 1, column 1 is empty") as caught:
         plink.Cluster.from_measurements(path)
