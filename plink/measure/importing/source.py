@@ -166,16 +166,18 @@ def files_in(paths: Sequence[str]) -> list[str]:
     """
     found: dict[str, str] = {}
     for path in paths:
-        folder = Path(path)
         try:
-            names = [path] if not folder.is_dir() else _files_of(folder)
+            names = _files_of(Path(path)) if Path(path).is_dir() else [path]
+            for name in names:
+                found.setdefault(
+                    name if name == document.STANDARD_STREAM else os.path.realpath(name), name
+                )
+        # ValueError: a NUL in the name.
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             raise WrongUseError(f"{path}: cannot be read: {reason}") from None
         if not names:
             raise WrongUseError(f"{path}: is a folder without files")
-        for name in names:
-            found.setdefault(os.path.realpath(name) if name != "-" else name, name)
     return list(found.values())
 
 
