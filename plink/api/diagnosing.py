@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
 
 from plink.api.arguments import number
 from plink.api.cluster import Cluster, checked_cluster
@@ -30,7 +31,7 @@ class Diagnosis:
     Args:
         findings: the weightiest first, none where nothing is wrong; each has `says`, `hosts`,
             `certainty`, `evidence` and `advice` (`plink.doctor.finding.Finding`).
-        looked_at: what there was to look at, a clause each.
+        looked_at: what there was to look at, a clause each: with its date, or "measured now".
         not_looked_at: what there was not, whose health is not known.
         not_asked: hosts that could not be asked, and measurements that failed, a sentence each.
         cluster: with all that was learnt; None for a comparison.
@@ -65,7 +66,7 @@ def diagnose(
         subject: a cluster, or a comparison of orders that `plink bench` wrote.
         before: the same hosts, or the same comparison, when all was well.
         live: ask the hosts of the cluster for settings, counters, clocks and load, and measure
-            round trips and uplinks that it lacks.
+            round trips, hosts' links and uplinks anew.
         transfers_s: with `live`: seconds after which no transfer is begun; 0 for none.
         timeout_s: with `live`: seconds of silence after which a host is given up.
         ssh: with `live`: how hosts are reached; None for the user's own SSH configuration.
@@ -88,12 +89,14 @@ def diagnose(
     cluster = checked_cluster(subject, "diagnose")
     earlier = None if before is None else checked_cluster(before, "diagnose")
     missed: list[str] = []
+    asked_at = None
     if live:
         # Who asks no hosts does without connections.
         from plink.api.errors import plinks_errors  # noqa: PLC0415
         from plink.api.examining import examine  # noqa: PLC0415
         from plink.api.probing import way_of  # noqa: PLC0415
 
+        asked_at = datetime.now(timezone.utc).replace(microsecond=0)
         with plinks_errors():
             found, missed = examine(
                 cluster,
@@ -106,7 +109,7 @@ def diagnose(
         cluster = upgraded(Cluster, found)
         for text in missed:
             warn(text)
-    return _diagnosis(Evidence(cluster, before=earlier), missed, cluster)
+    return _diagnosis(Evidence(cluster, before=earlier, asked_at=asked_at), missed, cluster)
 
 
 def _diagnosis(

@@ -1,25 +1,32 @@
-"""What `diagnose` measures on hosts: their condition, and what a cluster lacks, within a time."""
+"""What `diagnose` measures on hosts: their condition, round trips, links and uplinks."""
 
 from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 
 from plink.base.errors import PlinkError
 from plink.base.progress import Progress
+from plink.base.text import counted
 from plink.files.cluster import Cluster
+from plink.files.measurement import Failure
 from plink.measure.listed import hosts_of
 from plink.measure.probing.both_ways import with_both_ways
 from plink.measure.probing.conditions import ask_conditions
-from plink.measure.probing.request import ProbeRequest, connected
+from plink.measure.probing.request import ProbeRequest, connected, resumed
 from plink.measure.probing.resume import carried_over, moved_hosts
 from plink.measure.probing.run import measure_pairs
+from plink.measure.probing.tools import TOOLS
 from plink.measure.probing.tools.round_trips import EchoOptions
 from plink.measure.probing.tools.transfers import UplinkOptions
 from plink.measure.probing.uplinks import measure_uplinks
 from plink.optimize.groups.finding import GroupRequest, find_groups, with_groups
 from plink.probes.reach import Reached, Way
+
+# All pairs of more hosts take longer than a person waits.
+_MOST_HOSTS = 64
 
 
 def examine(
@@ -31,10 +38,13 @@ def examine(
     transfers_s: float,
     timeout_s: float = 2.0,
 ) -> tuple[Cluster, list[str]]:
-    """Ask all hosts for their condition, and measure round trips, groups and uplinks if missing.
+    """Ask all hosts for their condition; measure round trips, hosts' links and uplinks anew.
+
+    What is not measured anew stays as the cluster has it, with its date: bandwidths of pairs,
+    round trips of more than 64 hosts, and what cannot be measured.
 
     Args:
-        cluster: of hosts that can be reached; what it holds is kept, but for earlier conditions.
+        cluster: of hosts that can be reached.
         way: how they are reached.
         progress: told how far it is.
         source: what errors call the cluster's file.
@@ -45,33 +55,46 @@ def examine(
         the cluster with what was learnt, and what could not be, a sentence each.
 
     Raises:
+        WrongUseError: the file says that it was measured in a way that cannot be.
         PlinkError: fewer than two hosts can be reached.
     """
     deadline = _Deadline()
-    request = ProbeRequest(
-        hosts_of(cluster, source),
-        options=EchoOptions(),
-        timeout_s=timeout_s,
-        way=way,
-        earlier=cluster,
-        left_s=deadline.left_s,
-    )
+    request = _request(cluster, way, source, timeout_s, deadline)
     missed: list[str] = []
     with connected(request, progress) as reached:
         missed += [f"{error.host}: {error}" for error in reached.failures]
         found = _present(cluster, reached)
         conditions = ask_conditions(reached, progress, way.concurrency)
         missed += [f"{failure.source}: {failure.reason}" for failure in conditions.failures]
+        if found.rtt is None or len(found.hosts) <= _MOST_HOSTS:
+            found = _with_round_trips(request, found, reached, progress, missed)
         found = replace(found, conditions=conditions)
-        if found.rtt is None:
-            measured = measure_pairs(replace(request, earlier=found), reached, progress)
-            found = replace(measured.cluster, conditions=conditions)
-        if not found.groups and found.grouping is None:
+        if found.rtt is not None and not found.groups and found.grouping is None:
             found = with_groups(found, find_groups(found, GroupRequest()))
         deadline.begin(transfers_s)
         if len(found.groups) > 1 and transfers_s > 0.0:
             found = _with_transfers(request, found, reached, progress, missed)
     return found, missed
+
+
+def _request(
+    cluster: Cluster, way: Way, source: str, timeout_s: float, deadline: _Deadline
+) -> ProbeRequest:
+    """How round trips are measured: as they were before, so that an earlier file compares."""
+    known = cluster
+    if cluster.rtt is not None and cluster.rtt.tool not in TOOLS:
+        known = replace(cluster, rtt=None)  # imported
+    tool = EchoOptions.tool if known.rtt is None else known.rtt.tool
+    how = resumed(known, source, tool, {})
+    return ProbeRequest(
+        hosts_of(cluster, source),
+        made_from=cluster.made_from,
+        timeout_s=timeout_s,
+        way=way,
+        earlier=cluster,
+        left_s=deadline.left_s,
+        **vars(how),
+    )
 
 
 class _Deadline:
@@ -97,6 +120,25 @@ def _present(cluster: Cluster, reached: Reached) -> Cluster:
     return replace(carried_over(hosts, cluster, moved), made_from=cluster.made_from)
 
 
+def _with_round_trips(
+    request: ProbeRequest,
+    cluster: Cluster,
+    reached: Reached,
+    progress: Progress,
+    missed: list[str],
+) -> Cluster:
+    """The cluster with round trips of now; with those that it has, where none can be measured."""
+    try:
+        measured = measure_pairs(
+            replace(request, earlier=replace(cluster, rtt=None)), reached, progress
+        )
+    except PlinkError as error:
+        missed.append(str(error))
+        return cluster
+    _tell_failures(measured.measurement.failures, reached, missed)
+    return measured.cluster if measured.measured else cluster
+
+
 def _with_transfers(
     request: ProbeRequest,
     cluster: Cluster,
@@ -104,13 +146,30 @@ def _with_transfers(
     progress: Progress,
     missed: list[str],
 ) -> Cluster:
-    onward = replace(request, options=UplinkOptions(groups=cluster.groups), earlier=cluster)
-    found = cluster
+    """The cluster with links and uplinks of now; with those that it has, where none can be."""
+    # An uplink or a pair's bandwidth that is known would not be measured again.
+    bare = replace(cluster, uplinks=None, bandwidth=None)
     try:
-        if cluster.uplinks is None:
-            measured = measure_uplinks(onward, reached, progress)
-            found = replace(measured.cluster, conditions=cluster.conditions)
-        return with_both_ways(onward, found, reached, progress)
+        options = resumed(cluster, "", UplinkOptions.tool, {"groups": cluster.groups}).options
+        onward = replace(request, options=options, earlier=bare)
+        uplinks = measure_uplinks(onward, reached, progress).measurement
+        _tell_failures(uplinks.failures, reached, missed)
+        if not uplinks.uplinks and not uplinks.links:
+            return cluster
+        lacking = len(cluster.groups) - sum(each.is_whole for each in uplinks.uplinks)
+        if lacking:
+            count = f"{lacking} of {counted(len(cluster.groups), 'group')}"
+            missed.append(f"uplinks of {count} were not measured both ways")
+        return with_both_ways(onward, replace(cluster, uplinks=uplinks), reached, progress)
     except PlinkError as error:
         missed.append(str(error))
-        return found
+        return cluster
+
+
+def _tell_failures(failures: Sequence[Failure], reached: Reached, missed: list[str]) -> None:
+    """Add the first measurement that failed, and how many did; hosts not reached are named."""
+    unreached = {error.host for error in reached.failures}
+    others = [failure for failure in failures if failure.source not in unreached]
+    if others:
+        more = f" (and {len(others) - 1} more)" if len(others) > 1 else ""
+        missed.append(f"{others[0]}{more}")

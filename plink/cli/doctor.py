@@ -31,7 +31,7 @@ _TRANSFERS_S = 60.0
     "--live",
     is_flag=True,
     help="Ask the hosts of the cluster file for MTU, congestion control, rates of NICs, counters, "
-    "clocks and load, and measure round trips and uplinks, if the file lacks them.",
+    "clocks and load, and measure round trips, hosts' links and groups' uplinks anew.",
 )
 @_live(
     "-o",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from typing import Any
 
 import click
@@ -104,7 +105,9 @@ def run_command(
         then.take(options["before"])
         _refuse_unlike(now, then, options["before"])
     missed: list[str] = []
+    asked_at = None
     if options["live"]:
+        asked_at = datetime.now(timezone.utc).replace(microsecond=0)
         now.cluster, missed = _ask(now, options, progress)
     evidence = Evidence(
         now.cluster or Cluster(()),
@@ -112,6 +115,7 @@ def run_command(
         tuned=now.tuned,
         comparison=now.comparison,
         comparison_before=then.comparison,
+        asked_at=asked_at,
     )
     findings = diagnose(evidence)
     for text in missed:
@@ -179,7 +183,7 @@ def _print(evidence: Evidence, findings: Sequence[Finding], *, has_asked: bool) 
     _print_list(console, "looked at", seen.present)
     _print_list(console, "not looked at", seen.missing)
     if seen.missing and not has_asked and evidence.cluster.hosts:
-        note("--live asks the hosts, and measures what is missing")
+        note("--live asks the hosts and measures what is missing")
 
 
 def _print_finding(console: Console, number: int, finding: Finding) -> None:

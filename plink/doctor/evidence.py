@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 
 import numpy as np
@@ -31,6 +32,7 @@ class Evidence:
         before: the same hosts, or some of them, when all was well; None where that is not known.
         tuned: a tuned job's run.
         comparison, comparison_before: what a bench found, now and when all was well.
+        asked_at: when the hosts were asked, to the second; None where nobody asked them.
     """
 
     cluster: Cluster
@@ -38,6 +40,7 @@ class Evidence:
     tuned: History | None = None
     comparison: Comparison | None = None
     comparison_before: Comparison | None = None
+    asked_at: datetime | None = None
 
     @cached_property
     def names(self) -> list[str]:

@@ -4,49 +4,78 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
 
 import numpy as np
 
 from plink.base.text import counted
 from plink.doctor.evidence import Evidence
+from plink.files.cluster import Cluster
+from plink.files.measurement import Measurement
 
 
 @dataclass(frozen=True)
 class LookedAt:
-    """What was there to look at, and what was not, a clause each."""
+    """What was there to look at and when it was measured, and what was not there, a clause each."""
 
     present: Sequence[str]
     missing: Sequence[str]
 
 
 def looked_at(evidence: Evidence) -> LookedAt:
-    """What the evidence holds."""
+    """List what the evidence holds: measured during this examination, or on which date."""
     cluster = evidence.cluster
     present: list[str] = []
     missing: list[str] = []
 
-    def tell(what: str, count: str | None) -> None:
-        (missing if count is None else present).append(
-            what if count is None else f"{what} ({count})"
-        )
+    def tell(what: str, number: int, one: str, measurement: Measurement | None) -> None:
+        if number == 0:
+            missing.append(what)
+        else:
+            when = _when(measurement, evidence.asked_at)
+            present.append(f"{what} ({counted(number, one)}, {when})")
 
     if cluster.hosts:
         rtt, bandwidth, uplinks = cluster.rtt, cluster.bandwidth, cluster.uplinks
         pairs = 0 if rtt is None else int(np.isfinite(rtt.readings_us).sum())
-        tell("round trips and losses", counted(pairs, "directed pair") if pairs else None)
-        tell("hosts' links", counted(len(evidence.links), "host") if evidence.links else None)
+        tell("round trips and losses", pairs, "directed pair", rtt)
+        beside_uplinks = uplinks is not None and bool(uplinks.links)
+        links_from = uplinks if beside_uplinks else bandwidth
+        tell("hosts' links", len(evidence.links), "host", links_from)
         both = 0 if bandwidth is None else int(np.isfinite(bandwidth.gbit_s).sum())
-        tell("bandwidths of pairs", counted(both, "directed pair") if both else None)
+        tell("bandwidths of pairs", both, "directed pair", bandwidth)
         known = [] if uplinks is None else list(uplinks.uplinks)
-        tell("groups' uplinks", counted(len(known), "group") if known else None)
+        tell("groups' uplinks", len(known), "group", uplinks)
         twice = sum(each.both_gbit_s is not None for each in known)
-        tell("uplinks both ways at once", counted(twice, "group") if twice else None)
-        said = len(evidence.conditions)
-        tell("settings, processors and clocks", counted(said, "host") if said else None)
+        tell("uplinks both ways at once", twice, "group", uplinks)
+        conditions = len(evidence.conditions)
+        tell("settings, processors and clocks", conditions, "host", cluster.conditions)
         before = evidence.before
-        tell("an earlier file", None if before is None else counted(len(before.hosts), "host"))
+        hosts_before = 0 if before is None else len(before.hosts)
+        tell("an earlier file", hosts_before, "host", _first_measurement(before))
     if evidence.tuned is not None:
         present.append(f"a tuned job's log ({counted(evidence.tuned.windows, 'window')})")
     if evidence.comparison is not None:
         present.append(f"a comparison ({counted(len(evidence.comparison.rows), 'row')})")
     return LookedAt(present, missing)
+
+
+def _first_measurement(cluster: Cluster | None) -> Measurement | None:
+    if cluster is None:
+        return None
+    return cluster.rtt or cluster.uplinks or cluster.bandwidth or cluster.conditions
+
+
+def _when(measurement: Measurement | None, asked_at: datetime | None) -> str:
+    """Say whether something was measured since `asked_at`, or when: "measured now", or a date."""
+    text = None if measurement is None else measurement.started
+    try:
+        # Before Python 3.11 a time that ends in Z is not understood.
+        started = datetime.fromisoformat((text or "").replace("Z", "+00:00"))
+    except ValueError:
+        return "from a file, undated"
+    if started.tzinfo is None:
+        started = started.replace(tzinfo=timezone.utc)
+    if asked_at is not None and started >= asked_at:
+        return "measured now"
+    return f"from a file, {started.astimezone(timezone.utc):%Y-%m-%d %H:%M} UTC"

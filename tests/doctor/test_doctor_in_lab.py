@@ -44,12 +44,16 @@ def state(lab: Lab) -> State:
     return Registry(ROOT_REGISTRY).find(lab.name)
 
 
-def findings(lab: Lab, file: Path, *options: object) -> tuple[int, Sequence[dict[str, Any]]]:
+def printed_of(lab: Lab, file: Path, *options: object) -> tuple[int, dict[str, Any]]:
     done = plink("doctor", file, "--live", "--json", *ssh_options(lab), *options)
     assert done.stdout, done.stderr
-    found = json.loads(done.stdout)
+    return done.code, json.loads(done.stdout)
+
+
+def findings(lab: Lab, file: Path, *options: object) -> tuple[int, Sequence[dict[str, Any]]]:
+    code, found = printed_of(lab, file, *options)
     assert found["not_asked"] == []
-    return done.code, found["findings"]
+    return code, found["findings"]
 
 
 def test_settings_that_differ(lab: Lab, file: Path, state: State) -> None:
@@ -73,6 +77,39 @@ def test_a_slow_host_and_what_is_kept_of_it(lab: Lab, file: Path, state: State) 
     assert "20" in found[0]["says"] or "19" in found[0]["says"]
     again = plink("doctor", examined, "--json")
     assert json.loads(again.stdout)["findings"] == found
+
+
+def test_rates_in_the_file_are_measured_anew(lab: Lab, file: Path, state: State) -> None:
+    # The file says that all is well: 95 Mbit/s each, as it was before one of them was cut.
+    healthy = {"send_gbit_s": 0.095, "receive_gbit_s": 0.095}
+    data = json.loads(file.read_text())
+    data["uplinks"] = {
+        "tool": "uplinks",
+        "options": {"duration_s": 2, "streams": 1},
+        "started": "2026-01-02T03:04:05+00:00",
+        "seconds": 20.0,
+        "notes": [],
+        "uplinks": [
+            {"group": rack, "send_gbit_s": 0.19, "receive_gbit_s": 0.19} for rack in lab.racks
+        ],
+        "links": [{"host": name, **healthy} for name in lab.names],
+    }
+    stale = file.with_name("stale.json")
+    stale.write_text(json.dumps(data))
+    host = lab.racks["r1"][1]
+    with ExitStack() as stack:
+        stack.callback(link_faults.slow_link(state, host, 20))
+        code, printed = printed_of(lab, stale)
+    assert code == 4
+    assert (printed["findings"][0]["kind"], printed["findings"][0]["hosts"]) == (
+        "slow host",
+        [host],
+    )
+    assert "hosts' links (6 hosts, measured now)" in printed["looked_at"]
+    assert "round trips and losses (30 directed pairs, measured now)" in printed["looked_at"]
+    # Without transfers the rates stay the file's, and are called that.
+    _, dated = printed_of(lab, stale, "--transfers", "0")
+    assert "hosts' links (6 hosts, from a file, 2026-01-02 03:04 UTC)" in dated["looked_at"]
 
 
 def test_nothing_is_found_where_nothing_is_wrong(lab: Lab, file: Path) -> None:
