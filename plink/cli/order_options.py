@@ -9,6 +9,7 @@ import click
 
 from plink.base.errors import WrongUseError
 from plink.cli.options import given_options
+from plink.cli.stderr import note
 
 if TYPE_CHECKING:
     from plink.files.mesh import Mesh
@@ -60,6 +61,8 @@ def of_trace(request: OrderRequest, name: str | None) -> OrderRequest:
     from plink.simulate.traces import files  # noqa: PLC0415
 
     trace = files.read(name)
+    for text in trace.notes:
+        note(text)
     size_bytes = int(trace.bytes_sent)
     if request.ranks not in (None, trace.ranks):
         raise WrongUseError(

@@ -8,7 +8,7 @@ one (`traces`), SimGrid runs one (`simgrid`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +38,7 @@ class Schedule:
         tag: (V,) messages between two ranks are matched by it, in sequence; `ANY` for any.
         before, after: (E,) operation `after[e]` begins when operation `before[e]` of the same rank
             has ended.
+        notes: what whoever reads it should know, as sentences.
     """
 
     ranks: int
@@ -48,6 +49,7 @@ class Schedule:
     tag: Numbers
     before: Numbers
     after: Numbers
+    notes: Sequence[str] = field(default=(), kw_only=True)
 
     @property
     def operations(self) -> int:

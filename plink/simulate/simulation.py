@@ -148,6 +148,7 @@ def simulate(
         things = along_plan(cluster, plan, collectives, request, source=name, platform=platform)
     elif trace is not None:
         things = [thing_of_trace(trace)]
+        notes += trace.notes
     else:
         things, refused = things_of(cluster, request, layout, platform)
     notes += [

@@ -210,12 +210,114 @@ def test_a_collective_over_all_ranks_becomes_messages() -> None:
         assert sent == expected, name
 
 
-def test_a_collective_of_some_ranks_is_refused() -> None:
-    node = protobuf.field(1, 1) + protobuf.field(3, 7)
-    node += protobuf.field(10, protobuf.field(1, "group_size") + protobuf.field(9, 2))
-    trace = protobuf.delimited(b"") + protobuf.delimited(node)
-    with pytest.raises(WrongUseError, match="a collective of 2 ranks"):
-        chakra.parse([trace] * 4, ["a.et"] * 4)
+def a_node(number: int, kind: int, *needs: int, name: str = "", **attributes: int | str) -> bytes:
+    """A node of a Chakra trace with these attributes, numbers as int64."""
+    node = protobuf.field(1, number) + protobuf.field(2, name) + protobuf.field(3, kind)
+    node += protobuf.packed(5, list(needs))
+    for key, value in attributes.items():
+        place = 29 if isinstance(value, str) else 9
+        node += protobuf.field(10, protobuf.field(1, key) + protobuf.field(place, value))
+    return node
+
+
+def a_trace(*nodes: bytes) -> bytes:
+    return b"".join(map(protobuf.delimited, (b"", *nodes)))
+
+
+def of_groups(*names: str, **more: int) -> list[bytes]:
+    """The traces of ranks that each call an all-reduce of 1,000 bytes in their group."""
+    return [
+        a_trace(a_node(1, 7, comm_type=0, comm_size=1000, pg_name=name, **more)) for name in names
+    ]
+
+
+LABELS = ["0.et", "1.et", "2.et", "3.et"]
+
+
+@pytest.mark.parametrize("more", [{}, {"group_size": 2}])
+def test_a_group_whose_ranks_are_not_known_is_refused(more: dict[str, int]) -> None:
+    with pytest.raises(WrongUseError, match="does not say which ranks") as caught:
+        chakra.parse(of_groups("1", "1", "2", "2", **more), LABELS)
+    assert "comm_group.json" in (caught.value.hint or "")
+
+
+def between(found: Schedule) -> list[list[float]]:
+    check(found)
+    return found.bytes_between().tolist()
+
+
+TWO_PAIRS = [[0, 1000, 0, 0], [1000, 0, 0, 0], [0, 0, 0, 1000], [0, 0, 1000, 0]]
+
+
+@pytest.mark.parametrize("place", ["comm_group.json", "job.comm_group.json"])
+def test_groups_are_read_from_astra_sims_file(place: str, tmp_path: Path) -> None:
+    for rank, trace in enumerate(of_groups("1", "1", "2", "2")):
+        (tmp_path / f"job.{rank}.et").write_bytes(trace)
+    (tmp_path / place).write_text('{"1": [0, 1], "2": [2, 3]}')
+    assert between(files.read(str(tmp_path / "job.0.et"))) == TWO_PAIRS
+    for wrong in ('{"1": [0, 1], "2": [2, 4]}', '{"1": [0, 0], "2": [2, 3]}', '{"1": 2}', "[]"):
+        (tmp_path / place).write_text(wrong)
+        with pytest.raises(WrongUseError, match=r"comm_group\.json"):
+            files.read(str(tmp_path / "job.0.et"))
+    (tmp_path / place).write_text('{"1": [0, 2], "2": [1, 3]}')
+    with pytest.raises(WrongUseError, match="rank 1 is not in group '1'"):
+        files.read(str(tmp_path / "job.0.et"))
+
+
+def test_groups_are_read_from_the_node_that_declares_them() -> None:
+    said = (
+        '[{"pg_name": "0", "pg_desc": "default_pg", "ranks": [], "group_size": 4}, '
+        '{"pg_name": "NAME", "pg_desc": "dp", "ranks": [RANKS], "group_size": 2}]'
+    )
+    traces = []
+    for name, ranks in (("1", "0, 1"), ("1", "0, 1"), ("2", "2, 3"), ("2", "2, 3")):
+        text = said.replace("NAME", name).replace("RANKS", ranks).replace('"', '\\"')
+        declared = a_node(1, 1, name="## process_group:init ##")
+        declared += protobuf.field(8, protobuf.field(1, f'["{text}"]'))
+        pair = a_node(2, 7, 1, comm_type=0, comm_size=1000, pg_name=name)
+        every = a_node(3, 7, 2, comm_type=9, pg_name="0")
+        traces.append(a_trace(declared, pair, every))
+    found = chakra.parse(traces, LABELS)
+    assert between(found)[0][1] >= 1000
+    assert found.bytes_sent == 4 * 1000 + 6
+
+
+def test_two_groups_of_the_same_ranks_keep_their_messages_apart() -> None:
+    """One rank calls them the other way round, which their names tell."""
+    groups = {"1": (0, 1), "2": (1, 0)}
+    calls = [a_node(n, 7, comm_type=0, comm_size=1000 * n, pg_name=str(n)) for n in (1, 2)]
+    found = chakra.parse([a_trace(*calls), a_trace(*reversed(calls))], LABELS[:2], groups)
+    assert between(found) == [[0, 3000], [3000, 0]]
+
+
+def test_a_collective_without_a_type_is_left_out_with_a_note() -> None:
+    """The CPU's side of a broadcast is no all-reduce of 0 bytes."""
+    cpu = a_node(1, 7, is_cpu_op=1)
+    gpu = a_node(2, 7, 1, comm_type=5, comm_size=1000)
+    found = chakra.parse([a_trace(cpu, gpu)] * 2, LABELS[:2])
+    assert between(found) == [[0, 1000], [0, 0]]
+    assert any(note.startswith("2 nodes") and "comm_type" in note for note in found.notes)
+
+
+def test_a_dependency_on_a_missing_node_is_dropped_with_a_note() -> None:
+    found = chakra.parse([a_trace(a_node(5, 4, 3), a_node(6, 4, 5))], LABELS[:1])
+    assert (found.before.tolist(), found.after.tolist()) == ([0], [1])
+    assert any("not there" in note for note in found.notes)
+
+
+def test_a_collective_without_a_size_is_refused() -> None:
+    with pytest.raises(WrongUseError, match="without comm_size"):
+        chakra.parse([a_trace(a_node(1, 7, comm_type=5))] * 2, LABELS[:2])
+    assert chakra.parse([a_trace(a_node(1, 7, comm_type=9))] * 2, LABELS[:2]).bytes_sent == 2
+
+
+def test_ranks_that_call_other_collectives_are_refused() -> None:
+    traces = of_groups("0", "0")
+    traces[1] = a_trace(a_node(1, 7, comm_type=0, comm_size=999, pg_name="0"))
+    with pytest.raises(WrongUseError, match="ranks 0 and 1 of the trace call different"):
+        chakra.parse(traces, LABELS[:2])
+    with pytest.raises(WrongUseError, match="call different"):
+        chakra.parse([traces[0], a_trace()], LABELS[:2])
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 8, 13])

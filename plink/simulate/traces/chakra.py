@@ -7,7 +7,8 @@ Performance Benchmarking and Co-design using Standardized Execution Traces*, 202
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,6 +19,7 @@ from plink.simulate.schedule import ANY, COMPUTE, RECEIVE, SEND, Schedule
 from plink.simulate.traces import protobuf
 from plink.simulate.traces.collectives import collective_steps
 from plink.simulate.traces.goal import MAX_OPERATIONS, MAX_RANKS
+from plink.simulate.traces.groups import DECLARATION, Groups, Members, declared_groups, members_of
 
 VERSION = "0.0.4"
 
@@ -37,7 +39,7 @@ COLLECTIVES = (
 )
 
 # Fields of messages there.
-_ID, _NAME, _TYPE, _CTRL, _DATA, _DURATION, _ATTRIBUTE = 1, 2, 3, 4, 5, 7, 10
+_ID, _NAME, _TYPE, _CTRL, _DATA, _DURATION, _INPUTS, _ATTRIBUTE = 1, 2, 3, 4, 5, 7, 8, 10
 _DOUBLE, _BOOL, _STRING = 3, 27, 29
 # Values of attributes that are whole numbers, by whether they are signed as int32, int64 are.
 _WHOLE = {7: 32, 9: 64, 11: 0, 13: 0}
@@ -99,14 +101,17 @@ class Node:
         needs: the numbers of nodes that it waits for.
         values: its attributes that are numbers.
         words: its attributes that are text.
+        inputs: the values of its inputs, as text.
     """
 
     number: int = 0
+    name: str = ""
     kind: int = 0
     duration_us: int = 0
     needs: list[int] = field(default_factory=list)
     values: dict[str, int] = field(default_factory=dict)
     words: dict[str, str] = field(default_factory=dict)
+    inputs: str = ""
 
 
 def parse_node(message: bytes) -> Node:
@@ -121,6 +126,11 @@ def parse_node(message: bytes) -> Node:
             found.needs += protobuf.unpacked(value)
         elif number == _ATTRIBUTE and isinstance(value, bytes):
             _take_attribute(found, value)
+        elif number == _NAME and isinstance(value, bytes):
+            found.name = value.decode("utf-8", "replace")
+        elif number == _INPUTS and isinstance(value, bytes):
+            values = dict(protobuf.fields_of(value)).get(1, b"")
+            found.inputs = values.decode("utf-8", "replace") if isinstance(values, bytes) else ""
         elif isinstance(value, int):
             if number == _ID:
                 found.number = value
@@ -143,21 +153,25 @@ def _take_attribute(node: Node, message: bytes) -> None:
             node.words[name] = value.decode("utf-8", "replace")
 
 
-def parse(contents: Sequence[bytes], sources: Sequence[str]) -> Schedule:
+def parse(
+    contents: Sequence[bytes], sources: Sequence[str], groups: Mapping[str, Members] | None = None
+) -> Schedule:
     """The schedule of all ranks' files.
 
-    A collective that all ranks take part in becomes what a plain algorithm of it sends.
+    A collective becomes what a plain algorithm of it sends among the ranks of its group. The
+    schedule's notes say what was left out.
 
     Args:
         contents: of the files, rank by rank.
         sources: what messages call them.
+        groups: the ranks of process groups by name, beside those that the traces declare.
 
     Raises:
-        WrongUseError: not such files, or values that cannot be.
+        WrongUseError: not such files, values that cannot be, or a group whose ranks are not known.
     """
     if not 1 <= len(contents) <= MAX_RANKS:
         raise WrongUseError(f"{sources[0]}: more than {counted(MAX_RANKS, 'rank')}")
-    reader = _Reader(len(contents))
+    reader = _Reader(len(contents), groups or {})
     for rank, (content, source) in enumerate(zip(contents, sources, strict=True)):
         try:
             reader.take(rank, content, source)
@@ -169,19 +183,22 @@ def parse(contents: Sequence[bytes], sources: Sequence[str]) -> Schedule:
 class _Reader:
     """The operations of the ranks so far."""
 
-    def __init__(self, ranks: int) -> None:
+    def __init__(self, ranks: int, groups: Mapping[str, Members]) -> None:
         self.ranks = ranks
+        self.groups = groups
         self.operations: list[tuple[int, int, int, int, int]] = []
         self.edges: list[tuple[int, int]] = []
-        self.collectives: list[list[tuple[str, int]]] = []
+        # What each rank called in a group, and a number for the n-th collective of each.
+        self.called: dict[tuple[str, Members], dict[int, list[tuple[str, int]]]] = {}
+        self.numbers: dict[tuple[str, Members, int], int] = {}
+        self.left_out: Counter[str] = Counter()
 
     def take(self, rank: int, content: bytes, source: str) -> None:
         """The file of a rank."""
         # Where each node of the file begins and ends: a collective is several operations.
         ends: dict[int, tuple[list[int], list[int]]] = {}
         nodes = []
-        called: list[tuple[str, int]] = []
-        self.collectives.append(called)
+        groups = Groups(self.ranks, rank, self.groups, _declared(content, self.ranks, source))
         for place, message in enumerate(protobuf.messages_of(content)):
             if not place:  # the metadata
                 continue
@@ -189,25 +206,30 @@ class _Reader:
             nodes.append(node)
             if node.number in ends:
                 raise WrongUseError(f"{source}: two nodes are called {node.number}")
-            ends[node.number] = self._operations_of(rank, node, source, called)
+            ends[node.number] = self._operations_of(rank, node, source, groups)
             if len(self.operations) > MAX_OPERATIONS:
                 raise WrongUseError(f"{source}: more than {MAX_OPERATIONS:,} operations")
         for node in nodes:
             for need in node.needs:
                 if need not in ends:
-                    raise WrongUseError(f"{source}: node {node.number} waits for an unknown {need}")
+                    self.left_out["waits for a node that is not there"] += 1
+                    continue
                 self.edges += [
                     (last, first) for last in ends[need][1] for first in ends[node.number][0]
                 ]
 
     def _operations_of(
-        self, rank: int, node: Node, source: str, called: list[tuple[str, int]]
+        self, rank: int, node: Node, source: str, groups: Groups
     ) -> tuple[list[int], list[int]]:
         """The first and the last operations of a node, made now."""
         if node.kind in (_SEND, _RECV):
             return self._message(rank, node, source)
         if node.kind == _COLL:
-            return self._collective(rank, node, source, called)
+            if "comm_type" in node.values:
+                return self._collective(rank, node, source, groups)
+            # The side of the CPU, which starts a collective that has a node of its own.
+            self.left_out["collective without comm_type"] += 1
+            return self._add((COMPUTE, rank, ANY, 0, 0))
         nanos = node.values.get("duration_nanos", node.duration_us * _PER_US)
         if not 0 <= nanos <= _MAX_BYTES:
             raise WrongUseError(f"{source}: node {node.number} computes for {nanos} ns")
@@ -227,30 +249,30 @@ class _Reader:
         return self._add((SEND if is_send else RECEIVE, rank, peer, size, tag))
 
     def _collective(
-        self, rank: int, node: Node, source: str, called: list[tuple[str, int]]
+        self, rank: int, node: Node, source: str, groups: Groups
     ) -> tuple[list[int], list[int]]:
-        kind = node.values.get("comm_type", 0)
-        if not 0 <= kind < len(COLLECTIVES):
-            raise WrongUseError(f"{source}: node {node.number} is a collective of type {kind}")
-        group = node.words.get("pg_name") or node.words.get("comm_group")
-        members = node.values.get("group_size", self.ranks)
-        if members != self.ranks:
-            raise WrongUseError(
-                f"{source}: node {node.number} is a collective of {counted(members, 'rank')} "
-                f"(group {group}), and the file does not say which",
-                "traces of collectives over all ranks, or of sends and receives, can be read",
-            )
+        number = node.values["comm_type"]
+        if not 0 <= number < len(COLLECTIVES):
+            raise WrongUseError(f"{source}: node {node.number} is a collective of type {number}")
+        kind = COLLECTIVES[number]
+        if kind != "barrier" and "comm_size" not in node.values:
+            raise WrongUseError(f"{source}: node {node.number} is a collective without comm_size")
         size = self._size(node, source)
-        # The n-th collective of every rank is the same one: its messages have tags of its own.
-        tag = -2 - len(called) * 2 * self.ranks
-        called.append((COLLECTIVES[kind], size))
+        name = node.words.get("pg_name") or node.words.get("comm_group") or ""
+        place = f"{source}: node {node.number}"
+        members = members_of(groups, name, node.values.get("group_size"), place)
+        # The n-th collective of a group is the same one on all its ranks: it has tags of its own.
+        called = self.called.setdefault((name, members), {}).setdefault(rank, [])
+        key = (name, members, len(called))
+        tag = -2 - self.numbers.setdefault(key, len(self.numbers)) * 2 * self.ranks
+        called.append((kind, size))
         first: list[int] = []
         last: list[int] = []
-        for step in collective_steps(COLLECTIVES[kind], rank, self.ranks, size):
+        for step in collective_steps(kind, members.index(rank), len(members), size):
             made = []
             for is_send, peer, amount in step.messages:
-                operation = (SEND if is_send else RECEIVE, rank, peer, amount, tag - step.number)
-                made += self._add(operation)[0]
+                what = SEND if is_send else RECEIVE
+                made += self._add((what, rank, members[peer], amount, tag - step.number))[0]
             self.edges += [(before, after) for before in last for after in made]
             first = first or made
             last = made
@@ -273,15 +295,35 @@ class _Reader:
         Raises:
             WrongUseError: ranks call different collectives.
         """
-        for rank, called in enumerate(self.collectives):
-            if called != self.collectives[0]:
-                raise WrongUseError(
-                    f"ranks 0 and {rank} of the trace call different collectives, or in another "
-                    "sequence"
-                )
+        for (name, members), by_rank in self.called.items():
+            expected = by_rank.get(members[0], [])
+            for rank in members:
+                if by_rank.get(rank, []) != expected:
+                    of_group = f" of group {name!r}" if name else ""
+                    raise WrongUseError(
+                        f"ranks {members[0]} and {rank} of the trace call different "
+                        f"collectives{of_group}, or in another sequence"
+                    )
         columns = np.array(self.operations, dtype=np.int64).reshape(-1, 5).T
         # Collectives' tags come after all others, where those who read a trace know only 0 and up.
         tags = columns[4]
         tags[tags < ANY] = tags.max(initial=0) - 1 - tags[tags < ANY]
         edges = np.array(self.edges, dtype=np.int64).reshape(-1, 2).T
-        return Schedule(self.ranks, *columns, *edges)
+        notes = [
+            f"{counted(count, 'node')} of the trace left out or changed: {what}"
+            for what, count in self.left_out.items()
+        ]
+        return Schedule(self.ranks, *columns, *edges, notes=notes)
+
+
+def _declared(content: bytes, ranks: int, source: str) -> Mapping[str, Members]:
+    """The process groups that a rank's file declares."""
+    if DECLARATION.encode() not in content:
+        return {}
+    found: dict[str, Members] = {}
+    for place, message in enumerate(protobuf.messages_of(content)):
+        if place and DECLARATION.encode() in message:
+            node = parse_node(message)
+            if DECLARATION in node.name:
+                found.update(declared_groups(node.inputs, ranks, f"{source}: node {node.number}"))
+    return found

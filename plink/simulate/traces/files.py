@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from plink.base.errors import WrongUseError
@@ -10,6 +11,7 @@ from plink.base.text import counted
 from plink.files import document
 from plink.simulate.schedule import BrokenScheduleError, Schedule, check
 from plink.simulate.traces import chakra, goal
+from plink.simulate.traces.groups import GROUPS_FILE, Members, parse_groups
 
 FORMATS = ("goal", "chakra")
 
@@ -76,7 +78,7 @@ def read(path: str) -> Schedule:
     names = _of_all_ranks(path)
     if names:
         contents = [_content(name) for name in names]
-        found = chakra.parse(contents, names)
+        found = chakra.parse(contents, names, _groups_beside(names))
         source = names[0]
     else:
         content = _content(path)
@@ -115,6 +117,16 @@ def _of_all_ranks(path: str) -> list[str]:
             "a trace of Chakra's has a file for every rank, from 0 on",
         )
     return names
+
+
+def _groups_beside(names: Sequence[str]) -> Mapping[str, Members]:
+    """ASTRA-sim's file of process groups beside a trace: `NAME.comm_group.json`, or one for all."""
+    own = f"{names[0].removesuffix('.0.et')}.{GROUPS_FILE}"
+    path = next((p for p in (own, str(Path(names[0]).with_name(GROUPS_FILE))) if _exists(p)), None)
+    if path is None:
+        return {}
+    source = document.label(path)
+    return parse_groups(document.parse(document.read_bytes(path), source), len(names), source)
 
 
 def _exists(path: str) -> bool:
