@@ -11,7 +11,14 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-_LINE = re.compile(r"([A-Za-z0-9_][\w.-]*):(\d+):(\d+) \[\d+\] NCCL INFO (.*)")
+from plink.base.log_prefixes import strip_prefixes
+
+# Before this stand the machine's name, the process, the thread and the device: `n1:71:84 [0]`.
+_INFO = " NCCL INFO "
+_PLACE = re.compile(r"([\w.-]{1,255}):(\d{1,10}):(\d{1,10}) \[\d{1,4}\]")
+_MOST_PLACE = 400
+_ADDRESS = re.compile(r"(?:^|[\s\]])[\w.-]{1,64}:([0-9A-Fa-f.:]{2,45})(?:%[\w.-]{1,64})?<\d{1,5}>")
+_USING = re.compile(r"(?:Bootstrap|NET/Socket) ?: Using ")
 _VERSION = re.compile(r"\b([NR]CCL) version (?:: )?(\d[\w.+-]*)")
 _RANK = re.compile(r"\brank (\d{1,7}) nranks (\d{1,7})\b", re.IGNORECASE)
 _RING = re.compile(r"Channel (\d{1,4})(?:/\d+)? :((?:\s+\d{1,7})+)\s*")
@@ -23,6 +30,8 @@ _NETWORK = re.compile(r"\bvia (NET/[A-Za-z][\w ]*)")
 _MOST_CHARACTERS = 1 << 16
 # A rank and how many there are, before a line has said it.
 _UNKNOWN = (-1, -1)
+# How a set-up ends, well or not.
+_COMPLETE, _ABORT = "Init COMPLETE", "Abort COMPLETE"
 
 
 @dataclass
@@ -38,6 +47,9 @@ class NcclJob:
             line off and no rank logged its neighbours.
         parents: by channel and rank, the rank's parent in the channel's tree; -1 for none.
         networks: what ranks of different hosts exchange by: `NET/Socket`, `NET/IB`.
+        addresses: by machine, those that NCCL uses there.
+        completed: ranks that came to the end of their set-up.
+        aborted: ranks that gave it up.
     """
 
     ranks: int
@@ -47,6 +59,9 @@ class NcclJob:
     rings: dict[int, list[int]] = field(default_factory=dict)
     parents: dict[int, dict[int, int]] = field(default_factory=dict)
     networks: set[str] = field(default_factory=set)
+    addresses: dict[str, set[str]] = field(default_factory=dict)
+    completed: set[int] = field(default_factory=set)
+    aborted: set[int] = field(default_factory=set)
 
     @property
     def missing(self) -> list[int]:
@@ -62,6 +77,7 @@ class _Setup:
     next_of: list[tuple[int, int, int]] = field(default_factory=list)
     parents: list[tuple[int, int, int]] = field(default_factory=list)
     rank: tuple[int, int] = _UNKNOWN
+    end: str | None = None
 
 
 def parse_nccl_log(text: str, ranks: int) -> NcclJob:
@@ -79,6 +95,8 @@ def parse_nccl_log(text: str, ranks: int) -> NcclJob:
         rank, size = setup.rank
         if size != ranks or rank >= ranks or rank in job.host_of_rank:
             continue
+        if setup.end is not None:
+            (job.completed if setup.end == _COMPLETE else job.aborted).add(rank)
         job.host_of_rank[rank] = host.partition(".")[0]
         for channel, ring in setup.rings.items():
             # A line that is cut off may end within a number.
@@ -97,19 +115,24 @@ def parse_nccl_log(text: str, ranks: int) -> NcclJob:
 def _setups(text: str, job: NcclJob) -> Iterator[tuple[str, _Setup]]:
     """Every communicator that a process has set up, with the name of its machine."""
     under_way: dict[tuple[str, str, str], _Setup] = {}
-    for line in text.splitlines():
+    for line in strip_prefixes(text).split("\n"):
         if len(line) > _MOST_CHARACTERS:
             continue
         if job.version is None and (version := _VERSION.search(line)):
             job.library, job.version = version.groups()
-        if (found := _LINE.search(line)) is None:
+        before, info, said = line.partition(_INFO)
+        # What else stands in front has no end that matters.
+        if not info or (found := _PLACE.search(before[-_MOST_PLACE:])) is None:
             continue
-        host, process, thread, said = found.groups()
-        place = (host, process, thread)
+        place = (found[1].lstrip(".-"), found[2], found[3])
+        if _USING.match(said):
+            known = job.addresses.setdefault(place[0].partition(".")[0], set())
+            known.update(_ADDRESS.findall(said))
         setup = under_way.setdefault(place, _Setup())
         _take(setup, said, job)
-        if setup.rank != _UNKNOWN and "Init COMPLETE" in said:
-            yield host, under_way.pop(place)
+        setup.end = next((end for end in (_COMPLETE, _ABORT) if end in said), None)
+        if setup.rank != _UNKNOWN and setup.end is not None:
+            yield place[0], under_way.pop(place)
     # A log that ends early may tell enough all the same.
     yield from ((host, each) for (host, _, _), each in under_way.items() if each.rank != _UNKNOWN)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from plink.base.errors import PlinkError, WrongUseError
+from plink.base.text import named
 from plink.deploy.launchers.format import places
 from plink.deploy.nccl_log import NcclJob, parse_nccl_log
 from plink.deploy.verify import PlacedRank
@@ -14,7 +16,9 @@ from plink.files.cluster import Host
 from plink.solvers.collectives.nccl import double_tree
 
 _WANTED = "set NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,GRAPH, and keep what every rank prints"
-_SHOWN = 5
+_SHOWN = 3
+# What Docker calls a container that nobody names.
+_CONTAINER = re.compile(r"[0-9a-f]{12}|[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -81,16 +85,12 @@ def nccl_order(hosts: Sequence[Host], text: str, source: str) -> NcclOrder:
         said = "no lines of NCCL" if "NCCL INFO" not in text else f"no job of {len(expected)} ranks"
         raise WrongUseError(f"{source}: holds {said}", _WANTED)
     if job.missing:
-        some = ", ".join(map(str, job.missing[:_SHOWN])) + (", ..." if job.missing[_SHOWN:] else "")
-        what = "rank" if len(job.missing) == 1 else "ranks"
-        raise PlinkError(f"{source}: lacks {what} {some} of {len(expected)}", _WANTED)
-    named = {alias: host.name for host in hosts for alias in _aliases(host)}
-    found = [named.get(job.host_of_rank[rank]) for rank in range(job.ranks)]
+        raise _lacks_ranks(job, source)
+    aliases = {alias: host.name for host in hosts for alias in _aliases(host)}
+    host_of = {machine: _host_of(machine, job, aliases) for machine in job.host_of_rank.values()}
+    found = [host_of[job.host_of_rank[rank]] for rank in range(job.ranks)]
     if not any(found):
-        raise PlinkError(
-            f"{source}: the ranks ran on {job.host_of_rank[0]} and others, which the order lacks",
-            "the order's hosts have to be named as the machines name themselves (uname -n)",
-        )
+        raise _lacks_hosts(job, source)
     if not job.rings:
         raise PlinkError(f"{source}: holds no ring", _WANTED)
     placed = [
@@ -102,6 +102,44 @@ def nccl_order(hosts: Sequence[Host], text: str, source: str) -> NcclOrder:
         for channel, ring in sorted(job.rings.items())
     ]
     return NcclOrder(job, placed, rings, _other_trees(job, placed), len(job.parents))
+
+
+def _host_of(machine: str, job: NcclJob, aliases: Mapping[str, str]) -> str | None:
+    """The order's host that a machine is: by its name, else by an address that NCCL uses there."""
+    if machine in aliases:
+        return aliases[machine]
+    hosts = {aliases[each] for each in job.addresses.get(machine, ()) if each in aliases}
+    return hosts.pop() if len(hosts) == 1 else None
+
+
+def _lacks_ranks(job: NcclJob, source: str) -> PlinkError:
+    if job.aborted or (not job.completed and job.rings):
+        aborted = ""
+        if job.aborted:
+            first = min(job.aborted)
+            aborted = f": rank {first} on {job.host_of_rank[first]} gave it up"
+        return PlinkError(
+            f"{source}: the job failed while NCCL was setting it up{aborted}",
+            "lines with NCCL WARN say why; give the log of a job that ran",
+        )
+    what = "rank" if len(job.missing) == 1 else "ranks"
+    some = named([str(rank) for rank in job.missing], _SHOWN)
+    return PlinkError(f"{source}: lacks {what} {some} of {job.ranks}", _WANTED)
+
+
+def _lacks_hosts(job: NcclJob, source: str) -> PlinkError:
+    machine = job.host_of_rank[0]
+    if _CONTAINER.fullmatch(machine):
+        return PlinkError(
+            f"{source}: the ranks ran in containers that are called {machine} and the like, and no "
+            "address that NCCL logs is one of the order's hosts",
+            "start containers with the names of their hosts (--hostname), or keep the lines "
+            "`Bootstrap : Using`",
+        )
+    return PlinkError(
+        f"{source}: the ranks ran on {machine} and others, which the order lacks",
+        "the order's hosts have to be named as the machines name themselves (uname -n)",
+    )
 
 
 def _aliases(host: Host) -> set[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -116,11 +117,51 @@ def test_mixed_lines_prefixes_and_other_communicators_are_taken_apart() -> None:
             "n03:1:2 [0] NCCL INFO comm 0x1 rank 0 nranks 4 cudaDev 0 - Init COMPLETE",
             "lacks ranks 1, 2, 3 of 4",
         ),
+        (job(["94f182076445", "0123456789ab"] * 2, "2.18.5"), "ran in containers"),
     ],
 )
 def test_logs_that_do_not_tell_are_refused(text: str, said: str) -> None:
     with pytest.raises((PlinkError, WrongUseError), match=said):
         compared(NAMES[:4], text)
+
+
+DEAD = """\
+n03:11:97 [0] NCCL INFO Channel 00/02 :    0   1   2   3
+n03:11:97 [0] NCCL INFO Trees [0] 1/-1/-1->0->-1 comm 0xaa nRanks 04 busId c1000
+n04:12:98 [0] NCCL INFO Trees [0] 3/-1/-1->2->1 comm 0xbb nRanks 04 busId c1000
+n01:13:99 [0] NCCL INFO comm 0xcc rank 1 nranks 4 cudaDev 0 busId ce000 - Abort COMPLETE
+"""
+
+
+def test_a_job_that_died_in_its_set_up_is_named_so() -> None:
+    with pytest.raises(PlinkError, match="failed while NCCL was setting it up: rank 1 on n01"):
+        compared(NAMES[:4], DEAD)
+
+
+def test_machines_are_known_by_the_addresses_that_nccl_uses() -> None:
+    ids = ["94f182076445", "2be7fa6883db", "0a1b2c3d4e5f"]
+    for using in ("Bootstrap : Using [0]eth0:{0}<0>", "Bootstrap: Using eth0:{0}<0>"):
+        lines = [
+            f"10.0.0.{n}: {name}:1:2 [0] NCCL INFO {using.format(f'10.0.0.{n}')}\n"
+            for n, name in enumerate(ids, 1)
+        ]
+        found = compared(NAMES[:3], "".join(lines) + job(ids, "2.18.5"))
+        assert found.is_kept
+        assert [ring.hosts for ring in found.rings] == [NAMES[:3]] * 2
+
+
+@pytest.mark.parametrize(
+    "prefix", ["\x1b[32m", "0: ", "[0] ", "10.0.0.7: ", "2026-01-02T03:04:05Z ", "[pod/a/b] "]
+)
+def test_prefixes_hide_no_line(prefix: str) -> None:
+    text = "".join(f"{prefix}{line}\n" for line in job(NAMES[:4], "2.18.5").splitlines())
+    assert compared(NAMES[:4], text).is_kept
+
+
+def test_long_lines_take_linear_time() -> None:
+    begin = time.process_time()
+    parse_nccl_log("\n".join(["a" * 60_000, "a:" * 30_000, f"{'a' * 60_000} NCCL INFO x"] * 9), 2)
+    assert time.process_time() - begin < 2.0
 
 
 def test_no_log_breaks_it() -> None:
