@@ -159,8 +159,12 @@ class Engine:
         far_congestion: str,
         distant_congestion: str,
     ) -> None: ...
-    def post(self, buffer: Any, items: int, dtype: DType, op: Op, priority: int) -> Work: ...
-    def post_lent(self, array: Any, dtype: DType | None, op: Op, priority: int) -> Work | None: ...
+    def post(
+        self, buffer: Any, items: int, dtype: DType, op: Op, priority: int, layout: int
+    ) -> Work: ...
+    def post_lent(
+        self, array: Any, dtype: DType | None, op: Op, priority: int, layout: int
+    ) -> Work | None: ...
     def post_call(
         self,
         kind: Kind,
@@ -172,10 +176,20 @@ class Engine:
         counts: Sequence[int],
         receive_counts: Sequence[int],
         priority: int,
+        layout: int,
     ) -> Work: ...
-    def post_message(self, array: Any, peer: int, tag: int, is_received: bool) -> Work: ...
+    def post_message(
+        self, array: Any, peer: int, tag: int, type_code: int, is_received: bool
+    ) -> Work: ...
     def post_message_at(
-        self, owner: Any, address: int, size_bytes: int, peer: int, tag: int, is_received: bool
+        self,
+        owner: Any,
+        address: int,
+        size_bytes: int,
+        peer: int,
+        tag: int,
+        type_code: int,
+        is_received: bool,
     ) -> Work: ...
     def install(self, forest: Forest, at: int) -> None: ...
     def weigh_workers(self, weights: Sequence[float], at: int) -> None: ...

@@ -30,7 +30,8 @@ class Collectives(Connected):
 
     Arrays are contiguous buffers on the CPU of float32, float64, float16, bfloat16 (say so by
     `dtype` for an array of `uint16`), int32, int64, and uint8 where nothing is reduced. Every rank
-    gives the same counts, root, operation, type and priority.
+    gives the same counts, root, operation, type, priority, and `layout`: 64 bits that stand for
+    whatever else must be alike, such as the types of what is moved as bytes.
     """
 
     def reduce_scatter(
@@ -42,6 +43,7 @@ class Collectives(Connected):
         *,
         dtype: str | None = None,
         priority: int = 0,
+        layout: int = 0,
     ) -> Work:
         """Begin to reduce `source` over all ranks; each gets its own segment of the result.
 
@@ -68,6 +70,7 @@ class Collectives(Connected):
             op=op,
             counts=segments,
             priority=priority,
+            layout=layout,
         )
 
     def all_gather(
@@ -78,6 +81,7 @@ class Collectives(Connected):
         *,
         dtype: str | None = None,
         priority: int = 0,
+        layout: int = 0,
     ) -> Work:
         """Begin to bring each rank's segment to all ranks.
 
@@ -96,10 +100,24 @@ class Collectives(Connected):
         segments = self._segments(counts, items, "result")
         check_apart(source, result, sum(segments[: self.rank]), core.DTYPE_BYTES[kind.name])
         return self._call(
-            core.Kind.all_gather, source, result, kind, counts=segments, priority=priority
+            core.Kind.all_gather,
+            source,
+            result,
+            kind,
+            counts=segments,
+            priority=priority,
+            layout=layout,
         )
 
-    def broadcast(self, array: Any, root: int, dtype: str | None = None, priority: int = 0) -> Work:
+    def broadcast(
+        self,
+        array: Any,
+        root: int,
+        dtype: str | None = None,
+        priority: int = 0,
+        *,
+        layout: int = 0,
+    ) -> Work:
         """Begin to bring the `array` of rank `root` into that of all others.
 
         Raises:
@@ -109,7 +127,14 @@ class Collectives(Connected):
         items, kind = shape_of(array, dtype)
         self._check_root(root)
         return self._call(
-            core.Kind.broadcast, array, array, kind, root=root, counts=[items], priority=priority
+            core.Kind.broadcast,
+            array,
+            array,
+            kind,
+            root=root,
+            counts=[items],
+            priority=priority,
+            layout=layout,
         )
 
     def reduce(
@@ -120,6 +145,7 @@ class Collectives(Connected):
         *,
         dtype: str | None = None,
         priority: int = 0,
+        layout: int = 0,
     ) -> Work:
         """Begin to reduce `array` over all ranks into that of rank `root`; others keep theirs.
 
@@ -138,6 +164,7 @@ class Collectives(Connected):
             root=root,
             counts=[items],
             priority=priority,
+            layout=layout,
         )
 
     def gather(
@@ -149,6 +176,7 @@ class Collectives(Connected):
         *,
         dtype: str | None = None,
         priority: int = 0,
+        layout: int = 0,
     ) -> Work:
         """Begin to bring each rank's segment to rank `root`.
 
@@ -167,7 +195,14 @@ class Collectives(Connected):
         items, kind = shape_of(source, dtype)
         segments = self._segments(counts, items * self.ranks, "segments together")
         return self._with_root(
-            core.Kind.gather, source, result, kind, root=root, segments=segments, priority=priority
+            core.Kind.gather,
+            source,
+            result,
+            kind,
+            root=root,
+            segments=segments,
+            priority=priority,
+            layout=layout,
         )
 
     def scatter(
@@ -179,6 +214,7 @@ class Collectives(Connected):
         *,
         dtype: str | None = None,
         priority: int = 0,
+        layout: int = 0,
     ) -> Work:
         """Begin to bring each rank its segment of what rank `root` has.
 
@@ -197,7 +233,14 @@ class Collectives(Connected):
         items, kind = shape_of(result, dtype)
         segments = self._segments(counts, items * self.ranks, "segments together")
         return self._with_root(
-            core.Kind.scatter, source, result, kind, root=root, segments=segments, priority=priority
+            core.Kind.scatter,
+            source,
+            result,
+            kind,
+            root=root,
+            segments=segments,
+            priority=priority,
+            layout=layout,
         )
 
     def all_to_all(
@@ -209,6 +252,7 @@ class Collectives(Connected):
         *,
         dtype: str | None = None,
         priority: int = 0,
+        layout: int = 0,
     ) -> Work:
         """Begin to send each rank a segment of its own, and to get one from each.
 
@@ -236,16 +280,19 @@ class Collectives(Connected):
             counts=self._segments(send_counts, items, "source"),
             receive_counts=self._segments(receive_counts, received_items, "result"),
             priority=priority,
+            layout=layout,
         )
 
-    def barrier(self) -> Work:
+    def barrier(self, *, layout: int = 0) -> Work:
         """Begin to wait for all ranks: it ends when each has called it.
 
         Raises:
             EngineError: the engine has failed, now or before; it names the culprit.
         """
         here = np.zeros(1, dtype=np.int32)
-        return self._call(core.Kind.all_reduce, here, here, core.DType.int32, counts=[1])
+        return self._call(
+            core.Kind.all_reduce, here, here, core.DType.int32, counts=[1], layout=layout
+        )
 
     def _segments(self, counts: Sequence[int] | None, items: int, what: str) -> list[int]:
         if counts is None:
@@ -262,6 +309,7 @@ class Collectives(Connected):
         root: int,
         segments: list[int],
         priority: int,
+        layout: int,
     ) -> Work:
         """A gather or a scatter: one segment at each rank, and all of them at the root."""
         self._check_root(root)
@@ -280,6 +328,7 @@ class Collectives(Connected):
             counts=sent,
             receive_counts=received,
             priority=priority,
+            layout=layout,
         )
 
     def _check_root(self, root: int) -> None:
@@ -297,11 +346,21 @@ class Collectives(Connected):
         op: str = "sum",
         root: int = _NO_ROOT,
         priority: int = 0,
+        layout: int = 0,
     ) -> Work:
         whole(priority, "a priority", -(2**31), 2**31 - 1)
         try:
             return self._native.post_call(
-                kind, source, result, dtype, native_op(op), root, counts, receive_counts, priority
+                kind,
+                source,
+                result,
+                dtype,
+                native_op(op),
+                root,
+                counts,
+                receive_counts,
+                priority,
+                layout,
             )
         except ValueError as error:
             raise WrongUseError(f"this collective cannot be: {error}") from None

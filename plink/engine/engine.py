@@ -88,7 +88,13 @@ class Engine(Collectives, Messages):
             )
 
     def allreduce(
-        self, array: Any, op: str = "sum", dtype: str | None = None, *, priority: int = 0
+        self,
+        array: Any,
+        op: str = "sum",
+        dtype: str | None = None,
+        *,
+        priority: int = 0,
+        layout: int = 0,
     ) -> Work:
         """Begin to reduce `array` over all ranks, in place; every rank gets the same bytes.
 
@@ -101,6 +107,8 @@ class Engine(Collectives, Messages):
             dtype: `float32`, `float64`, `float16`, `bfloat16`, `int32`, `int64`; None for that of
                 the array. Say `bfloat16` for an array of `uint16`.
             priority: the same on every rank; among collectives under way what has more goes first.
+            layout: 64 bits that stand for whatever else ranks must call alike; where they differ,
+                the collective fails on every rank.
 
         Raises:
             WrongUseError: an array or operation that cannot be.
@@ -108,13 +116,13 @@ class Engine(Collectives, Messages):
         """
         try:
             work = self._native.post_lent(
-                array, DTYPES[dtype] if dtype else None, OPS[op], priority
+                array, DTYPES[dtype] if dtype else None, OPS[op], priority, layout
             )
         except (KeyError, TypeError):
             work = None
-        return self._post(array, op, dtype, priority) if work is None else work
+        return self._post(array, op, dtype, priority, layout) if work is None else work
 
-    def _post(self, array: Any, op: str, dtype: str | None, priority: int) -> Work:
+    def _post(self, array: Any, op: str, dtype: str | None, priority: int, layout: int) -> Work:
         """Post an array that lends no plain memory, or say what is wrong with it."""
         items, native_dtype = shape_of(array, dtype)
         native = native_op(op)
@@ -124,7 +132,7 @@ class Engine(Collectives, Messages):
         if op == "and" and native_dtype not in (core.DType.int32, core.DType.int64):
             raise WrongUseError("the operation 'and' is for whole numbers")
         try:
-            return self._native.post(array, items, native_dtype, native, priority)
+            return self._native.post(array, items, native_dtype, native, priority, layout)
         except TypeError:
             raise WrongUseError(
                 "the array is not a writable, contiguous buffer of the CPU"

@@ -9,18 +9,22 @@ import torch
 from torch import Tensor
 
 from plink.engine import Engine
+from plink.torch.layouts import type_code
 from plink.torch.pieces import PieceWork
 
-# Begins the engine's collective on two buffers.
-Begin = Callable[[Engine, Any, Any], PieceWork]
+# Begins the engine's collective on two buffers, of tensors of a type.
+Begin = Callable[[Engine, Any, Any, torch.dtype], PieceWork]
 
 
-def on_bytes(begin: Callable[[Engine, Any, Any], PieceWork]) -> Begin:
-    """A call that moves bytes, whatever they mean, on flat tensors of the CPU."""
+def on_bytes(begin: Callable[[Engine, Any, Any, int], PieceWork]) -> Begin:
+    """Return a call that moves bytes of flat tensors of the CPU, and is told the type's code, which
+    all ranks must have alike.
+    """
 
-    def on_buffers(engine: Engine, source: Tensor, result: Tensor) -> PieceWork:
+    def on_buffers(engine: Engine, source: Tensor, result: Tensor, dtype: torch.dtype) -> PieceWork:
         given = _array(source)
-        return begin(engine, given, given if result is source else _array(result))
+        moved = given if result is source else _array(result)
+        return begin(engine, given, moved, type_code(dtype))
 
     return on_buffers
 
@@ -28,10 +32,10 @@ def on_bytes(begin: Callable[[Engine, Any, Any], PieceWork]) -> Begin:
 def on_numbers(begin: Callable[[Engine, Any, Any, str], PieceWork]) -> Begin:
     """A call that reduces, and so is told the type, on flat tensors of the CPU."""
 
-    def on_buffers(engine: Engine, source: Tensor, result: Tensor) -> PieceWork:
-        dtype = str(source.dtype).removeprefix("torch.")
+    def on_buffers(engine: Engine, source: Tensor, result: Tensor, dtype: torch.dtype) -> PieceWork:
         given = _array(source)
-        return begin(engine, given, given if result is source else _array(result), dtype)
+        reduced = given if result is source else _array(result)
+        return begin(engine, given, reduced, str(dtype).removeprefix("torch."))
 
     return on_buffers
 

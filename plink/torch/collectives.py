@@ -45,7 +45,16 @@ class EngineCollectives(ProcessGroup):
         """The group that Gloo's collectives are begun by."""
         raise NotImplementedError
 
-    def run_pairs(self, kind: Kind, pairs: Sequence[Pair], begin: Begin, timeout: timedelta) -> Any:
+    def run_pairs(
+        self,
+        kind: Kind,
+        pairs: Sequence[Pair],
+        begin: Begin,
+        timeout: timedelta,
+        *,
+        op: str = "",
+        root: int = -1,
+    ) -> Any:
         """Begin a collective on each pair; one work for all of them."""
         raise NotImplementedError
 
@@ -63,10 +72,12 @@ class EngineCollectives(ProcessGroup):
             return self._plain.broadcast(*_given(tensors, opts), *args, **kwargs)
         root = opts.rootRank
 
-        def begin(engine: Engine, source: Any, _result: Any) -> PieceWork:
-            return engine.broadcast(source, root, dtype=_BYTES)
+        def begin(engine: Engine, source: Any, _result: Any, code: int) -> PieceWork:
+            return engine.broadcast(source, root, dtype=_BYTES, layout=code)
 
-        return self.run_pairs(kinds.BROADCAST, [Pair(tensors, None)], on_bytes(begin), opts.timeout)
+        return self.run_pairs(
+            kinds.BROADCAST, [Pair(tensors, None)], on_bytes(begin), opts.timeout, root=root
+        )
 
     @uncompiled
     def reduce(self, tensors: Any, opts: Any = None, *args: Any, **kwargs: Any) -> Any:
@@ -79,7 +90,10 @@ class EngineCollectives(ProcessGroup):
         def begin(engine: Engine, source: Any, _result: Any, dtype: str) -> PieceWork:
             return engine.reduce(source, root, op, dtype=dtype)
 
-        return self.run_pairs(kinds.REDUCE, [Pair(tensors, None)], on_numbers(begin), opts.timeout)
+        pairs = [Pair(tensors, None)]
+        return self.run_pairs(
+            kinds.REDUCE, pairs, on_numbers(begin), opts.timeout, op=op, root=root
+        )
 
     @uncompiled
     def allgather(self, outputs: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
@@ -125,8 +139,8 @@ class EngineCollectives(ProcessGroup):
                 raise ValueError("an all-gather's input and its place in the output differ in size")
         remaining = iter(counts)
 
-        def begin(engine: Engine, source: Any, result: Any) -> PieceWork:
-            return engine.all_gather(source, result, next(remaining), dtype=_BYTES)
+        def begin(engine: Engine, source: Any, result: Any, code: int) -> PieceWork:
+            return engine.all_gather(source, result, next(remaining), dtype=_BYTES, layout=code)
 
         return self.run_pairs(kinds.ALL_GATHER, pairs, on_bytes(begin), timeout)
 
@@ -180,7 +194,7 @@ class EngineCollectives(ProcessGroup):
         def begin(engine: Engine, source: Any, result: Any, dtype: str) -> PieceWork:
             return engine.reduce_scatter(source, result, op, next(remaining), dtype=dtype)
 
-        return self.run_pairs(kinds.REDUCE_SCATTER, pairs, on_numbers(begin), timeout)
+        return self.run_pairs(kinds.REDUCE_SCATTER, pairs, on_numbers(begin), timeout, op=op)
 
     @uncompiled
     def gather(self, outputs: Any, inputs: Any, opts: Any = None, *args: Any, **kwargs: Any) -> Any:
@@ -192,10 +206,11 @@ class EngineCollectives(ProcessGroup):
         results = outputs[0] if outputs else []
         counts = shares(results, self.size()) if self.rank() == root else None
 
-        def begin(engine: Engine, source: Any, result: Any) -> PieceWork:
-            return engine.gather(source, result, root, counts, dtype=_BYTES)
+        def begin(engine: Engine, source: Any, result: Any, code: int) -> PieceWork:
+            return engine.gather(source, result, root, counts, dtype=_BYTES, layout=code)
 
-        return self.run_pairs(kinds.GATHER, [Pair(inputs, results)], on_bytes(begin), opts.timeout)
+        pairs = [Pair(inputs, results)]
+        return self.run_pairs(kinds.GATHER, pairs, on_bytes(begin), opts.timeout, root=root)
 
     @uncompiled
     def scatter(
@@ -209,12 +224,11 @@ class EngineCollectives(ProcessGroup):
         sources = inputs[0] if inputs else []
         counts = shares(sources, self.size()) if self.rank() == root else None
 
-        def begin(engine: Engine, source: Any, result: Any) -> PieceWork:
-            return engine.scatter(source, result, root, counts, dtype=_BYTES)
+        def begin(engine: Engine, source: Any, result: Any, code: int) -> PieceWork:
+            return engine.scatter(source, result, root, counts, dtype=_BYTES, layout=code)
 
-        return self.run_pairs(
-            kinds.SCATTER, [Pair(sources, outputs)], on_bytes(begin), opts.timeout
-        )
+        pairs = [Pair(sources, outputs)]
+        return self.run_pairs(kinds.SCATTER, pairs, on_bytes(begin), opts.timeout, root=root)
 
     @uncompiled
     def alltoall(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
@@ -260,8 +274,8 @@ class EngineCollectives(ProcessGroup):
         if send[self.rank()] != receive[self.rank()]:
             raise ValueError("a rank sends itself another size than it gets from itself")
 
-        def begin(engine: Engine, source: Any, result: Any) -> PieceWork:
-            return engine.all_to_all(source, result, send, receive, dtype=_BYTES)
+        def begin(engine: Engine, source: Any, result: Any, code: int) -> PieceWork:
+            return engine.all_to_all(source, result, send, receive, dtype=_BYTES, layout=code)
 
         return self.run_pairs(kinds.ALL_TO_ALL, [pair], on_bytes(begin), timeout)
 
@@ -270,7 +284,7 @@ class EngineCollectives(ProcessGroup):
         """Wait for all ranks."""
         timeout = NO_TIMEOUT if opts is None or args or kwargs else opts.timeout
 
-        def begin(engine: Engine, _source: Any, _result: Any) -> PieceWork:
+        def begin(engine: Engine, _source: Any, _result: Any, _dtype: Any) -> PieceWork:
             return engine.barrier()
 
         return self.run_pairs(kinds.BARRIER, [Pair([], None)], begin, timeout)
@@ -301,10 +315,10 @@ class EngineCollectives(ProcessGroup):
         if len(tensors) != 1 or not can_move(tensors):
             raise ValueError("a message is one dense tensor")
 
-        def begin(engine: Engine, source: Any, _result: Any) -> PieceWork:
+        def begin(engine: Engine, source: Any, _result: Any, code: int) -> PieceWork:
             if is_received:
-                return engine.receive(source, peer, tag)
-            return engine.send(source, cast(int, peer), tag)
+                return engine.receive(source, peer, tag, type_code=code)
+            return engine.send(source, cast(int, peer), tag, type_code=code)
 
         return self.run_pairs(kind, [Pair(tensors, None)], on_bytes(begin), NO_TIMEOUT)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import zlib
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -10,12 +11,20 @@ from typing import Any
 import torch
 from torch.distributed import ProcessGroup
 
+from plink.engine import Engine
+from plink.torch import kinds
 from plink.torch.collectives import EngineCollectives
 from plink.torch.compiler import uncompiled
 from plink.torch.executors import Notifier
 from plink.torch.gloo import LateGloo
 from plink.torch.gloo_fallback import GlooFallback
+from plink.torch.pairs import Pair
+from plink.torch.pieces import PieceWork
 from plink.torch.reductions import DEVICES
+from plink.torch.work import NO_TIMEOUT
+
+# Of what a barrier compares, for people.
+_MOST_TEXT = 300
 
 
 def _by_gloo(name: str) -> Callable[..., Any]:
@@ -47,7 +56,7 @@ class GlooBeside(EngineCollectives):
         super().__init__(rank, ranks)  # type: ignore[call-arg]
         self._gloo = gloo
         self._of_gloo: Any = ProcessGroup(rank, ranks)  # type: ignore[call-arg]
-        self._fallback = GlooFallback(self._of_gloo, notifier)
+        self._fallback = GlooFallback(self._of_gloo, notifier, self._compare if ranks > 1 else None)
         self._registering = threading.Lock()
         self._has_gloo = False
         self._named = self._described = ""
@@ -81,9 +90,8 @@ class GlooBeside(EngineCollectives):
             self._of_gloo._set_group_desc(text)
 
     def _get_sequence_number_for_group(self) -> int:
-        # The collectives that were begun, here and by Gloo.
-        by_gloo = self._plain._get_sequence_number_for_group() if self._has_gloo else 0
-        return self._begun + int(by_gloo)
+        # Gloo's count by the barrier before each.
+        return self._begun
 
     @property
     def _plain(self) -> Any:
@@ -104,6 +112,17 @@ class GlooBeside(EngineCollectives):
                 )
         self._of_gloo._set_group_name(self._named)
         self._of_gloo._set_group_desc(self._described)
+
+    def _compare(self, called: str) -> Any:
+        """Begin a barrier that fails where another rank calls something else."""
+        layout = zlib.crc32(called.encode()) << 32 | zlib.adler32(called.encode())
+        if len(called) > _MOST_TEXT:
+            called = f"{called[:_MOST_TEXT]}... ({layout:x})"
+
+        def begin(engine: Engine, _source: Any, _result: Any, _dtype: Any) -> PieceWork:
+            return engine.barrier(layout=layout)
+
+        return self.run_pairs(kinds.BARRIER, [Pair([], None)], begin, NO_TIMEOUT, op=called)
 
     def _get_backend(self, device: torch.device) -> Any:
         return self._plain._get_backend(device)

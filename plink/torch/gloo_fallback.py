@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.distributed import ReduceOp
 
 from plink.torch import kinds
-from plink.torch.executors import Notifier
+from plink.torch.executors import Notifier, SerialExecutor
 from plink.torch.pieces import PieceWork
 from plink.torch.staging import distinct_elements, is_plain
 from plink.torch.work import NO_TIMEOUT, Reduction
@@ -39,6 +40,11 @@ _KINDS = {
     "scatter": kinds.SCATTER,
 }
 
+# Whose elements are as many on all ranks: 0 for the first argument, 1 for the second.
+_ALIKE = dict.fromkeys(("allreduce", "allreduce_coalesced", "broadcast", "reduce", "scatter"), 0)
+_ALIKE |= {name: 1 for name in _KINDS if name.startswith(("allgather", "all_gather", "gather"))}
+_ALIKE |= {name: 1 for name in _KINDS if name.startswith("reduce_scatter")}
+
 # The caller's tensors, each with its plain copy.
 Copies = Sequence[tuple[Tensor, Tensor]]
 
@@ -46,31 +52,86 @@ Copies = Sequence[tuple[Tensor, Tensor]]
 class GlooFallback:
     """A group of PyTorch's own class on Gloo, whose collectives take tensors of any layout.
 
+    Gloo takes the bytes of another type for its own, and may end the process where sizes differ. So
+    ranks compare what they call before, in a barrier on the engine.
+
     Args:
         group: the group that begins Gloo's collectives.
         notifier: waits for the end where a future is asked for.
+        compare: begins that barrier with what this rank calls; None where there is no other rank.
     """
 
-    def __init__(self, group: Any, notifier: Notifier) -> None:
+    def __init__(
+        self, group: Any, notifier: Notifier, compare: Callable[[str], Reduction] | None
+    ) -> None:
         self._group = group
         self._notifier = notifier
+        self._compare = compare
+        self._starter = SerialExecutor("plink-gloo")
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._group, name)
         return functools.partial(self._run, name, method) if name in _KINDS else method
 
+    def end(self) -> None:
+        """Return when all collectives have begun; after the end of the engine."""
+        self._starter.end()
+
     def _run(self, name: str, method: Any, first: Any, *args: Any, **kwargs: Any) -> Any:
         """Call a collective whose first argument holds the tensors that it writes."""
+        called = _described(name, [first, *args])
         written: list[tuple[Tensor, Tensor]] = []
-        first = _with_copies(first, written)
+        given = _with_copies(first, written)
         args = tuple(_with_copies(argument, []) for argument in args)
-        work = method(first, *args, **kwargs)
-        if not written:
+        tensors = list(_tensors(first))
+        stage = _CopiesStage(tensors or list(_tensors(args)), written)
+        work = Reduction(_KINDS[name], tensors, stage, self._notifier)
+
+        def post() -> None:
+            with stage.callers_streams():
+                work.post(lambda: _GlooWork(method(given, *args, **kwargs)))
+
+        if self._compare is None:
+            post()
             return work
-        tensors = [tensor for tensor, _ in written]
-        reduction = Reduction(_KINDS[name], tensors, _CopiesStage(written), self._notifier)
-        reduction.post(lambda: _GlooWork(work))
-        return reduction
+        same = self._compare(called)
+
+        def begin() -> None:
+            try:
+                same.wait()
+                post()
+            except (RuntimeError, ValueError, TypeError) as error:
+                work.refuse(str(error).removeprefix("plink: "))
+
+        self._starter.submit(begin)
+        return work
+
+
+def _described(name: str, arguments: Sequence[Any]) -> str:
+    """Return what all ranks must call alike, for people."""
+    words = [name]
+    for argument in arguments:
+        op = getattr(argument, "reduceOp", argument)
+        if isinstance(op, ReduceOp | ReduceOp.RedOpType):
+            # An object of PyTorch's own, whose text has its address, or the value that it holds.
+            words.append(str(getattr(op, "op", op)))
+        if (root := getattr(argument, "rootRank", None)) is not None:
+            words.append(f"root {root}")
+    alike = _ALIKE.get(name)
+    if alike is None:
+        types = {str(tensor.dtype) for tensor in _tensors(arguments)}
+        return " ".join([*words, *sorted(types)])
+    tensors = _tensors(arguments[alike]) if len(arguments) > alike else ()
+    words += [f"{tensor.dtype}{[tensor.numel()]} {tensor.layout}" for tensor in tensors]
+    return " ".join(words)
+
+
+def _tensors(argument: Any) -> Iterator[Tensor]:
+    if isinstance(argument, Tensor):
+        yield argument
+    elif isinstance(argument, list | tuple):
+        for member in argument:
+            yield from _tensors(member)
 
 
 def _with_copies(argument: Any, copies: list[tuple[Tensor, Tensor]]) -> Any:
@@ -101,14 +162,27 @@ class _GlooWork:
 
 
 class _CopiesStage:
-    """The stage of copies: they are copied back once Gloo's work has ended."""
+    """The stage of tensors that Gloo reads and writes, and of copies that are copied back.
 
-    def __init__(self, copies: Copies) -> None:
+    Args:
+        tensors: the caller's.
+        copies: of those that Gloo cannot take.
+    """
+
+    def __init__(self, tensors: Sequence[Tensor], copies: Copies) -> None:
         self._copies = copies
-        devices = {tensor.device for tensor, _ in copies if tensor.device.type != "cpu"}
+        devices = {tensor.device for tensor in tensors if tensor.device.type != "cpu"}
         self.devices: Sequence[torch.device] = tuple(devices)
+        self._callers = [torch.cuda.current_stream(device) for device in self.devices]
         # Of an accelerator: the streams on which the copies were queued, and their ends.
         self._queued: list[tuple[Any, Any]] = []
+
+    def callers_streams(self) -> contextlib.AbstractContextManager[Any]:
+        """Return a context of the streams on which the caller has computed the tensors."""
+        context = contextlib.ExitStack()
+        for stream in self._callers:
+            context.enter_context(torch.cuda.stream(stream))
+        return context
 
     def begin(self, post: Callable[[], PieceWork]) -> PieceWork:
         """Begin Gloo's collective."""

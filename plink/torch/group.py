@@ -30,6 +30,7 @@ from plink.torch.executors import Notifier, SerialExecutor
 from plink.torch.gloo import LateGloo
 from plink.torch.gloo_beside import GlooBeside
 from plink.torch.kinds import ALL_REDUCE, Kind
+from plink.torch.layouts import layout_of
 from plink.torch.messages import MessageWork
 from plink.torch.named.driver import Machine
 from plink.torch.named.negotiation import Negotiation
@@ -219,6 +220,7 @@ class PlinkGroup(GlooBeside):
             self._tuned.go_on()
         self._gloo.end()
         self._starter.end()
+        self._fallback.end()
         self._homebound.end()
         # After the threads that call it.
         if self._tuned is not None:
@@ -232,15 +234,17 @@ class PlinkGroup(GlooBeside):
         stage, tuned, points = self._stage(tensors), self._tuned, self._points
         work = Reduction(ALL_REDUCE, tensors, stage, self._notifier, max(timeout, NO_TIMEOUT))
 
+        layout = layout_of([tensor.numel() for tensor in tensors])
+
         def begin(host: Tensor) -> EngineWork | None:
-            return self._begin(host, op)
+            return self._begin(host, op, 0 if self.negotiation is not None else layout)
 
         if self.negotiation is not None:
-            items = sum(tensor.numel() for tensor in tensors)
             device = tensors[0].device.type
+            sizes_bytes = [tensor.nbytes for tensor in tensors]
             self.negotiation.announce_unnamed(
                 lambda name: unnamed(
-                    name, ALL_REDUCE, tensors[0].dtype, items, op=op, device=device
+                    name, ALL_REDUCE, tensors[0].dtype, sizes_bytes, op=op, device=device
                 ),
                 Begun(lambda: work.post(begin), work),
             )
@@ -255,12 +259,12 @@ class PlinkGroup(GlooBeside):
             self._starter.submit(lambda: work.post(begin))
         return work
 
-    def _begin(self, host: Tensor, op: str) -> EngineWork | None:
+    def _begin(self, host: Tensor, op: str, layout: int = 0) -> EngineWork | None:
         """Hand a buffer of an all-reduce to the engine."""
         if self._engine is None:
             return None
         dtype = str(host.dtype).removeprefix("torch.")
-        begun = self._engine.allreduce(host.view(torch.uint8).numpy(), op, dtype)
+        begun = self._engine.allreduce(host.view(torch.uint8).numpy(), op, dtype, layout=layout)
         if self._tuned is not None:
             self._tuned.after(host.nbytes, begun)
         if self._points is not None:
@@ -268,13 +272,30 @@ class PlinkGroup(GlooBeside):
         return begun
 
     def run_pairs(
-        self, kind: Kind, pairs: Sequence[Pair], begin: Begin, timeout: timedelta
+        self,
+        kind: Kind,
+        pairs: Sequence[Pair],
+        begin: Begin,
+        timeout: timedelta,
+        *,
+        op: str = "",
+        root: int = -1,
     ) -> Reduction:
-        """Begin a collective on each pair; one work for all of them."""
+        """Begin a collective on each pair; one work for all of them.
+
+        Args:
+            kind: which collective it is.
+            pairs: the tensors of each.
+            begin: begins one on the engine.
+            timeout: of the work's `wait`.
+            op: the operation, empty where nothing is reduced.
+            root: the collective's, -1 where it has none.
+        """
         self._begun += kind.is_ordered
         engine, tuned, points = self._engine, self._tuned, self._points
         sizes_bytes = [pair.whole_bytes(kind.collective) for pair in pairs]
         remaining = iter(sizes_bytes)
+        dtypes = iter([pair.dtype for pair in pairs])
         tensors = [tensor for pair in pairs for tensor in pair.tensors]
         stage: HostPairs | AcceleratorPairs
         if not tensors or tensors[0].device.type == "cpu":
@@ -286,7 +307,7 @@ class PlinkGroup(GlooBeside):
 
         def post(source: Tensor, result: Tensor) -> PieceWork | None:
             if engine is not None:
-                begun = begin(engine, source, result)
+                begun = begin(engine, source, result, next(dtypes))
                 # Messages are not the same on all ranks, and points must be.
                 if kind.is_ordered:
                     own_bytes = next(remaining, 0)
@@ -302,7 +323,7 @@ class PlinkGroup(GlooBeside):
         size_bytes = sum(sizes_bytes)
         if self.negotiation is not None and kind.is_ordered:
             self.negotiation.announce_unnamed(
-                lambda name: unnamed(name, kind, torch.uint8, size_bytes),
+                lambda name: unnamed(name, kind, pairs[0].dtype, [size_bytes], op=op, root=root),
                 Begun(lambda: work.post(post), work),
             )
             return work

@@ -19,6 +19,7 @@ from plink.base.errors import PlinkError
 from plink.engine import Engine
 from plink.torch.executors import Notifier
 from plink.torch.kinds import SEND, Kind
+from plink.torch.layouts import type_code
 from plink.torch.profiling import event
 from plink.torch.staging import is_plain
 from plink.torch.work import NO_TIMEOUT, Reduction
@@ -88,7 +89,13 @@ class MessageWork(Reduction):
         self._event = event(kind)
         try:
             self._engine_work = engine.message_at(
-                tensor.data_ptr(), tensor.nbytes, tensor, peer, tag, is_received=kind is not SEND
+                tensor.data_ptr(),
+                tensor.nbytes,
+                tensor,
+                peer,
+                tag,
+                is_received=kind is not SEND,
+                type_code=type_code(tensor.dtype),
             )
         except PlinkError as error:
             self._error = str(error)

@@ -48,6 +48,12 @@ class Pair:
         return 0
 
     @property
+    def dtype(self) -> torch.dtype:
+        """Return the type of its tensors; bytes where it has none."""
+        tensors = self.tensors
+        return tensors[0].dtype if tensors else torch.uint8
+
+    @property
     def tensors(self) -> list[Tensor]:
         """All of them."""
         return [*self.sources, *([] if self.is_in_place else self.results)]

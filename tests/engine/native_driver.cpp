@@ -157,9 +157,10 @@ void send_around(Engine& engine, int rank) {
     for (const std::size_t items : {0, 1, 100'000, 8000, 8000, 8000, 8000, 8000, 100'000, 1}) {
         for (const std::uint32_t tag : {0, 1}) {
             const auto& out = buffers.emplace_back(items, rank + 1.0);
-            messages.push_back(engine.send(out.data(), 8 * items, next, tag));
+            messages.push_back(engine.send(out.data(), {8 * items, 0}, next, tag));
             auto& in = buffers.emplace_back(items, 0.0);
-            messages.push_back(engine.receive(in.data(), 8 * items, tag == 0 ? before : -1, tag));
+            messages.push_back(
+                engine.receive(in.data(), {8 * items, 0}, tag == 0 ? before : -1, tag));
         }
     }
     for (const auto& message : messages) {

@@ -151,7 +151,7 @@ class Bench final : public Flight {
     std::shared_ptr<Eager> arrive(int peer, std::uint16_t heard, const Wish& wish) const override {
         const std::shared_ptr<Eager> eager = inbox_.arrive(peer, heard, wish);
         FUZZ_CHECK(eager->kept && !eager->receiver);
-        kept_bytes_[peer] += charge(eager->bytes);
+        kept_bytes_[peer] += charge(eager->content.bytes);
         FUZZ_CHECK(kept_bytes_[peer] <= kMostKeptBytes);
         return eager;
     }

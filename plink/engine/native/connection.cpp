@@ -169,7 +169,8 @@ std::optional<std::size_t> Connection::hear_note(const Frame& frame, const std::
     const Wish wish = decode_wish(bytes);
     if (note == Note::kEager) {
         eager_ = flight.arrive(peer, frame.collective, wish);
-        arrival_ = {Arrival::Way::kCopy, eager_->into(), eager_->bytes, 0, Phase::kMessage, -1};
+        arrival_ = {
+            Arrival::Way::kCopy, eager_->into(), eager_->content.bytes, 0, Phase::kMessage, -1};
     } else {
         flight.hear(peer, frame.collective, note, wish);
     }

@@ -172,7 +172,8 @@ std::shared_ptr<Collective> Engine::begun(const Request& request) {
 std::shared_ptr<Collective> Engine::made_locked(const Request& request) {
     const WorkerWeights& weights = std::prev(weights_.upper_bound(posted_))->second;
     if (is_exchange(request.kind)) {
-        Messages messages{request.kind, request.root, request.counts, request.receive_counts};
+        Messages messages{request.kind, request.root, request.counts, request.receive_counts,
+                          request.layout};
         for (auto* counts : {&messages.send_bytes, &messages.receive_bytes}) {
             for (std::size_t& count : *counts) count *= item_bytes(request.dtype);
         }
@@ -183,7 +184,8 @@ std::shared_ptr<Collective> Engine::made_locked(const Request& request) {
     Plan& plan = *std::prev(plans_.upper_bound(posted_))->second;
     const Call call{request.kind, request.dtype, request.root, request.counts};
     return std::make_shared<TreeCollective>(posted_, plan.schedule(call, weights), request.input,
-                                            request.output, request.op, ranks_, request.priority);
+                                            request.output, request.op, ranks_, request.priority,
+                                            request.layout);
 }
 
 void Engine::install(Forest forest, std::uint64_t at) {

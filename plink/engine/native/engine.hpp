@@ -43,6 +43,8 @@ struct Request {
     int priority;
     const void* input;
     void* output;  ///< the same where it is in place
+    /// What else all ranks must call alike, as a number: what is moved as bytes has types.
+    std::uint64_t layout = 0;
 };
 
 /// The engine has failed for good; `rank` is the culprit's.
@@ -101,11 +103,11 @@ class Engine final : private Supervised, private Mailbox {
     /// peer receives it. Messages of one peer and tag arrive in the order of the calls.
     ///
     /// Throws EngineFailed.
-    std::shared_ptr<Message> send(const void* data, std::size_t bytes, int peer, std::uint32_t tag);
+    std::shared_ptr<Message> send(const void* data, Content content, int peer, std::uint32_t tag);
     /// Begins to receive a message of just so many bytes; with a negative peer from any rank.
     ///
     /// Throws EngineFailed.
-    std::shared_ptr<Message> receive(void* data, std::size_t bytes, int peer, std::uint32_t tag);
+    std::shared_ptr<Message> receive(void* data, Content content, int peer, std::uint32_t tag);
     int rank() const { return rank_; }
     int ranks() const { return ranks_; }
     /// How many collectives were posted.

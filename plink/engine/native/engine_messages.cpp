@@ -15,12 +15,12 @@ Worker::Wake wake_for(const Message& message) {
 
 }  // namespace
 
-std::shared_ptr<Message> Engine::send(const void* data, std::size_t bytes, int peer,
+std::shared_ptr<Message> Engine::send(const void* data, Content content, int peer,
                                       std::uint32_t tag) {
     const std::lock_guard<std::mutex> lock(mutex_);
     check_locked();
     forget_finished_locked();
-    auto message = std::make_shared<Message>(peer, tag, data, bytes, ranks_,
+    auto message = std::make_shared<Message>(peer, tag, data, content, ranks_,
                                              static_cast<int>(workers_.size()));
     if (message->is_sole()) message->carrier = workers_.front();
     {
@@ -38,13 +38,13 @@ std::shared_ptr<Message> Engine::send(const void* data, std::size_t bytes, int p
     return message;
 }
 
-std::shared_ptr<Message> Engine::receive(void* data, std::size_t bytes, int peer,
-                                         std::uint32_t tag) {
+std::shared_ptr<Message> Engine::receive(void* data, Content content, int peer, std::uint32_t tag) {
     const std::lock_guard<std::mutex> lock(mutex_);
     check_locked();
     forget_finished_locked();
-    auto message = std::make_shared<Message>(peer, tag, data, bytes, ranks_,
+    auto message = std::make_shared<Message>(peer, tag, data, content, ranks_,
                                              static_cast<int>(workers_.size()), 0);
+    const Wish wish{tag, content.bytes, content.type};
     if (message->is_sole()) message->carrier = workers_.front();
     std::shared_ptr<Eager> eager;
     {
@@ -54,7 +54,7 @@ std::shared_ptr<Message> Engine::receive(void* data, std::size_t bytes, int peer
         if (eager) {
             message->settle(eager->peer, inbox_.next_id(eager->peer, tag));
             // It only gives credit back.
-            workers_.front()->tell(eager->peer, message->id(), Note::kWant, {tag, bytes},
+            workers_.front()->tell(eager->peer, message->id(), Note::kWant, wish,
                                    Worker::Wake::kLater);
         } else if (peer >= 0) {
             begin_receiving_locked(message, peer);
@@ -72,7 +72,7 @@ std::shared_ptr<Message> Engine::receive(void* data, std::size_t bytes, int peer
         workers_.front()->expect(1, wake_for(*message));
         for (int other = 0; other < ranks_; ++other) {
             if (other == rank_) continue;
-            workers_.front()->tell(other, 0, Note::kAsk, {tag, bytes}, wake_for(*message));
+            workers_.front()->tell(other, 0, Note::kAsk, wish, wake_for(*message));
         }
     }
     return message;
@@ -85,13 +85,14 @@ void Engine::hear(int peer, std::uint16_t id, Note note, const Wish& wish) {
         const auto unwanted = rendezvous_.asked(peer, wish.tag);
         if (unwanted) offer(peer, wish.tag, *unwanted, Worker::Wake::kAtOnce);
     } else {
-        const Rendezvous::Answer answer = rendezvous_.wanted(peer, {id, wish.tag, wish.bytes});
-        if (answer.gone_bytes && *answer.gone_bytes != wish.bytes) {
-            throw Mismatch("it" + lengths_text(wish.tag, wish.bytes, *answer.gone_bytes));
+        const Content wanted{wish.bytes, wish.type};
+        const Rendezvous::Answer answer = rendezvous_.wanted(peer, {id, wish.tag, wanted});
+        if (answer.gone && *answer.gone != wanted) {
+            throw Mismatch("it" + unlike_text(wish.tag, wanted, *answer.gone));
         }
         if (!answer.message) return;
         workers_.front()->expect(-1);
-        begin_sending(answer.message, {id, wish.bytes});
+        begin_sending(answer.message, {id, wanted});
     }
 }
 
@@ -134,15 +135,15 @@ void Engine::finish(const std::shared_ptr<Eager>& eager) {
 /// It is whole, and its receiver known.
 void Engine::take_in(const Eager& eager) {
     Message& message = *eager.receiver;
-    if (eager.bytes != message.bytes) {
+    if (eager.content != message.content) {
         leave_without_workers(eager.receiver);
         supervisor_->complain(Cause::kMismatch, eager.peer,
-                              "this rank" + lengths_text(eager.tag, message.bytes, eager.bytes));
+                              "this rank" + unlike_text(eager.tag, message.content, eager.content));
         return;
     }
     // An empty one may have no memory.
-    if (eager.kept && eager.bytes > 0) {
-        std::memcpy(message.at(0), eager.kept.get(), eager.bytes);
+    if (eager.kept && message.bytes > 0) {
+        std::memcpy(message.at(0), eager.kept.get(), message.bytes);
     }
     message.begin_part();
     message.end_part(true);
@@ -150,10 +151,10 @@ void Engine::take_in(const Eager& eager) {
 
 void Engine::begin_sending(const std::shared_ptr<Message>& message,
                            const Rendezvous::Leave& leave) {
-    if (leave.bytes != message->bytes) {
+    if (leave.content != message->content) {
         leave_without_workers(message);
         supervisor_->complain(Cause::kMismatch, message->peer(),
-                              "it" + lengths_text(message->tag, leave.bytes, message->bytes));
+                              "it" + unlike_text(message->tag, leave.content, message->content));
         return;
     }
     message->settle(message->peer(), leave.id);
@@ -169,7 +170,8 @@ void Engine::begin_receiving_locked(const std::shared_ptr<Message>& message, int
     } else {
         post_to_workers(message);
     }
-    workers_.front()->tell(peer, message->id(), Note::kWant, {message->tag, message->bytes},
+    workers_.front()->tell(peer, message->id(), Note::kWant,
+                           {message->tag, message->content.bytes, message->content.type},
                            wake_for(*message));
 }
 

@@ -25,7 +25,8 @@ std::uint16_t signature_of(const Messages& messages, std::size_t bytes, int prio
     std::uint64_t hash = mixed(kHashStart, &messages.kind, sizeof(messages.kind));
     hash = mixed(hash, &messages.root, sizeof(messages.root));
     hash = mixed(hash, &priority, sizeof(priority));
-    return folded(mixed(hash, &bytes, sizeof(bytes)));
+    return static_cast<std::uint16_t>(folded(mixed(hash, &bytes, sizeof(bytes))) ^
+                                      folded(messages.layout));
 }
 
 std::vector<std::size_t> offsets(const std::vector<std::size_t>& sizes) {

@@ -18,6 +18,7 @@ struct Messages {
     int root;                                ///< -1 where there is none
     std::vector<std::size_t> send_bytes;     ///< by peer
     std::vector<std::size_t> receive_bytes;  ///< by peer
+    std::uint64_t layout = 0;                ///< what else all ranks must call alike
 };
 
 /// A collective of messages between pairs: an all-to-all, a gather, a scatter.

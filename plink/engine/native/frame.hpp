@@ -29,18 +29,24 @@ enum class Note : std::uint32_t {
 /// What a note about messages says.
 struct Wish {
     std::uint32_t tag;
-    std::uint64_t bytes;
+    std::uint64_t bytes;     ///< below 2^48
+    std::uint16_t type = 0;  ///< of the message's elements, as the program numbers types
 };
+
+constexpr int kWishBytesBits = 48;
 
 constexpr std::size_t kWishBytes = 12;
 
 inline void encode(const Wish& wish, std::uint8_t* at) {
     put<std::uint32_t>(at, wish.tag);
-    put<std::uint64_t>(at + 4, wish.bytes);
+    put<std::uint64_t>(at + 4, wish.bytes | static_cast<std::uint64_t>(wish.type)
+                                                << kWishBytesBits);
 }
 
 inline Wish decode_wish(const std::uint8_t* at) {
-    return {get<std::uint32_t>(at), get<std::uint64_t>(at + 4)};
+    const auto bytes_and_type = get<std::uint64_t>(at + 4);
+    return {get<std::uint32_t>(at), bytes_and_type & ((std::uint64_t{1} << kWishBytesBits) - 1),
+            static_cast<std::uint16_t>(bytes_and_type >> kWishBytesBits)};
 }
 
 /// What stands before each chunk on a data connection.

@@ -51,7 +51,7 @@ std::shared_ptr<Eager> Inbox::take(const std::shared_ptr<Message>& receiver) {
     const std::shared_ptr<Eager> eager = found->second.front();
     found->second.pop_front();
     if (found->second.empty()) unexpected_.erase(found);
-    kept_bytes_[static_cast<std::size_t>(eager->peer)] -= charge(eager->bytes);
+    kept_bytes_[static_cast<std::size_t>(eager->peer)] -= charge(eager->content.bytes);
     eager->receiver = receiver;
     if (!eager->is_whole) arriving_.push_back(eager);
     return eager;
@@ -106,15 +106,15 @@ std::shared_ptr<Eager> Inbox::arrive(int peer, std::uint16_t heard, const Wish& 
     const auto eager = std::make_shared<Eager>();
     eager->peer = peer;
     eager->tag = wish.tag;
-    eager->bytes = wish.bytes;
+    eager->content = {wish.bytes, wish.type};
     eager->number = come_++;
     forget_heard(peer, heard);
     eager->receiver = receiver(peer, heard, wish.tag);
     if (eager->receiver) {
         arriving_.push_back(eager);
-        if (eager->receiver->bytes != wish.bytes) {
+        if (eager->receiver->content != eager->content) {
             throw Mismatch("this rank" +
-                           lengths_text(wish.tag, eager->receiver->bytes, wish.bytes));
+                           unlike_text(wish.tag, eager->receiver->content, eager->content));
         }
         return eager;
     }

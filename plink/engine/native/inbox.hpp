@@ -18,7 +18,7 @@ namespace plink::engine {
 struct Eager {
     int peer;
     std::uint32_t tag;
-    std::size_t bytes;
+    Content content;
     std::shared_ptr<Message> receiver{};     ///< once it is known
     std::unique_ptr<std::uint8_t[]> kept{};  ///< its bytes, where nobody received it as it came
     std::uint64_t number = 0;                ///< in the order in which they came

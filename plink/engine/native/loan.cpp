@@ -95,7 +95,7 @@ Work LentEngine::kept(Work work) {
 }
 
 std::optional<Work> LentEngine::post_lent(nb::handle array, std::optional<DType> dtype, Op op,
-                                          int priority) {
+                                          int priority, std::uint64_t layout) {
     std::shared_ptr<Loan> loan = Loan::of(array, true);
     if (!loan) return std::nullopt;
     if (!dtype) dtype = loan->dtype();
@@ -104,7 +104,7 @@ std::optional<Work> LentEngine::post_lent(nb::handle array, std::optional<DType>
     void* const data = loan->data();
     const std::size_t items = loan->bytes() / item_bytes(*dtype);
     return post(std::move(loan),
-                {Kind::kAllReduce, *dtype, op, -1, {items}, {}, priority, data, data});
+                {Kind::kAllReduce, *dtype, op, -1, {items}, {}, priority, data, data, layout});
 }
 
 Work LentEngine::post_call(nb::handle input, nb::handle output, Request request) {
@@ -129,27 +129,28 @@ Work LentEngine::post_call(nb::handle input, nb::handle output, Request request)
     return post(loans, request);
 }
 
-Work LentEngine::post_message(nb::handle array, int peer, std::uint32_t tag, bool is_received) {
+Work LentEngine::post_message(nb::handle array, int peer, std::uint32_t tag, std::uint16_t type,
+                              bool is_received) {
     std::shared_ptr<Loan> loan = Loan::of(array, is_received);
     if (!loan) throw std::invalid_argument("an array is not a contiguous buffer of the CPU");
     void* const data = loan->data();
-    const std::size_t bytes = loan->bytes();
-    return post_message_of(std::move(loan), data, bytes, peer, tag, is_received);
+    const Content content{loan->bytes(), type};
+    return post_message_of(std::move(loan), data, content, peer, tag, is_received);
 }
 
-Work LentEngine::post_message_at(nb::object owner, std::uintptr_t address, std::size_t bytes,
+Work LentEngine::post_message_at(nb::object owner, std::uintptr_t address, Content content,
                                  int peer, std::uint32_t tag, bool is_received) {
     return post_message_of(std::make_shared<nb::object>(std::move(owner)),
-                           reinterpret_cast<void*>(address), bytes, peer, tag, is_received);
+                           reinterpret_cast<void*>(address), content, peer, tag, is_received);
 }
 
-Work LentEngine::post_message_of(std::shared_ptr<void> memory, void* data, std::size_t bytes,
+Work LentEngine::post_message_of(std::shared_ptr<void> memory, void* data, Content content,
                                  int peer, std::uint32_t tag, bool is_received) {
     Work work{nullptr, std::make_shared<std::shared_ptr<void>>(std::move(memory))};
     {
         const nb::gil_scoped_release release;
-        work.collective = is_received ? engine.receive(data, bytes, peer, tag)
-                                      : engine.send(data, bytes, peer, tag);
+        work.collective = is_received ? engine.receive(data, content, peer, tag)
+                                      : engine.send(data, content, peer, tag);
     }
     return kept(std::move(work));
 }

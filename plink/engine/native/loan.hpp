@@ -50,7 +50,7 @@ class LentEngine {
     /// An all-reduce where `array` lends its memory and type and operation are the engine's; no
     /// work where that is not so.
     std::optional<Work> post_lent(nanobind::handle array, std::optional<DType> dtype, Op op,
-                                  int priority);
+                                  int priority, std::uint64_t layout);
     /// Any collective. `input` and `output` lend their memory; they are one object where it is in
     /// place.
     ///
@@ -58,14 +58,15 @@ class LentEngine {
     Work post_call(nanobind::handle input, nanobind::handle output, Request request);
     /// A message from or to `array`. Throws EngineFailed, and std::invalid_argument where it lends
     /// no memory.
-    Work post_message(nanobind::handle array, int peer, std::uint32_t tag, bool is_received);
+    Work post_message(nanobind::handle array, int peer, std::uint32_t tag, std::uint16_t type,
+                      bool is_received);
     /// The same where it is known what memory `owner` keeps.
-    Work post_message_at(nanobind::object owner, std::uintptr_t address, std::size_t bytes,
-                         int peer, std::uint32_t tag, bool is_received);
+    Work post_message_at(nanobind::object owner, std::uintptr_t address, Content content, int peer,
+                         std::uint32_t tag, bool is_received);
     void close();
 
   private:
-    Work post_message_of(std::shared_ptr<void> memory, void* data, std::size_t bytes, int peer,
+    Work post_message_of(std::shared_ptr<void> memory, void* data, Content content, int peer,
                          std::uint32_t tag, bool is_received);
     Work kept(Work work);
 

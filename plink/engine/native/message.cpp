@@ -18,7 +18,7 @@ class MessagePart final : public Part {
     std::uint16_t frame_number() const override { return message_.id(); }
     std::optional<Wish> eager() const override {
         if (!message_.is_eager()) return std::nullopt;
-        return Wish{message_.tag, message_.bytes};
+        return Wish{message_.tag, message_.content.bytes, message_.content.type};
     }
     Phase ready_phase() const override { return Phase::kMessage; }
 
@@ -54,27 +54,32 @@ class MessagePart final : public Part {
 
 }  // namespace
 
-std::string lengths_text(std::uint32_t tag, std::size_t received_bytes, std::size_t sent_bytes) {
-    return " receives " + std::to_string(received_bytes) + " bytes of a message with tag " +
-           std::to_string(tag) + ", which has " + std::to_string(sent_bytes);
+std::string unlike_text(std::uint32_t tag, const Content& received, const Content& sent) {
+    if (received.bytes == sent.bytes) {
+        return " receives elements of another type than those of the message with tag " +
+               std::to_string(tag);
+    }
+    return " receives " + std::to_string(received.bytes) + " bytes of a message with tag " +
+           std::to_string(tag) + ", which has " + std::to_string(sent.bytes);
 }
 
-Message::Message(int its_peer, std::uint32_t its_tag, const void* data, std::size_t its_bytes,
+Message::Message(int its_peer, std::uint32_t its_tag, const void* data, Content its_content,
                  int ranks, int workers)
     // It is only read.
-    : Message(its_peer, its_tag, static_cast<std::uint8_t*>(const_cast<void*>(data)), its_bytes,
+    : Message(its_peer, its_tag, static_cast<std::uint8_t*>(const_cast<void*>(data)), its_content,
               ranks, workers, false, 0) {}
 
-Message::Message(int its_peer, std::uint32_t its_tag, void* data, std::size_t its_bytes, int ranks,
+Message::Message(int its_peer, std::uint32_t its_tag, void* data, Content its_content, int ranks,
                  int workers, std::uint16_t its_id)
-    : Message(its_peer, its_tag, static_cast<std::uint8_t*>(data), its_bytes, ranks, workers, true,
-              its_id) {}
+    : Message(its_peer, its_tag, static_cast<std::uint8_t*>(data), its_content, ranks, workers,
+              true, its_id) {}
 
-Message::Message(int its_peer, std::uint32_t its_tag, std::uint8_t* data, std::size_t its_bytes,
+Message::Message(int its_peer, std::uint32_t its_tag, std::uint8_t* data, Content its_content,
                  int ranks, int workers, bool its_is_received, std::uint16_t its_id)
     : Collective(0, 0, 0),
       tag(its_tag),
-      bytes(its_bytes),
+      content(its_content),
+      bytes(its_content.bytes),
       is_received(its_is_received),
       peer_(its_peer),
       data_(data),

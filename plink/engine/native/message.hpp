@@ -21,14 +21,25 @@ constexpr std::size_t kMostKeptBytes = std::size_t{256} << 10;
 /// What an eager message counts for: with what it takes to know of it.
 constexpr std::size_t charge(std::size_t bytes) { return bytes + 128; }
 
-/// " receives 24 bytes of a message with tag 7, which has 32".
-std::string lengths_text(std::uint32_t tag, std::size_t received_bytes, std::size_t sent_bytes);
+/// What both ends of a message must agree on.
+struct Content {
+    std::uint64_t bytes;
+    std::uint16_t type;  ///< of its elements, as the program numbers types
+
+    bool operator==(const Content& other) const {
+        return bytes == other.bytes && type == other.type;
+    }
+    bool operator!=(const Content& other) const { return !(*this == other); }
+};
+
+/// " receives 24 bytes of a message with tag 7, which has 32", or that types differ.
+std::string unlike_text(std::uint32_t tag, const Content& received, const Content& sent);
 
 /// What a rank that receives tells the sender first.
 struct Want {
     std::uint16_t id;  ///< in the headers of the message's frames
     std::uint32_t tag;
-    std::uint64_t bytes;
+    Content content;
 };
 
 /// A message from one rank to another, at either end. It belongs to no order of collectives: what
@@ -36,14 +47,14 @@ struct Want {
 class Message final : public Collective {
   public:
     /// One that is to be sent.
-    Message(int peer, std::uint32_t tag, const void* data, std::size_t bytes, int ranks,
-            int workers);
+    Message(int peer, std::uint32_t tag, const void* data, Content content, int ranks, int workers);
     /// One that is to be received as `id`; with a negative peer from whoever has one.
-    Message(int peer, std::uint32_t tag, void* data, std::size_t bytes, int ranks, int workers,
+    Message(int peer, std::uint32_t tag, void* data, Content content, int ranks, int workers,
             std::uint16_t id);
 
     const std::uint32_t tag;
-    const std::size_t bytes;
+    const Content content;
+    const std::size_t bytes;  ///< of the content
     const bool is_received;
 
     bool is_eager() const { return bytes <= kMostEagerBytes; }
@@ -71,7 +82,7 @@ class Message final : public Collective {
 
   private:
     int parts() const;
-    Message(int peer, std::uint32_t tag, std::uint8_t* data, std::size_t bytes, int ranks,
+    Message(int peer, std::uint32_t tag, std::uint8_t* data, Content content, int ranks,
             int workers, bool is_received, std::uint16_t id);
 
     std::atomic<int> peer_;

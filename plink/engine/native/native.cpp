@@ -83,51 +83,60 @@ void register_engine(nb::module_& module) {
         .def(
             "post",
             [](nb::handle_t<LentEngine> self, Buffer buffer, std::size_t items, DType dtype, Op op,
-               int priority) {
+               int priority, std::uint64_t layout) {
                 void* const data = buffer.data();
-                return posted(
-                    self,
-                    lent(self).post(
-                        std::make_shared<Buffer>(std::move(buffer)),
-                        {Kind::kAllReduce, dtype, op, -1, {items}, {}, priority, data, data}));
+                return posted(self, lent(self).post(std::make_shared<Buffer>(std::move(buffer)),
+                                                    {Kind::kAllReduce,
+                                                     dtype,
+                                                     op,
+                                                     -1,
+                                                     {items},
+                                                     {},
+                                                     priority,
+                                                     data,
+                                                     data,
+                                                     layout}));
             },
-            "buffer"_a.noconvert(), "items"_a, "dtype"_a, "op"_a, "priority"_a)
+            "buffer"_a.noconvert(), "items"_a, "dtype"_a, "op"_a, "priority"_a, "layout"_a)
         .def(
             "post_lent",
             [](nb::handle_t<LentEngine> self, nb::handle array, std::optional<DType> dtype, Op op,
-               int priority) -> std::optional<Posted> {
-                auto work = lent(self).post_lent(array, dtype, op, priority);
+               int priority, std::uint64_t layout) -> std::optional<Posted> {
+                auto work = lent(self).post_lent(array, dtype, op, priority, layout);
                 if (!work) return std::nullopt;
                 return posted(self, std::move(*work));
             },
-            "array"_a, "dtype"_a.none(), "op"_a, "priority"_a)
+            "array"_a, "dtype"_a.none(), "op"_a, "priority"_a, "layout"_a)
         .def(
             "post_call",
             [](nb::handle_t<LentEngine> self, Kind kind, nb::handle input, nb::handle output,
                DType dtype, Op op, int root, std::vector<std::size_t> counts,
-               std::vector<std::size_t> receive_counts, int priority) {
-                return posted(self, lent(self).post_call(
-                                        input, output,
-                                        {kind, dtype, op, root, std::move(counts),
-                                         std::move(receive_counts), priority, nullptr, nullptr}));
+               std::vector<std::size_t> receive_counts, int priority, std::uint64_t layout) {
+                return posted(self, lent(self).post_call(input, output,
+                                                         {kind, dtype, op, root, std::move(counts),
+                                                          std::move(receive_counts), priority,
+                                                          nullptr, nullptr, layout}));
             },
             "kind"_a, "source"_a, "result"_a, "dtype"_a, "op"_a, "root"_a, "counts"_a,
-            "receive_counts"_a, "priority"_a)
+            "receive_counts"_a, "priority"_a, "layout"_a)
         .def(
             "post_message",
             [](nb::handle_t<LentEngine> self, nb::handle array, int peer, std::uint32_t tag,
-               bool is_received) {
-                return posted(self, lent(self).post_message(array, peer, tag, is_received));
+               std::uint16_t type, bool is_received) {
+                return posted(self, lent(self).post_message(array, peer, tag, type, is_received));
             },
-            "array"_a, "peer"_a, "tag"_a, "is_received"_a)
+            "array"_a, "peer"_a, "tag"_a, "type_code"_a, "is_received"_a)
         .def(
             "post_message_at",
             [](nb::handle_t<LentEngine> self, nb::object owner, std::uintptr_t address,
-               std::size_t size_bytes, int peer, std::uint32_t tag, bool is_received) {
-                return posted(self, lent(self).post_message_at(std::move(owner), address,
-                                                               size_bytes, peer, tag, is_received));
+               std::size_t size_bytes, int peer, std::uint32_t tag, std::uint16_t type,
+               bool is_received) {
+                const Content content{size_bytes, type};
+                return posted(self, lent(self).post_message_at(std::move(owner), address, content,
+                                                               peer, tag, is_received));
             },
-            "owner"_a, "address"_a, "size_bytes"_a, "peer"_a, "tag"_a, "is_received"_a)
+            "owner"_a, "address"_a, "size_bytes"_a, "peer"_a, "tag"_a, "type_code"_a,
+            "is_received"_a)
         .def(
             "install",
             [](LentEngine& self, const Forest& forest, std::uint64_t at) {

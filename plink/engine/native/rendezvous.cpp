@@ -28,16 +28,16 @@ auto first(Queues& queues, const Key& key) {
 std::optional<Rendezvous::Leave> Rendezvous::offer(const std::shared_ptr<Message>& message) {
     const std::lock_guard<std::mutex> lock(mutex_);
     const Key key{message->peer(), message->tag};
-    if (const std::optional<Want> want = first(wanted_, key)) return Leave{want->id, want->bytes};
+    if (const std::optional<Want> want = first(wanted_, key)) return Leave{want->id, want->content};
     const auto peer = static_cast<std::size_t>(message->peer());
     std::deque<Offered>& offered = offered_[key];
     // It overtakes none that waits.
     const bool may_go = message->is_eager() && charge(message->bytes) <= credit_[peer] &&
                         (offered.empty() || offered.back().message == nullptr);
-    offered.push_back({may_go ? nullptr : message, message->bytes});
+    offered.push_back({may_go ? nullptr : message, message->content});
     if (!may_go) return std::nullopt;
     credit_[peer] -= charge(message->bytes);
-    return Leave{heard_[peer], message->bytes};
+    return Leave{heard_[peer], message->content};
 }
 
 Rendezvous::Answer Rendezvous::wanted(int peer, const Want& want) {
@@ -46,8 +46,8 @@ Rendezvous::Answer Rendezvous::wanted(int peer, const Want& want) {
     const Key key{peer, want.tag};
     if (const std::optional<Offered> offered = first(offered_, key)) {
         if (offered->message) return {offered->message, std::nullopt};
-        credit_[static_cast<std::size_t>(peer)] += charge(offered->bytes);
-        return {nullptr, offered->bytes};
+        credit_[static_cast<std::size_t>(peer)] += charge(offered->content.bytes);
+        return {nullptr, offered->content};
     }
     std::deque<Want>& wants = wanted_[key];
     if (wants.size() >= kMostWants || wanted_.size() >= kMostWants) {

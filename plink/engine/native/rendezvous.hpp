@@ -30,15 +30,15 @@ class Rendezvous {
 
     /// Why a message may go.
     struct Leave {
-        std::uint16_t id;   ///< in its frames
-        std::size_t bytes;  ///< that its receiver wants; its own, where nobody does yet
+        std::uint16_t id;  ///< in its frames
+        Content content;   ///< that its receiver wants; its own, where nobody does yet
     };
     /// A message is to be sent. None where it waits for its receiver.
     std::optional<Leave> offer(const std::shared_ptr<Message>& message);
     /// A message is wanted.
     struct Answer {
         std::shared_ptr<Message> message;  ///< that answers it; null where it has gone, or waits
-        std::optional<std::size_t> gone_bytes;  ///< of that which has gone
+        std::optional<Content> gone;       ///< what has gone
     };
     Answer wanted(int peer, const Want& want);
     /// What may be offered to a peer.
@@ -58,7 +58,7 @@ class Rendezvous {
     /// What is not wanted yet.
     struct Offered {
         std::shared_ptr<Message> message;  ///< null where it has gone
-        std::size_t bytes;
+        Content content;
     };
 
     std::optional<Unwanted> unwanted_locked(const Key& key) const;

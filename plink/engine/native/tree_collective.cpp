@@ -8,10 +8,13 @@ namespace plink::engine {
 
 TreeCollective::TreeCollective(std::uint64_t its_number,
                                std::shared_ptr<const Schedule> its_schedule, const void* input,
-                               void* output, Op its_op, int its_ranks, int its_priority)
+                               void* output, Op its_op, int its_ranks, int its_priority,
+                               std::uint64_t layout)
     : Collective(its_number,
-                 folded(mixed(mixed(its_schedule->digest, &its_op, sizeof(its_op)), &its_priority,
-                              sizeof(its_priority))),
+                 static_cast<std::uint16_t>(
+                     folded(mixed(mixed(its_schedule->digest, &its_op, sizeof(its_op)),
+                                  &its_priority, sizeof(its_priority))) ^
+                     folded(layout)),
                  its_priority),
       schedule(std::move(its_schedule)),
       op(its_op),

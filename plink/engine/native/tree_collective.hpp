@@ -21,7 +21,8 @@ class TreeCollective final : public Collective {
     /// `input`: what this rank contributes. `output`: where its result goes. They are one buffer
     /// but for a reduce-scatter and an all-gather; these have one segment in one of the two.
     TreeCollective(std::uint64_t number, std::shared_ptr<const Schedule> schedule,
-                   const void* input, void* output, Op op, int ranks, int priority);
+                   const void* input, void* output, Op op, int ranks, int priority,
+                   std::uint64_t layout);
 
     const std::shared_ptr<const Schedule> schedule;
     const Op op;
