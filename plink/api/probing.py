@@ -36,7 +36,7 @@ from plink.measure.probing.tools import TOOLS
 from plink.measure.probing.tools.transfers import UPLINKS
 from plink.measure.probing.uplinks import UplinkResult
 from plink.optimize.groups.certainty import group_question
-from plink.probes.hosts.source import parse_hosts
+from plink.probes.inventories.source import parse_hosts
 from plink.probes.reach import Outgoing
 from plink.probes.ssh.options import SshOptions
 from plink.probes.via.options import SSH, ViaOptions

@@ -57,7 +57,7 @@ def resuming(error: NotMeasuredError) -> str | None:
 def measuring(error: NotJsonError) -> str | None:
     """The hint of a file that is not plink's: the command that measures the hosts of a list."""
     from plink.files.document import argument  # noqa: PLC0415  as above
-    from plink.probes.hosts.source import parse_hosts  # noqa: PLC0415
+    from plink.probes.inventories.source import parse_hosts  # noqa: PLC0415
 
     try:
         parse_hosts(error.content, error.source)

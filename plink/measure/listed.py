@@ -14,9 +14,9 @@ from plink.probes.errors import HostListError
 from plink.probes.hosts.host import ListedHost
 from plink.probes.hosts.hostlist import check_host
 from plink.probes.hosts.slurm import parse_allocation
-from plink.probes.hosts.source import parse_hosts
 from plink.probes.inventories.found import FoundHosts
 from plink.probes.inventories.kinds import KINDS, find_hosts, likely_kind
+from plink.probes.inventories.source import parse_hosts
 from plink.probes.reach import Outgoing
 from plink.probes.ssh.options import SshOptions
 from plink.probes.via.options import ViaOptions

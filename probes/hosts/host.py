@@ -15,6 +15,7 @@ class ListedHost:
         port: the SSH port, or None to leave it to the SSH configuration.
         slots: the number of ranks it takes.
         ssh_address: where SSH reached it before, for a name that cannot be resolved; or None.
+        connect_to: the address to connect to in place of the name, which the list gives; or None.
         place: where it is listed (`hosts.txt:3`), for error messages.
     """
 
@@ -23,4 +24,5 @@ class ListedHost:
     port: int | None = None
     slots: int = 1
     ssh_address: str | None = None
+    connect_to: str | None = None
     place: str = ""

@@ -1,10 +1,17 @@
 """Host lists as people have them.
 
-A line is `[user@]host[:port]`, several of them with commas, then `slots=N`.
+A line is `[user@]host[:port]`, several of them with commas, then `slots=N`. The forms of Open MPI,
+Horovod, DeepSpeed, MPICH and Slurm are understood, as are lists of `name,address`. `#` begins a
+comment. Brackets are ranges (`gpu[01-16,20]`). An IPv6 address stands bare, or in brackets where a
+port follows.
 
-The forms of Open MPI, Horovod, DeepSpeed and Slurm are understood. `#` begins a comment.
-Brackets are ranges (`gpu[01-16,20]`). An IPv6 address stands bare, or in brackets where a port
-follows. `host:8` names port 8, never 8 ranks as MPICH reads it: ranks are `host slots=8`.
+A number after a colon is an SSH port to people and a number of ranks to MPICH. It is a port after
+`user@host`, after brackets, beside `slots=N`, and from 1024 on; it is a number of ranks below, but
+for 22, 222 and 443: these are refused, because they may be either. `port=N` always is a port.
+
+A host that stands on several lines has as many ranks (Open MPI's sequential files, Slurm's host
+files, PBS_NODEFILE), if nothing but hosts is listed and its lines are adjacent, or every host has
+as many.
 """
 
 from __future__ import annotations
@@ -12,6 +19,8 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from plink.probes.errors import HostListError
 from plink.probes.hosts.address import is_address
@@ -22,12 +31,46 @@ from plink.probes.hosts.ranges import MAX_NAMES, RangeError, expand, split_outsi
 MAX_SLOTS = 1 << 16
 
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")
-_SLOT_KEYS = ("slots", "max_slots", "max-slots")
+
+# Keys behind a host: Open MPI's hostfile_lex.l has these spellings of slots and their bound.
+_KEYS = {
+    **dict.fromkeys(("slots", "slot", "count", "cpu"), "slots"),
+    **dict.fromkeys(("max_slots", "max-slots", "slots_max", "slots-max"), "max_slots"),
+    **dict.fromkeys(("max_count", "max-count", "count_max", "count-max"), "max_slots"),
+    **dict.fromkeys(("user", "username", "user_name", "user-name"), "user"),
+    "port": "port",
+}
+
+_FIRST_HIGH_PORT = 1024
+# Ports below it at which SSH listens in practice, and which may be numbers of ranks.
+_EITHER = (22, 222, 443)
+
+_HEADINGS = frozenset(
+    [
+        *["name", "host", "hostname", "host_name", "node", "nodename", "machine", "server"],
+        *["address", "ip", "ipaddress", "ip_address", "ipaddr", "addr", "ipv4", "ipv6"],
+    ]
+)
 
 HINT_FORMS = "a line is [user@]host[:port] [slots=N], as in gpu[01-16] slots=8; # begins a comment"
 HINT_SLOTS = "list a host once, and write `host slots=8` for eight ranks on it"
 _HINT_PORT = "after a colon stands the SSH port; write `host slots=8` for eight ranks"
 _HINT_IPV6 = "with a port it is written [2001:db8::1]:22"
+
+
+@dataclass(frozen=True)
+class _Item:
+    """A host of a line.
+
+    Args:
+        host: the host.
+        is_plain: nothing else stands on its line, but perhaps a number after a colon.
+        number: what that number is, where its size alone decides.
+    """
+
+    host: ListedHost
+    is_plain: bool
+    number: Literal["port", "ranks"] | None
 
 
 def parse_host_list_bytes(content: bytes, source: str) -> list[ListedHost]:
@@ -50,7 +93,8 @@ def parse_host_list(text: str, source: str, *, least: int = 2) -> list[ListedHos
     Raises:
         HostListError: a line is wrong, a host is listed twice, or there are too few.
     """
-    return checked(_listed(text, source), source, least=least)
+    pairs = _named_addresses(text, source)
+    return checked(_listed(text, source) if pairs is None else pairs, source, least=least)
 
 
 def checked(listed: Iterable[ListedHost], source: str, *, least: int = 2) -> list[ListedHost]:
@@ -85,13 +129,108 @@ def checked(listed: Iterable[ListedHost], source: str, *, least: int = 2) -> lis
     return hosts
 
 
+def merge_ranks(hosts: Iterable[ListedHost]) -> list[ListedHost]:
+    """Return each host once, at its first place, with the slots of all its places.
+
+    Raises:
+        HostListError: a host has more than `MAX_SLOTS`.
+    """
+    merged: dict[str, ListedHost] = {}
+    for host in hosts:
+        before = merged.get(host.name)
+        slots = host.slots + (before.slots if before else 0)
+        if slots > MAX_SLOTS:
+            raise HostListError(f"{host.place}: {host.name} has more than {MAX_SLOTS} slots")
+        merged[host.name] = replace(before or host, slots=slots)
+    return list(merged.values())
+
+
 def _listed(text: str, source: str) -> Iterator[ListedHost]:
-    for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), start=1):
+    items: list[_Item] = []
+    numbers: dict[str, _Item] = {}
+    for number, line in enumerate(_lines(text), start=1):
         place = f"{source}:{number}"
         try:
-            yield from parse_line(line.removesuffix("\r"), place)
+            for item in _items(line, place):
+                items.append(item)
+                if item.number is not None:
+                    numbers.setdefault(item.number, item)
+                if len(items) > MAX_NAMES:
+                    break
         except RangeError as error:
             raise HostListError(f"{place}: {error}", HINT_FORMS) from None
+        if len(numbers) > 1:
+            ranks, port = numbers["ranks"].host, numbers["port"].host
+            raise HostListError(
+                f"{place}: {ranks.name}:{ranks.slots} looks like a number of ranks, and "
+                f"{port.name}:{port.port} like an SSH port",
+                f"write `{ranks.name} slots={ranks.slots}` for ranks, "
+                f"`{port.name} port={port.port}` for a port",
+            )
+        if len(items) > MAX_NAMES:
+            break
+    hosts = [item.host for item in items]
+    if all(item.is_plain for item in items) and _are_ranks(hosts):
+        return iter(merge_ranks(hosts))
+    return iter(hosts)
+
+
+def _lines(text: str) -> Iterator[str]:
+    return (line.removesuffix("\r") for line in text.removeprefix("\ufeff").split("\n"))
+
+
+def _are_ranks(hosts: list[ListedHost]) -> bool:
+    """Whether hosts that come more than once have a line for each rank, not one by mistake."""
+    counts: dict[tuple[str, str | None, int | None], int] = {}
+    runs = 0
+    previous = None
+    for host in hosts:
+        key = (host.name, host.user, host.port)
+        counts[key] = counts.get(key, 0) + 1
+        runs += key != previous
+        previous = key
+    is_one_spelling = len({_identity(name) for name, _, _ in counts}) == len(counts)
+    is_regular = runs == len(counts) or len(set(counts.values())) == 1
+    return 1 < len(counts) < len(hosts) and is_one_spelling and is_regular
+
+
+def _named_addresses(text: str, source: str) -> list[ListedHost] | None:
+    """The hosts of a list with a name and its address on each line; None for another list.
+
+    Raises:
+        HostListError: some lines are such pairs, and some are not.
+    """
+    pairs: list[ListedHost] = []
+    others: list[str] = []
+    is_first = True
+    for number, line in enumerate(_lines(text), start=1):
+        fields = line.partition("#")[0].replace(",", " ").replace(";", " ").split()
+        if not fields:
+            continue
+        if is_first and len(fields) == 2 and _HEADINGS.issuperset(map(str.lower, fields)):
+            continue
+        is_first = False
+        place = f"{source}:{number}"
+        addresses = [field for field in fields if is_address(field)]
+        if len(fields) != 2 or len(addresses) != 1 or _CONTROL.search(line):
+            others.append(place)
+            if not pairs:
+                return None
+            continue
+        (name,) = (field for field in fields if field != addresses[0])
+        if fault_of_name(name) is not None:
+            return None
+        pairs.append(ListedHost(name, connect_to=addresses[0], place=place))
+        if len(pairs) > MAX_NAMES:
+            break
+    if len(pairs) < 2:
+        return None
+    if others:
+        raise HostListError(
+            f"{others[0]}: the line is not a name and its address, as {pairs[0].place} is",
+            "write `name,address` on every line, or one host on each line",
+        )
+    return pairs
 
 
 def _identity(name: str) -> str:
@@ -112,6 +251,11 @@ def parse_line(line: str, place: str) -> Iterator[ListedHost]:
         HostListError: a part of the line is not understood.
         RangeError: a bracket is wrong.
     """
+    return (item.host for item in _items(line, place))
+
+
+def _items(line: str, place: str) -> Iterator[_Item]:
+    """As `parse_line`, with what is known of how each host is written."""
     control = _CONTROL.search(line)
     if control:
         message = f"{place}: contains the control character {control[0]!r}"
@@ -119,14 +263,57 @@ def parse_line(line: str, place: str) -> Iterator[ListedHost]:
     words = _join_at("=", _join_at(",", line.partition("#")[0])).split()
     if not words:
         return
-    slots = _parse_slots(words[1:], place)
-    for item in split_outside_brackets(words[0]):
+    values = _parse_values(words[1:], place)
+    items = split_outside_brackets(words[0])
+    for item in items:
         if not item:
             raise HostListError(f"{place}: a comma has no host beside it", HINT_FORMS)
         user, host, port = _split_item(item, place)
-        for name in [host] if ":" in host else expand(host):
+        number: Literal["port", "ranks"] | None = None
+        slots = 1
+        is_port = user is not None or "slots" in values or item.startswith("[")
+        if port is not None and not is_port:
+            number = "ranks" if _is_ranks(host, port, place) else "port"
+            if number == "ranks":
+                slots, port = port, None
+        port, user, slots = _with_values(values, port, user, slots, place)
+        names = [host] if ":" in host else expand(host)
+        for name in names:
             check_name(name, place)
-            yield ListedHost(name=name, user=user, port=port, slots=slots, place=place)
+            found = ListedHost(name=name, user=user, port=port, slots=slots, place=place)
+            is_plain = len(items) == len(names) == 1 and not values
+            yield _Item(found, is_plain, number)
+
+
+def _is_ranks(host: str, number: int, place: str) -> bool:
+    """Whether a number after a colon counts ranks, as in MPICH's files; False for a port.
+
+    Raises:
+        HostListError: it may be either.
+    """
+    if number in _EITHER:
+        raise HostListError(
+            f"{place}: {number} after {_brief(host)} may be an SSH port or a number of ranks",
+            f"write `{host} port={number}` or `{host} slots={number}`",
+        )
+    return number < _FIRST_HIGH_PORT
+
+
+def _with_values(
+    values: dict[str, str], port: int | None, user: str | None, slots: int, place: str
+) -> tuple[int | None, str | None, int]:
+    """Port, user and slots, with those that stand behind the host as `key=value`."""
+    if "port" in values:
+        if port is not None:
+            raise HostListError(f"{place}: the port is given twice", HINT_FORMS)
+        port = _parse_port(values["port"], place)
+    if "user" in values:
+        if user is not None:
+            raise HostListError(f"{place}: the user is given twice", HINT_FORMS)
+        user = values["user"]
+        if not is_user(user):
+            raise HostListError(f"{place}: {_brief(user)} is not a user name", HINT_FORMS)
+    return port, user, _slots(values, slots, place)
 
 
 def _join_at(separator: str, text: str) -> str:
@@ -134,25 +321,42 @@ def _join_at(separator: str, text: str) -> str:
     return separator.join(part.strip() for part in text.split(separator))
 
 
-def _parse_slots(words: list[str], place: str) -> int:
-    values: dict[str, int] = {}
+def _parse_values(words: list[str], place: str) -> dict[str, str]:
+    values: dict[str, str] = {}
     for word in words:
-        key, equals, value = word.partition("=")
-        if not equals or key not in _SLOT_KEYS:
+        given, equals, value = word.partition("=")
+        key = _KEYS.get(given)
+        if not equals or key is None:
             message = f"{place}: {_brief(word)} after the host is not understood"
             raise HostListError(message, HINT_FORMS)
-        key = key.replace("-", "_")
         if key in values:
             raise HostListError(f"{place}: {key} is given twice", HINT_SLOTS)
+        values[key] = value
+    return values
+
+
+def _slots(values: dict[str, str], otherwise: int, place: str) -> int:
+    """The slots of a line, which Open MPI bounds by max_slots."""
+    numbers = {key: values[key] for key in ("slots", "max_slots") if key in values}
+    parsed: dict[str, int] = {}
+    for key, value in numbers.items():
         number = _parse_number(value, MAX_SLOTS)
         if number is None:
             message = f"{place}: {key} is {_brief(value)}, not a number from 1 to {MAX_SLOTS}"
             raise HostListError(message, HINT_SLOTS)
-        values[key] = number
-    slots = values.get("slots", 1)
-    if values.get("max_slots", slots) < slots:
+        parsed[key] = number
+    if "max_slots" not in parsed:
+        return parsed.get("slots", otherwise)
+    most = parsed["max_slots"]
+    if "slots" not in parsed:
+        raise HostListError(
+            f"{place}: max_slots without slots leaves the number of ranks to Open MPI, which "
+            "takes 1 or counts cores",
+            f"write `slots={most} max_slots={most}` for {most} ranks",
+        )
+    if most < parsed["slots"]:
         raise HostListError(f"{place}: max_slots is less than slots", HINT_SLOTS)
-    return slots
+    return parsed["slots"]
 
 
 def _split_item(item: str, place: str) -> tuple[str | None, str, int | None]:

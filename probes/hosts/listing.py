@@ -3,6 +3,7 @@
 - `kubectl get nodes -o json`, `kubectl get pods -o json` (Kubernetes API: NodeList, PodList)
 - `aws ec2 describe-instances` (EC2 API: Reservations, Instances)
 - `gcloud compute instances list --format=json` (Compute Engine API: instances)
+- `mlx.launch --hostfile`'s list (MLX: `ssh`, `ips`), an entry for each rank
 - `az vm list -d -o json` and `az vm list-ip-addresses -o json` (Azure CLI)
 
 Machines that do not run are left out.
@@ -17,11 +18,14 @@ from typing import Any
 from plink.probes.errors import HostListError
 from plink.probes.hosts.address import is_address
 from plink.probes.hosts.host import ListedHost
-from plink.probes.hosts.hostlist import check_name, checked
+from plink.probes.hosts.hostlist import check_name, checked, merge_ranks
 from plink.probes.hosts.kubernetes import is_ready, is_up, slots_of
-from plink.probes.hosts.nested import at, entries
+from plink.probes.hosts.nested import at, entries, objects
 
-_HINT = "kubectl get nodes -o json, or the listing of virtual machines of AWS, GCP or Azure"
+_HINT = (
+    "kubectl get nodes -o json, the listing of virtual machines of AWS, GCP or Azure, or MLX's "
+    "host file"
+)
 
 Machine = Mapping[str, Any]
 # The name and the address of a machine, or None where it does not run.
@@ -38,7 +42,9 @@ def parse_listing(content: bytes, source: str) -> list[ListedHost]:
         data = json.loads(content)
     except (ValueError, RecursionError):
         raise HostListError(f"{source}: not valid JSON", _HINT) from None
-    return checked(_hosts(data, source), source)
+    hosts = _hosts(data, source)
+    is_by_rank = any("ssh" in entry for entry in objects(data))
+    return checked(merge_ranks(hosts) if is_by_rank else hosts, source)
 
 
 def _hosts(data: Any, source: str) -> Iterator[ListedHost]:
@@ -88,6 +94,7 @@ def _reader(item: Machine, listing: Machine, where: str) -> Reader:
         "networkInterfaces": _of_gcp,
         "virtualMachine": _of_azure_addresses,
         "privateIps": _of_azure,
+        "ips": _of_mlx,
     }
     for field, reader in fields.items():
         if field in item:
@@ -135,3 +142,8 @@ def _of_azure_addresses(machine: Machine) -> tuple[Any, Any] | None:
     found = at(machine, "virtualMachine")
     addresses = entries(at(found, "network", "privateIpAddresses"))
     return at(found, "name"), addresses[0] if addresses else None
+
+
+def _of_mlx(entry: Machine) -> tuple[Any, Any] | None:
+    addresses = entries(at(entry, "ips"))
+    return at(entry, "ssh"), addresses[0] if addresses else None

@@ -1,35 +1,46 @@
-"""From a listed host and `ssh_config` files to what a connection needs."""
+"""From a listed host and the SSH configuration to what a connection needs.
+
+The OpenSSH client says what its configuration means (`ssh -G`), so that plink agrees with it. Where
+there is no client, there must be no configuration.
+"""
 
 from __future__ import annotations
 
 import getpass
-import glob
 import os
+import pwd
 import re
-import shlex
-from collections.abc import Mapping
+import shutil
+import socket
+import subprocess
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO
 
-import paramiko
-
-from plink.probes.errors import OptionError, ProbesError, clean
+from plink.probes.errors import OptionError, clean
 from plink.probes.hosts.host import ListedHost
 from plink.probes.hosts.hostlist import check_host
-from plink.probes.hosts.names import MAX_PORT
 from plink.probes.ssh.options import SshOptions
 from plink.probes.ssh.reading import read_file
 
 _USER_CONFIG = "~/.ssh/config"
 _SYSTEM_CONFIG = "/etc/ssh/ssh_config"
-_MAX_INCLUDE_DEPTH = 16
+_STDIN = "/dev/stdin"
+_EXECUTING = "Executing command:"
+_TIMEOUT_S = 60.0
 _MAX_JUMPS = 8
-_USER_KNOWN = "~/.ssh/known_hosts ~/.ssh/known_hosts2"
-_GLOBAL_KNOWN = "/etc/ssh/ssh_known_hosts /etc/ssh/ssh_known_hosts2"
-_EVERY_HOST = "Host *"
-_BLOCK = re.compile(r"\s*(host|match)[\s=].*", re.IGNORECASE)
-_INCLUDE = re.compile(r"\s*include[\s=]+(.+)", re.IGNORECASE)
+_ACCEPTING = ("accept-new", "no", "off", "false")
+
+# What `ssh -G` prints of a host without a configuration, as far as it is used here.
+_DEFAULTS = {
+    "port": ["22"],
+    "userknownhostsfile": ["~/.ssh/known_hosts ~/.ssh/known_hosts2"],
+    "globalknownhostsfile": ["/etc/ssh/ssh_known_hosts /etc/ssh/ssh_known_hosts2"],
+}
+
+# ssh_config(5), TOKENS and ENVIRONMENT VARIABLES.
+_TOKEN = re.compile(r"%(.?)|\$\{([A-Za-z0-9_]+)\}")
 
 
 @dataclass(frozen=True)
@@ -64,7 +75,8 @@ class SshConfig:
     """The SSH configuration of a run.
 
     Raises:
-        OptionError: a named configuration or key file cannot be read or parsed.
+        OptionError: a named configuration or key file cannot be read, or there is a configuration
+            and no OpenSSH client.
     """
 
     def __init__(self, options: SshOptions) -> None:
@@ -73,22 +85,27 @@ class SshConfig:
             options.identity_file
         ):
             raise OptionError(f"{options.identity_file}: there is no such key file")
-        if options.config_file is not None:
-            text = _read(Path(options.config_file))
-        else:
-            files = (Path(_USER_CONFIG).expanduser(), Path(_SYSTEM_CONFIG))
-            # Each file begins outside every block, whatever the one before it ends in.
-            text = f"\n{_EVERY_HOST}\n".join(_read(file) for file in files if file.is_file())
-        try:
-            self._config = paramiko.SSHConfig.from_text(text)
-        except Exception as error:
-            place = options.config_file or _USER_CONFIG
-            raise OptionError(
-                f"{place}: not a valid SSH configuration ({clean(str(error))})"
-            ) from None
+        self._place = options.config_file or _USER_CONFIG
+        # Named files are read once: they may be pipes.
+        self._text = None if options.config_file is None else _read(options.config_file)
+        own = Path(_USER_CONFIG).expanduser()
+        if self._text is None and own != _home() / ".ssh" / "config":
+            # The client looks at the user's entry in passwd(5) for the home, and not at HOME.
+            more = _read(str(own)) if own.is_file() else b""
+            self._text = more + f"\nMatch all\nInclude {_SYSTEM_CONFIG}\n".encode()
+        # A file from elsewhere shall run nothing: this is the shell of its conditions.
+        self._shell = {} if options.config_file is None else {"SHELL": "/bin/false"}
+        self._can_ask = shutil.which("ssh") is not None and _has_user()
+        if not self._can_ask:
+            text = self._text if options.config_file else _read(str(own)) if own.is_file() else b""
+            if re.search(rb"^\s*[^#\s]", text or b"", re.MULTILINE):
+                raise OptionError(
+                    f"{self._place}: an SSH configuration needs the OpenSSH client to be read",
+                    "install it (openssh-client), or go without with config_file=/dev/null",
+                )
 
     def target(self, listed: ListedHost) -> Target:
-        """How to reach `listed`: the host list first, then options, then the configuration.
+        """Return how to reach a host: as listed, else by the options, else by the configuration.
 
         Raises:
             HostListError: no host list could name such a host. The configuration hands its name
@@ -96,55 +113,93 @@ class SshConfig:
             OptionError: the configuration cannot be used for it.
         """
         check_host(listed)
-        # paramiko asks for it too, whatever the user is, and says less when there is none.
-        local_user = _local_user()
-        try:
-            return self._target(listed, local_user, depth=0)
-        except ProbesError:
-            raise
-        except Exception as error:
-            # paramiko's parser raises what it pleases on what it does not expect.
-            reason = str(error) or type(error).__name__
-            raise OptionError(
-                f"the SSH configuration cannot be used for {listed.name} ({reason})"
-            ) from None
+        return self._target(listed, depth=0)
 
-    def _target(self, listed: ListedHost, local_user: str, depth: int) -> Target:
+    def _target(self, listed: ListedHost, depth: int) -> Target:
         if depth > _MAX_JUMPS:
             raise OptionError(f"the SSH configuration jumps in a circle at {listed.name}")
-        found: Mapping[str, Any] = self._config.lookup(listed.name)
-        hostname: str = found.get("hostname", listed.name)
-        port = listed.port or _port(str(found.get("port", 22)), listed.name)
-        user = listed.user or (None if depth else self._options.user) or found.get("user")
-        alias: str | None = found.get("hostkeyalias")
-        given = hostname if port == 22 else f"[{hostname}]:{port}"
+        user = listed.user or (None if depth else self._options.user)
+        found = self._ask(listed.connect_to or listed.name, user, listed.port)
+        hostname, port, user = (found[key][0] for key in ("hostname", "port", "user"))
+        given = hostname if port == "22" else f"[{hostname}]:{port}"
+        tokens = _tokens(listed.connect_to or listed.name, hostname, port, user, found)
         # What stands on the command line is for the hosts listed, as in OpenSSH.
         own_key = None if depth else self._options.identity_file
-        user_files = _files(found, "userknownhostsfile", _USER_KNOWN)
-        strict = str(found.get("stricthostkeychecking", "ask")).lower()
+        keys = tuple(_expanded(key, tokens) for key in found.get("identityfile", ()))
+        user_files = _files(found, "userknownhostsfile", tokens)
+        strict = found.get("stricthostkeychecking", ["ask"])[0].lower()
         return Target(
             name=listed.name,
             hostname=hostname,
-            port=port,
-            user=user or local_user,
-            identity_files=(own_key,) if own_key else tuple(found.get("identityfile", ())),
-            identities_only=own_key is not None or found.get("identitiesonly") == "yes",
-            host_key_name=alias or given,
-            known_hosts_files=(*user_files, *_files(found, "globalknownhostsfile", _GLOBAL_KNOWN)),
+            port=int(port),
+            user=user,
+            identity_files=(own_key,) if own_key else keys,
+            identities_only=own_key is not None or found.get("identitiesonly") == ["yes"],
+            host_key_name=found.get("hostkeyalias", [given])[0],
+            known_hosts_files=(*user_files, *_files(found, "globalknownhostsfile", tokens)),
             new_host_keys_file=next(iter(user_files), None),
-            accept_new_host_keys=self._options.accept_new_host_keys
-            or strict in ("accept-new", "no", "off"),
-            jumps=self._jumps(found.get("proxyjump"), local_user, depth),
-            proxy_command=_proxy_command(found.get("proxycommand")),
+            accept_new_host_keys=self._options.accept_new_host_keys or strict in _ACCEPTING,
+            jumps=self._jumps(found.get("proxyjump", ["none"])[0], depth),
+            proxy_command=_proxy_command(found, tokens),
         )
 
-    def _jumps(self, chain: str | None, local_user: str, depth: int) -> tuple[Target, ...]:
-        if chain is None or chain.lower() == "none":
+    def _jumps(self, chain: str, depth: int) -> tuple[Target, ...]:
+        if chain.lower() == "none":
             return ()
-        return tuple(
-            self._target(parse_jump(part.strip()), local_user, depth + 1)
-            for part in chain.split(",")
-        )
+        return tuple(self._target(parse_jump(part.strip()), depth + 1) for part in chain.split(","))
+
+    def _ask(self, name: str, user: str | None, port: int | None) -> Mapping[str, Sequence[str]]:
+        """What the configuration says of a host, by the lower-case names of its options."""
+        if not self._can_ask:
+            asked = {"port": [str(port)]} if port else {}
+            return {**_DEFAULTS, "hostname": [name], "user": [user or _local_user()], **asked}
+        words = ["ssh", "-G", "-T", "-v"]
+        words += ["-F", _STDIN] if self._text is not None else []
+        words += ["-l", user] if user else []
+        words += ["-p", str(port)] if port else []
+        # A file in memory, because the client reads it again for `Match final`.
+        with os.fdopen(os.memfd_create("ssh_config"), "wb") as stdin:
+            stdin.write(self._text or b"")
+            stdin.flush()
+            return self._answer([*words, "--", name], stdin, name)
+
+    def _answer(
+        self, words: Sequence[str], stdin: IO[bytes], name: str
+    ) -> Mapping[str, Sequence[str]]:
+        try:
+            done = subprocess.run(
+                words,
+                stdin=stdin,
+                capture_output=True,
+                timeout=_TIMEOUT_S,
+                check=False,
+                env={**os.environ, **self._shell},
+            )
+        except subprocess.TimeoutExpired:
+            raise OptionError(
+                f"{self._place}: ssh -G {name} does not end within {_TIMEOUT_S:g} s"
+            ) from None
+        except OSError as error:
+            raise OptionError(f"ssh cannot be run ({error.strerror})") from None
+        told = done.stderr.decode(errors="replace").splitlines()
+        if self._shell and any(_EXECUTING in line for line in told):
+            raise OptionError(
+                f"{self._place}: has a `Match exec`, and plink runs commands of the user's own "
+                "configuration alone",
+                "give the hosts in question sections of their own, or put it into ~/.ssh/config",
+            )
+        if done.returncode != 0:
+            errors = [line for line in told if not line.startswith(("debug", "OpenSSH_"))]
+            said = (errors or [f"exit status {done.returncode}"])[0]
+            said = said.removeprefix(_STDIN).strip(": \r")
+            raise OptionError(f"{self._place}: ssh cannot use it for {name} ({clean(said)})")
+        found: dict[str, list[str]] = {}
+        for line in done.stdout.decode(errors="replace").splitlines():
+            key, _, value = line.partition(" ")
+            found.setdefault(key, []).append(value)
+        if not {"hostname", "port", "user"} <= found.keys():
+            raise OptionError(f"{self._place}: ssh -G {name} says nothing of a host")
+        return found
 
 
 def parse_jump(text: str) -> ListedHost:
@@ -164,15 +219,76 @@ def parse_jump(text: str) -> ListedHost:
     return ListedHost(name, user=match["user"], port=int(match["port"]) if match["port"] else None)
 
 
-def _files(found: Mapping[str, Any], key: str, default: str) -> tuple[str, ...]:
-    names = shlex.split(str(found.get(key, default)))
-    return tuple(str(Path(name).expanduser()) for name in names if name.lower() != "none")
+def _tokens(
+    name: str, hostname: str, port: str, user: str, found: Mapping[str, Sequence[str]]
+) -> dict[str, str]:
+    """What the tokens of ssh_config(5) stand for, but %C, whose hash differs between versions."""
+    own = socket.gethostname()
+    return {
+        "%": "%",
+        "d": str(_home()),
+        "h": hostname,
+        "i": str(os.getuid()),
+        "j": found.get("proxyjump", [""])[0],
+        "k": found.get("hostkeyalias", [name])[0],
+        "L": own.partition(".")[0],
+        "l": own,
+        "n": name,
+        "p": port,
+        "r": user,
+        "u": _local_user(),
+    }
 
 
-def _port(text: str, name: str) -> int:
-    if not re.fullmatch(r"[0-9]{1,5}", text) or not 1 <= int(text) <= MAX_PORT:
-        raise OptionError(f"the SSH configuration gives {name} the port {text[:40]!r}")
-    return int(text)
+def _expanded(text: str, tokens: Mapping[str, str]) -> str:
+    """A value with what its tokens and variables stand for, as the client has it on connecting.
+
+    Raises:
+        OptionError: there is no such token, or no such variable.
+    """
+
+    def value(found: re.Match[str]) -> str:
+        known: Mapping[str, str] = tokens if found[2] is None else os.environ
+        key = found[1] if found[2] is None else found[2]
+        if key not in known:
+            raise OptionError(f"the SSH configuration has {clean(found[0])!r} in {clean(text)!r}")
+        return known[key]
+
+    return _TOKEN.sub(value, text)
+
+
+def _files(
+    found: Mapping[str, Sequence[str]], key: str, tokens: Mapping[str, str]
+) -> tuple[str, ...]:
+    # The client prints them without quotes, and names may hold blanks.
+    names = re.split(r" (?=[/~]|none$)", " ".join(found.get(key, ())))
+    expanded = (_expanded(name, tokens) for name in names if name.lower() != "none")
+    return tuple(str(Path(name).expanduser()) for name in expanded)
+
+
+def _proxy_command(found: Mapping[str, Sequence[str]], tokens: Mapping[str, str]) -> str | None:
+    command = found.get("proxycommand", ["none"])[0]
+    if command.lower() == "none":
+        return None
+    # Variables are the shell's, whose syntax is its own.
+    return re.sub(r"%(.?)", lambda match: _expanded(match[0], tokens), command)
+
+
+def _home() -> Path:
+    """The user's home as OpenSSH has it."""
+    try:
+        return Path(pwd.getpwuid(os.getuid()).pw_dir)
+    except KeyError:
+        return Path("~").expanduser()
+
+
+def _has_user() -> bool:
+    """Whether this user has a name on this machine; OpenSSH refuses to work for others."""
+    try:
+        pwd.getpwuid(os.getuid())
+    except KeyError:
+        return False
+    return True
 
 
 def _local_user() -> str:
@@ -184,42 +300,10 @@ def _local_user() -> str:
         ) from None
 
 
-def _proxy_command(command: str | None) -> str | None:
-    return None if command is None or command.lower() == "none" else command
-
-
-def _read(file: Path, depth: int = 0, block: str = _EVERY_HOST) -> str:
-    """The text of a configuration file with its `Include`s expanded, which paramiko does not do.
-
-    `block` is the Host or Match line under which the file stands. It is said again after an
-    included file, whose last block would otherwise hold what follows.
-    """
-    if depth > _MAX_INCLUDE_DEPTH:
-        raise OptionError(f"{file}: SSH configurations include each other in a circle")
+def _read(file: str) -> bytes:
+    """The content of a configuration file."""
     try:
-        lines = read_file(str(file)).decode().splitlines()
+        return read_file(file)
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not text"
+        reason = error.strerror if isinstance(error, OSError) else "not the name of a file"
         raise OptionError(f"{file}: the SSH configuration cannot be read ({reason})") from None
-    expanded: list[str] = []
-    for line in lines:
-        if _BLOCK.fullmatch(line):
-            block = line
-        match = _INCLUDE.fullmatch(line)
-        if match is None:
-            expanded.append(line)
-            continue
-        for included in _included(match[1], file):
-            expanded += [_read(included, depth + 1, block), block]
-    return "\n".join(expanded)
-
-
-def _included(patterns: str, file: Path) -> list[Path]:
-    base = Path("/etc/ssh") if str(file).startswith("/etc/ssh/") else Path("~/.ssh")
-    try:
-        absolute = [
-            base.expanduser() / Path(pattern).expanduser() for pattern in shlex.split(patterns)
-        ]
-    except (ValueError, RuntimeError) as error:
-        raise OptionError(f"{file}: an Include cannot be understood ({error})") from None
-    return [Path(name) for path in absolute for name in sorted(glob.glob(str(path)))]  # noqa: PTH207

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from plink.probes.errors import HostListError
@@ -14,6 +15,7 @@ from plink.probes.ssh.connect import Connector
 from plink.probes.ssh.options import SshOptions
 from plink.probes.ssh.session import SshSession
 
+_MOST_AT_ONCE = 8
 _HINT = "correct the list, or give the name a HostName in the SSH configuration"
 
 
@@ -55,7 +57,9 @@ def find_targets(listed: Sequence[ListedHost], options: SshOptions) -> list[Targ
         OptionError: the SSH configuration cannot be used.
     """
     config = SshConfig(options)
-    return [_resolvable(host, config.target(host)) for host in listed]
+    with ThreadPoolExecutor(_MOST_AT_ONCE) as pool:
+        targets = list(pool.map(config.target, listed))
+    return [_resolvable(host, target) for host, target in zip(listed, targets, strict=True)]
 
 
 def _resolvable(host: ListedHost, target: Target) -> Target:

@@ -72,6 +72,91 @@ def test_white_space_line_ends_and_comments(text: str) -> None:
     assert names(text) == ["a", "b"]
 
 
+@pytest.mark.parametrize(
+    ("text", "slots"),
+    [
+        ("master:4\nnode1:2\nnode2:1\n", {"master": 4, "node1": 2, "node2": 1}),
+        ("10.0.0.179:512\n10.0.0.180:512\n", {"10.0.0.179": 512, "10.0.0.180": 512}),
+        ("first\nsecond:2", {"first": 1, "second": 2}),
+        ("a:8,b:8\n", {"a": 8, "b": 8}),
+        ("a:2 user=bob\nb:2", {"a": 2, "b": 2}),
+        ("n[1-2]:4", {"n1": 4, "n2": 4}),
+        ("a:1\nb:1\na:1\nb:1\n", {"a": 2, "b": 2}),
+        ("a slots=2 max-slots=4\nb cpu=4\n", {"a": 2, "b": 4}),
+        ("a\na\nb\n", {"a": 2, "b": 1}),
+        ("a\nb\na\nb\n", {"a": 2, "b": 2}),
+    ],
+)
+def test_numbers_of_ranks(text: str, slots: dict[str, int]) -> None:
+    found = parse_host_list(text, "x")
+    assert {host.name: host.slots for host in found} == slots
+    assert {host.port for host in found} == {None}
+
+
+@pytest.mark.parametrize(
+    ("text", "port"),
+    [
+        ("a:2222\nb:2222", 2222),
+        ("me@a:22\nme@b:22", 22),
+        ("a:22 slots=4\nb:22 slots=4", 22),
+        ("[2001:db8::1]:22\n[2001:db8::2]:22", 22),
+        ("a port=443\nb port=443", 443),
+    ],
+)
+def test_numbers_of_ports(text: str, port: int) -> None:
+    assert [host.port for host in parse_host_list(text, "x")] == [port, port]
+
+
+@pytest.mark.parametrize(
+    ("text", "hints"),
+    [
+        ("a:22\nb:22", ["a port=22", "a slots=22"]),
+        ("a:4\nb:443", ["b port=443", "b slots=443"]),
+        ("a:4\nb:2222", ["a slots=4", "b port=2222"]),
+    ],
+)
+def test_a_number_that_may_be_either_is_refused_with_both_readings(
+    text: str, hints: list[str]
+) -> None:
+    with pytest.raises(HostListError) as caught:
+        parse_host_list(text, "x")
+    assert all(f"`{hint}`" in str(caught.value.hint) for hint in hints)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# hostname,ipaddress\nn1,10.0.0.1\n\nn2,10.0.0.2 # second\n",
+        "Hostname,IP\nn1,10.0.0.1\nn2,10.0.0.2\n",
+        "10.0.0.1, n1\n10.0.0.2, n2",
+        "n1;10.0.0.1\r\nn2;10.0.0.2\r\n",
+        "n1\t10.0.0.1\nn2  10.0.0.2",
+    ],
+)
+def test_a_name_and_its_address_on_each_line(text: str) -> None:
+    found = parse_host_list(text, "x")
+    assert [(host.name, host.connect_to) for host in found] == [
+        ("n1", "10.0.0.1"),
+        ("n2", "10.0.0.2"),
+    ]
+
+
+def test_names_with_addresses_on_some_lines_alone_are_refused() -> None:
+    with pytest.raises(HostListError) as caught:
+        parse_host_list("n1,10.0.0.1\nn2,10.0.0.2\nn3\n", "x")
+    assert str(caught.value).startswith("x:3: ")
+
+
+def test_one_line_with_a_name_and_an_address_lists_two_hosts() -> None:
+    assert names("n1,10.0.0.2\n") == ["n1", "10.0.0.2"]
+
+
+def test_max_slots_alone_is_refused() -> None:
+    with pytest.raises(HostListError) as caught:
+        parse_host_list("a max-slots=4\nb max-slots=4", "x")
+    assert "slots=4 max_slots=4" in str(caught.value.hint)
+
+
 def test_a_dns_name_may_end_in_a_dot_and_a_user_name_hold_an_at() -> None:
     first, second = parse_host_list("a.example.org.\nana@corp.org@b", "x")
     assert first.name == "a.example.org."
@@ -102,10 +187,13 @@ hosts = st.builds(
 
 
 def as_line(host: ListedHost) -> str:
+    """A line with the port after a colon where that is a port whatever its number."""
+    is_clear = host.port is None or host.user or host.port >= 1024 or ":" in host.name
     name = f"[{host.name}]" if ":" in host.name and host.port else host.name
     user = f"{host.user}@" if host.user else ""
-    port = f":{host.port}" if host.port else ""
-    return f"{user}{name}{port}" + (f" slots={host.slots}" if host.slots > 1 else "")
+    port = f":{host.port}" if host.port and is_clear else ""
+    more = "" if is_clear else f" port={host.port}"
+    return f"{user}{name}{port}{more}" + (f" slots={host.slots}" if host.slots > 1 else "")
 
 
 @given(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from plink.probes.errors import HostListError
 from plink.probes.hosts.host import ListedHost
-from plink.probes.hosts.source import parse_hosts
+from plink.probes.inventories.source import parse_hosts
 
 
 def node(name: str, address: str, ready: str = "True", gpus: str | None = None) -> dict[str, Any]:

@@ -1,4 +1,5 @@
 import getpass
+import pwd
 from pathlib import Path
 
 import pytest
@@ -105,8 +106,9 @@ def test_includes_are_followed(tmp_path: Path) -> None:
 
 def test_includes_in_a_circle_are_refused(tmp_path: Path) -> None:
     (tmp_path / "config").write_text(f"Include {tmp_path}/config\n")
-    with pytest.raises(OptionError, match="include each other"):
-        SshConfig(SshOptions(config_file=str(tmp_path / "config")))
+    config = SshConfig(SshOptions(config_file=str(tmp_path / "config")))
+    with pytest.raises(OptionError, match="Too many recursive configuration includes"):
+        config.target(ListedHost("a"))
 
 
 def test_files_that_are_not_there(tmp_path: Path) -> None:
@@ -131,14 +133,16 @@ def test_what_follows_an_include_stays_in_its_own_block(tmp_path: Path) -> None:
     assert (c.hostname, c.port, c.user) == ("10.1.1.1", 22, "zoe")
 
 
-def test_the_system_file_begins_outside_blocks(
+def test_the_home_that_the_environment_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "own").write_text("Host a\n  User zoe\n")
+    (tmp_path / ".ssh").mkdir()
+    (tmp_path / ".ssh" / "config").write_text("Host a\n  User zoe\n")
     (tmp_path / "system").write_text("Port 23\n")
-    monkeypatch.setattr("plink.probes.ssh.config._USER_CONFIG", str(tmp_path / "own"))
+    monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setattr("plink.probes.ssh.config._SYSTEM_CONFIG", str(tmp_path / "system"))
-    assert SshConfig(SshOptions()).target(ListedHost("b")).port == 23
+    config = SshConfig(SshOptions())
+    assert (config.target(ListedHost("a")).user, config.target(ListedHost("b")).port) == ("zoe", 23)
 
 
 @pytest.mark.parametrize(
@@ -151,10 +155,12 @@ def test_the_system_file_begins_outside_blocks(
         "CanonicalizeHostname yes\nCanonicalDomains invalid\nCanonicalizeFallbackLocal no",
         "CanonicalizeHostname yes\nCanonicalDomains invalid\nCanonicalizeMaxDots x",
         'UserKnownHostsFile "unfinished',
-        'Include "unfinished',
-        "Include ~no-such-user-here/config",
         "Match nonsense",
         "ProxyJump a b c",
+        "IdentityFile ~/.ssh/id_%z",
+        "IdentityFile ${THERE_IS_NO_SUCH_VARIABLE}/id",
+        "ProxyCommand nc %z",
+        "\ufeffHost a",
     ],
 )
 def test_a_configuration_that_cannot_be_used_is_a_sentence(tmp_path: Path, text: str) -> None:
@@ -162,18 +168,51 @@ def test_a_configuration_that_cannot_be_used_is_a_sentence(tmp_path: Path, text:
     with pytest.raises(OptionError) as caught:
         SshConfig(SshOptions(config_file=str(tmp_path / "config"))).target(ListedHost("a"))
     assert "\n" not in str(caught.value)
+    assert "/dev/stdin" not in str(caught.value)
 
 
 def test_a_user_without_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def nobody() -> str:
+    def nobody(*_: object) -> str:
         raise KeyError("getpwuid(): uid not found: 4242")
 
-    (tmp_path / "config").write_text("")
-    monkeypatch.setattr(getpass, "getuser", nobody)
+    (tmp_path / "config").write_text("# nothing\n")
+    monkeypatch.setattr(pwd, "getpwuid", nobody)
+    monkeypatch.setenv("LOGNAME", "zoe")
     config = SshConfig(SshOptions(config_file=str(tmp_path / "config")))
+    assert config.target(ListedHost("a")).user == "zoe"
+    monkeypatch.setattr(getpass, "getuser", nobody)
     with pytest.raises(OptionError, match="has no name") as caught:
         config.target(ListedHost("a"))
     assert "LOGNAME" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize("condition", ["exec", "final exec", 'host a "exec"', "!exec"])
+def test_a_condition_of_a_named_file_runs_nothing(tmp_path: Path, condition: str) -> None:
+    (tmp_path / "more").write_text(f'Match {condition} "touch {tmp_path}/ran"\n  User zoe\n')
+    (tmp_path / "config").write_text(f"Include {tmp_path}/more\n")
+    config = SshConfig(SshOptions(config_file=str(tmp_path / "config")))
+    with pytest.raises(OptionError, match="Match exec"):
+        config.target(ListedHost("a"))
+    assert not (tmp_path / "ran").exists()
+
+
+def test_without_an_openssh_client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    (tmp_path / "config").write_text("# nothing\n")
+    target = SshConfig(SshOptions(config_file=str(tmp_path / "config"))).target(
+        ListedHost("a", user="zoe", port=23)
+    )
+    assert (target.hostname, target.port, target.user) == ("a", 23, "zoe")
+    assert target.host_key_name == "[a]:23"
+    assert target.known_hosts_files[0] == str(Path("~/.ssh/known_hosts").expanduser())
+    (tmp_path / "config").write_text("Host a\n  Port 24\n")
+    with pytest.raises(OptionError, match="needs the OpenSSH client"):
+        SshConfig(SshOptions(config_file=str(tmp_path / "config")))
+
+
+def test_the_configuration_is_asked_for_the_address_that_a_list_gives(config: SshConfig) -> None:
+    target = config.target(ListedHost("gpu1", connect_to="10.9.9.9"))
+    assert (target.name, target.hostname, target.host_key_name) == ("gpu1", "10.9.9.9", "10.9.9.9")
 
 
 def test_the_null_device_is_a_configuration_without_a_line() -> None:

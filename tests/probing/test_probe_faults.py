@@ -52,7 +52,7 @@ def ssh(lab: Lab, host: str, command: str) -> None:
 def test_a_host_that_refuses_ssh_is_left_out(lab: Lab, tmp_path: Path) -> None:
     out, hosts = tmp_path / "c.json", tmp_path / "hosts.txt"
     bad, *good = lab.names
-    hosts.write_text("\n".join([f"{bad}:9", *good]))
+    hosts.write_text("\n".join([f"{bad} port=9", *good]))
     done = plink("probe", hosts, *ssh_options(lab), "-o", out, *QUICK)
     assert done.code == 3
     assert f"warning: {bad}: SSH port 9 of " in done.stderr
@@ -63,7 +63,7 @@ def test_a_host_that_refuses_ssh_is_left_out(lab: Lab, tmp_path: Path) -> None:
 
 def test_a_strict_run_stops_at_such_a_host(lab: Lab, tmp_path: Path) -> None:
     out, hosts = tmp_path / "c.json", tmp_path / "hosts.txt"
-    hosts.write_text("\n".join([f"{lab.names[0]}:9", *lab.names[1:]]))
+    hosts.write_text("\n".join([f"{lab.names[0]} port=9", *lab.names[1:]]))
     done = plink("probe", hosts, *ssh_options(lab), "-o", out, "--strict")
     assert done.code == 1
     assert done.stderr.startswith(f"error: {lab.names[0]}: SSH port 9")

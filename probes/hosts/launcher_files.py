@@ -1,0 +1,135 @@
+"""Hosts in the files that launchers read or run, beside those that are host lists. Pure.
+
+- Open MPI's rankfile: `rank 0=host slot=0:*`.
+- A line for each rank with its environment (`host RANK=0 ...`, `host JAX_PROCESS_ID=0 ...`).
+- A torchrun command for each host, or a script that runs them (`on host '... torchrun ...'`).
+- A script that pins pods to nodes (`pin "labels" node`), which knows nothing of slots.
+- LightGBM's machine list: `address port` for each rank.
+
+They are those that plink writes (`plink.deploy.launchers`), and those that people write alike.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from plink.probes.errors import HostListError, clean
+from plink.probes.hosts.address import is_address
+from plink.probes.hosts.host import ListedHost
+from plink.probes.hosts.hostlist import MAX_SLOTS, check_name, checked, merge_ranks
+from plink.probes.hosts.ranges import MAX_NAMES
+
+_RANK = re.compile(r"rank\s+([0-9]{1,9})\s*=\s*([^\s=]+)(?:\s+slots?\s*=\s*\S.*)?", re.IGNORECASE)
+_RANKFILE = re.compile(r"rank\s+[0-9]+\s*=", re.IGNORECASE)
+_RANK_VARIABLES = ("RANK=", "JAX_PROCESS_ID=")
+_PER_HOST = ("--nproc-per-node=", "--nproc_per_node=")
+_HINT_RANKS = "every rank from 0 on stands in such a file once"
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """What a line says of a host: ranks in a row from `rank`, or from the one before."""
+
+    host: str
+    rank: int | None = None
+    slots: int = 1
+
+
+def parse_launcher_file(text: str, source: str) -> list[ListedHost] | None:
+    """Return the hosts of a launcher's file in rank order; None for another text.
+
+    Args:
+        text: the content of the file.
+        source: the name of the file in errors.
+
+    Raises:
+        HostListError: a line is not understood, a rank is missing or comes twice, or a name is not
+            a host's.
+    """
+    lines = [
+        (f"{source}:{number}", line.strip())
+        for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), start=1)
+    ]
+    is_script = lines[0][1].startswith("#!")
+    filled = [(place, line) for place, line in lines if line and not line.startswith("#")]
+    if is_script:
+        calls = [(place, line) for place, line in filled if _script_line(line) is not None]
+        return _hosts(calls, _script_line, source) if calls else None
+    if not filled:
+        return None
+    for read in (_rankfile_line, _environment_line, _torchrun_line):
+        if read(filled[0][1]) is not None or (
+            read is _rankfile_line and _RANKFILE.match(filled[0][1])
+        ):
+            return _hosts(filled, read, source)
+    if all(_machine_line(line) is not None for _, line in filled):
+        return _hosts(filled, _machine_line, source)
+    return None
+
+
+def _hosts(
+    lines: list[tuple[str, str]], read: Callable[[str], _Entry | None], source: str
+) -> list[ListedHost]:
+    entries: list[tuple[_Entry, str]] = []
+    seen: dict[int, str] = {}
+    for place, line in lines:
+        entry = read(line)
+        if entry is None:
+            raise HostListError(f"{place}: {clean(line[:60])!r} is not a line like the others")
+        if entry.rank is not None and seen.setdefault(entry.rank, place) != place:
+            raise HostListError(
+                f"{place}: rank {entry.rank} is already at {seen[entry.rank]}", _HINT_RANKS
+            )
+        check_name(entry.host, place)
+        entries.append((entry, place))
+        if len(entries) > MAX_NAMES * 16:
+            raise HostListError(f"{place}: the file has too many ranks")
+    missing = next((rank for rank in range(len(seen)) if rank not in seen), None)
+    if missing is not None:
+        raise HostListError(f"{source}: rank {missing} is missing", _HINT_RANKS)
+    ranked = sorted(entries, key=lambda found: found[0].rank or 0)
+    return checked(merge_ranks(_listed(ranked)), source)
+
+
+def _listed(entries: list[tuple[_Entry, str]]) -> Iterator[ListedHost]:
+    for entry, place in entries:
+        yield ListedHost(entry.host, slots=entry.slots, place=place)
+
+
+def _rankfile_line(line: str) -> _Entry | None:
+    found = _RANK.fullmatch(line.partition("#")[0].rstrip())
+    return None if found is None else _Entry(found[2], int(found[1]))
+
+
+def _environment_line(line: str) -> _Entry | None:
+    host, *words = line.split()
+    ranks = [word.partition("=")[2] for word in words if word.startswith(_RANK_VARIABLES)]
+    if len(ranks) != 1 or "=" in host or not re.fullmatch(r"[0-9]{1,9}", ranks[0]):
+        return None
+    return _Entry(host, int(ranks[0]))
+
+
+def _torchrun_line(line: str) -> _Entry | None:
+    host, *words = line.split()
+    counts = [word.partition("=")[2] for word in words if word.startswith(_PER_HOST)]
+    if len(counts) != 1 or not re.fullmatch(r"[0-9]{1,9}", counts[0]):
+        return None
+    slots = int(counts[0])
+    return _Entry(host, slots=slots) if 1 <= slots <= MAX_SLOTS else None
+
+
+def _script_line(line: str) -> _Entry | None:
+    first, *words = line.split()
+    if first == "on" and words:
+        return _torchrun_line(" ".join(words))
+    if first == "pin" and len(words) == 2 and words[0].startswith('"') and "=" in words[0]:
+        return _Entry(words[1])
+    return None
+
+
+def _machine_line(line: str) -> _Entry | None:
+    words = line.split()
+    is_machine = len(words) == 2 and is_address(words[0]) and re.fullmatch(r"[0-9]{4,5}", words[1])
+    return _Entry(words[0]) if is_machine else None
