@@ -242,6 +242,15 @@ class Engine(Collectives, Messages):
         """Whether `balance` would not wait for other ranks."""
         return self._balancing is None or self._balancing.is_ready
 
+    def drain(self, grace_s: float = 1.0) -> None:
+        """Wait until nothing is pending: before `close`, so that what all ranks have joined ends.
+
+        Args:
+            grace_s: seconds without a byte of any collective or message after which the rest is
+                given up, since some rank has not joined it.
+        """
+        self._native.drain(grace_s)
+
     def close(self) -> None:
         """End everything. What is pending fails, here and on the ranks that wait for this one."""
         if self._balancing is not None:

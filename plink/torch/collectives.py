@@ -14,7 +14,7 @@ from plink.torch import kinds
 from plink.torch.buffers import Begin, on_bytes, on_numbers
 from plink.torch.compiler import uncompiled
 from plink.torch.kinds import Kind
-from plink.torch.messages import is_at_hand
+from plink.torch.messages import awaited_text, is_at_hand
 from plink.torch.pairs import Pair
 from plink.torch.pieces import PieceWork
 from plink.torch.reductions import engine_op
@@ -56,6 +56,11 @@ class EngineCollectives(ProcessGroup):
         root: int = -1,
     ) -> Any:
         """Begin a collective on each pair; one work for all of them."""
+        raise NotImplementedError
+
+    @property
+    def message_timeout(self) -> timedelta:
+        """How long a message is waited for."""
         raise NotImplementedError
 
     def message_at_hand(self, kind: Kind, tensor: Tensor, peer: int | None, tag: int) -> Any:
@@ -320,7 +325,9 @@ class EngineCollectives(ProcessGroup):
                 return engine.receive(source, peer, tag, type_code=code)
             return engine.send(source, cast(int, peer), tag, type_code=code)
 
-        return self.run_pairs(kind, [Pair(tensors, None)], on_bytes(begin), NO_TIMEOUT)
+        work = self.run_pairs(kind, [Pair(tensors, None)], on_bytes(begin), self.message_timeout)
+        work.awaited = awaited_text(kind, peer, tag)
+        return work
 
     # PyTorch's other names for the same.
     _allgather_base = all_gather_single

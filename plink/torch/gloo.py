@@ -55,6 +55,11 @@ class LateGloo:
             _thread.start_new_thread(self._serve, ())
 
     @property
+    def timeout(self) -> timedelta:
+        """Of Gloo's collectives, and of messages."""
+        return self._timeout
+
+    @property
     def is_made(self) -> bool:
         """Whether Gloo is connected."""
         return self._backend is not None
@@ -82,7 +87,7 @@ class LateGloo:
         raise DistBackendError(f"plink: Gloo cannot be set up: {failure}{hint}")
 
     def set_timeout(self, timeout: timedelta) -> None:
-        """Of Gloo's collectives, where it is not made yet."""
+        """Of Gloo's collectives, where it is not made yet, and of messages."""
         self._timeout = timeout
 
     def end(self) -> None:

@@ -113,6 +113,11 @@ class GlooBeside(EngineCollectives):
         self._of_gloo._set_group_name(self._named)
         self._of_gloo._set_group_desc(self._described)
 
+    @property
+    def message_timeout(self) -> timedelta:
+        """How long a message is waited for."""
+        return self._gloo.timeout
+
     def _compare(self, called: str) -> Any:
         """Begin a barrier that fails where another rank calls something else."""
         layout = zlib.crc32(called.encode()) << 32 | zlib.adler32(called.encode())
@@ -128,7 +133,7 @@ class GlooBeside(EngineCollectives):
         return self._plain._get_backend(device)
 
     def set_timeout(self, timeout: timedelta) -> None:
-        """Of Gloo's collectives."""
+        """Of Gloo's collectives, and of messages."""
         self._gloo.set_timeout(timeout)
         super().set_timeout(timeout)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import time
 import weakref
 from collections.abc import Sequence
 from datetime import timedelta
@@ -44,6 +45,10 @@ from plink.torch.staging import HostStage, Stage
 from plink.torch.steps import follow_steps
 from plink.torch.work import NO_TIMEOUT, Reduction
 from plink.training.timeline.recorder import Recorder
+
+# A group that ends waits so long for what some rank has not joined.
+_GRACE_S = 1.0
+_LOOK_S = 0.001
 
 _open: weakref.WeakSet[PlinkGroup] = weakref.WeakSet()
 
@@ -205,7 +210,16 @@ class PlinkGroup(GlooBeside):
         """
         if self._tuned is not None:
             self._tuned.settle()
+        self._drain()
         self._end()
+
+    def _drain(self) -> None:
+        """Let what is under way end, as long as it moves on: others may have joined it, too."""
+        until_s = time.monotonic() + _GRACE_S
+        while not self._starter.is_idle and time.monotonic() < until_s:
+            time.sleep(_LOOK_S)
+        if self._engine is not None:
+            self._engine.drain(_GRACE_S)
 
     def _end(self) -> None:
         _open.discard(self)
@@ -347,7 +361,15 @@ class PlinkGroup(GlooBeside):
         if self._engine is None or not self._starter.is_idle:
             return None
         engine, notifier = self._engine, self._notifier
-        return MessageWork(kind, tensor, peer, tag, engine=engine, notifier=notifier)
+        return MessageWork(
+            kind,
+            tensor,
+            peer,
+            tag,
+            engine=engine,
+            notifier=notifier,
+            timeout=self.message_timeout,
+        )
 
     def _lane(self, device: torch.device) -> Lane:
         if device not in self._lanes:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 import torch
@@ -22,7 +23,7 @@ from plink.torch.kinds import SEND, Kind
 from plink.torch.layouts import type_code
 from plink.torch.profiling import event
 from plink.torch.staging import is_plain
-from plink.torch.work import NO_TIMEOUT, Reduction
+from plink.torch.work import Reduction
 
 
 class _AtHand:
@@ -51,6 +52,14 @@ def is_at_hand(tensor: Tensor) -> bool:
     return tensor.is_cpu and tensor.layout == torch.strided and is_plain(tensor)
 
 
+def awaited_text(kind: Kind, peer: int | None, tag: int) -> str:
+    """Return what has not happened where a message is not over in time."""
+    if kind is SEND:
+        return f"rank {peer} has not received a message with tag {tag}"
+    sender = "no rank" if peer is None else f"rank {peer}"
+    return f"{sender} has {'' if peer is None else 'not '}sent a message with tag {tag}"
+
+
 class MessageWork(Reduction):
     """One message of a tensor at hand; made, it has begun. A failure is kept for `wait`.
 
@@ -61,6 +70,7 @@ class MessageWork(Reduction):
         tag: of the message.
         engine: of this rank.
         notifier: awaits the end for the future, where nobody else does.
+        timeout: seconds that `wait` and the future wait.
     """
 
     def __init__(
@@ -72,11 +82,13 @@ class MessageWork(Reduction):
         *,
         engine: Engine,
         notifier: Notifier,
+        timeout: timedelta,
     ) -> None:
         Work.__init__(self)
         self._tensors = [tensor]
         self._stage = _AT_HAND
-        self._timeout = NO_TIMEOUT
+        self._timeout = timeout
+        self.awaited = awaited_text(kind, peer, tag)
         self._submit = notifier.submit_alone
         self._posted = _POSTED
         self._engine_work = None
@@ -100,4 +112,4 @@ class MessageWork(Reduction):
         except PlinkError as error:
             self._error = str(error)
         if self._event is not None:
-            self._submit(lambda: self._settle(None), self._event.end)
+            self._submit(self._settle_in_time, self._event.end)

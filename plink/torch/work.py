@@ -46,6 +46,8 @@ class Reduction(Work):
         self._tensors = list(tensors)
         self._stage = stage
         self._timeout = timeout
+        # Of a message: what has not happened where it is not over in time.
+        self.awaited = ""
         # Collectives end in turn; a message may wait while these go on.
         self._submit = notifier.submit if kind.is_ordered else notifier.submit_alone
         self._posted = threading.Event()
@@ -59,7 +61,7 @@ class Reduction(Work):
         self._kind = kind
         self._event = event(kind)
         if self._event is not None:
-            self._submit(lambda: self._settle(None), self._event.end)
+            self._submit(self._settle_in_time, self._event.end)
 
     def post(self, begin: Callable[..., PieceWork | None]) -> None:
         """Hand the buffer to the engine, once it is there. A failure is kept for `wait`."""
@@ -152,7 +154,7 @@ class Reduction(Work):
             if self._is_settled:
                 self._tell()
             else:
-                self._submit(lambda: self._settle(None), self._tell)
+                self._submit(self._settle_in_time, self._tell)
         is_here = not self._stage.devices
         if is_here and is_asked_by_hook(self._tensors, inspect.currentframe()):
             return holding_tensors(self._future, self._tensors)
@@ -180,17 +182,32 @@ class Reduction(Work):
             raise DistBackendError(f"plink: {self._error}")
         return self._tensors
 
+    def _settle_in_time(self) -> None:
+        """Await the end for the future; a message that is not over in time has failed."""
+        if not self.awaited:
+            self._settle(None)
+            return
+        try:
+            self._settle(self._timeout.total_seconds() if self._timeout > NO_TIMEOUT else None)
+        except DistBackendError as error:
+            with self._settling:
+                if not self._is_settled:
+                    self._error = str(error).removeprefix("plink: ")
+                    self._is_settled = True
+
     def _settle(self, timeout_s: float | None) -> None:
         """Await the end, and bring the result home, once."""
         if self._is_settled:
             return
         if not self._posted.wait(timeout_s):
-            raise DistBackendError(f"plink: the collective has not begun within {timeout_s:g} s")
+            what = self.awaited or "the collective has not begun"
+            raise DistBackendError(f"plink: {what} within {timeout_s:g} s")
         if self._engine_work is not None:
             try:
                 self._engine_work.wait(timeout_s)
             except TimeoutError as error:
-                raise DistBackendError(f"plink: {error}") from None
+                text = f"{self.awaited} within {timeout_s:g} s" if self.awaited else str(error)
+                raise DistBackendError(f"plink: {text}") from None
             except (PlinkError, RuntimeError) as error:
                 self._error = str(error)
         with self._settling:

@@ -97,6 +97,45 @@ def test_a_rank_that_leaves_is_named_and_what_it_took_part_in_ends_well() -> Non
     assert outcomes[0] == "3: rank 3 (127.0.0.1) closed its engine before collective 1"
 
 
+def test_what_a_rank_that_leaves_has_joined_ends_though_others_wait_for_more() -> None:
+    """Rank 0 is beyond what rank 2 took part in, and waits for rank 1 in both."""
+    with group(stars(3)) as ranks:
+        gathered = np.zeros(3)
+        first = [
+            ranks.engines[0].gather(np.array([1.0]), gathered, 0),
+            ranks.engines[2].gather(np.array([3.0]), None, 0),
+        ]
+        then = ranks.engines[0].barrier()
+        first[1].wait(WAIT_S)
+        ranks.engines[2].close()
+        with pytest.raises(TimeoutError):
+            first[0].wait(0.3)
+        ranks.engines[1].gather(np.array([2.0]), None, 0).wait(WAIT_S)
+        first[0].wait(WAIT_S)
+        assert gathered.tolist() == [1.0, 2.0, 3.0]
+        with pytest.raises(EngineError, match=r"rank 2 .* before collective 1") as failed:
+            then.wait(WAIT_S)
+        assert failed.value.rank == 2
+
+
+def test_draining_lets_what_all_have_joined_end() -> None:
+    with group(stars(2)) as ranks:
+        arrays = [np.full(4_000_000, rank + 1.0) for rank in range(2)]
+        works = [
+            engine.allreduce(array) for engine, array in zip(ranks.engines, arrays, strict=True)
+        ]
+        # That nobody else joins.
+        late = ranks.engines[1].allreduce(np.ones(10))
+        ranks.engines[1].drain(0.5)
+        assert not late.done()
+        ranks.engines[1].close()
+        for work, array in zip(works, arrays, strict=True):
+            work.wait(WAIT_S)
+            assert np.all(array == 3.0)
+        with pytest.raises(EngineError, match="closed"):
+            late.wait(WAIT_S)
+
+
 def test_a_rank_that_never_joins_is_named() -> None:
     with group(stars(3), stall_timeout_s=0.5) as ranks:
         # Called in turn, so that rank 2 cannot find rank 0 late.

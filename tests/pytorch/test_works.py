@@ -85,3 +85,19 @@ def test_pg_options_are_checked(tmp_path: Path) -> None:
 def test_an_interface_must_exist(tmp_path: Path) -> None:
     heard = results(checks.reduced, 1, tmp_path, environment={"PLINK_SOCKET_IFNAME": "nic9"})[0]
     assert "PLINK_SOCKET_IFNAME names nic9, which has no address here" in heard
+
+
+def test_what_all_have_joined_ends_well_though_one_destroys_its_group(tmp_path: Path) -> None:
+    assert results(checks.destroyed_in_flight, 2, tmp_path) == [[[3.0]] * 3] * 2
+
+
+def test_messages_wait_for_the_groups_timeout_and_name_the_peer(tmp_path: Path) -> None:
+    timeout_s = 2.0
+    first, _ = results(checks.unanswered_messages, 2, tmp_path, timeout_s=timeout_s)
+    *said, received = first
+    assert received == [9.0] * 3
+    assert len(said) == 7
+    for text, took_s in said:
+        assert "no rank" in text or "rank 1" in text
+        assert "within 2 s" in text
+        assert timeout_s <= took_s < 5 * timeout_s

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import os
+import time
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -347,3 +349,57 @@ def launched() -> None:
 
 if __name__ == "__main__":
     launched()
+
+
+def destroyed_in_flight(say: Any, rank: int) -> list[Any]:
+    """Rank 1 destroys a group with work in flight, of which all have joined the first alone."""
+    found: list[Any] = []
+    for _ in range(3):
+        group = dist.new_group()
+        tensor = torch.full((3_000_000,), rank + 1.0)
+        dist.barrier(group=group)
+        work = dist.all_reduce(tensor, group=group, async_op=True)
+        assert work is not None
+        if rank == 1:
+            dist.all_reduce(torch.ones(5), group=group, async_op=True)
+            dist.destroy_process_group(group)
+        else:
+            work.wait()
+            dist.destroy_process_group(group)
+        found.append(tensor.unique().tolist())
+    return found
+
+
+def unanswered_messages(say: Any, rank: int) -> list[Any]:
+    """Of messages that nobody sends, or receives: what is said, and after how many seconds."""
+    tensors = {"send": torch.ones(1_000_000), "recv": torch.ones(3), "strided": torch.ones(6)[::2]}
+    ways: list[Callable[[], Any]] = [
+        lambda: dist.recv(tensors["recv"], 1, tag=4),
+        lambda: dist.recv(tensors["strided"], 1, tag=4),
+        lambda: dist.recv(tensors["recv"], tag=5),
+        lambda: dist.send(tensors["send"], 1, tag=6),
+        lambda: dist.irecv(tensors["recv"], 1, tag=7).wait(),  # type: ignore[union-attr]
+        lambda: dist.irecv(tensors["recv"], 1, tag=8).get_future().wait(),  # type: ignore[union-attr]
+        lambda: dist.isend(tensors["send"], 1, tag=9).get_future().wait(),  # type: ignore[union-attr]
+    ]
+    found: list[Any] = []
+    for way in ways if rank == 0 else ():
+        began_s = time.monotonic()
+        try:
+            way()
+            found.append(["no error", 0.0])
+        except RuntimeError as error:
+            found.append([str(error), time.monotonic() - began_s])
+    # What comes later is still received. A barrier would have to be joined in time.
+    store = dist.distributed_c10d._get_default_store()
+    if rank == 0:
+        store.set("done", "")
+    store.wait(["done"], datetime.timedelta(seconds=60))
+    if rank == 1:
+        dist.send(torch.full((3,), 7.0), 0, tag=4)
+        dist.send(torch.full((3,), 8.0), 0, tag=4)
+        dist.send(torch.full((3,), 9.0), 0, tag=4)
+    else:
+        dist.recv(tensors["recv"], 1, tag=4)
+    found.append(tensors["recv"].tolist())
+    return found

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 #include <set>
+#include <thread>
 
 #include "exchange.hpp"
 #include "tree_collective.hpp"
@@ -18,6 +19,7 @@ using namespace std::chrono_literals;
 
 // For what was sent last to reach the peers' hosts.
 constexpr auto kLinger = 2s;
+constexpr auto kDrainLook = 1ms;
 
 // Of all connections that a rank sends on. The kernel doubles it, for its own overhead; that is
 // about what the cache next to a core holds, and few enough wake-ups. The window sees to it that
@@ -269,8 +271,43 @@ std::optional<std::uint16_t> Engine::signature(std::uint64_t collective) {
 void Engine::fail(const Report& verdict) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!failure_) failure_.emplace(verdict.culprit, verdict.text);
+    has_peer_left_ = verdict.cause == Cause::kLeft;
     for (const auto& worker : workers_) worker->halt();
     end_messages();
+}
+
+void Engine::drain(double grace_s) {
+    using Clock = std::chrono::steady_clock;
+    const auto grace =
+        std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(grace_s));
+    std::uint64_t moved = moved_bytes();
+    auto moved_at = Clock::now();
+    for (;;) {
+        const Pending left = pending();
+        if (!left.oldest && left.awaited.empty()) return;
+        {
+            const std::lock_guard<std::mutex> lock(mutex_);
+            if (failure_ || is_closed_) return;
+        }
+        const auto now = Clock::now();
+        if (const std::uint64_t bytes = moved_bytes(); bytes != moved) {
+            moved = bytes;
+            moved_at = now;
+        }
+        if (now - moved_at >= grace) return;
+        std::this_thread::sleep_for(kDrainLook);
+    }
+}
+
+std::uint64_t Engine::moved_bytes() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    std::uint64_t bytes = 0;
+    for (const auto& worker : workers_) {
+        for (const auto& connection : worker->connections()) {
+            if (connection) bytes += connection->bytes_sent() + connection->bytes_received();
+        }
+    }
+    return bytes;
 }
 
 void Engine::close() {
@@ -284,12 +321,12 @@ void Engine::close() {
     for (const auto& worker : workers_) worker->stop();
     end_messages();
     supervisor_->leave(left.oldest.value_or(left.posted));
-    bool has_failed;
+    bool is_needed;
     {
         const std::lock_guard<std::mutex> lock(mutex_);
-        has_failed = failure_.has_value();
+        is_needed = !failure_ || has_peer_left_;
     }
-    if (!has_failed) linger();
+    if (is_needed) linger();
     decltype(workers_) workers;
     const std::lock_guard<std::mutex> lock(mutex_);
     // They end without the lock: the last of what Python made waits for Python's own, and whoever

@@ -114,6 +114,9 @@ class Engine final : private Supervised, private Mailbox {
     std::uint64_t posted() const;
     /// Throws EngineFailed where that is so.
     void check() const;
+    /// Returns when nothing is pending, the engine has failed, or no byte has moved for `grace_s`:
+    /// what all ranks have joined moves on.
+    void drain(double grace_s);
     /// Ends everything; what is pending fails.
     void close();
     std::vector<ConnectionFigures> figures() const;
@@ -150,6 +153,7 @@ class Engine final : private Supervised, private Mailbox {
     std::shared_ptr<Collective> made_locked(const Request& request);
     void bound_near_locked(int bytes);
     void forget_finished_locked();
+    std::uint64_t moved_bytes() const;
     void linger();
 
     const int rank_;
@@ -169,6 +173,7 @@ class Engine final : private Supervised, private Mailbox {
     bool have_messages_ended_ = false;
     std::deque<std::shared_ptr<Message>> unfinished_messages_;
     std::optional<EngineFailed> failure_;
+    bool has_peer_left_ = false;  ///< that is the failure: what others had joined may go on there
     bool is_closed_ = false;
     std::vector<std::shared_ptr<Worker>> workers_;
     std::vector<Near> near_;  ///< of connections that the workers have

@@ -155,6 +155,11 @@ Work LentEngine::post_message_of(std::shared_ptr<void> memory, void* data, Conte
     return kept(std::move(work));
 }
 
+void LentEngine::drain(double grace_s) {
+    const nb::gil_scoped_release release;
+    engine.drain(grace_s);
+}
+
 void LentEngine::close() {
     {
         const nb::gil_scoped_release release;

@@ -63,6 +63,7 @@ class LentEngine {
     /// The same where it is known what memory `owner` keeps.
     Work post_message_at(nanobind::object owner, std::uintptr_t address, Content content, int peer,
                          std::uint32_t tag, bool is_received);
+    void drain(double grace_s);
     void close();
 
   private:

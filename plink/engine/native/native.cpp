@@ -189,6 +189,7 @@ void register_engine(nb::module_& module) {
         .def("wake_letters", [](LentEngine& self) { self.engine.supervisor().letters()->wake(); })
         .def_prop_ro("letter_box",
                      [](LentEngine& self) { return self.engine.supervisor().letters(); })
+        .def("drain", &LentEngine::drain, "grace_s"_a)
         .def("close", &LentEngine::close)
         .def("figures", [](const LentEngine& self) { return self.engine.figures(); })
         .def("worker_figures", [](const LentEngine& self) { return self.engine.worker_figures(); });

@@ -20,6 +20,8 @@ constexpr auto kSettling = 5s;
 constexpr auto kExplaining = 2s;
 // For the last words to reach the peers' hosts.
 constexpr auto kFarewell = 1000ms;
+// After which a collective is looked at again that is to end before a failure.
+constexpr auto kDeferring = 5ms;
 constexpr double kShortestBeat_s = 0.05;
 constexpr double kLongestBeat_s = 5.0;
 // A beat's value: how many collectives were posted, and above that the last one's signature.
@@ -96,6 +98,8 @@ void Supervisor::run() {
         for (const Peer& peer : peers_) {
             if (peer.lost_at) until = std::min(until, *peer.lost_at + kExplaining);
         }
+        if (is_deferring_) until = std::min(until, Clock::now() + kDeferring);
+        is_deferring_ = false;
         wait(std::min(until, attend_at));
         attend_at = letters_->attend();
         pass_on_words();
@@ -280,10 +284,35 @@ void Supervisor::judge_leavers() {
     for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
         const Peer& peer = peers_[rank];
         if (!peer.left || *peer.left >= pending.posted) continue;
+        if (reports_.empty() && has_earlier(pending, *peer.left)) {
+            is_deferring_ = true;
+            continue;
+        }
         report(Cause::kLeft, static_cast<int>(rank),
                name(static_cast<int>(rank)) + " closed its engine before collective " +
                    std::to_string(*peer.left));
     }
+}
+
+/// Whether something is pending that a peer took part in before it left, and may still end.
+bool Supervisor::has_earlier(const Pending& pending, std::uint64_t left) const {
+    if (!pending.oldest || *pending.oldest >= left) return false;
+    if (Clock::now() >= pending.oldest_posted_at + in_clock(options_.stall_s)) return false;
+    for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
+        const Peer& peer = peers_[rank];
+        if (static_cast<int>(rank) != rank_ && !peer.is_open && !peer.left) return false;
+    }
+    return true;
+}
+
+/// Whether the failure is that a peer has left, and something that it took part in goes on here.
+bool Supervisor::may_end_first(Clock::time_point now) {
+    const Report verdict = decisive(reports_);
+    if (verdict.cause != Cause::kLeft || verdict.culprit == rank_) return false;
+    const Peer& peer = peers_[static_cast<std::size_t>(verdict.culprit)];
+    // Its last words may be on their way.
+    if (!peer.left) return peer.is_open && now < settled_by_;
+    return has_earlier(supervised_.pending(), *peer.left);
 }
 
 void Supervisor::beat(Clock::time_point now) {
@@ -383,6 +412,10 @@ void Supervisor::settle(Clock::time_point now) {
         }
     }
     if (!all_known && now < settled_by_) return;
+    if (may_end_first(now)) {
+        is_deferring_ = true;
+        return;
+    }
     has_settled_ = true;
     supervised_.fail(decisive(reports_));
     words_.end();

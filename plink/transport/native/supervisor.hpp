@@ -112,6 +112,8 @@ class Supervisor final : public Complaints {
     void take_complaints();
     void judge_lost(Clock::time_point now);
     void judge_leavers();
+    bool has_earlier(const Pending& pending, std::uint64_t left) const;
+    bool may_end_first(Clock::time_point now);
     void judge_left_in_messages(Clock::time_point now, const Pending& pending);
     void beat(Clock::time_point now);
     void judge_silence(Clock::time_point now, const Pending& pending);
@@ -137,6 +139,7 @@ class Supervisor final : public Complaints {
     std::vector<Report> reports_;
     Clock::time_point settled_by_{};
     bool has_settled_ = false;
+    bool is_deferring_ = false;  ///< what is known of one that left, for what it took part in
     Clock::time_point next_beat_;
 
     std::mutex mutex_;
