@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import secrets
 import socket
 import subprocess
+import time
 from contextlib import suppress
 from dataclasses import dataclass
 
 from plink.probes.echo.deploy import ECHO_AGENT
+from plink.transport.frames import ProtocolError
+from plink.transport.proofs import NONCE_BYTES, PROOF_BYTES, Greeting, is_proof, proof
+
+HANDSHAKE_S = 5.0
+"""Seconds that a caller has for the whole handshake."""
 
 _CONNECT_S = 10.0
-_MOST_GREETING = 256
+_GREETING = Greeting(b"plinkecho\x01", "agent", "agent")
 
 
 @dataclass(frozen=True)
 class Door:
-    """Where the agent that conducts the measurement listens, and what it expects to be told.
+    """Where the agent that conducts the measurement listens, and the secret that callers prove.
 
     Args:
         address, port: of its listening socket.
@@ -32,11 +39,11 @@ def take_part(door: Door, number: int) -> None:
 
     An agent that cannot take part hangs up: it then is a host that was not measured.
     """
-    with suppress(OSError):
+    with suppress(OSError, ProtocolError):
         address = (door.address, door.port)
         with socket.create_connection(address, timeout=_CONNECT_S) as connection:
+            introduce(connection, door.secret, number, time.monotonic() + HANDSHAKE_S)
             connection.settimeout(None)
-            connection.sendall(greeting(number, door.secret))
             # Its standard input ends, and hence it does, when the other end hangs up.
             subprocess.run(
                 [ECHO_AGENT.file],
@@ -47,17 +54,69 @@ def take_part(door: Door, number: int) -> None:
             )
 
 
-def greeting(number: int, secret: str) -> bytes:
-    """What an agent says first."""
-    return f"{number} {secret}\n".encode()
+def introduce(connection: socket.socket, secret: str, number: int, deadline_s: float) -> None:
+    """Prove to the conducting agent that this is agent `number`, and have it prove the secret.
+
+    The caller proves itself first: a stranger gets nothing to test guesses of the secret on.
+
+    Args:
+        connection: to the conducting agent.
+        secret: of the round.
+        number: of this agent.
+        deadline_s: of the monotonic clock, for the whole handshake.
+
+    Raises:
+        ProtocolError: the other end does not know the secret.
+        OSError: the connection is lost, or time is up.
+    """
+    nonce = secrets.token_bytes(NONCE_BYTES)
+    connection.sendall(_GREETING.pack(str(number), nonce))
+    nonces = nonce + _receive(connection, NONCE_BYTES, deadline_s)
+    connection.sendall(_proof(secret, "agent", number, nonces))
+    answer = _receive(connection, PROOF_BYTES, deadline_s)
+    if not is_proof(answer, _proof(secret, "conductor", number, nonces)):
+        raise ProtocolError("the agent that conducts the measurement has another secret")
 
 
-def greeted(connection: socket.socket, secret: str) -> int | None:
-    """The number of the agent that calls; None for a stranger."""
-    said = b""
-    while not said.endswith(b"\n"):
-        if len(said) > _MOST_GREETING or not (byte := connection.recv(1)):
-            return None
-        said += byte
-    number, _, rest = said.decode(errors="replace").strip().partition(" ")
-    return int(number) if number.isdecimal() and rest == secret else None
+def admit(connection: socket.socket, secret: str, deadline_s: float) -> int:
+    """Return the number of the agent that calls, once both ends have proven the secret.
+
+    Args:
+        connection: of the caller.
+        secret: of the round.
+        deadline_s: of the monotonic clock, for the whole handshake.
+
+    Raises:
+        ProtocolError: the caller is a stranger.
+        OSError: it is gone, or time is up.
+    """
+    name, nonce = _GREETING.parse(_receive(connection, _GREETING.size_bytes, deadline_s))
+    if not (name.isascii() and name.isdecimal()):
+        raise ProtocolError("an agent's name is its number")
+    number = int(name)
+    own = secrets.token_bytes(NONCE_BYTES)
+    connection.sendall(own)
+    answer = _receive(connection, PROOF_BYTES, deadline_s)
+    if not is_proof(answer, _proof(secret, "agent", number, nonce + own)):
+        raise ProtocolError("an agent with another secret")
+    connection.sendall(_proof(secret, "conductor", number, nonce + own))
+    return number
+
+
+def _proof(secret: str, role: str, number: int, nonces: bytes) -> bytes:
+    return proof(secret.encode(), f"torchrun {role} {number}", nonces)
+
+
+def _receive(connection: socket.socket, size_bytes: int, deadline_s: float) -> bytes:
+    """Receive so many bytes before the deadline, however slowly they come."""
+    data = b""
+    while len(data) < size_bytes:
+        left_s = deadline_s - time.monotonic()
+        if left_s <= 0.0:
+            raise TimeoutError("the handshake took too long")
+        connection.settimeout(left_s)
+        part = connection.recv(size_bytes - len(data))
+        if not part:
+            raise ConnectionResetError("the other end has hung up")
+        data += part
+    return data

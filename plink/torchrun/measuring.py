@@ -12,7 +12,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any, cast
 
@@ -29,12 +29,15 @@ from plink.probes.facts import HostFacts
 from plink.probes.hosts.address import Candidates, choose_addresses, is_address
 from plink.probes.hosts.host import ListedHost
 from plink.probes.reach import Reached, ReachedHost
-from plink.torchrun.echoing import Door, greeted, take_part
+from plink.torchrun.echoing import HANDSHAKE_S, Door, admit, take_part
 from plink.torchrun.lines import LineSession
 from plink.torchrun.members import Member
+from plink.transport import door as limiter
+from plink.transport.frames import ProtocolError
 
 _ALL_WITHIN_S = 15.0
-_GREETING_S = 5.0
+# How often to look whether all agents have proven themselves.
+_ACCEPT_S = 0.05
 _BACKLOG = 1024
 
 
@@ -160,7 +163,6 @@ def _calls(
 ) -> Iterator[dict[int, socket.socket]]:
     """The connections of the agents by their numbers; all hang up at the end."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    connections: dict[int, socket.socket] = {}
     with socket.create_server(
         (address if is_address(address) else "", 0), family=family, backlog=_BACKLOG
     ) as server:
@@ -168,30 +170,65 @@ def _calls(
         tell(door)
         own = threading.Thread(target=take_part, args=(door, 0), daemon=True)
         own.start()
+        callers = _Callers(door.secret, agents)
         deadline = time.monotonic() + _ALL_WITHIN_S
         try:
-            while len(connections) < agents and time.monotonic() < deadline:
-                server.settimeout(max(0.01, deadline - time.monotonic()))
-                _admit(server, door.secret, connections)
-            yield connections
+            while len(callers.admitted) < agents and time.monotonic() < deadline:
+                server.settimeout(_ACCEPT_S)
+                with suppress(TimeoutError):
+                    callers.enter(*server.accept())
+            yield callers.close()
         finally:
-            for connection in connections.values():
+            for connection in callers.close().values():
                 LineSession("", "", connection).close()
-            own.join(_GREETING_S)
+            own.join(HANDSHAKE_S)
 
 
-def _admit(server: socket.socket, secret: str, connections: dict[int, socket.socket]) -> None:
-    try:
-        connection, _ = server.accept()
-    except TimeoutError:
-        return
-    connection.settimeout(_GREETING_S)
-    try:
-        number = greeted(connection, secret)
-    except OSError:
+class _Callers:
+    """Connections at the measuring port, each of which proves itself in a thread of its own.
+
+    Args:
+        secret: of the round.
+        agents: how many are expected.
+    """
+
+    def __init__(self, secret: str, agents: int) -> None:
+        self._secret = secret
+        self._agents = agents
+        self._limiter = limiter.Door(limiter.most_strangers(agents))
+        self._lock = threading.Lock()
+        self._is_closed = False
+        self.admitted: dict[int, socket.socket] = {}
+
+    def enter(self, connection: socket.socket, address: tuple[Any, ...]) -> None:
+        """Let a caller prove itself; where too many try, the oldest stranger is cut off."""
+        with self._lock:
+            source = limiter.source_of(str(address[0]))
+            caller = self._limiter.enter(source, lambda: _hang_up(connection))
+        threading.Thread(target=self._admit, args=(connection, caller), daemon=True).start()
+
+    def close(self) -> dict[int, socket.socket]:
+        """Admit nobody else. Return the agents' connections by their numbers."""
+        with self._lock:
+            self._is_closed = True
+            return dict(self.admitted)
+
+    def _admit(self, connection: socket.socket, caller: limiter.Caller) -> None:
         number = None
-    if number is None or number in connections:
+        try:
+            number = admit(connection, self._secret, time.monotonic() + HANDSHAKE_S)
+            connection.settimeout(None)
+        except (OSError, ProtocolError):
+            pass
+        with self._lock:
+            self._limiter.left(caller)
+            is_open = not self._is_closed and number not in self.admitted
+            if number is not None and number < self._agents and is_open:
+                self.admitted[number] = connection
+                return
         connection.close()
-        return
-    connection.settimeout(None)
-    connections[number] = connection
+
+
+def _hang_up(connection: socket.socket) -> None:
+    with suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
