@@ -217,6 +217,7 @@ def attach_output() -> Schema:
                 "windows_unread": parts.whole("how many could not be used"),
                 "decisions": parts.by_name("how many, by action", parts.whole("how many")),
                 "reprobe_hosts": parts.texts("hosts that were last to be probed again"),
+                "progress": parts.text("what the tuner is doing, and about how long it will take"),
                 "latest": listed("what happened last, the newest at the end", event),
                 "throughput_bytes_s": parts.number("reduced a second, in bytes/s"),
             },

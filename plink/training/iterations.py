@@ -63,9 +63,21 @@ class Markers:
         if before.optimizer is not None:
             self._stepped_s[before.optimizer] = []
         self._begun: dict[int, int] = {}
+        self._marked_begun = 0
+        # Collectives of the latest whole iteration: by optimizer, and between the program's marks.
+        self._between_steps: dict[int, int] = {}
+        self._between_marks = 0
 
-    def mark(self, now_s: float) -> None:
-        """The program says that an iteration ends."""
+    def mark(self, now_s: float, begun: int = 0) -> None:
+        """Record that the program ended an iteration.
+
+        Args:
+            now_s: the time.
+            begun: how many collectives have begun in the window.
+        """
+        if self._marked_s:
+            self._between_marks = begun - self._marked_begun
+        self._marked_begun = begun
         if len(self._marked_s) < MOST_MARKERS:
             self._marked_s.append(now_s)
 
@@ -75,13 +87,15 @@ class Markers:
         Args:
             optimizer: which one.
             now_s: the time.
-            begun: how many collectives have begun in the window.
+            begun: how many collectives have begun, the one with which the window began included.
         """
         if begun == self._begun.get(optimizer, 0):
             return
         if optimizer not in self._stepped_s and len(self._stepped_s) == MOST_OPTIMIZERS:
             return
         steps = self._stepped_s.setdefault(optimizer, [])
+        if optimizer in self._begun:
+            self._between_steps[optimizer] = begun - self._begun[optimizer]
         if len(steps) < MOST_MARKERS:
             steps.append(now_s)
             self._begun[optimizer] = begun
@@ -113,7 +127,20 @@ class Markers:
     @property
     def are_enough(self) -> bool:
         """Whether there are enough for a window."""
-        return self._is_enough(self.times_s)
+        return self.will_be_enough(0)
+
+    def will_be_enough(self, to_come: int) -> bool:
+        """Return whether there are enough for a window once so many more iterations end."""
+        times_s = self.times_s
+        return bool(times_s) and len(times_s) + to_come > LEAST_PERIODS
+
+    @property
+    def collectives(self) -> int | None:
+        """How many collectives the latest iteration began; None where nothing tells."""
+        if self.is_by_program:
+            return self._between_marks or None
+        optimizer = self._chosen()
+        return None if optimizer is None else self._between_steps.get(optimizer)
 
     @property
     def times_s(self) -> Sequence[float]:

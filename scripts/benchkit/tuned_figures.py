@@ -55,6 +55,7 @@ class Figures:
         untouched_s: on the changed network, with the plan from before.
         tuned_s: the last on the changed network.
         after_s: the last of all.
+        seconds_to_plan: from the change to the decision for the first new plan; None without one.
         decisions: of the tuner on the changed network until it gave out the first good plan, which
             is within 10 % of the best; None where no plan was good.
         seconds_to_good: until that plan was in force.
@@ -69,6 +70,7 @@ class Figures:
     untouched_s: float
     tuned_s: float
     after_s: float
+    seconds_to_plan: float | None
     decisions: int | None
     seconds_to_good: float | None
     new_plans: tuple[int, int, int]
@@ -109,6 +111,9 @@ def figures(
         untouched_s=median_s([each for each in changed if each.plan == first]),
         tuned_s=tuned_s,
         after_s=median_s(iterations[-SETTLED:]),
+        seconds_to_plan=next(
+            (e.now_s - phases.changed_s for e in on_changed if _is_new_plan(e)), None
+        ),
         decisions=None if good_at_s is None else sum(e.now_s <= good_at_s for e in on_changed),
         seconds_to_good=None if good_at_s is None else good_at_s - phases.changed_s,
         new_plans=(_new_plans(earlier), _new_plans(while_changed), _new_plans(later)),

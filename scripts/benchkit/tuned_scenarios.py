@@ -38,6 +38,7 @@ class Scenario:
         hosts: ranks that it concerns, whose shares a search for the best static plan varies.
         racks: of the lab; several have a plan of two levels.
         hosts_per_rack: of the lab.
+        size_bytes: of an iteration's gradients; None: as --scale says.
     """
 
     name: str
@@ -46,11 +47,21 @@ class Scenario:
     hosts: Sequence[int] = ()
     racks: int = 1
     hosts_per_rack: int = 8
+    size_bytes: int | None = None
 
 
 @contextmanager
 def _throttled_host(lab: BenchLab, hosts: Sequence[str], rate_bits_s: float) -> Iterator[None]:
     set_rate(lab, hosts[3], THROTTLED * rate_bits_s)
+    try:
+        yield
+    finally:
+        set_rate(lab, hosts[3], rate_bits_s)
+
+
+@contextmanager
+def _host_at_60_mbit(lab: BenchLab, hosts: Sequence[str], rate_bits_s: float) -> Iterator[None]:
+    set_rate(lab, hosts[3], 60e6)
     try:
         yield
     finally:
@@ -141,6 +152,8 @@ SCENARIOS = {
         Scenario("competing-flow", "4 TCP flows that want half of a link", _competing_flow, [2, 5]),
         Scenario("busy-processor", "a host's processes run a quarter", _busy_processor, [3]),
         Scenario("slow-drift", "a host falls to 40 % step by step", _slow_drift, [3]),
+        Scenario("small", "4 MB: a host at 60 Mbit/s", _host_at_60_mbit, [3], size_bytes=4_000_000),
+        Scenario("tiny", "1 MB: a host at 60 Mbit/s", _host_at_60_mbit, [3], size_bytes=1_000_000),
         Scenario("quiet", "nothing happens", None),
     )
 }

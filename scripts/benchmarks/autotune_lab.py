@@ -1,12 +1,13 @@
 """What tuning gains in the lab: `plink autotune` beside a job of PyTorch's, on changing networks.
 
-Scenarios: throttled-host, throttled-uplink, competing-flow, busy-processor, slow-drift, quiet; or
-all: every one of them but quiet.
+Scenarios: throttled-host, throttled-uplink, competing-flow, busy-processor, slow-drift, small,
+tiny, quiet; or all: every one of them but quiet.
 
 Eight hosts in namespaces; on each a process of PyTorch's on the plink backend that reduces
-ResNet-50's gradients in DDP's buckets, computes nothing and checks every sum. --scale is of the
-gradients and buckets; with links of 500 Mbit/s and a fifth of the gradients, iterations take
-twice as long as with all of them on 5 Gbit/s. Below a fifth the engine cannot even out chunks.
+ResNet-50's gradients in DDP's buckets, computes nothing and checks every sum. The tuner has its
+defaults. --scale is of the gradients and buckets; with links of 500 Mbit/s and a fifth of the
+gradients, iterations take twice as long as with all of them on 5 Gbit/s. Below a fifth the engine
+cannot even out chunks. small and tiny have gradients of 4 and 1 MB instead.
 
 The network changes when the tuner has learned what is usual, and is as before when it has nothing
 left to do. Then, on the changed network again and without a tuner: the first plan, and plans with
@@ -44,7 +45,15 @@ EXAMPLE = "throttled-host --json throttled.json"
 QUICK = "--no-search --minutes 0.5"
 HEADER = (
     *("scenario", "before", "untouched", "tuned", "gain", "best static", "of the best"),
-    *("decisions", "seconds", "after, of before", "load max/min", "switch", "new plans"),
+    *(
+        "first new plan",
+        "decisions",
+        "seconds",
+        "after, of before",
+        "load max/min",
+        "switch",
+        "new plans",
+    ),
     *("cost of being tuned", "wrong sums"),
 )
 ITEM_BYTES = 4
@@ -89,8 +98,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host-rate", default="500mbit", help="of every host's link")
     parser.add_argument("--scale", type=float, default=0.2, help="of every tensor's length")
     parser.add_argument("--compute-ms", type=float, default=0.0, help="of an iteration")
-    parser.add_argument("--stride", type=int, help="bytes from point to point (an iteration's)")
-    parser.add_argument("--window-s", type=float, default=1.0, help="of the tuner's windows")
     parser.add_argument("--no-marks", action="store_true", help="of plink.torch.iteration()")
     parser.add_argument("--no-search", action="store_true", help="of the best static plan")
     parser.add_argument("--minutes", type=float, default=10.0, help="that quiet lasts")
@@ -121,6 +128,9 @@ def _set_targets(name: str, done: Done, report: Report) -> None:
         report.at_most("quiet: plan changes", 0, sum(found.new_plans))
         if done.cost is not None:
             report.at_most("quiet: cost of being tuned", 1.0, 100 * (done.cost - 1), "%")
+    if name in ("small", "tiny"):
+        seconds = math.nan if found.seconds_to_plan is None else found.seconds_to_plan
+        report.at_most(f"{name}: seconds until the first new plan", 30, seconds, "s")
     if name == "throttled-host":
         untouched_s = found.untouched_s if done.static_s is None else done.static_s
         report.at_least(f"{name}: gain", 1.27, untouched_s / found.tuned_s, "x")
@@ -139,7 +149,11 @@ def _run(scenario: Scenario, arguments: argparse.Namespace) -> Done:
     uplink = f"{uplink_bits_s(rate) / 1e6:g}mbit" if scenario.racks > 1 else "none"
     shape = {"racks": scenario.racks, "hosts": scenario.hosts_per_rack, "hops": 0}
     options = lab_options(arguments, uplink_rate=uplink, **shape)
-    items = [b.items for b in buckets(list(NETWORKS["resnet50"]()), arguments.scale)]
+    layers = list(NETWORKS["resnet50"]())
+    scale = arguments.scale
+    if scenario.size_bytes is not None:
+        scale = scenario.size_bytes / (ITEM_BYTES * sum(b.items for b in buckets(layers)))
+    items = [b.items for b in buckets(layers, scale)]
     with contextlib.ExitStack() as stack:
         lab = stack.enter_context(bench_lab(*options))
         keep = arguments.keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -178,11 +192,7 @@ class Bench:
         log = keep.resolve() / f"{self.scenario.name}.log"
         machine = json.loads((self.lab.dir / "truth.json").read_text())["machine_address"]
         with autotuning(path, machine, log, is_quiet=True) as daemon:
-            tuned = {
-                **daemon.environment,
-                "PLINK_AUTOTUNE_STRIDE": f"{self.arguments.stride or self.size_bytes}:256",
-                "PLINK_AUTOTUNE_WINDOW": f"{self.arguments.window_s:g}",
-            }
+            tuned = daemon.environment
             self.ranks.begin(tuned)
             self._iterate(UNCOUNTED)
             phases = self._go_through(daemon)
@@ -291,6 +301,7 @@ def _row(scenario: Scenario, done: Done) -> list[str]:
         f"{untouched_s / found.tuned_s:.2f} x",
         "" if best_s is None else f"{best_s:.3f} s",
         "" if best_s is None else f"{found.tuned_s / best_s:.2f} x",
+        "" if found.seconds_to_plan is None else f"{found.seconds_to_plan:.0f} s",
         "never" if found.decisions is None else str(found.decisions),
         "" if found.seconds_to_good is None else f"{found.seconds_to_good:.0f} s",
         f"{found.after_s / found.before_s:.3f} x",

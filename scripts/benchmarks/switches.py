@@ -102,7 +102,6 @@ def measure(hosts: Hosts, arguments: argparse.Namespace) -> list[dict[str, Any]]
                     "PLINK_PLAN": path,
                     "PLINK_AUTOTUNE": f"{master}:{port}",
                     "PLINK_AUTOTUNE_SECRET": secret,
-                    "PLINK_AUTOTUNE_STRIDE": f"1000000000000:{BUCKETS}",
                     "PLINK_AUTOTUNE_WINDOW": str(arguments.window_s),
                 },
                 traffic={name: [size // BUCKETS] * BUCKETS for name, size in traffic.items()},

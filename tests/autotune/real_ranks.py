@@ -64,7 +64,7 @@ def training(forest: Forest, port: int) -> Iterator[Training]:
 
     with (
         group(forest) as engines,
-        tuned_ranks(engines.engines, forest, port, stride=4, window_s=0.02) as tuned,
+        tuned_ranks(engines.engines, forest, port, window_s=0.02) as tuned,
     ):
         threads = _started(engines.engines, tuned, run)
         try:

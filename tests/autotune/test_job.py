@@ -14,8 +14,17 @@ from plink.autotune.daemon.job import Job, Outgoing
 from plink.autotune.daemon.windows import window_of
 from plink.autotune.log.replay import ResumeState
 from plink.autotune.protocol.identity import Identity, identity
-from plink.autotune.protocol.messages import MOST_PAUSE_S, Ask, NewPlan, Paused, Release
+from plink.autotune.protocol.messages import (
+    MOST_PAUSE_S,
+    PEER_FIGURES,
+    Ask,
+    NewPlan,
+    Paused,
+    Release,
+)
+from plink.autotune.protocol.status import from_json, to_json
 from plink.autotune.tuner.interface import Decision, Window
+from plink.autotune.tuner.tuner import Tuner
 from plink.base.errors import PlinkError
 from plink.files.plan import Plan
 
@@ -54,6 +63,25 @@ def test_a_window_is_what_all_ranks_report_of_it() -> None:
     assert all_report(job, first(job.plan.forest), 20) == []
     assert issued(all_report(job, plan, 30)).identity.number == 2
     assert job.status.windows == 4
+
+
+def test_progress_says_how_long_learning_takes() -> None:
+    def make(plan: Plan) -> Tuner:
+        return Tuner(plan.forest, range(RANKS), [0] * RANKS, plan.size_bytes)
+
+    job = Job("job", plan_of(RANKS, hosts=True), make)
+    assert "waiting" in job.status.progress
+    plan = first(job.plan.forest)
+    for rank in range(RANKS):
+        job.joined(0.0, join(rank, plan, RANKS))
+    busy_s = {name: np.ones(RANKS) for name in PEER_FIGURES}
+    for window in range(4):
+        for rank in range(RANKS):
+            told = report(rank, plan, RANKS, 10 * window, seconds=9.7, peers=busy_s)
+            job.reported(10.0 * window, rank, told)
+    # The first window says what there is to tune.
+    assert job.status.progress == "learning 3 of 5, about 20 s left"
+    assert from_json(to_json(job.status)).progress == job.status.progress
 
 
 def test_flows_of_hosts_are_those_of_their_ranks() -> None:

@@ -8,7 +8,6 @@ import numpy as np
 
 from engine.forests import stars
 from engine.group import group
-from plink.autotune.ranks.agreement import Stride
 from plink.autotune.ranks.placing import Placing
 from plink.autotune.ranks.rank import TunedRank
 from plink.autotune.ranks.settings import Settings
@@ -18,7 +17,7 @@ WAIT_S = 20.0
 
 def test_a_rank_leaves_once_the_ballot_under_way_has_ended() -> None:
     forest = stars(2)
-    settings = Settings("localhost", 1, stride=Stride(1 << 40, 1))
+    settings = Settings("localhost", 1)
     with group(forest) as made:
         ranks = [
             TunedRank(

@@ -14,7 +14,6 @@ from autotune.alone import Alone, Listening, Pending
 from engine.forests import stars
 from plink.autotune.protocol.identity import Identity, identity
 from plink.autotune.protocol.messages import NewPlan, Paused
-from plink.autotune.ranks.agreement import Stride
 from plink.autotune.ranks.pause import Pause
 from plink.autotune.ranks.placing import Placing
 from plink.autotune.ranks.rank import TunedRank
@@ -87,7 +86,7 @@ def test_a_rank_whose_engine_has_failed_goes_on_at_once() -> None:
 def at_the_point(engine: Alone, *, may_pause: bool) -> tuple[TunedRank, Listening]:
     """A rank whose next collective is followed by the point where it is to pause."""
     forest = stars(RANKS)
-    settings = Settings("", 0, stride=Stride(1 << 40, 1), may_pause=may_pause)
+    settings = Settings("", 0, may_pause=may_pause)
     rank = TunedRank(
         engine, 0, forest, placing=Placing(range(RANKS)), settings=settings, secret=None
     )
@@ -96,6 +95,7 @@ def at_the_point(engine: Alone, *, may_pause: bool) -> tuple[TunedRank, Listenin
     other = replace(forest, weights=np.arange(1.0, 1.0 + len(forest.weights)))
     rank._take(NewPlan(identity(1, other), other, LONG_S))
     rank.after(SIZE_BYTES, Pending(has_ended=True))  # type: ignore[arg-type]
+    listening.heard.clear()
     return rank, listening
 
 

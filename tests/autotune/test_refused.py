@@ -69,7 +69,7 @@ def test_what_one_rank_cannot_use_no_rank_takes(caplog: pytest.LogCaptureFixture
     served = {"job": Served(switching(RANKS), SECRET)}
     with serving(served, []) as port, group(forest) as made:
         engines = [Picky(engine) for engine in made.engines]
-        with tuned_ranks(engines, forest, port, stride=len(SIZES), window_s=0.01) as ranks:
+        with tuned_ranks(engines, forest, port, window_s=0.01) as ranks:
             engines[1].refuses = True
             while not engines[1].has_refused.is_set():
                 iterate(engines, ranks)

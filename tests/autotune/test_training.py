@@ -28,7 +28,6 @@ def environment(folder: Path, port: int) -> dict[str, str]:
         "PLINK_PLAN": path,
         "PLINK_AUTOTUNE": f"{HOST}:{port}",
         "PLINK_AUTOTUNE_SECRET": SECRET.decode(),
-        "PLINK_AUTOTUNE_STRIDE": "1000000000:4",
         "PLINK_AUTOTUNE_WINDOW": "0.02",
     }
 

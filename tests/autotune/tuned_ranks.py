@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from autotune.serving import HOST, SECRET
-from plink.autotune.ranks.agreement import Stride
 from plink.autotune.ranks.placing import Placing
 from plink.autotune.ranks.rank import TunedRank
 from plink.autotune.ranks.settings import Settings
@@ -16,7 +15,7 @@ from plink.engine import Forest
 
 @contextlib.contextmanager
 def tuned_ranks(
-    engines: Sequence[Any], forest: Forest, port: int, *, stride: int, window_s: float
+    engines: Sequence[Any], forest: Forest, port: int, *, window_s: float
 ) -> Iterator[list[TunedRank]]:
     """They call the daemon at once.
 
@@ -24,10 +23,9 @@ def tuned_ranks(
         engines: of all ranks; of each what `plink.engine.Engine` has.
         forest: in force.
         port: of the daemon.
-        stride: collectives from point to point.
         window_s: as in `Settings`.
     """
-    settings = Settings(HOST, port, stride=Stride(1 << 40, stride), window_s=window_s)
+    settings = Settings(HOST, port, window_s=window_s)
     with contextlib.ExitStack() as stack:
         made = []
         for rank, engine in enumerate(engines):

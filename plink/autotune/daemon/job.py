@@ -5,6 +5,7 @@ Each method returns what is to be sent: pairs of a rank, or None for all, and a 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -216,7 +217,8 @@ class Job:
         if report.plan != self._tuned.current:
             # It is on its way, and starts when all ranks have it.
             return []
-        return self._decide(now_s, self._tuned.decider, window)
+        window_s = max(one.seconds for one in reports)
+        return self._decide(now_s, self._tuned.decider, window, window_s)
 
     def _adopt(self, now_s: float, rank: int, plan: Identity, size_bytes: float) -> Outgoing:
         """Begin to tune what the job turns out to run on, or go on where a log ended."""
@@ -239,6 +241,7 @@ class Job:
         self.status.plan = plan.number
         text = f"plan {plan.number} is in force, and tuned from now on{why_not}"
         self.say(now_s, "begun", text)
+        self.status.progress = "learning begins with the next window"
         self._write(now_s, lambda journal: journal.begun(begun, decider))
         return []
 
@@ -265,8 +268,12 @@ class Job:
             self._tuned = _Tuned(state.tuner, self._issued.identity)
         return sent
 
-    def _decide(self, now_s: float, decider: Decider, window: Window) -> Outgoing:
+    def _decide(self, now_s: float, decider: Decider, window: Window, window_s: float) -> Outgoing:
         decision = decider.decide(now_s, window)
+        self.status.progress = decision.reason
+        if decision.windows_left:
+            left_s = math.ceil(decision.windows_left * window_s)
+            self.status.progress += f", about {left_s} s left"
         self.status.decisions[decision.action.value] += 1
         self._write(now_s, lambda journal: journal.decided(now_s, window, decision), windows=1)
         if decision.action is Action.REPROBE:

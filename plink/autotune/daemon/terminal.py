@@ -30,7 +30,7 @@ def _heading(job: JobStatus) -> Text:
     heading = Text(printable(job.name), style="bold")
     heading.append(f"  {job.ranks_there} of {counted(job.ranks, 'rank')}", style="default")
     if job.iteration_s is None:
-        heading.append("  nothing measured yet", style="dim")
+        heading.append(f"  {printable(job.progress)}", style="dim")
         return heading
     heading.append(f"  plan {job.plan_in_force}", style="default")
     if job.plan != job.plan_in_force:
@@ -40,6 +40,7 @@ def _heading(job: JobStatus) -> Text:
         f"  {job.throughput_bytes_s / 1e6:,.1f} MB/s reduced",
         style="default",
     )
+    heading.append(f"\n{printable(job.progress)}", style="dim")
     return heading
 
 

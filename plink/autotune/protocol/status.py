@@ -74,6 +74,7 @@ class JobStatus:
         decisions: how many, by action.
         reprobe_hosts: those that were to be probed again when this was last asked for.
         latest: what happened last, the newest at the end.
+        progress: what the tuner is doing, and how long it will take where that is known.
         rtt_s: (H,) the longest round trip of each host; not sent to viewers, nor are the others.
         rate_bytes_s: (H,) the fastest delivery that the kernel saw on a connection of each host.
         waited_s: (H,) the longest that a connection of it had no room at the receiver.
@@ -97,6 +98,7 @@ class JobStatus:
     decisions: dict[str, int] = field(default_factory=dict)
     reprobe_hosts: Sequence[str] = ()
     latest: deque[Event] = field(default_factory=lambda: deque(maxlen=_EVENTS_SHOWN))
+    progress: str = "waiting for a first window of iterations"
     rtt_s: Floats = field(default_factory=lambda: np.empty(0))
     rate_bytes_s: Floats = field(default_factory=lambda: np.empty(0))
     waited_s: Floats = field(default_factory=lambda: np.empty(0))
@@ -183,6 +185,7 @@ def _status(fields: Fields) -> JobStatus:
             )
             for event in events
         ),
+        fields.text("progress")[:_LONGEST],
     )
 
 

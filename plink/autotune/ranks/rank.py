@@ -16,7 +16,14 @@ from typing import Protocol
 
 from plink.autotune.protocol.identity import Identity, identity
 from plink.autotune.protocol.messages import Ask, Join, NewPlan, Paused, Report
-from plink.autotune.ranks.agreement import Points, Vote, outcome, vote_of
+from plink.autotune.ranks.agreement import (
+    Points,
+    Stride,
+    Vote,
+    outcome,
+    propose_stride,
+    vote_of,
+)
 from plink.autotune.ranks.client import Client
 from plink.autotune.ranks.figures import Snapshot, between, snapshot_of
 from plink.autotune.ranks.pause import Pause
@@ -39,6 +46,8 @@ _SETTLE_S = 10.0
 # Figures that are read later than this, plus this share of the window, do not count for it.
 _LATE_S = 0.1
 _LATE_SHARE = 0.1
+# Points in a window at least, so that it is hardly longer than asked.
+_POINTS_IN_WINDOW = 4
 # In which the daemon usually judges a plan, and one more until its answer is here.
 JUDGED_WINDOWS = 4
 
@@ -91,7 +100,10 @@ class TunedRank:
     ) -> None:
         self._engine = engine
         self._rank, self._placing, self._settings = rank, placing, settings
-        self._points = Points(settings.stride)
+        # The first votes tell how far it is from point to point.
+        self._points = Points(Stride(collectives=1))
+        self._point_s: float | None = None
+        self._iteration: int | None = None
         planned = placing.to_plan(forest)
         first = NewPlan(identity(0, planned), planned)
         self._lock = threading.Lock()
@@ -174,13 +186,14 @@ class TunedRank:
         """An iteration of the program's ends here."""
         window = self._window
         if window is not None:
-            window.markers.mark(time.monotonic())
+            window.markers.mark(time.monotonic(), len(window.sizes))
 
     def step(self, optimizer: int) -> None:
         """An optimizer of the program's has stepped."""
         window = self._window
         if window is not None:
-            window.markers.step(optimizer, time.monotonic(), len(window.sizes))
+            # The collective with which the window began belongs to the iteration of its first step.
+            window.markers.step(optimizer, time.monotonic(), 1 + len(window.sizes))
 
     def go_on(self) -> None:
         """End the pause, if there is one."""
@@ -208,9 +221,13 @@ class TunedRank:
     def _pass_point(self, now_s: float) -> None:
         at = self._engine.next_collective
         window = self._window
-        if self._voting is not None and self._own_vote is not None:
+        proposal = self._propose(now_s)
+        if self._voting is None or self._own_vote is None:
+            window = self._begin(at, now_s)
+        else:
             self._voting.wait()
             result = outcome(self._own_vote)
+            self._points.stride = Stride(collectives=result.collectives)
             with self._lock:
                 is_new = (
                     result.plan_id
@@ -232,10 +249,22 @@ class TunedRank:
         self._window = window
         with self._lock:
             self._proposed, self._proposed_ready = self._held, self._held_ready
-        is_long = window is not None and window.is_long_enough(now_s, self._settings.window_s)
-        self._own_vote = vote_of(self._proposed.identity.encoded, is_long)
+        stride = self._points.stride.collectives
+        is_long = window is not None and window.is_long_enough(
+            now_s, self._settings.window_s, stride
+        )
+        self._own_vote = vote_of(self._proposed.identity.encoded, is_long, proposal)
         self._voting = self._engine.allreduce(self._own_vote, "min")
         self._pause.at_point(self._in_force)
+
+    def _propose(self, now_s: float) -> int:
+        """Return how many collectives this rank proposes from point to point."""
+        if self._window is not None:
+            self._iteration = self._window.iteration_collectives or self._iteration
+        seconds = 0.0 if self._point_s is None else now_s - self._point_s
+        self._point_s = now_s
+        point_s = self._settings.window_s / _POINTS_IN_WINDOW
+        return propose_stride(self._points.stride.collectives, seconds, point_s, self._iteration)
 
     def _begin(self, at: int, now_s: float) -> Window:
         if self._client is not None:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from plink.autotune.protocol.handshake import DEFAULT_JOB
 from plink.autotune.protocol.messages import MOST_PAUSE_S
-from plink.autotune.ranks.agreement import DEFAULT_BYTES, DEFAULT_COLLECTIVES, Stride
 from plink.base.errors import WrongUseError
 from plink.transport.addresses import parse_address
 from plink.transport.proofs import is_name
 
 ADDRESS_VARIABLE = "PLINK_AUTOTUNE"
 JOB_VARIABLE = "PLINK_AUTOTUNE_JOB"
-STRIDE_VARIABLE = "PLINK_AUTOTUNE_STRIDE"
 WINDOW_VARIABLE = "PLINK_AUTOTUNE_WINDOW"
 
 _DEFAULT_WINDOW_S = 1.0
@@ -31,28 +29,26 @@ class Settings:
     Args:
         host, port: of the daemon.
         job: its name there.
-        stride: from point to point.
-        window_s: a window of measurements is at least so long.
+        window_s: seconds that a window of measurements lasts at least.
         may_pause: ranks pause where they are asked to.
     """
 
     host: str
     port: int
     job: str = DEFAULT_JOB
-    stride: Stride = field(default_factory=Stride)
     window_s: float = _DEFAULT_WINDOW_S
     may_pause: bool = True
 
     def to_json(self) -> dict[str, Any]:
         """For the other ranks."""
-        values = {**vars(self), "stride": vars(self.stride), "may_hold": self.may_pause}
+        values = {**vars(self), "may_hold": self.may_pause}
         del values["may_pause"]
         return values
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Settings:
         """What rank 0 made with `to_json`."""
-        values = {**data, "stride": Stride(**data["stride"]), "may_pause": data["may_hold"]}
+        values = {**data, "may_pause": data["may_hold"]}
         del values["may_hold"]
         return Settings(**values)
 
@@ -78,17 +74,7 @@ def settings_of(environment: Mapping[str, str], timeout_s: float) -> Settings | 
         )
     window = environment.get(WINDOW_VARIABLE)
     may_pause = timeout_s >= _LEAST_TIMEOUT_S
-    return Settings(host, port, job, _stride(environment), _seconds(window), may_pause)
-
-
-def _stride(environment: Mapping[str, str]) -> Stride:
-    text = environment.get(STRIDE_VARIABLE)
-    if text is None:
-        return Stride(DEFAULT_BYTES, DEFAULT_COLLECTIVES)
-    size_bytes, colon, collectives = text.partition(":")
-    if not colon or not size_bytes.isdecimal() or not collectives.isdecimal():
-        raise WrongUseError(f"{STRIDE_VARIABLE} is {text!r}, expected BYTES:COLLECTIVES")
-    return Stride(int(size_bytes), int(collectives))
+    return Settings(host, port, job, _seconds(window), may_pause)
 
 
 def _seconds(text: str | None) -> float:

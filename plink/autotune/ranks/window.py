@@ -24,7 +24,7 @@ class Window:
         bytes_of: by kind of collective, of all since.
         markers: where iterations ended.
         looked_at: how many collectives there were when a period was last looked for.
-        has_period: one was found.
+        period: collectives after which sizes repeat; None if none was found.
     """
 
     begin: int
@@ -34,7 +34,7 @@ class Window:
     bytes_of: dict[str, int] = field(default_factory=dict)
     markers: Markers = field(default_factory=Markers)
     looked_at: int = 0
-    has_period: bool = False
+    period: int | None = None
 
     def add(self, size_bytes: int, collective: str) -> None:
         """One more has begun."""
@@ -42,16 +42,28 @@ class Window:
         self.sizes.append(size_bytes * len(COLLECTIVES) + kind)
         self.bytes_of[collective] = self.bytes_of.get(collective, 0) + size_bytes
 
-    def is_long_enough(self, now_s: float, window_s: float) -> bool:
-        """Whether enough time has passed, and enough iterations are in it."""
+    @property
+    def iteration_collectives(self) -> int | None:
+        """Collectives of an iteration; None while nothing tells."""
+        return self.markers.collectives if self.markers.are_expected else self.period
+
+    def is_long_enough(self, now_s: float, window_s: float, stride: int) -> bool:
+        """Return whether the window may end at the next point.
+
+        Args:
+            now_s: the time of this point.
+            window_s: seconds that a window lasts at least.
+            stride: collectives from this point to the next.
+        """
         if now_s - self.began_s < window_s:
             return False
         if len(self.sizes) >= MOST_COLLECTIVES:
             return True
         if self.markers.are_expected:
-            return self.markers.are_enough
-        if not self.has_period and len(self.sizes) >= _GROWTH * self.looked_at:
+            collectives = self.iteration_collectives
+            return self.markers.will_be_enough(stride // collectives if collectives else 0)
+        if self.period is None and len(self.sizes) >= _GROWTH * self.looked_at:
             self.looked_at = len(self.sizes)
-            self.has_period = period_of(self.sizes) is not None
+            self.period = period_of(self.sizes)
         # Once true it stays so: windows end when all ranks say so at the same point.
-        return self.has_period
+        return self.period is not None

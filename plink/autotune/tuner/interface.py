@@ -151,6 +151,7 @@ class Decision:
         masters: of that plan.
         forest: the new plan, checked; None where nothing changes.
         hosts: those that should be probed again.
+        windows_left: until the tuner has learned, or has judged a plan; 0 where it does neither.
     """
 
     action: Action
@@ -159,3 +160,4 @@ class Decision:
     masters: Masters
     forest: Forest | None = None
     hosts: Sequence[int] = ()
+    windows_left: int = 0

@@ -100,12 +100,12 @@ class Tuner:
     def _learn(self) -> Decision:
         needed = self.options.learning_windows
         if len(self.recent) < needed:
-            return self._wait(f"learning, {len(self.recent)} of {needed} windows")
+            return self._count("learning", needed)
         self.baseline = learn([window.median_s for window in self.recent])
         noise = _NOISE_MULTIPLE * reading_noise(self.recent, self.layout)
         self.options = replace(self.options, alike=max(self.options.alike, noise))
         self.rates_bytes_s = self._believed(self.recent).rate_bytes_s
-        self.recent = []
+        # They stay: a plan that the next windows suggest has to be promised by these, too.
         return self._wait(
             f"learned: an iteration takes {self.baseline.median_s:.4g} s, "
             f"give or take {100 * self.baseline.deviation:.1f} %"
@@ -194,7 +194,7 @@ class Tuner:
     def _judge(self, now_s: float, trial: Trial) -> Decision:
         needed = self.options.trial_windows
         if len(self.recent) < needed:
-            return self._wait(f"on trial, {len(self.recent)} of {needed} windows")
+            return self._count("on trial", needed)
         took_s = median_s(self.recent)
         worse = took_s / trial.before_s - 1.0
         belief = self._believed(self.recent)
@@ -341,6 +341,11 @@ class Tuner:
         self.baseline = Baseline(took_s, self._deviation)
         self.trial = None
         self.recent = []
+
+    def _count(self, doing: str, needed: int) -> Decision:
+        """Wait for more windows to learn from, or to judge a plan by."""
+        seen = len(self.recent)
+        return replace(self._wait(f"{doing} {seen} of {needed}"), windows_left=needed - seen)
 
     def _wait(self, reason: str) -> Decision:
         return Decision(Action.WAIT, reason, self.plan, self.masters)

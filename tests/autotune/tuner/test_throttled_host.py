@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from plink.autotune.tuner.interface import Action
+from plink.autotune.tuner.interface import Action, TunerOptions
 from plink.autotune.tuner.masters import Masters, forest_of
 from plink.plans.measures import bytes_between
 from plink.simulate.jobs import CHANGE, Noise, TunedRun, run, while_changed
@@ -54,6 +54,14 @@ def test_nothing_is_done_in_between(tuned: TunedRun) -> None:
     early = [at for at, _ in tuned.changes() if at < CHANGE]
     late = [at for at, _ in tuned.changes() if CHANGE + 10 <= at < LIFTED or at >= LIFTED + 15]
     assert early == late == []
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_host_that_was_slow_from_the_start_is_relieved_after_ten_windows(seed: int) -> None:
+    done = run(even(HOSTS), lambda _window: THROTTLED, 12, seed=seed)
+    windows, action = done.changes()[0]
+    assert action == Action.QUICKTUNE
+    assert windows < 2 * TunerOptions().learning_windows
 
 
 def test_what_it_says_names_the_host(tuned: TunedRun) -> None:
