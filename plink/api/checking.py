@@ -16,6 +16,7 @@ from plink.api.warning import warn
 from plink.base.text import counted, named
 from plink.measure.probing import check as checking
 from plink.measure.probing.limits import CHECK_PARTNERS, CHECK_TRANSFERS_S
+from plink.measure.recorded_way import with_recorded
 from plink.probes.ssh.options import SshOptions
 
 _SOURCE = "the cluster"
@@ -97,7 +98,7 @@ def check(
             seed=seed,
             timeout_s=timeout_s,
             concurrency=concurrency,
-            way=way_of(ssh, via),
+            way=with_recorded(way_of(ssh, via), known.way, _SOURCE),
         )
         found = checking.check(
             known,

@@ -95,12 +95,13 @@ def diagnose(
         from plink.api.errors import plinks_errors  # noqa: PLC0415
         from plink.api.examining import examine  # noqa: PLC0415
         from plink.api.probing import way_of  # noqa: PLC0415
+        from plink.measure.recorded_way import with_recorded  # noqa: PLC0415
 
         asked_at = datetime.now(timezone.utc).replace(microsecond=0)
         with plinks_errors():
             found, missed = examine(
                 cluster,
-                way_of(ssh, via),
+                with_recorded(way_of(ssh, via), cluster.way, _SOURCE),
                 Steps(progress),
                 source=_SOURCE,
                 transfers_s=transfers_s,

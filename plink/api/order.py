@@ -228,7 +228,7 @@ def order(
         if mesh is None
         else parse_mesh(_pairs_text(mesh), _pairs_text(traffic), size_bytes(size)),
     )
-    found = find_order(known.hashed, request, search(progress, time_limit_s), deadline=deadline)
+    found = find_order(known, request, search(progress, time_limit_s), deadline=deadline)
     result = upgraded(Order, found, cluster=known)
     for failure in known.unreachable:
         warn(f"{failure.source} was unreachable and gets no rank")

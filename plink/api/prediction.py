@@ -16,8 +16,8 @@ from plink.api.warning import warn
 from plink.base.errors import WrongUseError
 from plink.base.size import format_size
 from plink.base.text import counted
-from plink.files.cluster import is_made_from
 from plink.files.order import Order as FileOrder
+from plink.files.order_basis import is_made_from
 from plink.files.plan import Plan as FilePlan
 from plink.optimize.plans.forecasting import CollectiveRow, PlanForecast, forecast_plan
 from plink.optimize.prediction import Forecast, Row, forecast
@@ -183,8 +183,7 @@ def predict(
         source="order" if isinstance(order, FileOrder) else "cluster",
         on_progress=stages(progress),
     )
-    made_from = order.made_from if isinstance(order, FileOrder) else None
-    if made_from is not None and not is_made_from(made_from, known):
+    if isinstance(order, FileOrder) and not is_made_from(order, known):
         warn("the order was not made of this cluster as it is now")
     return Prediction(found)
 

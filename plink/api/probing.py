@@ -35,6 +35,7 @@ from plink.measure.probing.request import ProbeRequest, resumed
 from plink.measure.probing.tools import TOOLS
 from plink.measure.probing.tools.transfers import UPLINKS
 from plink.measure.probing.uplinks import UplinkResult
+from plink.measure.recorded_way import with_recorded
 from plink.optimize.groups.certainty import group_question
 from plink.probes.inventories.source import parse_hosts
 from plink.probes.reach import Outgoing
@@ -138,7 +139,7 @@ def probe(
             timeout_s=timeout_s,
             concurrency=concurrency,
             strict=strict,
-            way=listed.way(way_of(ssh, via), is_ssh_said=via == SSH),
+            way=_way(listed, earlier, way_of(ssh, via), is_ssh_said=via == SSH),
             earlier=earlier,
             **vars(how),
         )
@@ -162,6 +163,14 @@ def probe(
     for doubt in () if isinstance(found, UplinkResult) else found.warnings:
         warn(doubt)
     return cluster
+
+
+def _way(
+    listed: HostList, earlier: cluster_file.Cluster | None, given: Outgoing, *, is_ssh_said: bool
+) -> Outgoing:
+    if earlier is not None:
+        given = with_recorded(given, earlier.way, _SOURCE)
+    return listed.way(given, is_ssh_said=is_ssh_said)
 
 
 def _listed(hosts: Sequence[str] | PathName | Cluster) -> HostList:

@@ -13,6 +13,7 @@ from plink.files.plan import Plan
 from plink.measure.listed import HostList, read_hosts
 from plink.measure.probing.request import resumed
 from plink.measure.probing.tools import TOOLS
+from plink.measure.recorded_way import with_recorded
 from plink.probes.reach import Outgoing
 
 
@@ -50,6 +51,7 @@ def prober_of(
         document.check_writable(output, has_matrices=True)
     if cluster is not None:
         known, source = _read(cluster), document.label(cluster)
+        way = with_recorded(way, known.way, source)
     else:
         listed = read_hosts(hosts or "")
         known, source = _cluster_of(listed), document.label(hosts or "")

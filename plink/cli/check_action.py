@@ -20,6 +20,7 @@ from plink.files.cluster import Cluster
 from plink.measure.probing.check import CheckResult, check, check_request, comparable_rtt
 from plink.measure.probing.check_transfers import RatesResult, summary
 from plink.measure.probing.limits import CHECK_PARTNERS, CHECK_TRANSFERS_S
+from plink.measure.recorded_way import with_recorded
 from plink.show.terminal import facts
 from plink.show.terminal.paper import paper
 
@@ -54,7 +55,7 @@ def run_command(
         seed=options["seed"],
         timeout_s=options["timeout_s"],
         concurrency=options["concurrency"],
-        way=take_any_way(dict(options)),
+        way=with_recorded(take_any_way(dict(options)), cluster.way, source),
     )
     with naming_unreached():
         result = check(

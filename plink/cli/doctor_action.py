@@ -31,6 +31,7 @@ from plink.files import document
 from plink.files.cluster import Cluster
 from plink.files.comparison import Comparison
 from plink.measure.importing.source import import_measurement, is_log
+from plink.measure.recorded_way import with_recorded
 from plink.show.terminal.paper import paper
 
 _OF_LIVE = ("output", "transfers_s", "timeout_s", "listen")
@@ -162,7 +163,7 @@ def _ask(
     with naming_unreached():
         found, missed = examine(
             now.cluster,
-            take_any_way(dict(options)),
+            with_recorded(take_any_way(dict(options)), now.cluster.way, now.source),
             progress,
             source=now.source,
             transfers_s=options["transfers_s"],

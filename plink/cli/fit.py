@@ -71,6 +71,7 @@ def command(
     from plink.bench.clients.mpi import MpiTools  # noqa: PLC0415
     from plink.bench.fit import FitRequest, fit  # noqa: PLC0415
     from plink.files import clients, cluster, document  # noqa: PLC0415
+    from plink.measure.recorded_way import with_recorded  # noqa: PLC0415
     from plink.show.terminal.clients import print_fit  # noqa: PLC0415
     from plink.show.terminal.paper import paper  # noqa: PLC0415
 
@@ -80,13 +81,14 @@ def command(
     document.check_writable(written, has_matrices=True)
     sizes = sorted({size_option(word) for word in size.split(",")})
     workloads = [Workload(4 * max(16, each // 4), 1, repetitions, timeout_s) for each in sizes]
+    known, source = cluster.read(cluster_name), document.label(cluster_name)
     request = FitRequest(
-        cluster=cluster.read(cluster_name),
-        source=document.label(cluster_name),
+        cluster=known,
+        source=source,
         client=client,
         hosts=hosts,
         workloads=workloads,
-        way=way,
+        way=with_recorded(way, known.way, source),
         python=others["python"],
         tools=MpiTools(others["mpicc"], others["mpirun"], others["remote_cache"]),
     )

@@ -89,7 +89,8 @@ def command(
     clients that were fitted (plink fit) or described, times come with a 90 % interval.
     """
     # numpy and rich would slow `--help`.
-    from plink.files.cluster import is_made_from, no_bandwidth_measured  # noqa: PLC0415
+    from plink.files.cluster import no_bandwidth_measured  # noqa: PLC0415
+    from plink.files.order_basis import is_made_from  # noqa: PLC0415
     from plink.files.plan import Plan as AnyPlan  # noqa: PLC0415
     from plink.optimize.plans.forecasting import forecast_plan  # noqa: PLC0415
     from plink.optimize.prediction import forecast, to_json  # noqa: PLC0415
@@ -122,8 +123,7 @@ def command(
             source=document.label(file),
             on_progress=status.update if stderr.is_terminal else None,
         )
-    made_from = None if order is None else order.made_from
-    if made_from is not None and network_name is None and not is_made_from(made_from, cluster):
+    if order is not None and network_name is None and not is_made_from(order, cluster):
         note(f"{document.label(file)} was not made from {cluster.source} as it is now")
     if objective == "contention" and not found.has_times:
         raise no_bandwidth_measured(cluster)

@@ -35,6 +35,7 @@ from plink.measure.probing.run import ProbeResult, probe
 from plink.measure.probing.tools import TAKEN_BY, TOOLS
 from plink.measure.probing.tools.transfers import UplinkOptions
 from plink.measure.probing.uplinks import UplinkResult
+from plink.measure.recorded_way import with_recorded
 from plink.optimize.groups.certainty import group_question
 from plink.probes.calls.callers import Callers, gather
 from plink.probes.calls.options import ListenOptions
@@ -147,6 +148,9 @@ def request_of(
         raise click.UsageError("--expect is for hosts that call and that no list names.")
     else:
         found = _listed_hosts(values["hosts"], earlier, resume)
+        if earlier is not None:
+            given = with_recorded(given, earlier.way, document.label(resume))
+        way = given
         if not isinstance(given, ListenOptions):
             way = found.way(given, is_ssh_said=is_ssh_said)
             as_if_typed(way)

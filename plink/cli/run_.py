@@ -80,11 +80,13 @@ def command(**values: Any) -> int:
     )
     from plink.files import document, order_file  # noqa: PLC0415
     from plink.measure.listed import as_listed  # noqa: PLC0415
+    from plink.measure.recorded_way import with_recorded  # noqa: PLC0415
     from plink.probes.reach import reach  # noqa: PLC0415
 
     way = take_way(values)
     as_json = values["as_json"]
     order = order_file.read(values["order"])
+    way = with_recorded(way, order.way, document.label(values["order"]))
     extra = _variables(values["variables"])
     ranked = _ranked(order, values["slots"])
     listed = [as_listed(host, document.label(values["order"])) for host in order.hosts]

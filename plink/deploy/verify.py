@@ -42,7 +42,9 @@ _NOT_PYTHON = {
 _THROUGH_A_SHELL = ("deepspeed",)
 # Debian's names come first: its `mpirun` may be the other MPI's.
 _PROGRAMS = {"mpirun": ["mpirun.openmpi", "mpirun"], "mpiexec": ["mpiexec.hydra", "mpiexec"]}
-_TAIL_CHARACTERS = 300
+_MOST_CHARACTERS = 300
+# Lines that come before an error and say nothing of it: rules, and ssh's and Open MPI's warnings.
+_NO_REASON = re.compile(r"\W*$|warning\b|.*\bsetpgid\b", re.IGNORECASE)
 _QUOTED = "$PLINK_PROGRAM"
 _MARK = "plink-placed"
 # More than a machine with very many addresses needs; the rest of a longer line is ignored.
@@ -253,14 +255,17 @@ def _is_on_path(name: str) -> bool:
 
 
 def _failure(ended: Ended) -> PlinkError:
-    said = " ".join((ended.stderr.strip() or ended.stdout.strip()).split())
-    tail = said if len(said) <= _TAIL_CHARACTERS else "..." + said[-_TAIL_CHARACTERS:]
+    said = ended.stderr.strip() or ended.stdout.strip()
+    lines = [" ".join(line.split()) for line in said.splitlines() if line.strip()]
+    reasons = [line for line in lines if not _NO_REASON.match(line)] or lines
+    # What follows the first line is mostly what the launcher makes of it.
+    reason = reasons[0] if reasons else "it said nothing"
+    if len(reason) > _MOST_CHARACTERS:
+        reason = f"{reason[:_MOST_CHARACTERS]}..."
     hint = None
     if re.search(r"torchrun: (command )?not found", said):
         hint = "name the interpreter that has PyTorch on the hosts with python=PATH"
-    return PlinkError(
-        f"the launcher failed (exit status {ended.status}): {tail or 'it said nothing'}", hint
-    )
+    return PlinkError(f"the launcher failed (exit status {ended.status}): {reason}", hint)
 
 
 def _host_of(report: Report, hosts: Sequence[Host]) -> str:

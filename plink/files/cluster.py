@@ -205,14 +205,6 @@ def content_hash(cluster: Cluster) -> str:
     return document.digest_of(data, is_binary=len(cluster.hosts) > _MOST_IN_JSON)
 
 
-def is_made_from(made_from: str | None, cluster: Cluster) -> bool:
-    """Whether `made_from`, which another file records, is this cluster's hash in either form."""
-    if made_from is None or made_from == cluster.file_hash:
-        return made_from is not None
-    data = to_data(cluster)
-    return made_from in (document.digest_of(data, is_binary=form) for form in (True, False))
-
-
 def from_json(data: Mapping[str, Any], source: str) -> Cluster:
     """The cluster in a JSON object; `source` names the file in errors."""
     document.check_format(data, source, FORMAT, VERSION)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from plink.base.next_command import GivenWay
 from plink.files.cluster import Host
 from plink.files.groups import Group
 from plink.files.mesh import Mesh
@@ -122,6 +123,7 @@ class Order:
             where there is no such way; None in all where every pair was measured, and in older
             files.
         filled_hops: the places in `hops_us` whose pair was not measured.
+        way: how the hosts were reached, as the cluster file records it.
         mesh: whose dimensions' groups the cost is of, where the algorithm is `mesh`; latencies then
             weigh as much as their dimension's share of all bytes.
     """
@@ -151,6 +153,7 @@ class Order:
     cost_range_us: tuple[float, float | None] | None = None
     filled_hops: Sequence[int] = ()
     mesh: Mesh | None = None
+    way: GivenWay | None = None
 
     @property
     def ranks(self) -> int:

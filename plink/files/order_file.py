@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from plink.base.errors import WrongUseError
-from plink.files import cluster, document
+from plink.files import cluster, document, way_record
 from plink.files.bandwidth import MAX_GBIT_S
 from plink.files.cluster import Host
 from plink.files.fields import Fields
@@ -120,6 +120,7 @@ def from_json(data: Mapping[str, Any], source: str) -> Order:
         cost_range_us=_parse_range(fields),
         filled_hops=_parse_filled_hops(fields, len(hosts)),
         mesh=mesh_from_json(fields),
+        way=way_record.parse(fields),
     )
     _check(order, fields)
     return _without_claims(order)
@@ -137,6 +138,7 @@ def to_json(order: Order) -> dict[str, Any]:
         **({} if order.size_bytes is None else {"size_bytes": order.size_bytes}),
         "hosts": cluster.hosts_to_json(order.hosts),
         **({"unused": cluster.hosts_to_json(order.unused)} if order.unused else {}),
+        **way_record.to_json(order.way),
         **({} if order.host_of_rank is None else {"host_of_rank": list(order.host_of_rank)}),
         "hops_us": list(order.hops_us),
         **({"filled_hops": list(order.filled_hops)} if order.filled_hops else {}),
@@ -172,7 +174,7 @@ def to_json(order: Order) -> dict[str, Any]:
 def summary(order: Order) -> dict[str, Any]:
     """The JSON object with what an order costs, and its hosts by name alone."""
     data = to_json(order)
-    hidden = {"format", "version", "hosts", "groups", "unused", "host_of_rank"}
+    hidden = {"format", "version", "hosts", "groups", "unused", "host_of_rank", "ssh", "via"}
     slots = [host.slots for host in order.hosts]
     chosen = {"unused": [host.name for host in order.unused]} if order.unused else {}
     apart = {} if order.host_of_rank is None else {"host_of_rank": list(order.host_of_rank)}

@@ -28,8 +28,7 @@ def cluster_file() -> Schema:
             {**parts.head(FORMAT, [VERSION]), "hosts": hosts("all hosts; none has a name twice")},
             {
                 "made_from": or_null(parts.made_from()),
-                "ssh": or_null(_ssh()),
-                "via": or_null(parts.text("the command that led to the hosts in place of SSH")),
+                **parts.way(),
                 "unreachable": listed("hosts that were listed but not reached", _unreachable()),
                 "groups": listed("groups of near hosts; no host is in two", parts.group()),
                 "grouping": or_null(grouping()),
@@ -135,19 +134,6 @@ def _reached() -> dict[str, Schema]:
         "port": or_null(parts.whole("the TCP port of SSH", 1, MAX_PORT)),
         "slots": parts.whole("how many ranks the host takes; 1 if absent", 1, _MAX_SLOTS),
     }
-
-
-def _ssh() -> Schema:
-    given = {
-        "config": "the configuration file (`-F`)",
-        "identity": "the file of the private key (`-i`)",
-        "user": "the user (`--user`)",
-    }
-    return closed(
-        "what SSH was told to reach the hosts, only to be printed",
-        {},
-        {name: or_null(parts.text(what)) for name, what in given.items()},
-    )
 
 
 def _unreachable() -> Schema:

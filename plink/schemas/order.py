@@ -23,6 +23,7 @@ def order_file() -> Schema:
     what = "Hosts in rank order, and what the order costs: what `plink order -o` writes"
     optional = {
         **_optional(),
+        **parts.way(),
         "unused": hosts("hosts that were not chosen, with their slots"),
         "groups": listed("groups of near hosts", parts.group()),
         "host_of_rank": _host_of_rank(),

@@ -181,6 +181,22 @@ def made_from() -> Schema:
     return text("SHA-256 (`sha256:...`) of the file that this was made from")
 
 
+def way() -> dict[str, Schema]:
+    """The two members of cluster and order files that say how hosts were reached."""
+    given = {
+        "config": "the absolute path of the configuration file (`-F`)",
+        "identity": "the absolute path of the private key (`-i`)",
+        "user": "the user (`--user`)",
+    }
+    ssh = closed(
+        "what SSH was told to reach the hosts",
+        {},
+        {name: or_null(text(what)) for name, what in given.items()},
+    )
+    via = text("the command that led to the hosts in place of SSH, only to be printed")
+    return {"ssh": or_null(ssh), "via": or_null(via)}
+
+
 def failure() -> Schema:
     """A host or a pair that could not be measured."""
     return closed(

@@ -195,7 +195,13 @@ def test_an_order_from_a_file_is_predicted_with_its_cluster(tmp_path: Path) -> N
     assert caught.value.hint == "give the cluster that it was made of, too"
     prediction = plink.predict(order, cluster=cluster, algorithms=["ring"])
     assert prediction["ring"].order is not None
-    changed = plink.group(cluster).cluster
+    grouped = plink.group(cluster).cluster
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        plink.predict(order, cluster=grouped, algorithms=["ring"])
+    assert cluster.rtt is not None
+    again = {name: matrix + 1.0 for name, matrix in cluster.rtt.rtt_us.items()}
+    changed = replace(cluster, rtt=replace(cluster.rtt, rtt_us=again))
     with pytest.warns(plink.PlinkWarning, match="not made of this cluster as it is now"):
         plink.predict(order, cluster=changed, algorithms=["ring"])
     with pytest.raises(plink.WrongUseError, match="is not a host of the cluster"):

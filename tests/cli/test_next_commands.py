@@ -155,7 +155,7 @@ def test_an_order_of_a_mesh_is_made_again_as_it_was_asked_for(tmp_path: Path) ->
     mesh = ("--mesh", "dp=3,tp=2", "--traffic", "tp=2MB,dp=ring:1MB", "--time-limit", "0.2")
     assert plink_here("order", path, *mesh, "-o", ordered).code == 0
     data = read_json(Path(path))
-    data["rtt"]["notes"] = ["changed since"]
+    data["rtt"]["rtt_us"]["p10"][0][1] += 1.0
     document.write_bytes(path, document.dump(data))
     with pytest.raises(Exception, match="was not made from") as caught:
         read_inputs((path, ordered))
@@ -190,7 +190,9 @@ def test_a_bench_that_cannot_find_the_hosts_says_how_they_were_reached(tmp_path:
         Host(f"nowhere-{name}.invalid", f"10.0.0.{number}") for number, name in enumerate("ab")
     ]
     cluster_file.write(path, replace(cluster_with(WAY, 2), hosts=hosts))
-    done = plink_here("bench", path, "-F", "/dev/null", "--orders", "given")
+    key = tmp_path / "key"
+    key.touch()
+    done = plink_here("bench", path, "-F", "/dev/null", "-i", key, "--orders", "given")
     assert "hint: plink probe reached these hosts with -F 'my config' -i" in done.stderr
 
 

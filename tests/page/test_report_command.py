@@ -16,6 +16,7 @@ from page.subjects import racks, with_rates, without
 from plink.cli import run
 from plink.files import cluster, document, order_file
 from plink.files.grouping import Grouping
+from plink.files.order_basis import order_basis
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
 from support.require import require_browser
@@ -269,7 +270,9 @@ def test_an_order_of_other_hosts_is_refused_whatever_its_hash_says(
     write(racks([4, 4], names=[f"x{host}" for host in range(8)]), "d.json")
     write_order("o.json", "d.json")
     found = order_file.read("o.json")
-    order_file.write("o.json", replace(found, made_from=cluster.read("c.json").file_hash))
+    order_file.write(
+        "o.json", replace(found, made_from=order_basis(cluster.read("c.json"), "latency"))
+    )
     assert run(["report", "c.json", "o.json", "-o", "r.html"]) == 2
     assert "was not made from c.json" in capsys.readouterr().err
 

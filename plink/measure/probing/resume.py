@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -57,13 +58,19 @@ def _way_as_given(way: Way) -> GivenWay | None:
     """What the file is to say of how the hosts were reached."""
     match way:
         case SshOptions():
-            typed = {"config": way.config_file, "identity": way.identity_file, "user": way.user}
+            config, identity = map(_from_anywhere, (way.config_file, way.identity_file))
+            typed = {"config": config, "identity": identity, "user": way.user}
         case ViaOptions():
             typed = {"via": way.template}
         case _:
             return None
     given = GivenWay(**{name: text for name, text in typed.items() if is_recordable(text)})
     return given if given.words() else None
+
+
+def _from_anywhere(path: str | None) -> str | None:
+    """The absolute path: later verbs read the same file, whatever folder they run in."""
+    return None if path is None else os.path.abspath(path)  # noqa: PTH100  keeps links and `..`
 
 
 def _to_host(reached: ReachedHost) -> Host:

@@ -13,6 +13,7 @@ from plink.files.bandwidth import MAX_GBIT_S
 from plink.files.cluster import Cluster, Host
 from plink.files.measurement import Matrix
 from plink.files.order import Order, OrderBandwidth, Solver
+from plink.files.order_basis import order_basis
 from plink.model.distance import filled_bandwidth_distances
 from plink.optimize.orders.mesh import algorithm_asked
 from plink.optimize.orders.random_orders import Orders, median_of_random
@@ -113,10 +114,11 @@ def order_by_bandwidth(
         seconds=time.monotonic() - start,
         filled_pairs=found.filled_pairs,
         unmeasured_hosts=[name for name in found.unmeasured_hosts if name in names],
-        made_from=cluster.file_hash,
         groups=tuple(cluster.groups),
         bandwidth=bandwidth,
         mesh=request.mesh,
+        way=cluster.way,
+        made_from=order_basis(cluster, NAME),
         **bandwidth.times(),
     )
 

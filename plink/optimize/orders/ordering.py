@@ -12,6 +12,7 @@ import numpy as np
 from plink.base.errors import WrongUseError
 from plink.files.cluster import Cluster, Host, measured_rtt, nothing_measured
 from plink.files.order import Order, Proof, Solver
+from plink.files.order_basis import order_basis
 from plink.files.rtt import percentile_name, readings_at
 from plink.model.distance import Distances, both_directions, distances, has_only_bandwidth
 from plink.optimize.orders.latency import FoundOrder, LatencyObjective
@@ -161,10 +162,11 @@ def find_order(
         filled_pairs=known.filled_pairs,
         unmeasured_hosts=[name for name in known.unmeasured_hosts if name in names],
         confirmed_gain=answer.confirmed_gain,
-        made_from=cluster.file_hash,
         proof=answer.proof,
         groups=tuple(cluster.groups),
         mesh=request.mesh,
+        way=cluster.way,
+        made_from=order_basis(cluster, objective.name),
     )
 
 
@@ -302,9 +304,10 @@ def _of_one_host(host: Host, cluster: Cluster, request: OrderRequest) -> Order:
         lower_bound_us=0.0,
         solver=Solver("none", {"time_limit_s": request.time_limit_s}, request.seed, 0, "exact"),
         seconds=0.0,
-        made_from=cluster.file_hash,
         groups=tuple(cluster.groups),
         mesh=request.mesh,
+        way=cluster.way,
+        made_from=order_basis(cluster, "latency"),
     )
 
 

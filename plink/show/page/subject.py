@@ -21,6 +21,7 @@ from plink.files.binary_form import Content
 from plink.files.cluster import Cluster
 from plink.files.groups import Group
 from plink.files.order import Order
+from plink.files.order_basis import is_made_from
 from plink.model.distance import Distances, distances
 from plink.model.outliers import Outlier, outliers
 from plink.show.page.labels import plotly_names
@@ -223,7 +224,7 @@ def _subject(contents: Sequence[tuple[str, Content]], shown: Sequence[str]) -> S
 
 def _check_made_from(named: NamedOrder, cluster: Cluster) -> None:
     is_same = sorted(named.order.given) == sorted(cluster.names)
-    if is_same and cluster_file.is_made_from(named.order.made_from, cluster):
+    if is_same and is_made_from(named.order, cluster):
         return
     mesh = named.order.mesh
     wanted = (
@@ -245,7 +246,10 @@ def _check_same(orders: Sequence[NamedOrder]) -> None:
     first = orders[0]
     for other in orders[1:]:
         same_hosts = sorted(other.order.given) == sorted(first.order.given)
-        if other.order.made_from != first.order.made_from or not same_hosts:
+        # What an order names are the readings that its objective takes into account.
+        is_comparable = other.order.objective == first.order.objective
+        is_same = other.order.made_from == first.order.made_from
+        if not same_hosts or (is_comparable and not is_same):
             raise WrongUseError(
                 f"{first.source} and {other.source} were not made from the same cluster file",
                 "a report shows one cluster",
