@@ -11,7 +11,7 @@ from plink.api.cluster import Cluster, checked_cluster
 from plink.api.objects import PathName
 from plink.api.progress import OnProgress, stages
 from plink.api.warning import warn
-from plink.base.text import counted
+from plink.base.text import counted, named
 from plink.files.grouping import Grouping
 from plink.files.groups import Group
 from plink.optimize.groups.finding import (
@@ -75,7 +75,7 @@ class Groups(Sequence[Group]):
         self.cluster.save(path)
 
     def __repr__(self) -> str:
-        sizes = ", ".join(f"{group.name} ({len(group.hosts)})" for group in self)
+        sizes = named([f"{group.name} ({len(group.hosts)})" for group in self])
         known = "" if self.probability is None else f"; probability {self.probability:.3g}"
         return f"<plink.Groups: {sizes or 'none'}{known}>"
 

@@ -236,7 +236,7 @@ def order(
         warn("interrupted: the best order so far; whether its gain is noise was not checked")
     if found.unmeasured_hosts:
         warn(
-            f"no measurement reaches {', '.join(found.unmeasured_hosts)}: the rank of such a host "
+            f"no measurement reaches {named(found.unmeasured_hosts)}: the rank of such a host "
             "is arbitrary"
         )
     return result

@@ -44,7 +44,7 @@ from plink.probes.via.options import SSH, ViaOptions
 
 _SOURCE = "the cluster"
 
-_MOST_NAMED = 5
+_MOST_NAMED = 3
 
 _WHOLE = {
     "count": (1, MAX_COUNT),

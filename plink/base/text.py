@@ -83,8 +83,12 @@ def counted(count: int, singular: str) -> str:
     return f"{count:,} {singular}" if count == 1 else f"{count:,} {singular}s"
 
 
-def named(names: Sequence[str], most: int = 4) -> str:
-    """Names, at most `most` of them written out: `n01, n02 and 3 others`."""
+# A message writes out so many of a list, and counts the others.
+MOST_NAMED = 3
+
+
+def named(names: Sequence[str], most: int = MOST_NAMED) -> str:
+    """Names, at most `most` of them written out: `n01, n02, n03 and 3 others`."""
     shown, rest = ", ".join(names[:most]), len(names) - most
     return f"{shown} and {counted(rest, 'other')}" if rest > 0 else shown
 

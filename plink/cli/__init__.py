@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import os
+import re
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ from plink.base.output import (
     output_error,
     tolerate,
 )
+from plink.base.text import named
 from plink.cli.flags import measuring, resuming, spelled
 from plink.cli.given import remembering
 from plink.cli.stderr import print_error
@@ -67,6 +69,7 @@ COMMANDS = {
 # They compute with matrices for which one thread is enough. On a busy machine threads of OpenBLAS,
 # which poll for each other, would take many times as long.
 _ON_ONE_THREAD = ("doctor", "group", "show", "plan")
+_EXTRA_ARGUMENTS = re.compile(r"(unexpected extra arguments? )\((.*)\)", re.DOTALL)
 
 
 class LazyGroup(click.Group):
@@ -203,10 +206,15 @@ def _as_plinks(error: PlinkError | ProbesError | MemoryError) -> PlinkError:
 
 def _usage(error: click.ClickException) -> PlinkError:
     """A usage error in plink's own style."""
-    message = error.format_message().rstrip(".")
+    message = _EXTRA_ARGUMENTS.sub(_some_arguments, error.format_message().rstrip("."))
     context = getattr(error, "ctx", None)
     hint = None if context is None else f"{context.command_path} --help"
     return WrongUseError(message[:1].lower() + message[1:], hint)
+
+
+def _some_arguments(found: re.Match[str]) -> str:
+    """Click's list of arguments that nothing takes, which may be all files of a folder."""
+    return f"{found[1]}({named(found[2].split())})"
 
 
 def _drop_output() -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from plink.files.cluster import Cluster
 
-_MOST_NAMED = 5
+_MOST_NAMED = 3
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from plink.base.errors import EXIT_PARTIAL, WrongUseError
-from plink.base.text import counted, json_text, printable, rtt_text, share_text
+from plink.base.text import counted, json_text, named, printable, rtt_text, share_text
 from plink.cli.format_option import CommandWithFormats, with_format_option
 from plink.cli.options import (
     FiniteRange,
@@ -286,7 +286,7 @@ def _made_before(order: Order, request: OrderRequest, source: str) -> Order:
     unused = [option for name, option in given.items() if name in of_the_search]
     if unused:
         verb = "has" if len(unused) == 1 else "have"
-        note(f"nothing is searched: {', '.join(unused)} {verb} no effect")
+        note(f"nothing is searched: {named(unused)} {verb} no effect")
     return found
 
 
@@ -325,7 +325,7 @@ def _warn(order: Order, unreachable: Sequence[Failure]) -> int:
         warn("interrupted: the best order so far; whether its gain is noise was not checked")
     if order.unmeasured_hosts:
         warn(
-            f"no measurement reaches {', '.join(order.unmeasured_hosts)}",
+            f"no measurement reaches {named(order.unmeasured_hosts)}",
             "the rank of such a host is arbitrary; probe it again, or leave it out",
         )
     return EXIT_PARTIAL if unreachable or is_interrupted or order.unmeasured_hosts else 0

@@ -9,7 +9,7 @@ import click
 
 from plink.api.chain import GroupsResult, StageResult, probe_all
 from plink.base.errors import EXIT_PARTIAL, PlinkError
-from plink.base.text import counted
+from plink.base.text import counted, named
 from plink.cli.probe_action import given_to, output_of, read_earlier, request_of
 from plink.cli.probe_report import (
     print_outcome,
@@ -170,7 +170,7 @@ class _Stages:
             note(f"{what}: uplinks, which are of groups, are left out")
             return
         how = "as the file has them" if result.found is None else "found in the round-trip times"
-        sizes = ", ".join(f"{group.name} ({len(group.hosts)})" for group in groups)
+        sizes = named([f"{group.name} ({len(group.hosts)})" for group in groups])
         click.echo(f"{counted(len(groups), 'group')} {how}: {sizes}", err=True)
 
     def _keep_uplinks(self, result: UplinkResult) -> None:

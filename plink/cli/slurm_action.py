@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from plink.base.errors import EXIT_FAILED, PlinkError
-from plink.base.text import counted, json_text, rtt_text, share_text
+from plink.base.text import counted, json_text, named, rtt_text, share_text
 from plink.cli.progress import StageProgress
 from plink.cli.stderr import naming_unreached, note, warn
 from plink.deploy.slurm.allocation import Allocation, allocation_of, has_one_node
@@ -110,7 +110,7 @@ def _say(found: Ordered, seconds: float) -> None:
         f"{seconds:.1f} s"
     )
     if found.lost:
-        names = " ".join(found.lost[:4]) + (" ..." if len(found.lost) > 4 else "")
+        names = named(found.lost)
         warn(f"nothing is known of {counted(len(found.lost), 'node')}, which come last: {names}")
 
 

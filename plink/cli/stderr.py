@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from plink.files.measurement import Failure
 
-_MAX_NAMED = 5
+_MAX_NAMED = 3
 
 
 def print_error(error: PlinkError) -> None:

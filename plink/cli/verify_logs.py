@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from plink.base.errors import EXIT_CHANGED, WrongUseError
-from plink.base.text import counted, json_text, printable
+from plink.base.text import counted, json_text, named, printable
 from plink.deploy.nccl_order import NcclOrder, Ring, nccl_order
 from plink.files import document, order_file
 
@@ -30,7 +30,7 @@ def verify_logs(values: Mapping[str, Any]) -> int:
     order = order_file.read(values["order"])
     labels = [document.label(path) for path in values["logs"]]
     texts = [document.read_bytes(path).decode(errors="replace") for path in values["logs"]]
-    found = nccl_order(order.ranked, "\n".join(texts), ", ".join(labels))
+    found = nccl_order(order.ranked, "\n".join(texts), named(labels))
     if values["as_json"]:
         click.echo(json_text(_to_json(found)))
     else:

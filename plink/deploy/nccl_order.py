@@ -133,8 +133,7 @@ def _lacks_hosts(job: NcclJob, source: str) -> PlinkError:
         return PlinkError(
             f"{source}: the ranks ran in containers that are called {machine} and the like, and no "
             "address that NCCL logs is one of the order's hosts",
-            "start containers with the names of their hosts (--hostname), or keep the lines "
-            "`Bootstrap : Using`",
+            "start containers with the names of their hosts, or keep the lines `Bootstrap : Using`",
         )
     return PlinkError(
         f"{source}: the ranks ran on {machine} and others, which the order lacks",

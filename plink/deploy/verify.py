@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from plink.base.errors import PlinkError, WrongUseError
+from plink.base.text import named
 from plink.deploy.launchers import FORMATS, render
 from plink.deploy.launchers.format import filled, places
 from plink.deploy.remote.launcher import Ended, run_launcher
@@ -208,7 +209,7 @@ def compare(hosts: Sequence[Host], reports: Sequence[Report]) -> list[PlacedRank
         found[report.rank] = _host_of(report, hosts)
     missing = [rank for rank in range(len(expected)) if rank not in found]
     if missing:
-        some = ", ".join(map(str, missing[:5])) + (", ..." if len(missing) > 5 else "")
+        some = named([str(rank) for rank in missing])
         raise PlinkError(f"no report from rank {some}, of {len(expected)} ranks")
     if len(found) > len(expected):
         raise PlinkError(f"{len(found)} ranks were started, the order has {len(expected)}")

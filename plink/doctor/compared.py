@@ -16,7 +16,7 @@ from plink.files.comparison import Row
 
 _SLOWER = 1.15
 _LEAST_SPREAD = 0.04
-_MOST_NAMED = 4
+_MOST_NAMED = 3
 
 
 def find(evidence: Evidence) -> list[Finding]:

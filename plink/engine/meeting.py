@@ -43,7 +43,7 @@ from plink.engine.table import (
 )
 
 _STEP_MS = 100
-_LONGEST_LIST = 8
+_LONGEST_LIST = 3
 # AES-GCM allows a key 2^24.5 records (RFC 8446, §5.5).
 RECORDS_PER_KEY = 1 << 23
 

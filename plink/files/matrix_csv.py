@@ -162,10 +162,10 @@ def _cells(line: str) -> list[str]:
 def _names(heading: Sequence[str], source: str) -> list[str]:
     names = list(heading[1:])
     if not names:
-        raise WrongUseError(
-            f"{source}: row 1 names no hosts",
-            "the first row is the unit and the host names, separated by commas",
-        )
+        hint = "the first row is the unit and the host names, separated by commas"
+        if len(heading[0].split()) > 1:
+            hint = "cells are separated by commas, not by blanks: tr -s ' ' , turns these into them"
+        raise WrongUseError(f"{source}: row 1 names no hosts", hint)
     seen: dict[str, int] = {}
     for column, name in enumerate(names, start=2):
         fault = fault_of_name(name)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from plink.base.errors import WrongUseError
+from plink.base.text import named
 from plink.files import document
 from plink.files.fields import Fields
 from plink.files.measurement import (
@@ -135,7 +136,7 @@ def readings_at(rtt: RttMeasurement, percentile: float | None, source: str) -> t
     """
     chosen = rtt.reading if percentile is None else percentile
     if chosen not in rtt.rtt_us:
-        held = ", ".join(percentile_name(known) for known in sorted(rtt.rtt_us))
+        held = named([percentile_name(known) for known in sorted(rtt.rtt_us)])
         raise WrongUseError(
             f"{source}: holds no {percentile_name(chosen)}", f"choose a percentile of {held}"
         )

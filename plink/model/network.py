@@ -20,7 +20,7 @@ Vector = npt.NDArray[np.float64]
 
 _BYTES_S_PER_GBIT_S = 1e9 / 8.0
 
-_MOST_NAMED = 5
+_MOST_NAMED = 3
 
 # Transfers of a second over equal links differ by so much at most, mostly by far less.
 _ALIKE = 0.25

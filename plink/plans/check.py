@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from plink.plans.forest import ABSENT, NO_PARENT, Forest, Parents
 
-_SHOWN = 6
+_SHOWN = 3
 
 
 class BrokenForestError(ValueError):

@@ -136,8 +136,8 @@ def _unfit(name: str, reason: str, candidates: Sequence[InterfaceAddress]) -> Ho
 
 
 def _listing(candidates: Sequence[InterfaceAddress]) -> str:
-    shown = [f"{found.interface} {found.address}".strip() for found in candidates[:8]]
-    return ", ".join(shown) + (", ..." if len(candidates) > 8 else "")
+    shown = [f"{found.interface} {found.address}".strip() for found in candidates[:3]]
+    return ", ".join(shown) + (", ..." if len(candidates) > 3 else "")
 
 
 def _version(found: InterfaceAddress) -> int:

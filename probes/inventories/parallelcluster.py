@@ -89,7 +89,7 @@ def hosts_of(instances: list[Any], queue: str, place: str) -> list[ListedHost]:
     running = [each for each in nodes if at(each, "state") == "running"]
     queues = {str(at(each, "queueName")) for each in running}
     if queue and queue not in queues:
-        known = ", ".join(clean(each) for each in sorted(queues)) or "none"
+        known = ", ".join(clean(each) for each in sorted(queues)[:3]) or "none"
         message = f"{place}: no node of the queue {clean(queue)!r} runs"
         raise HostListError(message, f"queues whose nodes run: {known}")
     if not running:

@@ -80,7 +80,7 @@ def parse_job(text: str, place: str) -> Job:
     records = [record for record in _RECORD.split(text) if _ID.match(record)]
     running = [record for record in records if _first(_STATE, record) == _RUNNING]
     if len(running) > 1:
-        parts = ", ".join(f"slurm:{_first(_ID, record)}" for record in running[:8])
+        parts = ", ".join(f"slurm:{_first(_ID, record)}" for record in running[:3])
         raise HostListError(f"{place}: {len(running)} parts of the job run", f"name one: {parts}")
     if not running:
         states = sorted({_first(_STATE, record).lower() or "unknown" for record in records})

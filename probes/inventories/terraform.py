@@ -77,7 +77,7 @@ def parse_outputs(content: bytes, place: str, name: str) -> list[ListedHost]:
         raise HostListError(f"{place}: not valid JSON", _HINT) from None
     values = _values(data)
     if name and name not in values:
-        known = ", ".join(clean(each) for each in list(values)[:8]) or "none"
+        known = ", ".join(clean(each) for each in list(values)[:3]) or "none"
         raise HostListError(f"{place}: there is no output {clean(name)!r}", f"outputs: {known}")
     chosen = {name: values[name]} if name else values
     found = {each: hosts for each, value in chosen.items() if (hosts := hosts_in(value))}
@@ -89,7 +89,7 @@ def parse_outputs(content: bytes, place: str, name: str) -> list[ListedHost]:
     }
     found = with_addresses or found
     if len(found) > 1:
-        named = ", ".join(f"{place}:{clean(each)}" for each in list(found)[:8])
+        named = ", ".join(f"{place}:{clean(each)}" for each in list(found)[:3])
         raise HostListError(f"{place}: {len(found)} outputs list hosts", f"name one: {named}")
     if not found:
         which = f"the output {clean(name)!r} lists" if name else "no output lists"

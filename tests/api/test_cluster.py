@@ -24,7 +24,7 @@ def test_a_matrix_becomes_a_cluster() -> None:
     np.testing.assert_array_equal(cluster.rtt_us, rtt_us)
     assert cluster.gbit_s is None
     assert repr(cluster) == (
-        "<plink.Cluster: 16 hosts, 240 of 240 round-trip times; n01, n02, n03, n04 and 12 others>"
+        "<plink.Cluster: 16 hosts, 240 of 240 round-trip times; n01, n02, n03 and 13 others>"
     )
 
 

@@ -98,7 +98,7 @@ def test_many_names_are_cut_short() -> None:
     assert named(["a"]) == "a"
     assert named(["a", "b"], most=2) == "a, b"
     assert named(["a", "b", "c"], most=2) == "a, b and 1 other"
-    assert named([*"abcdefg"]) == "a, b, c, d and 3 others"
+    assert named([*"abcdefg"]) == "a, b, c and 4 others"
 
 
 @given(st.text())

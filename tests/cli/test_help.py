@@ -120,6 +120,13 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
         (["oder"], "error: there is no command 'oder'\nhint: did you mean order?\n"),
         (["order"], "error: missing argument 'CLUSTER'\nhint: plink order --help\n"),
         (["show", "a", "b"], "error: got unexpected extra argument (b)\nhint: plink show --help\n"),
+        (
+            ["show", *"abcdefg"],
+            (
+                "error: got unexpected extra arguments (b, c, d and 3 others)\n"
+                "hint: plink show --help\n"
+            ),
+        ),
     ],
 )
 def test_wrong_use_is_said_like_every_error(

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from plink.autotune.protocol.status import JobStatus
-from plink.base.text import counted, printable
+from plink.base.text import counted, named, printable
 
 _BAR_WIDTH = 30
 _MOST_HOSTS = 16
@@ -74,6 +74,6 @@ def _events(job: JobStatus) -> Table:
         what, text = Text(printable(event.what)), Text(printable(event.text))
         table.add_row(Text(clock, style="dim"), what, text)
     if job.reprobe_hosts:
-        hosts = ", ".join(printable(host) for host in job.reprobe_hosts)
+        hosts = printable(named(list(job.reprobe_hosts)))
         table.add_row("", "reprobe", Text(f"probe again: {hosts}", style="yellow"))
     return table

@@ -18,7 +18,7 @@ from plink.files.cluster import Cluster
 from plink.files.plan import Plan
 from plink.probes.reach import Way
 
-_MOST_NAMED = 4
+_MOST_NAMED = 3
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ _SAMPLED = 64
 _USUAL = 0.75
 
 # More hosts, flows or uplinks are not named in a sentence.
-_NAMED = 4
+_NAMED = 3
 
 
 @dataclass(frozen=True)

@@ -172,7 +172,7 @@ def find_columns(headings: Sequence[str], source: str, unit: RateUnit | TimeUnit
         shown = named([headings[column] for column in others], 3) or "nothing else"
         raise WrongUseError(
             f"{source}: no column is a time or a bandwidth; beside the hosts there is {shown}",
-            "name the unit in the heading: rtt_ms, bandwidth_Gbit_s",
+            "name the unit in the heading, as in rtt_ms or bandwidth_Gbit_s, or give it as unit=ms",
         )
     if isinstance(unit, TimeUnit) and times is None:
         raise WrongUseError(f"{source}: no column is a time, but unit={unit.name} was given")

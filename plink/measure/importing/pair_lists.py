@@ -117,11 +117,12 @@ def read_pair_list(
         time_us, gbit_s = (_value(row, values, place) for values in (columns.times, columns.rates))
         size = None if columns.size is None else int(number(row[columns.size], place))
         if status.lower() not in _GOOD:
-            found.left_out.append(LeftOut(place, f"has the status {brief(status)}", pair))
+            reason = f"has the status {brief(status)}"
+            found.left_out.append(LeftOut(place, reason, pair, what="row"))
             continue
         if time_us is None and not gbit_s:
             reason = "has no value" if gbit_s is None else "says that nothing came through"
-            found.left_out.append(LeftOut(place, reason, pair))
+            found.left_out.append(LeftOut(place, reason, pair, what="row"))
             continue
         if time_us is not None and (size is None or size <= MOST_ROUND_TRIP_BYTES):
             found.pairs += [

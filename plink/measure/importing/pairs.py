@@ -84,9 +84,15 @@ class PairReading:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A run that tells nothing: where it begins, why (to follow `this run`), and on which hosts.
+    """A run, or another part of a file, that tells nothing.
 
-    `hint` says what to do about it; `kind` is that of a failure (`Failure`), or None.
+    Args:
+        place: where it begins.
+        reason: why, to follow `this run`.
+        hosts: those that it was on.
+        hint: what to do about it.
+        kind: that of a failure (`Failure`), or None.
+        what: what it is: a run, or a row.
     """
 
     place: str
@@ -94,6 +100,7 @@ class LeftOut:
     hosts: tuple[str, ...]
     hint: str | None = None
     kind: str | None = None
+    what: str = "run"
 
 
 @dataclass
@@ -148,7 +155,7 @@ def cluster_of(
     if not pairs and left_out and not has_wrong:
         # The one that somebody can do something about tells most.
         first = next((run for run in left_out if run.hint), left_out[0])
-        raise WrongUseError(f"{first.place}: this run {first.reason}", first.hint or hint)
+        raise WrongUseError(f"{first.place}: this {first.what} {first.reason}", first.hint or hint)
     measured = [name for pair in pairs for name in (pair.source, pair.destination)]
     tried = [name for run in left_out if len(run.hosts) == _PAIR for name in run.hosts]
     first_hosts = [name for part in parts for name in part.hosts]
@@ -349,10 +356,10 @@ def _gaps(left_out: Sequence[LeftOut], is_measured: Callable[[str, str], bool]) 
     for run in left_out:
         is_pair = len(run.hosts) == _PAIR
         if is_pair and (run.kind is not None or not is_measured(*run.hosts)):
-            reason = f"{run.place}: this run {run.reason}"
+            reason = f"{run.place}: this {run.what} {run.reason}"
             failures.append(Failure(run.hosts[0], reason, run.hosts[1], kind=run.kind))
         else:
-            notes.append(f"left out, for it {run.reason}: the run at {run.place}")
+            notes.append(f"left out, for it {run.reason}: the {run.what} at {run.place}")
     return _Gaps(failures, notes)
 
 

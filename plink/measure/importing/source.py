@@ -167,7 +167,7 @@ def files_in(paths: Sequence[str]) -> list[str]:
     found: dict[str, str] = {}
     for path in paths:
         try:
-            names = _files_of(Path(path)) if Path(path).is_dir() else [path]
+            names = _files_of(Path(path)) if path and Path(path).is_dir() else [path]
             for name in names:
                 found.setdefault(
                     name if name == document.STANDARD_STREAM else os.path.realpath(name), name
@@ -221,6 +221,7 @@ def _import_one(content: Content, source: str, options: ImportOptions) -> Cluste
         )
     table = text if text is None else as_csv(text, source)
     as_read = content if table is text or table is None else table.encode()
+    del text, table  # of thousands of hosts they take as much memory as the matrix
     found = import_matrix(as_read, source, unit=options.unit, percentile=options.percentile)
     return replace(found, made_from=document.digest(content))
 

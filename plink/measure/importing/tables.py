@@ -45,6 +45,10 @@ def heading_of(text: str) -> str:
 
 def _rows(text: str, source: str) -> list[list[str]] | None:
     """The cells of a table that is not CSV; None for one that is."""
+    heading = heading_of(text)
+    separator = next((each for each in "\t;" if each in heading and "," not in heading), None)
+    if separator is None and "|" not in text:
+        return None
     lines = text.splitlines()
     rules = [
         number
@@ -53,16 +57,12 @@ def _rows(text: str, source: str) -> list[list[str]] | None:
     ]
     if rules:
         return _of_markdown(lines, rules, source)
-    heading = heading_of(text)
-    for separator in ("\t", ";"):
-        if separator in heading and "," not in heading:
-            # Blank lines stay, so that a row keeps its number.
-            return (
-                list(csv.reader(lines, delimiter=separator))
-                if '"' in text
-                else [line.split(separator) for line in lines]
-            )
-    return None
+    if separator is None:
+        return None
+    # Blank lines stay, so that a row keeps its number.
+    if '"' in text:
+        return list(csv.reader(lines, delimiter=separator))
+    return [line.split(separator) for line in lines]
 
 
 def _is_rule(line: str) -> bool:

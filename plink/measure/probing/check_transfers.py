@@ -19,7 +19,7 @@ from plink.probes.reach import Reached
 
 # The share of the time for hosts' links where uplinks are to be checked, too: these take longer.
 _LINKS_SHARE = 1.0 / 3.0
-_MOST_NAMED = 6
+_MOST_NAMED = 3
 
 
 @dataclass(frozen=True)

@@ -196,4 +196,4 @@ def _alternative(name: str, ranks: int) -> str | None:
         for other, algorithm in ALGORITHMS.items()
         if kind in other and other != name and algorithm.refusal(ranks) is None
     ]
-    return f"with {ranks} ranks: {', '.join(others)}" if others else None
+    return f"with {ranks} ranks: {named(others)}" if others else None

@@ -75,7 +75,7 @@ def listed_hosts(inventory: Inventory, group: str) -> tuple[list[ListedHost], li
     """
     source = inventory.source
     if group != ALL and group not in inventory.groups:
-        known = ", ".join(sorted(inventory.groups)[:8]) or "none"
+        known = ", ".join(sorted(inventory.groups)[:3]) or "none"
         raise HostListError(f"{source}: has no group {clean(group)!r}", f"its groups: {known}")
     depths = _depths(inventory)
     members = {name: set(_members(inventory, name)) for name in inventory.groups}
