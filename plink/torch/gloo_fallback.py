@@ -73,6 +73,11 @@ class GlooFallback:
         method = getattr(self._group, name)
         return functools.partial(self._run, name, method) if name in _KINDS else method
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether all collectives have begun."""
+        return self._starter.is_idle
+
     def end(self) -> None:
         """Return when all collectives have begun; after the end of the engine."""
         self._starter.end()

@@ -213,10 +213,15 @@ class PlinkGroup(GlooBeside):
         self._drain()
         self._end()
 
+    @property
+    def _is_begun(self) -> bool:
+        """Whether all that the program has called is handed over, to the engine or to Gloo."""
+        return self._starter.is_idle and self._fallback.is_idle
+
     def _drain(self) -> None:
         """Let what is under way end, as long as it moves on: others may have joined it, too."""
         until_s = time.monotonic() + _GRACE_S
-        while not self._starter.is_idle and time.monotonic() < until_s:
+        while not self._is_begun and time.monotonic() < until_s:
             time.sleep(_LOOK_S)
         if self._engine is not None:
             self._engine.drain(_GRACE_S)
