@@ -3,21 +3,26 @@
 Interrupts are taken care of before anything else is imported, which takes most of a short run.
 """
 
+import _signal  # type: ignore[import-not-found]  # `signal` would first import other modules
 import os
 import sys
 
 
+def _say_and_end(_number: int, _frame: object) -> None:
+    try:
+        os.write(2, b"interrupted\n")
+    finally:
+        os._exit(130)
+
+
+for _number in (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP):
+    # What is ignored, as `nohup` has it, and what another language handles stays so.
+    if _signal.getsignal(_number) in (_signal.default_int_handler, _signal.SIG_DFL):
+        _signal.signal(_number, _say_and_end)
+
+
 def main() -> None:
     """Run the command line and exit."""
-    try:
-        from plink.base.lifetime import end_when_interrupted  # noqa: PLC0415
-
-        end_when_interrupted()
-    except KeyboardInterrupt:
-        try:
-            os.write(2, b"interrupted\n")
-        finally:
-            os._exit(130)
     from plink.cli import main as run_command_line  # noqa: PLC0415
 
     run_command_line()

@@ -1,13 +1,96 @@
-"""Interrupts, while something must not be cut short. Outside the main thread nothing changes."""
+"""What SIGINT, SIGTERM and SIGHUP do to a command, from its first moment to its last.
+
+Until a verb's function is called, nothing has to be kept, and an interrupt ends the process. From
+then on an interrupt becomes a `KeyboardInterrupt` in plink's own code or in one of the waits of
+`_WAITS`. Where it arrives in the code of somebody else (an import, NumPy, a finaliser), it is kept
+until that code returns to plink. Once the result is printed, an interrupt ends the process with
+the code that it would have ended with. Signals that are ignored, as `nohup` has it, stay ignored.
+
+Entry points install these handlers (`plink.__main__`); programs that import plink keep their own.
+"""
 
 from __future__ import annotations
 
+import _thread
+import os
 import signal
-import threading
-from collections.abc import Iterator
+import sys
+import time
 from contextlib import contextmanager
 
-from plink.base.lifetime import INTERRUPTS
+from plink.base.errors import EXIT_INTERRUPTED
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterator
+    from sys import UnraisableHookArgs
+    from types import FrameType
+    from typing import Any
+
+INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+# Functions of the standard library that wait, and can be left by an exception.
+_WAITS = {
+    "concurrent.futures._base": {"as_completed", "result", "result_iterator", "exception", "wait"},
+    "concurrent.futures.thread": {"shutdown"},
+    "multiprocessing.connection": {"wait"},
+    "queue": {"get", "put"},
+    "selectors": {"select"},
+    "socket": {"accept", "create_connection", "getaddrinfo", "readinto"},
+    "ssl": {"read", "recv", "recv_into", "do_handshake"},
+    "subprocess": {"_communicate", "_try_wait", "_wait", "communicate", "wait"},
+    "threading": {"_wait_for_tstate_lock", "join", "wait", "wait_for"},
+}
+# Modules through which an exception from plink's code may pass.
+_PASSED_THROUGH = {"__main__", "_thread", "contextlib", "functools", *_WAITS}
+# The function that calls a verb: what is outside of it belongs to no verb.
+_VERB_CALLER = ("click.core", "invoke")
+# Functions that an exception would leave half done, or in which Python would drop it.
+_UNINTERRUPTED = {"__del__", "__exit__", "__aexit__"}
+# Seconds between two looks whether a kept interrupt can be raised.
+_LOOK_AGAIN_S = 0.01
+# Seconds after which a second interrupt ends a process that has not come to its first one.
+_PATIENCE_S = 2.0
+
+
+class _Pending:
+    """The interrupt that waits for plink's own code.
+
+    Args:
+        since_s: time at which it arrived; None where none waits.
+        is_look: the next signal is sent by this process, to look again.
+        is_traced: lines of plink's frames are traced, to raise it at the next one.
+    """
+
+    since_s: float | None = None
+    is_look = False
+    is_traced = False
+
+
+def end_when_interrupted() -> None:
+    """Let an interrupt end the process, for as long as there is nothing to keep."""
+    for number in INTERRUPTS:
+        if signal.getsignal(number) not in (signal.SIG_IGN, None):
+            signal.signal(number, _say_and_end)
+
+
+def raise_when_interrupted() -> None:
+    """Let an interrupt raise `KeyboardInterrupt` from now on, where it would end the process.
+
+    In a program that uses plink's commands without `end_when_interrupted` nothing changes.
+    """
+    for number in INTERRUPTS:
+        if signal.getsignal(number) is _say_and_end:
+            sys.unraisablehook = interrupt_again
+            signal.signal(number, _raise_or_keep)
+
+
+def end_with(exit_code: int) -> None:
+    """Let an interrupt end the process with this code, which it is about to end with."""
+    _forget_pending()
+    for number in INTERRUPTS:
+        if callable(signal.getsignal(number)):
+            signal.signal(number, lambda _number, _frame: os._exit(exit_code))
 
 
 @contextmanager
@@ -20,6 +103,7 @@ def held_back_interrupts() -> Iterator[None]:
     with ignored_interrupts() as came:
         yield
     if came:
+        _forget_pending()
         raise KeyboardInterrupt
 
 
@@ -27,20 +111,220 @@ def held_back_interrupts() -> Iterator[None]:
 def ignored_interrupts() -> Iterator[list[int]]:
     """Ignore Ctrl-C, SIGTERM and SIGHUP, for work of seconds that ends a command.
 
-    Signals whose handler is not Python's keep it. Yields the numbers of those that came.
+    Signals whose handler is not Python's keep it, as do all of them in other threads than the main
+    one. Yields the numbers of those that came.
     """
     came: list[int] = []
-    if threading.current_thread() is not threading.main_thread():
+    if not _is_main_thread():
         yield came
         return
     # A handler of our own, and not SIG_IGN, which programs started meanwhile would inherit.
-    before = {
-        number: signal.signal(number, lambda number, _frame: came.append(number))
-        for number in INTERRUPTS
-        if callable(signal.getsignal(number))
-    }
+    handlers = _replace_handlers(lambda number, _frame: came.append(number))
     try:
         yield came
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        _restore_handlers(handlers)
+
+
+@contextmanager
+def awaited_interrupts() -> Iterator[Callable[[], int]]:
+    """Let interrupts end a daemon's wait and nothing else: its start is never cut short.
+
+    Yields a function that waits for the first interrupt, even one that came before, and returns
+    its number.
+    """
+    if not _is_main_thread():
+        raise RuntimeError("only the main thread can wait for interrupts")
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+
+    def note(number: int, _frame: FrameType | None) -> None:
+        try:
+            os.write(writer, bytes([number]))
+        except BlockingIOError:
+            return  # the pipe is full of interrupts
+
+    handlers = _replace_handlers(note)
+    try:
+        yield lambda: os.read(reader, 1)[0]
+    finally:
+        _restore_handlers(handlers)
+        os.close(reader)
+        os.close(writer)
+
+
+def run_until_interrupted(main: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine as `asyncio.run` does; an interrupt cancels it, wherever it waits.
+
+    Raises:
+        KeyboardInterrupt: one came.
+    """
+    import asyncio  # noqa: PLC0415  only daemons need it
+
+    came: list[int] = []
+
+    async def run() -> None:
+        task = asyncio.current_task()
+        loop = asyncio.get_running_loop()
+
+        def cancel(number: int) -> None:
+            is_first = not came
+            came.append(number)
+            if is_first and task is not None:
+                task.cancel()
+
+        for number in handlers:
+            loop.add_signal_handler(number, cancel, number)
+        if came:
+            return
+        try:
+            await main
+        finally:
+            for number in handlers:
+                loop.remove_signal_handler(number)
+                # Not the default action, which would end the process while the loop is closed.
+                signal.signal(number, keep)
+
+    def keep(number: int, _frame: FrameType | None) -> None:
+        came.append(number)
+
+    handlers = _replace_handlers(keep)
+    try:
+        asyncio.run(run())
+    except asyncio.CancelledError:
+        if not came:
+            raise
+    finally:
+        main.close()
+        _restore_handlers(handlers)
+    if came:
+        raise KeyboardInterrupt
+
+
+def interrupt_again(unraisable: UnraisableHookArgs) -> None:
+    """Deliver anew an interrupt that came in a finaliser, where Python would drop it."""
+    if issubclass(unraisable.exc_type, KeyboardInterrupt):
+        # From another thread, or it would come while this hook is still at work.
+        _thread.start_new_thread(os.kill, (os.getpid(), signal.SIGINT))
+    else:
+        sys.__unraisablehook__(unraisable)
+
+
+def _is_main_thread() -> bool:
+    import threading  # noqa: PLC0415  it would slow the first moments
+
+    return threading.current_thread() is threading.main_thread()
+
+
+def _replace_handlers(
+    handler: Callable[[int, FrameType | None], object],
+) -> dict[signal.Signals, Any]:
+    """Put a handler in the place of Python's; return those that were there."""
+    return {
+        number: signal.signal(number, handler)
+        for number in INTERRUPTS
+        if callable(signal.getsignal(number))
+    }
+
+
+def _restore_handlers(handlers: dict[signal.Signals, Any]) -> None:
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
+def _say_and_end(_number: int, _frame: FrameType | None) -> None:
+    try:
+        os.write(2, b"interrupted\n")
+    finally:
+        os._exit(EXIT_INTERRUPTED)
+
+
+def _raise_or_keep(number: int, frame: FrameType | None) -> None:
+    """Raise `KeyboardInterrupt` where it can pass; else keep it until it can."""
+    is_look, _Pending.is_look = _Pending.is_look, False
+    if is_look and _Pending.since_s is None:
+        return
+    frames = _frames_of_verb(frame)
+    if _can_be_left(frames):
+        _forget_pending()
+        raise KeyboardInterrupt
+    if _Pending.since_s is not None:
+        if not is_look and time.monotonic() - _Pending.since_s > _PATIENCE_S:
+            _say_and_end(number, frame)
+        return
+    _Pending.since_s = time.monotonic()
+    _thread.start_new_thread(_look_again, (_thread.get_ident(), number))
+    _raise_at_next_line(frames)
+
+
+def _look_again(main_thread: int, number: int) -> None:
+    """Let the main thread look every few milliseconds whether its interrupt can be raised.
+
+    A signal, because it also ends a wait of the system, after which the handler is called.
+    """
+    while True:
+        time.sleep(_LOOK_AGAIN_S)
+        if _Pending.since_s is None:
+            return
+        _Pending.is_look = True
+        signal.pthread_kill(main_thread, number)
+
+
+def _frames_of_verb(frame: FrameType | None) -> list[FrameType]:
+    """Return the frames of the running verb, innermost first."""
+    frames = []
+    while frame is not None and (_module(frame), frame.f_code.co_name) != _VERB_CALLER:
+        frames.append(frame)
+        frame = frame.f_back
+    return frames
+
+
+def _can_be_left(frames: list[FrameType]) -> bool:
+    """Tell whether an exception in the innermost of these frames passes no foreign code."""
+    if not frames:
+        return False
+    module, name = _module(frames[0]), frames[0].f_code.co_name
+    is_point = _is_plinks(module) or module == "__main__" or name in _WAITS.get(module, ())
+    return is_point and all(_can_pass(frame) for frame in frames)
+
+
+def _can_pass(frame: FrameType) -> bool:
+    module, name = _module(frame), frame.f_code.co_name
+    if _is_plinks(module):
+        return name not in _UNINTERRUPTED
+    return module in _PASSED_THROUGH and name != "__del__"
+
+
+def _is_plinks(module: str) -> bool:
+    return module == "plink" or module.startswith("plink.")
+
+
+def _module(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", ""))
+
+
+def _raise_at_next_line(frames: list[FrameType]) -> None:
+    """Let the interrupt come at the first line after the foreign code, which may be short."""
+    if sys.gettrace() is not None:
+        return  # a debugger's, or of what counts lines: the look every few milliseconds is enough
+
+    def at_line(frame: FrameType, event: str, _argument: object) -> Any:
+        if event == "line" and _can_be_left(_frames_of_verb(frame)):
+            is_pending = _Pending.since_s is not None
+            _forget_pending()
+            if is_pending:
+                raise KeyboardInterrupt
+        return at_line
+
+    for frame in frames:
+        if _is_plinks(_module(frame)):
+            frame.f_trace = at_line
+    _Pending.is_traced = True
+    sys.settrace(lambda _frame, _event, _argument: None)
+
+
+def _forget_pending() -> None:
+    _Pending.since_s = None
+    if _Pending.is_traced:
+        _Pending.is_traced = False
+        sys.settrace(None)

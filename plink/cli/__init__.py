@@ -21,7 +21,7 @@ from plink.base.errors import (
     PlinkError,
     WrongUseError,
 )
-from plink.base.lifetime import end_when_interrupted, end_with, raise_when_interrupted
+from plink.base.interrupts import end_when_interrupted, end_with
 from plink.base.output import (
     OUTPUT_ERRORS,
     fill_closed_descriptors,
@@ -101,9 +101,7 @@ class LazyGroup(click.Group):
             nearest = difflib.get_close_matches(name, COMMANDS, n=1)
             hint = f"did you mean {nearest[0]}?" if nearest else f"{ctx.command_path} --help"
             raise WrongUseError(f"there is no command {name!r}", hint)
-        found = super().resolve_command(ctx, args)
-        raise_when_interrupted()
-        return found
+        return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete a command's name, from the table above, or an option of all."""

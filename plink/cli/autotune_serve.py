@@ -35,6 +35,7 @@ from plink.autotune.protocol.status import JobStatus
 from plink.autotune.tuner.interface import TunerOptions
 from plink.autotune.tuner.tuner import Tuner
 from plink.base.errors import PlinkError, WrongUseError
+from plink.base.interrupts import run_until_interrupted
 from plink.base.text import json_text, printable
 from plink.cli.autotune_prober import prober_of
 from plink.cli.stderr import note
@@ -131,7 +132,7 @@ def run(options: ServeOptions) -> int:
 
     try:
         watched = statuses if options.is_watching else None
-        asyncio.run(_serve(server, begin, print_environments, watched, reprobing))
+        run_until_interrupted(_serve(server, begin, print_environments, watched, reprobing))
     except KeyboardInterrupt:
         note("training goes on with the plans that are in force")
     return 0

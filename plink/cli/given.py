@@ -8,6 +8,8 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from plink.base.interrupts import raise_when_interrupted
+
 # How hosts are reached, which every verb that does so has.
 WAY = frozenset(
     {"via", "ssh_config", "identity", "user", "accept_new_host_keys", "ssh_concurrency"}
@@ -34,6 +36,12 @@ class RunningContext(click.Context):
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
         self.meta[_RUNNING] = self
+
+    def invoke(self, *arguments: Any, **keywords: Any) -> Any:
+        """Call the verb's function: from here on an interrupt may leave something to keep."""
+        if not isinstance(self.command, click.Group):
+            raise_when_interrupted()
+        return super().invoke(*arguments, **keywords)
 
 
 def remembering(command: click.Command) -> click.Command:

@@ -7,6 +7,7 @@ import os
 import click
 
 from plink.base.errors import WrongUseError
+from plink.base.interrupts import awaited_interrupts
 from plink.cli.hub_options import as_json, planned, print_done
 
 
@@ -63,7 +64,6 @@ def command(
     """
     import signal  # noqa: PLC0415
     import socket  # noqa: PLC0415
-    import threading  # noqa: PLC0415
 
     from plink.cli.stderr import note  # noqa: PLC0415
     from plink.hub.serving import Server, ServerOptions  # noqa: PLC0415  numpy: slow `--help`
@@ -97,9 +97,7 @@ def command(
         tls=None if tls is None else Tls.of_folder(tls),
         metrics=metrics,
     )
-    ended = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: ended.set())
-    with Server(options, note) as server:
+    with awaited_interrupts() as wait, Server(options, note) as server:
         text = ",".join(server.addresses)
         print_done(text, {"addresses": server.addresses}, as_json=as_json)
         if tls is None:
@@ -111,8 +109,9 @@ def command(
             note("serving by TLS alone")
         if metrics is not None:
             note(f"metrics at http://{server.metrics_address}/metrics")
-        while not ended.wait(3600.0):
-            continue
+        is_asked_to_end = wait() == signal.SIGTERM
+    if not is_asked_to_end:
+        raise KeyboardInterrupt
 
 
 def _told(listen: str, weights: str | None) -> tuple[list[str], list[float]]:

@@ -87,6 +87,7 @@ CATALOGUE = (
     Benchmark("autotune-lab", "what tuning gains in the lab", f"{_TORCH}, iperf3", "5 min each"),
     Benchmark("autotune-cost", "what being tuned costs a job", _TORCH, "4 min"),
     Benchmark("autotune-ranks", "decisions where very many ranks report", "", "1 min"),
+    Benchmark("interrupts", "200 interrupts of each verb, at drawn moments", "", "50 min"),
     Benchmark("switches", "what a change of plan costs a running job", _TORCH, "4 min"),
 )
 BY_NAME = {benchmark.name: benchmark for benchmark in CATALOGUE}

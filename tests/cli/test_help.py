@@ -57,7 +57,7 @@ def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
         *(
             "plink.base",
             "plink.base.errors",
-            "plink.base.lifetime",
+            "plink.base.interrupts",
             "plink.base.next_command",
             "plink.base.output",
             "plink.base.text",

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import forms
 from benchkit import ring_instances
-from plink.base.lifetime import interrupt_again
+from plink.base.interrupts import interrupt_again
 from plink.solvers.collectives.form import RoundsForm, merged
 from plink.solvers.collectives.registry import find
 from plink.solvers.exact.prove import EngineMissingError, prove
