@@ -11,7 +11,7 @@ from plink.training.control.requests import Request
 from plink.training.control.tree_messages import Version
 
 # Of what ranks say that differ, in one sentence.
-_MOST_SHOWN = 8
+_MOST_SHOWN = 3
 
 
 @dataclass(slots=True)

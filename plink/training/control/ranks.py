@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-_MOST_SHOWN = 8
+_MOST_SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)

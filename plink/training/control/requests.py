@@ -94,8 +94,8 @@ class Request:
         """All but the name, for people: what ranks may differ in."""
         words = [f"{self.op} {self.kind}" if self.op else self.kind]
         words.append(f"of a group of {len(self.tensors)}:" if self.members else "of")
-        words.append(", ".join(map(str, self.tensors[:4])))
-        if len(self.tensors) > 4:
+        words.append(", ".join(map(str, self.tensors[:3])))
+        if len(self.tensors) > 3:
             words.append("...")
         if self.device != "cpu":
             words.append(f"on {self.device}")

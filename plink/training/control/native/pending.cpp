@@ -8,7 +8,7 @@ namespace plink::control {
 
 namespace {
 
-constexpr std::size_t kMostShown = 8;
+constexpr std::size_t kMostShown = 3;
 
 /// A tensor that is in two requests of different names.
 std::string shared_tensor(const Versions& versions) {

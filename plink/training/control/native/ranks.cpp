@@ -6,7 +6,7 @@ namespace plink::control {
 
 namespace {
 
-constexpr std::size_t kMostShown = 8;
+constexpr std::size_t kMostShown = 3;
 
 }  // namespace
 

@@ -7,7 +7,7 @@ namespace plink::control {
 
 namespace {
 
-constexpr std::size_t kMostShown = 4;
+constexpr std::size_t kMostShown = 3;
 
 }  // namespace
 
