@@ -42,7 +42,16 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'plink' has no attribute {name!r}")
     from importlib import import_module  # noqa: PLC0415  `import plink` alone imports nothing
 
-    value: object = getattr(import_module(home), name)
+    try:
+        module = import_module(home)
+    except ImportError as error:
+        if "_native" not in str(error):
+            raise
+        raise ImportError(
+            f"{__path__[0]} holds plink's source without its compiled modules: run "
+            "`pip install .` there, and Python from another folder"
+        ) from error
+    value: object = getattr(module, name)
     globals()[name] = value
     return value
 

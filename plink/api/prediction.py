@@ -121,7 +121,7 @@ def predict(
     order: Order | Cluster,
     *,
     size: str | int | None = None,
-    algorithms: Sequence[str] | None = None,
+    algorithms: str | Sequence[str] | None = None,
     collective: str | Sequence[str] | None = None,
     cluster: Cluster | None = None,
     seed: int = 0,
@@ -139,7 +139,7 @@ def predict(
     order: Order | Cluster | FilePlan,
     *,
     size: str | int | None = None,
-    algorithms: Sequence[str] | None = None,
+    algorithms: str | Sequence[str] | None = None,
     collective: str | Sequence[str] | None = None,
     cluster: Cluster | None = None,
     seed: int = 0,
@@ -152,7 +152,8 @@ def predict(
             what plink's engine takes along it.
         size: of the whole buffer, on each rank before or after: `25MB`, `4KiB`, or bytes; None for
             a plan's own, and for 100 MB.
-        algorithms: their names (`plink.algorithms`); None for all of the collective. Not of a plan.
+        algorithms: one or several names (`plink.algorithms`); None for all of the collective. A
+            plan takes none.
         collective: one or several of those of `plink.plan`. None for an all-reduce, and for all of
             them along a plan.
         cluster: that the order or the plan is of, where it was read from a file.
@@ -163,6 +164,7 @@ def predict(
         WrongUseError: an argument that cannot be, or none of the algorithms takes so many ranks.
     """
     whole("seed", seed, 0, MAX_SEED)
+    algorithms = [algorithms] if isinstance(algorithms, str) else algorithms
     wanted = [collective] if isinstance(collective, str) else list(collective or ())
     names = checked_collectives(wanted) if wanted else ()
     if isinstance(order, FilePlan):

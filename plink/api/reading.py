@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from plink.api.cluster import Cluster
 from plink.api.objects import PathName, upgraded
@@ -14,19 +14,38 @@ from plink.files import cluster as cluster_file
 from plink.files import comparison as comparison_file
 from plink.files import document, order_file
 from plink.files import plan as plan_file
+from plink.files.comparison import Comparison
+
+_Kind = TypeVar("_Kind", Cluster, Order, Plan, Comparison)
 
 
-def read(path: PathName) -> Any:
-    """What a file of plink's holds: a `Cluster`, an `Order`, a `Plan` or a comparison.
-
-    `Cluster.read`, `Order.read` and `Plan.read` take one kind only, which a type checker knows.
+@overload
+def read(path: PathName) -> Cluster | Order | Plan | Comparison: ...
+@overload
+def read(path: PathName, kind: type[_Kind]) -> _Kind: ...
+def read(path: PathName, kind: type[Any] | None = None) -> Cluster | Order | Plan | Comparison:
+    """Return what a file of plink's holds: a `Cluster`, an `Order`, a `Plan` or a comparison.
 
     Args:
         path: of the file; what ends in `.gz` is unpacked.
+        kind: the class that the file has to hold, which a type checker then knows, such as
+            `plink.Cluster`; None for any.
 
     Raises:
-        WrongUseError: it is not one of them, not there, or holds values that cannot be.
+        WrongUseError: it is not one of them, not there, holds values that cannot be, or is of
+            another kind than the one asked for.
     """
+    found = _read(path)
+    if kind is not None and not isinstance(found, kind):
+        raise WrongUseError(
+            f"{document.label(os.fspath(path))}: holds a {type(found).__name__}, "
+            f"expected {kind.__name__}",
+            "plink.read(path) takes any file of plink's",
+        )
+    return found
+
+
+def _read(path: PathName) -> Cluster | Order | Plan | Comparison:
     found = document.read(os.fspath(path))
     data, source, kind = found.data, found.source, found.format
     if kind == cluster_file.FORMAT:

@@ -23,7 +23,7 @@ class PlinkError(Exception):
 
     Args:
         message: what went wrong, naming the file, line or host.
-        hint: what the user can do about it, or None.
+        hint: what the user can do about it, or None; a traceback shows it as a note.
     """
 
     exit_code = EXIT_FAILED
@@ -31,6 +31,8 @@ class PlinkError(Exception):
     def __init__(self, message: str, hint: str | None = None) -> None:
         super().__init__(message)
         self.hint = hint
+        if hint is not None and hasattr(self, "add_note"):  # Python 3.11 and later
+            self.add_note(f"hint: {hint}")
 
 
 class WrongUseError(PlinkError):

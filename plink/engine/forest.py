@@ -8,7 +8,7 @@ import numpy as np
 
 import plink.engine._native as core
 from plink.base.errors import WrongUseError
-from plink.plans.forest import ABSENT, Forest
+from plink.plans.forest import ABSENT, OTHER_NUMBER, Forest
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,9 @@ def prepared(forest: Forest, ranks: int) -> Prepared:
     """
     checked = native(forest)
     if forest.ranks != ranks:
-        raise WrongUseError(f"the plan is for {forest.ranks} ranks, there are {ranks}")
+        raise WrongUseError(
+            f"the plan is for {forest.ranks} ranks, there are {ranks}", OTHER_NUMBER
+        )
     return Prepared(checked)
 
 

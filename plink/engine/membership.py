@@ -31,7 +31,7 @@ from plink.engine.roster import (
 )
 from plink.engine.store import SharedStore, peek
 from plink.engine.watched import WatchedStore
-from plink.plans.forest import Forest
+from plink.plans.forest import OTHER_NUMBER, Forest
 from plink.plans.regroup import flat, regrouped
 
 # Generations that fail one after the other although nobody is lost.
@@ -75,7 +75,9 @@ class Members(Closing):
         if not 0 <= rank < ranks:
             raise WrongUseError(f"there is no rank {rank} among {ranks}")
         if plan is not None and plan.ranks != ranks:
-            raise WrongUseError(f"the plan is for {plan.ranks} ranks, there are {ranks}")
+            raise WrongUseError(
+                f"the plan is for {plan.ranks} ranks, there are {ranks}", OTHER_NUMBER
+            )
         self._prepare(store, options)
         with self._closed_on_error():
             self.number = rank
@@ -214,7 +216,9 @@ class Members(Closing):
         """
         numbers = self.numbers
         if plan is not None and plan.ranks != len(numbers):
-            raise WrongUseError(f"the plan is for {plan.ranks} ranks, there are {len(numbers)}")
+            raise WrongUseError(
+                f"the plan is for {plan.ranks} ranks, there are {len(numbers)}", OTHER_NUMBER
+            )
         unwanted = set() if ranks is None else set(numbers) - {numbers[rank] for rank in ranks}
         self._forgiven |= unwanted
         self._succeed(unwanted | self._culprits(), plan or self._forest, numbers)

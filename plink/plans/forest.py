@@ -12,6 +12,11 @@ Parents = npt.NDArray[np.int32]
 
 # The parent of a root.
 NO_PARENT = -1
+# The hint where a plan is for another number of ranks than there are.
+OTHER_NUMBER = (
+    "start as many ranks as the plan has, or make a plan for these with plink plan CLUSTER -o FILE"
+)
+
 # In place of the parent of a rank that a route does without: a server that is no part of it.
 ABSENT = -2
 

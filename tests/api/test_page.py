@@ -5,6 +5,8 @@ from __future__ import annotations
 import doctest
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -50,6 +52,18 @@ def test_the_examples_of_measuring_hold(tmp_path: Path, monkeypatch: pytest.Monk
 def prepared(lab: Lab, folder: Path) -> None:
     assert set(lab.names) == {"n01", "n02", "n03", "n04"}
     shutil.copy(lab.ssh_config, folder / "ssh_config")
+
+
+def test_a_type_checker_has_nothing_to_say_of_the_examples(tmp_path: Path) -> None:
+    parser = doctest.DocTestParser()
+    blocks = [block for _, block in _BLOCK.findall(PAGE.read_text())]
+    examples = [example for block in blocks for example in parser.get_examples(block)]
+    program = tmp_path / "page.py"
+    program.write_text("".join(example.source for example in examples))
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path / "cache", program]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert len(examples) > 30
+    assert done.returncode == 0, done.stdout
 
 
 def test_a_wrong_example_is_found() -> None:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from plink.base.errors import WrongUseError
 from plink.files.plan import PlanRank
-from plink.plans.forest import Forest
+from plink.plans.forest import OTHER_NUMBER, Forest
 
 
 def renamed(forest: Forest, new_rank: Sequence[int]) -> Forest:
@@ -77,7 +77,7 @@ def match(planned: Sequence[PlanRank], places: Sequence[Place]) -> list[int]:
         WrongUseError: the plan is for other ranks.
     """
     if len(planned) != len(places):
-        raise WrongUseError(f"is for {len(planned)} ranks, there are {len(places)}")
+        raise WrongUseError(f"is for {len(planned)} ranks, there are {len(places)}", OTHER_NUMBER)
     free, by_address = _hosts(planned)
     slots = {host: len(indices) for host, indices in free.items()}
     found = []

@@ -1,0 +1,61 @@
+"""What an error of the library says where only a traceback shows it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import plink
+from api.clusters import rack_cluster
+from plink.engine.forest import prepared
+from plink.plans.forest import OTHER_NUMBER
+from plink.plans.regroup import flat
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="exceptions have notes since Python 3.11")
+def test_a_hint_is_a_note_of_its_exception() -> None:
+    with pytest.raises(plink.PlinkError) as caught:
+        plink.order("cluster.json")  # type: ignore[arg-type]
+    assert caught.value.hint is not None
+    assert caught.value.__notes__ == [f"hint: {caught.value.hint}"]
+    assert not hasattr(plink.PlinkError("without a hint"), "__notes__")
+
+
+def test_a_plan_for_other_ranks_says_what_to_do() -> None:
+    with pytest.raises(plink.WrongUseError) as caught:
+        prepared(flat(4), 2)
+    assert caught.value.hint == OTHER_NUMBER
+
+
+def test_one_algorithm_may_be_given_as_a_text() -> None:
+    prediction = plink.predict(rack_cluster(), size=1024, algorithms="gloo-ring")
+    assert list(prediction) == ["gloo-ring"]
+
+
+def test_a_file_is_read_as_the_kind_that_is_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    rack_cluster().save(path)
+    assert isinstance(plink.read(path, plink.Cluster), plink.Cluster)
+    with pytest.raises(plink.WrongUseError, match="holds a Cluster, expected Order"):
+        plink.read(path, plink.Order)
+
+
+def test_sources_that_are_not_built_say_so(tmp_path: Path) -> None:
+    ignored = shutil.ignore_patterns("*.so", "__pycache__")
+    for name in ("plink", "probes", "solvers"):
+        shutil.copytree(CHECKOUT / name, tmp_path / name, ignore=ignored, symlinks=True)
+    done = subprocess.run(
+        [sys.executable, "-c", "import plink; plink.order"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith(f"ImportError: {tmp_path}/plink holds plink's source without")
