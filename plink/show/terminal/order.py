@@ -69,7 +69,7 @@ def _what(order: Order) -> str:
         )
         return f"cost: {cost}: {order.mesh.traffic}"
     if order.size_bytes is None:
-        return "cost: a sum of latencies"
+        return "score: a sum of latencies, not a time; for times, plink probe --all first"
     return f"cost: the time predicted for {format_size(order.size_bytes)} where flows share links"
 
 
