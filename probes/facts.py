@@ -6,7 +6,7 @@ import ipaddress
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from plink.probes.errors import HostError
@@ -22,7 +22,16 @@ PATH=$PATH:/usr/sbin:/sbin
 echo "architecture $(uname -m)"
 echo "machine $(cat /proc/sys/kernel/random/boot_id)"
 echo "cores $(nproc)"
-if command -v ip >/dev/null; then echo ip; ip -o addr show
+if command -v ip >/dev/null; then
+  echo ip
+  ip -o addr show
+  { ip -o route show default; ip -o -6 route show default; } 2>/dev/null
+  for link in /sys/class/net/*; do
+    while IFS='=' read -r key value; do
+      [ "$key" = DEVTYPE ] && echo "link ${link##*/} $value"
+    done 2>/dev/null <$link/uevent
+    [ -e "$link/tun_flags" ] && echo "link ${link##*/} tun"
+  done
 else echo hostname; hostname -I; fi
 """
 _MAX_CORES = 1 << 20
@@ -89,11 +98,14 @@ def parse(output: str) -> HostFacts | None:
 def parse_ip_addr(text: str) -> list[InterfaceAddress]:
     """The addresses in the output of `ip -o addr show`, in its order.
 
-    Lines of other shapes are passed over, as are addresses that are not settled.
+    Lines of other shapes are passed over, as are addresses that are not settled. Default routes
+    (`ip -o route show default`) and lines `link NAME TYPE` may follow.
     """
+    lines = [line.partition("\\")[0].split() for line in text.splitlines()]
+    default = _default_interfaces(lines)
+    kinds = {words[1]: words[2] for words in lines if len(words) == 3 and words[0] == "link"}
     found = []
-    for line in text.splitlines():
-        words = line.partition("\\")[0].split()
+    for words in lines:
         if len(words) < 4 or words[2] not in ("inet", "inet6"):
             continue
         interface = words[1].partition("@")[0]
@@ -101,8 +113,29 @@ def parse_ip_addr(text: str) -> list[InterfaceAddress]:
             continue
         parsed = _parse_address(interface, words[3])
         if parsed is not None:
-            found.append(parsed)
+            has_route = interface in default
+            found.append(replace(parsed, kind=kinds.get(interface, ""), has_route=has_route))
     return found[:_MAX_ADDRESSES]
+
+
+def _default_interfaces(lines: Sequence[Sequence[str]]) -> set[str]:
+    """The interfaces of the default routes with the least metric, of each family."""
+    metrics: dict[bool, dict[str, int]] = {}
+    for words in lines:
+        if words[:1] != ["default"] or "dev" not in words[:-1]:
+            continue
+        interface = words[words.index("dev") + 1]
+        metric = words[words.index("metric") + 1] if "metric" in words[:-1] else "0"
+        is_6 = ":" in "".join(words[1:3])
+        number = int(metric) if _NUMBER.fullmatch(metric) else 0
+        known = metrics.setdefault(is_6, {})
+        known[interface] = min(known.get(interface, number), number)
+    return {
+        name
+        for known in metrics.values()
+        for name, metric in known.items()
+        if metric == min(known.values())
+    }
 
 
 def parse_hostname(text: str) -> list[InterfaceAddress]:
@@ -113,10 +146,13 @@ def parse_hostname(text: str) -> list[InterfaceAddress]:
 
 def _parse_address(interface: str, text: str) -> InterfaceAddress | None:
     try:
-        address = str(ipaddress.ip_interface(text).ip)
+        given = ipaddress.ip_interface(text)
     except ValueError:
         return None
-    return InterfaceAddress(interface, address) if is_address(address) else None
+    address = str(given.ip)
+    # `hostname -I` has no prefixes, and `ip` leaves out those of whole addresses.
+    prefix = given.network.prefixlen if "/" in text or interface else None
+    return InterfaceAddress(interface, address, prefix) if is_address(address) else None
 
 
 def most_pairs(facts: Sequence[HostFacts], cores_per_pair: int = 1) -> int:

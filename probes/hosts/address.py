@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from plink.probes.errors import HostError, OptionError
 
@@ -13,8 +13,20 @@ IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 IPNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 # Bridges and their ends that container and virtual machine software makes: their addresses
-# are the same on every host and reach no other one.
-_VIRTUAL = re.compile(r"(docker|br-|virbr|veth|cni|cali|flannel|podman|lxcbr|lxdbr|kube-ipvs)")
+# are the same on every host, or are for the pods of one, and reach no other one.
+_VIRTUAL = re.compile(
+    r"(docker|br-|virbr|veth|cni|cali|flannel|podman|lxcbr|lxdbr|incusbr|kube-|cilium|lxc[0-9a-f_]|"
+    r"weave|datapath|vxlan|vethwe|geneve|genev_|ovn|ovs-|antrea|nodelocaldns|tunl|dummy|nerdctl|"
+    r"vnet|vmnet|vboxnet|ip6tnl|sit|gre|egw)"
+)
+_VIRTUAL_KINDS = ("vxlan", "geneve")
+
+# Private networks over others: they may lead to every host, but on a detour.
+_OVERLAY = re.compile(
+    r"(tailscale|ts[0-9]|wg|wt[0-9]|tun|tap|utun|zt|nebula|netbird|ppp|ipsec|xfrm|vti|nordlynx|"
+    r"warp|CloudflareWARP|ham[0-9])"
+)
+_OVERLAY_KINDS = ("wireguard", "tun", "ppp")
 
 # A zone names an interface; `ipaddress` takes any text for one.
 _ADDRESS = re.compile(r"[0-9A-Fa-f:.]+(%[A-Za-z0-9_.-]{1,15})?")
@@ -25,6 +37,7 @@ _PRIVATE = [
     for text in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
 ]
 
+_MOST_SHOWN = 3
 _HINT = "choose with network=NETWORK (as in network=10.0.0.0/16) or interface=NAME"
 
 
@@ -35,10 +48,16 @@ class InterfaceAddress:
     Args:
         interface: the interface it is on; empty where the host did not say.
         address: IPv4 or IPv6, as text.
+        prefix: length of its network's prefix, or None where the host did not say.
+        kind: DEVTYPE of the interface in Linux (vlan, bridge, wireguard, ...); empty for none.
+        has_route: the default route leaves by its interface.
     """
 
     interface: str
     address: str
+    prefix: int | None = field(default=None, compare=False)
+    kind: str = field(default="", compare=False)
+    has_route: bool = field(default=False, compare=False)
 
 
 def is_address(text: str) -> bool:
@@ -60,10 +79,11 @@ def choose_address(
     """The address that other hosts should send this host's traffic to.
 
     With `network`, the one address inside it. With `interface`, the first address there, IPv4
-    before IPv6. With neither, the address that SSH reached, if it is the host's own; else (it
-    is a public address that is translated, or a tunnel) the host's only private address, or
-    its only address.
-    Loopback, link-local and container addresses are passed over unless they are asked for.
+    before IPv6. With neither, the address that SSH reached, if it is the host's own and of a real
+    interface; else (it is a public address that is translated, or a tunnel) that of the interface
+    with the default route, the host's only private address, or its only address.
+    Loopback, link-local and container addresses are passed over unless they are asked for;
+    addresses without a network (/32) and those of VPNs are taken where there is no other.
 
     Args:
         candidates: the host's own addresses, as it reports them.
@@ -107,18 +127,21 @@ def _default(
     name: str, candidates: Sequence[InterfaceAddress], ssh_address: str
 ) -> InterfaceAddress:
     reached = _parse_ip(ssh_address)
-    for found in candidates:
+    usable = [found for found in candidates if _reaches_others(found)]
+    real = [found for found in usable if _is_real(found)]
+    for found in real or candidates:
         # Loopback is every host's own: SSH came through a tunnel that ends here.
         if _ip(found) == reached and not _ip(found).is_loopback:
             return found
-    usable = [found for found in candidates if _reaches_others(found)]
-    private = [found for found in usable if any(_ip(found) in network for network in _PRIVATE)]
-    for group in (private, usable):
+    preferred = real or [found for found in usable if not _is_overlay(found)] or usable
+    routed = [found for found in preferred if found.has_route]
+    private = [found for found in preferred if any(_ip(found) in network for network in _PRIVATE)]
+    for group in (routed, private, preferred):
         for version in (4, 6):
             choice = [found for found in group if _version(found) == version]
             if len(choice) == 1:
                 return choice[0]
-            if choice:
+            if choice and group is not routed:
                 reason = f"was reached at {ssh_address} and has several addresses of its own"
                 raise HostError(name, f"{reason}: {_listing(choice)}", _HINT)
     raise _unfit(name, "has no address that other hosts can reach", candidates)
@@ -127,7 +150,66 @@ def _default(
 def _reaches_others(found: InterfaceAddress) -> bool:
     address = _ip(found)
     is_local = address.is_loopback or address.is_link_local or found.interface == "lo"
-    return not is_local and not _VIRTUAL.match(found.interface)
+    if found.has_route and not is_local:
+        # A bridge may have taken over the address of the host (br-ex of OVN-Kubernetes).
+        return True
+    is_virtual = _VIRTUAL.match(found.interface) or found.kind in _VIRTUAL_KINDS
+    return not is_local and not is_virtual
+
+
+def _is_overlay(found: InterfaceAddress) -> bool:
+    return found.kind in _OVERLAY_KINDS or _OVERLAY.match(found.interface) is not None
+
+
+def _is_real(found: InterfaceAddress) -> bool:
+    """Whether an address is of a network that its interface is in itself."""
+    has_network = found.prefix is None or found.prefix < _ip(found).max_prefixlen
+    return not _is_overlay(found) and (has_network or found.has_route)
+
+
+def describe_choices(
+    chosen: Mapping[str, str], candidates: Mapping[str, Sequence[InterfaceAddress]]
+) -> str | None:
+    """Return what a reader should know of the addresses that were chosen, in a sentence.
+
+    None where no host has another address that traffic might use, of the same family.
+
+    Args:
+        chosen: the traffic address of every host, by name.
+        candidates: the addresses of every host, by name.
+    """
+    taken: dict[str, None] = {}
+    left: dict[str, None] = {}
+    hosts = 0
+    for name, address in chosen.items():
+        own = [found for found in candidates[name] if found.address == address]
+        others = [
+            found
+            for found in candidates[name]
+            if found.address != address
+            and _reaches_others(found)
+            and _family_of(found.address) == _family_of(address)
+        ]
+        hosts += bool(others)
+        if others:
+            taken.update(dict.fromkeys(_label(found) for found in own[:1]))
+            left.update(dict.fromkeys(_label(found) for found in others))
+    if not hosts:
+        return None
+    noun = "host has" if hosts == 1 else "hosts have"
+    return (
+        f"traffic uses {_some(taken)}; {hosts} {noun} other addresses, too ({_some(left)}): "
+        "interface=NAME or network=NETWORK chooses"
+    )
+
+
+def _label(found: InterfaceAddress) -> str:
+    return found.interface or found.address
+
+
+def _some(labels: Mapping[str, None]) -> str:
+    more = len(labels) - _MOST_SHOWN
+    return ", ".join(list(labels)[:_MOST_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def _unfit(name: str, reason: str, candidates: Sequence[InterfaceAddress]) -> HostError:

@@ -3,8 +3,10 @@
 sbatch(1), OUTPUT ENVIRONMENT VARIABLES: SLURM_JOB_NODELIST is a node list (`gpu[01-04,07]`),
 SLURM_TASKS_PER_NODE counts the tasks of each node in that order (`2(x3),1`).
 
-topology.conf(5): leaf switches, or blocks, and their nodes. Names of parameters in any case, `#`
-begins a comment, a backslash at the end of a line joins the next, nodes are a node list.
+topology.conf(5), and `scontrol show topology`: leaf switches, or blocks, and their nodes. scontrol
+repeats nodes at the switches and aggregated blocks above, which are passed over. Names of
+parameters in any case, `#` begins a comment, a backslash at the end of a line joins the next, nodes
+are a node list.
 """
 
 from __future__ import annotations
@@ -22,9 +24,8 @@ _TASKS = "SLURM_TASKS_PER_NODE"
 _COUNT = re.compile(r"([0-9]{1,9})(?:\(x([0-9]{1,9})\))?")
 
 _NAMES = ("switchname", "blockname")
-_OTHERS = frozenset(["blocksizes", "linkspeed", "nodes", "switches"])
-_BEGIN = re.compile(r"^\s*(switchname|blockname)\s*=", re.IGNORECASE | re.MULTILINE)
-_SPACE_AROUND = re.compile(r"\s*=\s*")
+_BEGIN = re.compile(r"^[ \t]*(switchname|blockname)[ \t]*=", re.IGNORECASE | re.MULTILINE)
+_NOTHING = ("", "(null)")
 
 
 def parse_allocation(environment: Mapping[str, str]) -> list[ListedHost]:
@@ -80,7 +81,8 @@ def parse_topology_hosts(text: str, source: str) -> list[ListedHost]:
     hosts = [
         ListedHost(name, place=place) for _, (place, names) in groups.items() for name in names
     ]
-    return checked(hosts, source)
+    # A node may be below two switches; it is one host all the same.
+    return checked({host.name: host for host in hosts}.values(), source)
 
 
 def parse_topology_groups(text: str, source: str) -> dict[str, tuple[str, list[str]]]:
@@ -94,7 +96,7 @@ def parse_topology_groups(text: str, source: str) -> dict[str, tuple[str, list[s
     for number, line in _logical_lines(text):
         place = f"{source}:{number}"
         values = _values(line, place)
-        if "nodes" not in values:
+        if "nodes" not in values or "switches" in values or "aggregatedblock" in values:
             continue
         name = next((values[key] for key in _NAMES if key in values), "")
         if not name:
@@ -145,11 +147,13 @@ def _logical_lines(text: str) -> list[tuple[int, str]]:
 
 def _values(line: str, place: str) -> Mapping[str, str]:
     values: dict[str, str] = {}
-    for word in _SPACE_AROUND.sub("=", line).split():
+    for word in "=".join(part.strip() for part in line.split("=")).split():
         key, equals, value = word.partition("=")
         key = key.lower()
-        if not equals or not value or key not in (*_NAMES, *_OTHERS):
+        if not equals:
             raise HostListError(f"{place}: {word[:40]!r} is not understood")
+        if value in _NOTHING:
+            continue
         if key in values:
             raise HostListError(f"{place}: {key} is given twice")
         values[key] = value

@@ -50,7 +50,9 @@ KINDS: dict[str, Kind] = {
 # What of other programs a host list is given for, and the kind that reads it.
 _LOOKS_LIKE = {
     "ansible": re.compile(
-        rb"^\[[A-Za-z_][\w-]*(:(children|vars))?\][ \t]*$|\bansible_[a-z_]+\s*[=:]|^all:\s*$", re.M
+        rb"^[ \t]{0,8}\[[A-Za-z_][\w.-]*(:(children|vars))?\][ \t]*(#.*)?\r?$|"
+        rb"\bansible_[a-z_]+\s*[=:]|^all:\s*$",
+        re.M,
     ),
     "terraform": re.compile(rb'^\s*\{\s*"[^"]+":\s*\{\s*"sensitive":'),
     "pcluster": re.compile(rb'"nodeType":\s*"(Compute|Head)Node"'),

@@ -2,6 +2,8 @@
 
 - Slurm's topology.conf and topology.yaml (25.05), trees of switches and blocks, which topograph
   writes for Slurm, too.
+- `scontrol show topology`, and what Azure's `azslurm show_topology --format json` prints.
+- `aws ec2 describe-instance-topology`: `Instances`, each with `NetworkNodes`, the widest first.
 - topograph's graph engine: `instances`, each with `id` and `network_layers`, the nearest first.
 - `kubectl get nodes -o json`, where nodes have the labels that topograph or their cloud gives them.
 """
@@ -11,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from plink.probes.errors import HostListError, clean
@@ -27,6 +29,7 @@ from plink.probes.hosts.slurm import (
 from plink.probes.inventories.yaml_text import parse_yaml
 
 _HINT = "a topology.conf or topology.yaml of Slurm, or what topograph writes"
+_MOST_SHOWN = 3
 _YAML = re.compile(r"^\s*(?:-\s+topology|topology)\s*:|^\s*(?:tree|block)\s*:\s*$", re.MULTILINE)
 _MOST_DEEP = 32
 
@@ -39,6 +42,10 @@ _FAMILIES: Sequence[Sequence[str]] = (
     [f"cloud.google.com/gce-topology-{name}" for name in ("block", "subblock", "host")],
     ["accelerator.topograph.run/domain", "accelerator.topograph.run/sub-domain"],
     [f"{_NVIDIA}/accelerator"],
+    [
+        f"oci.oraclecloud.com/rdma.{name}_id"
+        for name in ("hpc_island", "network_block", "local_block")
+    ],
 )
 
 
@@ -49,10 +56,12 @@ class Topology:
     Args:
         source: names it in messages.
         paths: of every host, the names of switches or blocks, the widest first.
+        doubles: hosts that the file has below two switches, with the names of both.
     """
 
     source: str
     paths: Mapping[str, tuple[str, ...]]
+    doubles: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
 
 def parse_topology(content: bytes, source: str) -> Topology | None:
@@ -66,15 +75,16 @@ def parse_topology(content: bytes, source: str) -> Topology | None:
         return None
     read, data = found
     paths: dict[str, tuple[str, ...]] = {}
+    doubles: dict[str, tuple[str, str]] = {}
     for host, path in read(data, source):
         check_name(host, source)
         if paths.setdefault(host, path) != path:
-            raise HostListError(f"{source}: {host} is below two switches")
+            doubles.setdefault(host, (paths[host][-1], path[-1]))
         if len(paths) > MAX_NAMES:
             raise HostListError(f"{source}: names more than {MAX_NAMES:,} hosts")
     if not paths:
         raise HostListError(f"{source}: no switch and no block has hosts", _HINT)
-    return Topology(source, paths)
+    return Topology(source, paths, doubles)
 
 
 Paths = Iterator[tuple[str, tuple[str, ...]]]
@@ -88,26 +98,30 @@ def _reader(content: bytes) -> tuple[Callable[[Any, str], Paths], Any] | None:
             data = json.loads(text)
         except (ValueError, RecursionError):
             return None
-        if any(at(each, "network_layers") is not None for each in entries(at(data, "instances"))):
-            return _of_graph, data
-        nodes = objects(at(data, "items"))
-        if any(_labelled(at(node, "metadata", "labels")) for node in nodes):
-            return _of_nodes, nodes
-        return None
+        return _json_reader(data)
     if is_topology_conf(text):
         return _of_conf, text
     return (_of_yaml, text) if _YAML.search(text) else None
 
 
+def _json_reader(data: Any) -> tuple[Callable[[Any, str], Paths], Any] | None:
+    nodes = objects(at(data, "items"))
+    if any(at(each, "network_layers") is not None for each in entries(at(data, "instances"))):
+        return _of_graph, data
+    if any(at(each, "NetworkNodes") is not None for each in entries(at(data, "Instances"))):
+        return _of_ec2, data
+    if objects(data) and all("nodelist" in each for each in objects(data)):
+        return _of_azslurm, data
+    is_nodes = any(at(node, "kind") == "Node" for node in nodes)
+    if is_nodes or any(_labelled(at(node, "metadata", "labels")) for node in nodes):
+        return _of_nodes, nodes
+    return None
+
+
 def _of_conf(text: str, source: str) -> Paths:
     parents = parse_topology_parents(text, source)
-    places: dict[str, str] = {}
-    for name, (place, hosts) in parse_topology_groups(text, source).items():
-        for host, path in _below(name, hosts, parents, source):
-            if host in places:
-                raise HostListError(f"{place}: {host} is already in a group at {places[host]}")
-            places[host] = place
-            yield host, path
+    for name, (_, hosts) in parse_topology_groups(text, source).items():
+        yield from _below(name, hosts, parents, source)
 
 
 def _of_yaml(text: str, source: str) -> Paths:
@@ -160,13 +174,60 @@ def _of_graph(data: Any, source: str) -> Paths:
             yield name, tuple(reversed(layers))
 
 
+def _of_ec2(data: Any, source: str) -> Paths:
+    """Instances by the node of the network nearest to them, whose name is unique.
+
+    A node that stands below two others is placed where it comes first.
+    """
+    placed: dict[str, tuple[str, ...]] = {}
+    for place, instance in enumerate(entries(at(data, "Instances"))):
+        name, layers = at(instance, "InstanceId"), entries(at(instance, "NetworkNodes"))
+        if not isinstance(name, str) or not all(isinstance(layer, str) for layer in layers):
+            message = f"{source}: Instances[{place}] has no InstanceId, or no NetworkNodes"
+            raise HostListError(message, _HINT)
+        if layers:
+            yield name, placed.setdefault(layers[-1], tuple(layers))
+
+
+def _of_azslurm(data: Any, source: str) -> Paths:
+    for place, block in enumerate(objects(data)):
+        name = block.get("blockname", block.get("switchname"))
+        nodes = block["nodelist"]
+        names = expanded(nodes, source) if isinstance(nodes, str) else entries(nodes)
+        if not isinstance(name, str) or not all(isinstance(node, str) for node in names):
+            raise HostListError(f"{source}: [{place}] has no blockname, or no nodelist", _HINT)
+        for node in names:
+            yield node, (name,)
+
+
 def _of_nodes(nodes: Sequence[Any], source: str) -> Paths:
+    is_any = False
     for node in nodes:
         name, path = at(node, "metadata", "name"), _labelled(at(node, "metadata", "labels"))
         if not isinstance(name, str):
             raise HostListError(f"{source}: a node has no name", _HINT)
         if path:
+            is_any = True
             yield name, path
+    if not is_any:
+        raise HostListError(
+            f"{source}: no node has a topology label that plink knows", _there(nodes)
+        )
+
+
+def _there(nodes: Sequence[Any]) -> str:
+    """Which labels nodes have, those first that may say where they are."""
+    labels = {
+        str(key): None
+        for node in nodes
+        for key in (at(node, "metadata", "labels") or {})
+        if isinstance(at(node, "metadata", "labels"), dict)
+    }
+    telling = re.compile(r"topology|rack|block|switch|fabric|rdma|spine|leaf|zone|island", re.I)
+    ordered = sorted(labels, key=lambda label: telling.search(label) is None)
+    shown = ", ".join(clean(label) for label in ordered[:_MOST_SHOWN]) or "none"
+    more = len(labels) - _MOST_SHOWN
+    return f"there are: {shown}" + (f" and {more} more" if more > 0 else "")
 
 
 def _labelled(labels: Any) -> tuple[str, ...]:

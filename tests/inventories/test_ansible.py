@@ -82,7 +82,7 @@ def described(
     content: str, group: str = "all"
 ) -> list[tuple[str, str | None, int | None, str | None]]:
     hosts, _ = listed_hosts(parse_inventory(content.encode(), "inv"), group)
-    return [(host.name, host.user, host.port, host.ssh_address) for host in hosts]
+    return [(host.name, host.user, host.port, host.connect_to) for host in hosts]
 
 
 def test_ini() -> None:
@@ -184,3 +184,48 @@ def test_any_text_is_an_inventory_or_refused(text: str) -> None:
     except HostListError:
         return
     assert len(hosts) >= 2
+
+
+JUMP = '-o ProxyCommand="ssh -W %h:%p -q ubuntu@10.0.0.1"'
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "named"),
+    [
+        ("ansible_ssh_common_args", JUMP, "ProxyCommand"),
+        ("ansible_ssh_common_args", "-J me@gate", "-J"),
+        ("ansible_ssh_extra_args", "-o ProxyJump=gate", "ProxyJump"),
+        ("ansible_ssh_extra_args", "-oProxyJump=gate", "ProxyJump"),
+        ("ansible_ssh_args", "-C -F other", "-F"),
+        ("ansible_ssh_args", "-o HostName=10.0.0.9", "HostName"),
+        ("ansible_paramiko_proxy_command", "nc %h %p", "ansible_paramiko_proxy_command"),
+        ("ansible_ssh_executable", "/opt/ssh", "ansible_ssh_executable"),
+        ("ansible_ssh_pass", "x", "ansible_ssh_pass"),
+        ("ansible_password", "x", "ansible_password"),
+    ],
+)
+@pytest.mark.parametrize("is_of_group", [False, True])
+def test_what_changes_the_way_to_a_host_is_refused_by_name(
+    variable: str, value: str, named: str, is_of_group: bool
+) -> None:
+    quoted = f"'{value}'"
+    text = f"n1 {variable}={quoted}\nn2\n"
+    if is_of_group:
+        text = f"[all]\nn1\nn2\n[all:vars]\n{variable}={quoted}\n"
+    with pytest.raises(HostListError) as caught:
+        listed_hosts(parse_inventory(text.encode(), "inventory"), "all")
+    assert variable in str(caught.value)
+    assert named in str(caught.value)
+    assert caught.value.hint
+
+
+def test_arguments_that_do_not_change_the_way_are_passed_over_and_keys_are_used() -> None:
+    text = (
+        "[all]\nn1\nn2\n[all:vars]\nansible_become=true\nansible_become_password=x\n"
+        "ansible_ssh_common_args='-C -o ControlMaster=auto -o StrictHostKeyChecking=no "
+        "-o UserKnownHostsFile=/dev/null -i ~/.ssh/gpu'\nansible_ssh_timeout=30\n"
+        "ansible_python_interpreter=/usr/bin/python3\nansible_ssh_pipelining=True\n"
+    )
+    hosts, keys = listed_hosts(parse_inventory(text.encode(), "inventory"), "all")
+    assert [host.name for host in hosts] == ["n1", "n2"]
+    assert keys == ["~/.ssh/gpu"]

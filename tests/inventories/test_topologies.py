@@ -143,7 +143,6 @@ def test_labels_of_nodes(kind: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (TREE + "SwitchName=S4 Nodes=Node205\n", "t:4: Node205 is already in a group at t:2"),
         ("SwitchName=a Switches=b\nSwitchName=b Switches=a\nSwitchName=c Nodes=n\n", None),
         ("SwitchName=a Switches=a\nSwitchName=a Nodes=n\n", "t: the switch 'a' is below itself"),
         ("- topology: x\n  flat: true\n", "t: no switch and no block has hosts"),

@@ -121,8 +121,15 @@ def _of_topology(
     """As `read_groups`; a topology is of the whole cluster, so other hosts are left out."""
     members: dict[tuple[str, ...], list[str]] = {}
     for host, path in topology.paths.items():
-        if host in hosts:
-            members.setdefault(path, []).append(host)
+        if host not in hosts:
+            continue
+        if host in topology.doubles:
+            first, second = (brief(name) for name in topology.doubles[host])
+            raise WrongUseError(
+                f"{topology.source}: {host} is below two switches, {first} and {second}",
+                "correct the file, or give a line NAME: HOSTS for each group",
+            )
+        members.setdefault(path, []).append(host)
     if not members:
         raise WrongUseError(f"{topology.source}: names none of the hosts of {listed_in}")
     groups: dict[str, Group] = {}

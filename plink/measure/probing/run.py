@@ -38,6 +38,7 @@ from plink.measure.probing.tools.round_trips import RttOptions
 from plink.measure.probing.uplinks import UplinkResult, measure_uplinks
 from plink.probes.errors import OptionError
 from plink.probes.facts import most_pairs, shared_machines
+from plink.probes.hosts.address import describe_choices
 from plink.probes.reach import Reached, ReachedHost
 from plink.probes.samples import Rounds, Wanted, no_more
 
@@ -136,7 +137,11 @@ def measure_pairs(
         )
     is_due = bool(wanted) or (visits is not None and visits.is_due)
     job = job_for(request, reached.hosts, wanted, rounds, visits)
-    notes = [*state.moves, *_notes_on(reached.hosts, job.concurrency, tool.cores_per_pair)]
+    notes = [
+        *state.moves,
+        *_notes_on(reached.hosts, job.concurrency, tool.cores_per_pair),
+        *([] if request.recorded_addresses() else _address_notes(reached.hosts)),
+    ]
     for note in [*notes, *advice(len(reached.hosts), sample, EXAMPLE_ROUNDS)]:
         progress.say(note)
     if wanted:
@@ -254,6 +259,15 @@ def _notes_on(hosts: Sequence[ReachedHost], concurrency: int, cores_per_pair: in
     elif min(fact.cores for fact in facts) < cores_per_pair:
         note += ", and the two ends of a pair on one core: do not trust these readings"
     return [note]
+
+
+def _address_notes(hosts: Sequence[ReachedHost]) -> list[str]:
+    """What a reader should know of hosts with several addresses, of which one was chosen."""
+    note = describe_choices(
+        {host.name: host.address for host in hosts},
+        {host.name: host.facts.addresses for host in hosts},
+    )
+    return [] if note is None else [note]
 
 
 def _asked(

@@ -7,6 +7,7 @@ any section are in no group.
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 
@@ -51,8 +52,19 @@ def parse_ini(text: str, source: str) -> Inventory:
             key, equals, value = line.partition("=")
             if not equals:
                 raise HostListError(f"{place}: {clean(line)!r} is not key=value", _HINT)
-            inventory.group(group).variables[key.strip()] = value.strip().strip("'\"")
+            inventory.group(group).variables[key.strip()] = _literal(value.strip())
     return inventory
+
+
+def _literal(text: str) -> str:
+    """A value as Ansible reads it in a section of variables: a literal of Python, or plain text."""
+    if text[:1] not in ("'", '"'):
+        return text
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return text
+    return value if isinstance(value, str) else text
 
 
 def _take_hosts(inventory: Inventory, group: str | None, line: str, place: str) -> None:

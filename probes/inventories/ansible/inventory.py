@@ -7,6 +7,8 @@ last wins, and a host's own win over all. `all` holds every host.
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,6 +23,37 @@ _MOST_DEEP = 100
 _OVER_SSH = (None, "ssh", "smart", "paramiko", "paramiko_ssh", "ansible.builtin.ssh")
 _KEYS = ("ansible_ssh_private_key_file", "ansible_private_key_file")
 _HERE = ("local", "ansible.builtin.local")
+
+# Variables of Ansible's connections over SSH that plink has no use for: none decides which host is
+# reached, as whom, or with which key.
+_WITHOUT_INFLUENCE = frozenset(
+    f"ansible_ssh_{name}"
+    for name in [
+        *["timeout", "pipelining", "host_key_checking", "transfer_method", "retries", "use_tty"],
+        *["verbosity", "reconnection_retries"],
+    ]
+)
+_ARGUMENTS = ("ansible_ssh_args", "ansible_ssh_common_args", "ansible_ssh_extra_args")
+_PLAIN = ("ansible_ssh_host", "ansible_ssh_port", "ansible_ssh_user", *_KEYS)
+_REFUSED = re.compile(
+    r"ansible_(ssh_.+|paramiko_.+|pass(word)?|private_key(_passphrase)?|"
+    r"sshpass_prompt|proxy_command|socks_proxy)"
+)
+# `ssh -o` options and flags that change neither the way to a host nor who it is.
+_HARMLESS_OPTIONS = frozenset(
+    [
+        *["controlmaster", "controlpath", "controlpersist", "serveraliveinterval", "loglevel"],
+        *["serveralivecountmax", "connecttimeout", "connectionattempts", "compression"],
+        *["forwardagent", "tcpkeepalive", "batchmode", "requesttty", "stricthostkeychecking"],
+        *["userknownhostsfile", "globalknownhostsfile", "updatehostkeys", "checkhostip"],
+        *["gssapiauthentication", "passwordauthentication", "addkeystoagent", "forwardx11"],
+    ]
+)
+_HARMLESS_FLAGS = frozenset(["-C", "-q", "-T", "-t", "-tt", "-A", "-a", "-x", "-v", "-vv", "-vvv"])
+_HINT_WAY = (
+    "write it into an SSH configuration (Host {host}, in ~/.ssh/config or config_file=FILE) and "
+    "list the hosts in a file of names"
+)
 _HINT_VALUE = "write it as the inventory of a run without templates has it"
 
 
@@ -91,9 +124,7 @@ def listed_hosts(inventory: Inventory, group: str) -> tuple[list[ListedHost], li
         if values.get("ansible_connection") in _HERE:
             continue
         hosts.append(_listed(name, values, source))
-        key = _text(
-            values, source, name, "ansible_ssh_private_key_file", "ansible_private_key_file"
-        )
+        key = _text(values, source, name, *_KEYS) or _key_of_arguments(name, values, source)
         keys.update({} if key is None else {key: None})
     return checked(hosts, source), list(keys)
 
@@ -105,6 +136,7 @@ def _listed(name: str, values: Mapping[str, Any], source: str) -> ListedHost:
             f"{source}: {clean(name)} is reached by {clean(str(connection))!r}, not over SSH",
             "name a group without it, as ansible:FILE:GROUP",
         )
+    _check_variables(name, values, source)
     port = _text(values, source, name, "ansible_port", "ansible_ssh_port")
     if port is not None and not (port.isascii() and port.isdigit() and len(port) <= 5):
         raise HostListError(f"{source}: the port of {clean(name)} is {clean(port)!r}")
@@ -112,11 +144,75 @@ def _listed(name: str, values: Mapping[str, Any], source: str) -> ListedHost:
         name,
         user=_text(values, source, name, "ansible_user", "ansible_ssh_user"),
         port=None if port is None else int(port),
-        ssh_address=_text(values, source, name, "ansible_host", "ansible_ssh_host"),
+        connect_to=_text(values, source, name, "ansible_host", "ansible_ssh_host"),
         place=source,
     )
     check_host(host)
     return host
+
+
+def _check_variables(name: str, values: Mapping[str, Any], source: str) -> None:
+    """Refuse what says how a host is reached and cannot be used here.
+
+    Raises:
+        HostListError: naming the variable.
+    """
+    for variable, value in values.items():
+        if variable in (*_WITHOUT_INFLUENCE, *_PLAIN) or value in (None, "", False):
+            continue
+        if variable in _ARGUMENTS:
+            for option in _way_options(name, variable, values, source):
+                if option.lower() != "identityfile":
+                    raise HostListError(
+                        f"{source}: {variable} of {clean(name)} has {clean(option)}, which plink "
+                        "cannot use from an inventory",
+                        _HINT_WAY.format(host=clean(name)),
+                    )
+        elif _REFUSED.fullmatch(variable):
+            raise HostListError(
+                f"{source}: {clean(variable)} of {clean(name)} cannot be used: plink logs in over "
+                "SSH, with a key",
+                "give the key with ansible_private_key_file or identity=KEY, and a way to the "
+                "host in ~/.ssh/config",
+            )
+
+
+def _key_of_arguments(name: str, values: Mapping[str, Any], source: str) -> str | None:
+    """The private key that a host's arguments of `ssh` name, or None."""
+    keys = [
+        found
+        for variable in _ARGUMENTS
+        for option, found in _way_options(name, variable, values, source).items()
+        if option.lower() == "identityfile"
+    ]
+    return keys[0] if keys else None
+
+
+def _way_options(
+    name: str, variable: str, values: Mapping[str, Any], source: str
+) -> dict[str, str]:
+    """The options in arguments of `ssh` that may change the way to a host, with their values."""
+    text = _text(values, source, name, variable) or ""
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        message = f"{source}: {variable} of {clean(name)}: {str(error).lower()}"
+        raise HostListError(message, _HINT_VALUE) from None
+    found: dict[str, str] = {}
+    waiting = iter(words)
+    for word in waiting:
+        if word in _HARMLESS_FLAGS:
+            continue
+        if word.startswith("-o"):
+            given = (word[2:] or next(waiting, "")).strip()
+            option, _, value = given.replace("=", " ", 1).partition(" ")
+            if option.lower() not in _HARMLESS_OPTIONS:
+                found[option] = value.strip()
+        elif word.startswith("-i"):
+            found["IdentityFile"] = word[2:] or next(waiting, "")
+        else:
+            found[word] = ""
+    return found
 
 
 def _text(values: Mapping[str, Any], source: str, host: str, *names: str) -> str | None:
