@@ -11,7 +11,8 @@ from plink.cli.verb_group import VerbGroup
 
 _reaching = options_of("Reaching the API server")
 
-_KEYS = tuple(f"network.topology.nvidia.com/{tier}" for tier in ("leaf", "spine", "core"))
+# Those of topograph since 1.0.
+_KEYS = ("fabric.topograph.run/tier-{tier}",)
 
 
 @click.group(

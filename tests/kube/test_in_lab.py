@@ -26,7 +26,7 @@ yaml = pytest.importorskip("yaml")
 
 pytestmark = [pytest.mark.lab, pytest.mark.needs("containers")]
 
-LEAF = "network.topology.nvidia.com/leaf"
+LEAF = "fabric.topograph.run/tier-0"
 USER = 65532
 
 

@@ -26,6 +26,7 @@ from support.kubernetes_nodes import TOKEN, NodeServer, node_server
 from support.plink_command import Done, plink_here
 
 PREFIX = "network.topology.nvidia.com/"
+KEYS = [word for tier in ("leaf", "spine", "core") for word in ("--key", f"{PREFIX}{tier}")]
 
 LEAVES = [["n1", "n2"], ["n3", "n4"], ["n5", "n6"]]
 SPINES = [["n1", "n2", "n3", "n4"], ["n5", "n6"]]
@@ -72,6 +73,8 @@ class Labelled:
         if cluster is not None:
             cluster_file.write(str(file), cluster)
         words = [] if cluster is None else [file]
+        if cluster is not None and "--key" not in options:
+            options = (*options, *KEYS)
         token = ("--token-file", self.folder / "token")
         return plink_here("kube", "labels", *words, "--api", self.server.url, *token, *options)
 
@@ -331,7 +334,7 @@ def test_outside_of_a_pod_kubectl_leads_to_the_api_server(
     cluster_file.write(str(file), grouped(LEAVES))
     done = plink_here("kube", "labels", file)
     assert done.code == 0, done.stderr
-    assert server.labels(PREFIX)["n6"] == {"leaf": "leaf-3"}
+    assert server.labels("fabric.topograph.run/")["n6"] == {"tier-0": "tier-0-3"}
 
     monkeypatch.setenv("PATH", str(tmp_path))
     done = plink_here("kube", "labels", file)
