@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+
+from msgspec import Struct
 
 from plink.probes.errors import HostError
 from plink.probes.remote.session import Session, posix_command
@@ -86,30 +88,29 @@ _CPU_IDLE, _CPU_IOWAIT, _CPU_STEAL = 3, 4, 7
 _MOST_MBIT = 10_000_000
 
 
-@dataclass(frozen=True)
-class HostCondition:
-    """What a host says of its network; None where it does not say.
+class HostCondition(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a host says of its network; None if it does not say.
 
-    Args:
-        interface: that carries its traffic; empty where that is not known.
-        mtu_bytes: of the interface.
-        speed_mbit: of the link, as the driver has it.
-        duplex: `full` or `half`.
-        pcie_share: what the NIC's slot carries of what the NIC could use, 0 to 1.
-        congestion_control: that TCP sockets use.
-        kernel: its release.
-        load: runnable processes, on average over a minute.
-        cores: processors.
-        busy_share, steal_share: of its processors' time in a quiet second, used by anything, and
-            taken by the machine below a virtual one.
-        processor_share: of a processor, what a program that wants all of it gets, 0 to 1: the best
-            of a few short turns.
-        throttled_share: of its control group's periods, those in which a limit stopped it then.
-        rx_bytes_s, tx_bytes_s: what the interface received and sent in that second.
-        counters: since the host started, by name; `tcp_sent` and `tcp_again` are segments.
-        infiniband_gbit_s: the rate of each port, by its name.
-        clock_offset_s: how far its clock is ahead of this machine's.
-        clock_error_s: to either side.
+    Attributes:
+        interface: interface that carries the host's traffic; empty if unknown
+        mtu_bytes: largest packet of the interface, in bytes
+        speed_mbit: speed of the link, as the driver has it, in Mbit/s
+        duplex: `full` or `half`
+        pcie_share: what the NIC's slot carries of what the NIC could use, 0 to 1
+        congestion_control: congestion control of TCP sockets
+        kernel: release of the kernel
+        load: number of runnable processes, on average over a minute
+        cores: number of processors
+        busy_share: share of the processors' time that anything used in a quiet second
+        steal_share: share of that time that the machine below a virtual one took
+        processor_share: share of a processor that a program gets that wants all of it, 0 to 1: the
+            best of a few short turns
+        throttled_share: share of its control group's periods in which a limit stopped it then
+        rx_bytes_s, tx_bytes_s: what the interface received and sent in that second, in bytes/s
+        counters: counters since the host started, by name; `tcp_sent` and `tcp_again` are segments
+        infiniband_gbit_s: rate of each port, by its name, in Gbit/s
+        clock_offset_s: how far the host's clock is ahead of this machine's, in s
+        clock_error_s: error of that offset to either side, in s
     """
 
     interface: str = ""
@@ -127,8 +128,8 @@ class HostCondition:
     throttled_share: float | None = None
     rx_bytes_s: float | None = None
     tx_bytes_s: float | None = None
-    counters: Mapping[str, int] = field(default_factory=dict)
-    infiniband_gbit_s: Mapping[str, float] = field(default_factory=dict)
+    counters: Mapping[str, int] = {}
+    infiniband_gbit_s: Mapping[str, float] = {}
     clock_offset_s: float | None = None
     clock_error_s: float | None = None
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from plink.base.interrupts import held_back_interrupts
 from plink.base.progress import Progress
+from plink.base.replacing import replace
 from plink.files.cluster import Cluster
 from plink.measure.probing.request import ProbeRequest, connected
 from plink.measure.probing.run import ProbeResult, measure_pairs

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -13,15 +12,14 @@ import numpy.typing as npt
 from plink.api.arguments import number, size_bytes, whole
 from plink.api.objects import PathName, page, upgraded
 from plink.base.errors import WrongUseError
+from plink.base.replacing import replace
 from plink.base.text import counted, named
 from plink.files import cluster as cluster_file
 from plink.files import document
-from plink.files.bandwidth import MAX_GBIT_S, BandwidthMeasurement
-from plink.files.cluster import Host
-from plink.files.fields import WORD, is_word
-from plink.files.groups import Group
-from plink.files.measurement import Matrix
-from plink.files.rtt import MAX_RTT_US, RttMeasurement
+from plink.files.hosts import Group, Host
+from plink.files.limits import MAX_GBIT_S, MAX_RTT_US, WORD_EXPECTED, is_word
+from plink.files.matrices import Matrix
+from plink.files.measurements import BandwidthMeasurement, RttMeasurement
 from plink.model.outliers import Outlier, outliers
 from plink.probes.hosts.names import HINT_NAME, fault_of_name
 
@@ -29,8 +27,7 @@ _READING = 10.0
 _MAX_SLOTS = 1 << 16
 
 
-@dataclass(frozen=True, repr=False)
-class Cluster(cluster_file.Cluster):
+class Cluster(cluster_file.Cluster, frozen=True, dict=True):
     """Hosts, and what was measured between them.
 
     The members of `plink.files.cluster.Cluster`, of which most are used: `hosts`, `names`,
@@ -44,7 +41,7 @@ class Cluster(cluster_file.Cluster):
         Raises:
             WrongUseError: not a cluster file, or one with values that cannot be.
         """
-        return upgraded(cls, cluster_file.read(os.fspath(path)))
+        return upgraded(cls, cluster_file.read_cluster(os.fspath(path)))
 
     @classmethod
     def from_matrix(
@@ -169,7 +166,7 @@ class Cluster(cluster_file.Cluster):
         Raises:
             PlinkError: it cannot be written.
         """
-        cluster_file.write(os.fspath(path), self)
+        cluster_file.write_cluster(os.fspath(path), self)
 
     def __repr__(self) -> str:
         parts = [counted(len(self.hosts), "host")]
@@ -253,7 +250,7 @@ def _groups(groups: Mapping[str, Sequence[str]], names: Sequence[str]) -> list[G
     seen: set[str] = set()
     for group, hosts in groups.items():
         if not is_word(group):
-            raise WrongUseError(f"{group!r} is not the name of a group (expected {WORD})")
+            raise WrongUseError(f"{group!r} is not the name of a group (expected {WORD_EXPECTED})")
         if isinstance(hosts, str) or not hosts:
             raise WrongUseError(f"group {group} is not a list of host names")
         for host in hosts:

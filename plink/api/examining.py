@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 
 from plink.base.errors import PlinkError
 from plink.base.progress import Progress
+from plink.base.replacing import replace
 from plink.base.text import counted
 from plink.files.cluster import Cluster
-from plink.files.measurement import Failure
+from plink.files.measurements import Failure
 from plink.measure.listed import hosts_of
 from plink.measure.probing.both_ways import with_both_ways
 from plink.measure.probing.conditions import ask_conditions

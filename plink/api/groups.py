@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, get_args, overload
 
 from plink.api.arguments import MAX_SEED, chosen, number, whole
@@ -11,9 +11,10 @@ from plink.api.cluster import Cluster, checked_cluster
 from plink.api.objects import PathName
 from plink.api.progress import OnProgress, stages
 from plink.api.warning import warn
+from plink.base.replacing import replace
 from plink.base.text import counted, named
-from plink.files.grouping import Grouping
-from plink.files.groups import Group
+from plink.files.groups import Grouping
+from plink.files.hosts import Group
 from plink.optimize.groups.finding import (
     FoundGroups,
     GroupRequest,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import fields
 from io import StringIO
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,14 +19,14 @@ _WIDTH = 100
 
 
 def upgraded(kind: type[_Object], found: Any, **more: Any) -> _Object:
-    """What a file holds, as the kind of the library that adds to it.
+    """Return what a file holds as the library's struct, which adds methods and members.
 
     Args:
-        kind: a dataclass that inherits from that of `found`.
-        found: the instance whose fields it takes.
-        more: the fields that `kind` adds.
+        kind: struct that inherits from that of `found`.
+        found: instance whose members it takes.
+        more: members that `kind` adds.
     """
-    return kind(**{item.name: getattr(found, item.name) for item in fields(found)}, **more)
+    return kind(**{name: getattr(found, name) for name in found.__struct_fields__}, **more)
 
 
 def page(show: Callable[[Console], None]) -> str:

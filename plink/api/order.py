@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, get_args, overload
+from typing import Any, ClassVar, Literal, get_args, overload
 
 from plink.api.arguments import MAX_SEED, chosen, nearest, number, size_bytes, whole
 from plink.api.cluster import Cluster, checked_cluster
@@ -17,7 +16,8 @@ from plink.api.warning import warn
 from plink.base.errors import WrongUseError
 from plink.base.text import counted, named, rtt_text, share_text
 from plink.deploy import launchers as writers
-from plink.files import document, order_file
+from plink.files import document
+from plink.files import order as order_file
 from plink.files import order as order_of_files
 from plink.files.mesh import parse_mesh
 from plink.optimize.leaving_out import Limiting, limiting
@@ -36,19 +36,18 @@ _MAX_SECONDS = 86_400.0
 _MAX_THREADS = 1024
 
 
-@dataclass(frozen=True, repr=False)
-class Order(order_of_files.Order):
+class Order(order_of_files.Order, frozen=True, kw_only=True, dict=True):
     """Hosts in rank order, what that costs, and how good it is.
 
     The members of `plink.files.order.Order`, of which most are used: `hosts` and `names` in rank
-    order, `ranks`, `cost_us`, `cost_given_us`, `cost_random_us`, `lower_bound_us`, `gap`, `gain`,
-    `unused`.
+    order, `ranks`, `cost`, `gap`, `gain`, `unused`.
 
-    Args:
-        cluster: that it was made of; None where it was read from a file.
+    Attributes:
+        cluster: cluster that it was made of; None if it was read from a file
     """
 
-    cluster: Cluster | None = field(default=None, compare=False)
+    IN_MEMORY: ClassVar = frozenset({"cluster"})
+    cluster: Cluster | None = None
 
     @classmethod
     def read(cls, path: PathName) -> Order:
@@ -57,12 +56,12 @@ class Order(order_of_files.Order):
         Raises:
             WrongUseError: not an order file, or one with values that cannot be.
         """
-        return upgraded(cls, order_file.read(os.fspath(path)))
+        return upgraded(cls, order_file.read_order(os.fspath(path)))
 
     @property
     def hosts_by_rank(self) -> list[str]:
         """The name of the host of every rank."""
-        return [host.name for host in self.ranked for _ in range(host.slots)]
+        return [host.name for host in self.runs for _ in range(host.slots)]
 
     @cached_property
     def limiting(self) -> Limiting | None:
@@ -83,7 +82,7 @@ class Order(order_of_files.Order):
         Raises:
             PlinkError: it cannot be written.
         """
-        order_file.write(os.fspath(path), self)
+        order_file.write_order(os.fspath(path), self)
 
     def render(self, launcher: str) -> str:
         """The text of a launcher's own file (`plink.launchers`).
@@ -95,7 +94,7 @@ class Order(order_of_files.Order):
         if launcher not in known:
             hint = nearest(launcher, known) or "plink.launchers() describes those that there are"
             raise WrongUseError(f"no launcher is called {launcher!r}", hint)
-        return writers.render(launcher, self.ranked, self.groups, self.unused)
+        return writers.render(launcher, self.runs, self.groups, self.unused)
 
     def write(self, launcher: str, path: PathName) -> str:
         """Write a launcher's own file; return the command that keeps the order.
@@ -110,11 +109,11 @@ class Order(order_of_files.Order):
 
     def __repr__(self) -> str:
         found = f"{self.algorithm} over {counted(self.ranks, 'rank')}"
-        cost = f"cost {rtt_text(self.cost_us)}"
+        cost = f"cost {rtt_text(self.cost.cost_us)}"
         if self.bandwidth is not None:
             cost = f"at least {self.bandwidth.bottleneck_gbit_s:.3g} Gbit/s"
-        elif self.lower_bound_us > 0.0:
-            cost += f", proven bound {rtt_text(self.lower_bound_us)}"
+        elif self.cost.lower_bound_us > 0.0:
+            cost += f", proven bound {rtt_text(self.cost.lower_bound_us)}"
         saved = f"{share_text(max(0.0, self.gain))} below random orders"
         return f"<plink.Order: {found}; {cost}, {saved}; {named(self.names)}>"
 

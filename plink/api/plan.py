@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 from plink.api.arguments import MAX_SEED, chosen, size_bytes, whole
 from plink.api.cluster import Cluster, checked_cluster
@@ -24,17 +23,17 @@ Kind = Literal["auto", "2lha", "flat", "ring", "tree", "ps", "hub"]
 _MAX_RANKS_PER_HOST = 1 << 12
 
 
-@dataclass(frozen=True, repr=False)
-class Plan(plan_file.Plan):
+class Plan(plan_file.Plan, frozen=True):
     """How ranks aggregate: a weighted forest that plink's engine runs.
 
     The members of `plink.files.plan.Plan`, of which most are used: `kind`, `ranks`, `size_bytes`,
     `collectives`, `groups`, `predicted`, `bound_s`, `assumptions`.
 
-    Args:
-        reason: why this kind, as a sentence; empty where it was read from a file.
+    Attributes:
+        reason: why this kind was chosen, as a sentence; empty if it was read from a file
     """
 
+    IN_MEMORY: ClassVar = frozenset({"reason"})
     reason: str = ""
 
     @classmethod
@@ -44,7 +43,7 @@ class Plan(plan_file.Plan):
         Raises:
             WrongUseError: not a plan file, or one whose forest does not aggregate.
         """
-        found = plan_file.read(os.fspath(path), with_servers=True)
+        found = plan_file.read_plan(os.fspath(path), with_servers=True)
         return upgraded(cls, found)
 
     @property
@@ -59,7 +58,7 @@ class Plan(plan_file.Plan):
         Raises:
             PlinkError: it cannot be written.
         """
-        plan_file.write(os.fspath(path), self)
+        plan_file.write_plan(os.fspath(path), self)
 
     def __repr__(self) -> str:
         time = "" if self.time_s is None else f"; predicted {rtt_text(self.time_s * 1e6)}"

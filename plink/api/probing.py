@@ -18,8 +18,8 @@ from plink.base.errors import PlinkError, WrongUseError
 from plink.base.text import counted
 from plink.files import cluster as cluster_file
 from plink.files import document
-from plink.files.groups import Group
-from plink.files.measurement import Failure
+from plink.files.hosts import Group
+from plink.files.measurements import Failure
 from plink.measure.listed import HostList, hosts_of, read_hosts
 from plink.measure.probing import run
 from plink.measure.probing.limits import (

@@ -12,7 +12,8 @@ from plink.api.plan import Plan
 from plink.base.errors import WrongUseError
 from plink.files import cluster as cluster_file
 from plink.files import comparison as comparison_file
-from plink.files import document, order_file
+from plink.files import document
+from plink.files import order as order_file
 from plink.files import plan as plan_file
 from plink.files.comparison import Comparison
 
@@ -49,13 +50,13 @@ def _read(path: PathName) -> Cluster | Order | Plan | Comparison:
     found = document.read(os.fspath(path))
     data, source, kind = found.data, found.source, found.format
     if kind == cluster_file.FORMAT:
-        return upgraded(Cluster, cluster_file.from_document(found))
+        return upgraded(Cluster, cluster_file.open_cluster(found))
     if kind == order_file.FORMAT:
-        return upgraded(Order, order_file.from_json(data, source))
+        return upgraded(Order, order_file.decode_order(data, source))
     if kind == plan_file.FORMAT:
-        return upgraded(Plan, plan_file.from_json(data, source, with_servers=True))
+        return upgraded(Plan, plan_file.decode_plan(data, source, with_servers=True))
     if kind == comparison_file.FORMAT:
-        return comparison_file.from_json(data, source)
+        return comparison_file.decode_comparison(data, source)
     what = f"a {document.brief(kind)} file" if isinstance(kind, str) else "not one of plink's files"
     raise WrongUseError(
         f"{source}: is {what}", "clusters, orders, plans and comparisons can be read"

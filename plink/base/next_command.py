@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 # A file on standard input has no name that a later command could give.
 UNNAMED_FILE = "FILE"
@@ -13,15 +14,14 @@ UNNAMED_FILE = "FILE"
 REACHING = ("probe", "check", "doctor", "verify", "run", "bench", "fit", "autotune serve")
 
 
-@dataclass(frozen=True)
-class GivenWay:
-    """What plink had to be told to reach the hosts, as it was typed; None for what was not.
+class GivenWay(Struct, frozen=True, forbid_unknown_fields=True):
+    """What plink had to be told to reach the hosts, as it was typed.
 
-    Args:
-        config: the SSH configuration (`-F`).
-        identity: the private key (`-i`).
-        user: the user where the host list names none (`--user`).
-        via: the command that leads into hosts, in place of SSH (`--via`).
+    Attributes:
+        config: SSH configuration (`-F`)
+        identity: private key (`-i`)
+        user: user for hosts whose line in the host list names none (`--user`)
+        via: command that leads into hosts, in place of SSH (`--via`)
     """
 
     config: str | None = None

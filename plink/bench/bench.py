@@ -5,11 +5,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.interrupts import ignored_interrupts
 from plink.base.progress import Progress
+from plink.base.replacing import replace
 from plink.bench.clients.client import Client, Launch, Measured
 from plink.bench.clients.engine import EngineClient
 from plink.bench.clients.gloo import GlooClient

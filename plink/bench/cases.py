@@ -15,7 +15,8 @@ from plink.bench.plans import plan_from_file, plans_of_kinds
 from plink.bench.request import ENGINE, HUB, Case, full_name
 from plink.bench.served import ServedPlan
 from plink.bench.spread import spread_orders
-from plink.files import document, order_file
+from plink.files import document
+from plink.files import order as order_file
 from plink.files.cluster import Cluster
 from plink.model.network import KnownNetwork, network_of
 from plink.optimize.orders.ordering import find_order
@@ -323,7 +324,7 @@ def read_orders(
 
 
 def _hosts_in_order_file(path: str, names: Sequence[str], layout: RankLayout) -> list[str]:
-    order = order_file.read(path)
+    order = order_file.read_order(path)
     if len(order.names) < order.ranks != layout.ranks and len(order.names) < len(names):
         slots = max(host.slots for host in order.hosts)
         raise WrongUseError(

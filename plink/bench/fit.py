@@ -6,11 +6,12 @@ import datetime
 import statistics
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.interrupts import ignored_interrupts
 from plink.base.progress import Progress
+from plink.base.replacing import replace
 from plink.bench.bench import reach_all, refuse_failures
 from plink.bench.clients.client import Launch, Measured, Workload
 from plink.bench.clients.engine import EngineClient

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import PurePath
 
 from plink.base.errors import WrongUseError
+from plink.base.replacing import replace
 from plink.base.text import counted
 from plink.files import plan as plan_file
 from plink.files.cluster import Cluster
-from plink.files.groups import Group
+from plink.files.hosts import Group
 from plink.files.plan import Plan
 from plink.model.network import network_of
 from plink.optimize.plans.candidates import KINDS, Candidate, asked_for, best
@@ -87,7 +88,7 @@ def plan_from_file(path: str, cluster: Cluster, slots: int, demand: Demand) -> E
     Raises:
         WrongUseError: no plan file, or a plan for other hosts or ranks than the bench's.
     """
-    plan = plan_file.read(path)
+    plan = plan_file.read_plan(path)
     hosts = _hosts_of(plan, path, cluster, slots)
     known = network_of(_grouped(cluster, plan.groups))
     predicted_s = traffic_time_s(traffic_of(demand, plan.forest), hosts, known.network)

@@ -15,7 +15,7 @@ from plink.bench.request import BenchRequest, Case
 from plink.bench.rounds import Rounds
 from plink.bench.statistics import spread
 from plink.files.comparison import LinkBytes, Links, Row
-from plink.files.groups import Group
+from plink.files.hosts import Group
 from plink.optimize.plans.demand import Demand, least_of
 from plink.optimize.plans.traffic import Traffic, traffic_bytes, traffic_of
 from plink.plans.names import (

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import PurePath
 
 from plink.base.errors import WrongUseError
+from plink.base.replacing import replace
 from plink.files import plan as plan_file
-from plink.files.cluster import Cluster, Host
-from plink.files.groups import Group
-from plink.files.plan_ranks import SERVER
+from plink.files.cluster import Cluster
+from plink.files.hosts import Group, Host
+from plink.files.plan import SERVER
 from plink.hub.planned import PlannedService, planned_service
 from plink.measure.probing.resume import carried_over
 from plink.plans.ports import judge_ports
@@ -47,7 +48,7 @@ def read_plans(paths: Sequence[str]) -> tuple[list[ServedPlan], list[str]]:
     """
     served, others = [], []
     for path in paths:
-        plan = plan_file.read(path, with_servers=True)
+        plan = plan_file.read_plan(path, with_servers=True)
         if not plan.has_servers:
             others.append(path)
             continue

@@ -8,7 +8,8 @@ from plink.autotune.reprobing.prober import Prober
 from plink.base.errors import WrongUseError
 from plink.files import cluster as cluster_file
 from plink.files import document
-from plink.files.cluster import Cluster, Host
+from plink.files.cluster import Cluster
+from plink.files.hosts import Host
 from plink.files.plan import Plan
 from plink.measure.listed import HostList, read_hosts
 from plink.measure.probing.request import resumed
@@ -65,7 +66,7 @@ def prober_of(
 def _read(path: str) -> Cluster:
     if path == document.STANDARD_STREAM:
         raise WrongUseError("--cluster cannot be standard input, since the file is renewed")
-    known = cluster_file.read(path)
+    known = cluster_file.read_cluster(path)
     if known.rtt is not None and known.rtt.tool in TOOLS:
         resumed(known, path, known.rtt.tool, {})
     return known

@@ -90,7 +90,7 @@ def run(options: ServeOptions) -> int:
     plans: dict[str, Plan] = {}
     secrets: dict[str, str] = {}
     for name, path in paths.items():
-        plans[name] = plan = plan_file.read(path)
+        plans[name] = plan = plan_file.read_plan(path)
         _tuner(plan, document.label(path))
         secrets[name] = options.secret_file or f"{path}.secret"
         jobs[name] = Served(_job(name, plan, options.log, len(paths)), _secret(secrets[name]))

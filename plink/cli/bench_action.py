@@ -32,7 +32,7 @@ from plink.cli.way_options import take_way
 from plink.files import cluster as cluster_file
 from plink.files import comparison as comparison_file
 from plink.files import document
-from plink.files.cluster import Host
+from plink.files.hosts import Host
 from plink.measure.recorded_way import with_recorded
 from plink.model.network import network_of
 from plink.optimize.orders.slots import layout_of, with_slots
@@ -152,7 +152,7 @@ def _request(
     words = [] if values["algo"] is None else [word.strip() for word in values["algo"].split(",")]
     ways = ways_of(clients, words)
     workloads = _workloads(values)
-    cluster = cluster_file.read(values["file"])
+    cluster = cluster_file.read_cluster(values["file"])
     slots = values["slots"] or 1
     served, plan_files, servers = _served(values["plan"], clients)
     if served:
@@ -245,7 +245,9 @@ def _deliver(options: Mapping[str, Any], done: BenchOutcome) -> int:
     """Write and print what was measured; return the exit code."""
     result, orders = done.result, done.orders
     data = (
-        comparison_file.to_json(result) if orders is None else order_report.to_json(result, orders)
+        comparison_file.encode_comparison(result)
+        if orders is None
+        else order_report.to_json(result, orders)
     )
     output: str | None = options["output"]
     if output is not None:

@@ -17,6 +17,7 @@ from plink.cli.stderr import name_some, naming_unreached, note, warn
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files.cluster import Cluster
+from plink.files.structs import encode
 from plink.measure.probing.check import CheckResult, check, check_request, comparable_rtt
 from plink.measure.probing.check_transfers import RatesResult, summary
 from plink.measure.probing.limits import CHECK_PARTNERS, CHECK_TRANSFERS_S
@@ -41,7 +42,7 @@ def run_command(
     """
     path = options["cluster"]
     source = document.label(path)
-    cluster = cluster_file.read(path)
+    cluster = cluster_file.read_cluster(path)
     rtt = comparable_rtt(cluster, source)
     refuse_unused(given, rtt.tool, f"and {source} was measured with {rtt.tool}")
     partners = options["partners"] or CHECK_PARTNERS
@@ -184,10 +185,7 @@ def _to_json(cluster: Cluster, result: CheckResult, partners: int, seed: int) ->
         "unreachable": [
             {"host": name, "reason": reason} for name, reason in result.unreachable.items()
         ],
-        "failures": [
-            {key: value for key, value in vars(failure).items() if value is not None}
-            for failure in result.failures
-        ],
+        "failures": encode(list(result.failures)),
         "transfers": None if result.rates is None else _rates_to_json(result.rates),
         "not_checked": list(result.not_checked),
         "rounds": partners,

@@ -65,9 +65,9 @@ class _Files:
             data = document.loaded(content, source).data
             kind = data.get("format")
             if kind == comparison_file.FORMAT:
-                self._put("comparison", comparison_file.from_json(data, source), source)
+                self._put("comparison", comparison_file.decode_comparison(data, source), source)
             elif kind == cluster_file.FORMAT:
-                self._put("cluster", cluster_file.from_json(data, source), source)
+                self._put("cluster", cluster_file.decode_cluster(data, source), source)
                 self.source = source
             else:
                 raise WrongUseError(
@@ -170,7 +170,7 @@ def _ask(
             timeout_s=options["timeout_s"],
         )
     if options["output"] is not None:
-        cluster_file.write(options["output"], found)
+        cluster_file.write_cluster(options["output"], found)
     return found, missed
 
 

@@ -61,7 +61,7 @@ def command(
     groups (plink group).
     """
     from plink.files import cluster, document, matrix_csv  # noqa: PLC0415  numpy slows `--help`
-    from plink.files.rtt import readings_at  # noqa: PLC0415
+    from plink.files.measurements import readings_at  # noqa: PLC0415
 
     if kind != "csv":
         for name, written in given_options(context).items():
@@ -77,7 +77,7 @@ def command(
         refuse_json_beside(output, "the CSV", as_json=as_json)
         document.check_writable(output)
         document.refuse_same_file(cluster_file, output)
-    found = cluster.read(cluster_file)
+    found = cluster.read_cluster(cluster_file)
     source = document.label(cluster_file)
     about: dict[str, Any]
     if quantity == "bandwidth":
@@ -109,7 +109,7 @@ def _export_topology(cluster_file: str, kind: str, output: str | None, *, as_jso
         refuse_json_beside(output, "the topology", as_json=as_json)
         document.check_writable(output)
         document.refuse_same_file(cluster_file, output)
-    found = cluster.read(cluster_file)
+    found = cluster.read_cluster(cluster_file)
     content = topologies.FORMATS[kind](found)
     if output is not None:
         document.write_bytes(output, content.encode())

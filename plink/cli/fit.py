@@ -70,7 +70,8 @@ def command(
     from plink.bench.clients.client import Workload  # noqa: PLC0415
     from plink.bench.clients.mpi import MpiTools  # noqa: PLC0415
     from plink.bench.fit import FitRequest, fit  # noqa: PLC0415
-    from plink.files import clients, cluster, document  # noqa: PLC0415
+    from plink.files import cluster, document  # noqa: PLC0415
+    from plink.files.structs import encode  # noqa: PLC0415
     from plink.measure.recorded_way import with_recorded  # noqa: PLC0415
     from plink.show.terminal.clients import print_fit  # noqa: PLC0415
     from plink.show.terminal.paper import paper  # noqa: PLC0415
@@ -81,7 +82,7 @@ def command(
     document.check_writable(written, has_matrices=True)
     sizes = sorted({size_option(word) for word in size.split(",")})
     workloads = [Workload(4 * max(16, each // 4), 1, repetitions, timeout_s) for each in sizes]
-    known, source = cluster.read(cluster_name), document.label(cluster_name)
+    known, source = cluster.read_cluster(cluster_name), document.label(cluster_name)
     request = FitRequest(
         cluster=known,
         source=source,
@@ -94,10 +95,10 @@ def command(
     )
     with StageProgress() as progress:
         found = fit(request, progress)
-    cluster.write(written, found)
+    cluster.write_cluster(written, found)
     fitted = next(each for each in found.clients if each.client == client)
     if as_json:
-        click.echo(json_text({"output": written, "fit": clients.to_json(fitted)}))
+        click.echo(json_text({"output": written, "fit": encode(fitted)}))
     elif written != document.STANDARD_STREAM:
         print_fit(paper(None).console, fitted)
     return 0

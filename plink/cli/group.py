@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from plink.base.errors import EXIT_PARTIAL, WrongUseError
 from plink.base.next_command import next_command
+from plink.base.replacing import replace
 from plink.base.text import counted, json_text, named
 from plink.cli.options import FiniteRange, given_options, with_seed_option
 from plink.cli.stderr import console, note, warn
@@ -90,7 +90,7 @@ def command(
     request = GroupRequest(**wanted)
     target = file if output is None else output
     _check(target, output, truth, as_json=as_json)
-    cluster = cluster_file.read(file)
+    cluster = cluster_file.read_cluster(file)
     known = []
     if truth is not None:
         known = read_groups(truth, cluster.names, cluster.source, are_positions=True)
@@ -103,7 +103,7 @@ def command(
     # An answer without groups is kept, too, but not in place of groups that are there.
     is_written = bool(found.groups) or output is not None or not cluster.groups
     if is_written:
-        cluster_file.write(target, grouped)
+        cluster_file.write_cluster(target, grouped)
         grouped = replace(grouped, source=document.label(target))
     file = document.argument(grouped.source)
     # The table is data, but the file may want the same stream.
@@ -148,10 +148,10 @@ def _take_over(file: str, given: str, output: str | None, *, as_json: bool) -> i
 
     target = file if output is None else output
     _check(target, output, given, as_json=as_json)
-    cluster = cluster_file.read(file)
+    cluster = cluster_file.read_cluster(file)
     groups = read_groups(given, cluster.names, cluster.source)
     grouped = with_given_groups(cluster, groups)
-    cluster_file.write(target, grouped)
+    cluster_file.write_cluster(target, grouped)
     assumptions = _print(grouped, None, as_json=as_json, to_stderr=_is_stdout(target))
     for text in () if as_json else assumptions:
         note(text)

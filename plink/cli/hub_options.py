@@ -54,7 +54,7 @@ def planned(path: str) -> PlannedService:
             f"{path}: is neither HOST:PORT nor a plan's file",
             "write a server as 10.0.0.9:7100; plink plan --servers HOST makes a plan",
         )
-    return planned_service(plan_file.read(path, with_servers=True), path)
+    return planned_service(plan_file.read_plan(path, with_servers=True), path)
 
 
 servers = click.argument(

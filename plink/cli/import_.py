@@ -80,7 +80,7 @@ def command(
     size_bytes = None if size is None else size_option(size)
     imported = import_files(files, ImportOptions(unit, percentile, size_bytes))
     found = imported.cluster
-    cluster.write(output, found)
+    cluster.write_cluster(output, found)
     parts = [part for part in (found.rtt, found.bandwidth) if part is not None]
     _print_some([note for part in parts for note in part.notes], stderr.note, "note")
     if as_json:

@@ -48,7 +48,7 @@ def run(file: str | None, options: LabelOptions) -> int:
     if len(set(options.keys)) < len(options.keys):
         raise click.UsageError("--key names a label twice.")
     request = Request([check_key(key) for key in options.keys], options.overwrite, options.dry_run)
-    cluster = None if file is None else cluster_file.read(file)
+    cluster = None if file is None else cluster_file.read_cluster(file)
     if cluster is not None and not cluster.groups:
         return _without_groups(cluster, options)
     with reach(options.api, options.token_file, options.ca_file) as access:

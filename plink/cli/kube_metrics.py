@@ -17,7 +17,7 @@ def run(file: str, output: str | None, *, as_json: bool) -> int:
         refuse_json_beside(output, "the figures", as_json=as_json)
         document.check_writable(output)
         document.refuse_same_file(file, output)
-    cluster = cluster_file.read(file)
+    cluster = cluster_file.read_cluster(file)
     if output is not None:
         document.write_bytes(output, render(cluster).encode())
     if as_json:

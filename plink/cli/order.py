@@ -26,7 +26,7 @@ from plink.files import document
 
 if TYPE_CHECKING:
     from plink.files.cluster import Cluster
-    from plink.files.measurement import Failure
+    from plink.files.measurements import Failure
     from plink.files.order import Order
     from plink.optimize.orders.request import OrderRequest
     from plink.solvers.orders.solution import Progress
@@ -186,7 +186,7 @@ def command(
     """
     start_s = time.monotonic()
     # numpy and rich would slow `--help`.
-    from plink.files import order_file  # noqa: PLC0415
+    from plink.files import order as order_file  # noqa: PLC0415
     from plink.optimize.leaving_out import limiting, limiting_to_json  # noqa: PLC0415
     from plink.optimize.orders.quality import notes_on  # noqa: PLC0415
     from plink.optimize.orders.request import OrderRequest  # noqa: PLC0415
@@ -204,7 +204,7 @@ def command(
     found = None if cluster is None else limiting(cluster, order)
     if as_json:
         limits = {} if found is None else limiting_to_json(found)
-        text = json_text({**order_file.summary(order), **limits})
+        text = json_text({**order_file.summarize_order(order), **limits})
         document.write_bytes(document.STANDARD_STREAM, f"{text}\n".encode())
     else:
         page = console() if has_data_on_stdout else paper(None).console
@@ -244,16 +244,16 @@ def _order(
 ) -> tuple[Order, Cluster | None]:
     """The order, and the cluster that it was searched for; reading is no part of its time limit."""
     from plink.files import cluster as cluster_file  # noqa: PLC0415
-    from plink.files import order_file  # noqa: PLC0415
+    from plink.files import order as order_file  # noqa: PLC0415
     from plink.optimize.orders.ordering import find_order  # noqa: PLC0415
     from plink.solvers.limits.deadline import Deadline  # noqa: PLC0415
 
     spent_s = time.monotonic() - start_s
     found = document.read(file)
     if found.format == order_file.FORMAT:
-        order = order_file.from_json(found.data, found.source)
+        order = order_file.decode_order(found.data, found.source)
         return _made_before(order, request, found.source), None
-    cluster = cluster_file.from_document(found)
+    cluster = cluster_file.open_cluster(found)
     deadline = Deadline(request.time_limit_s - spent_s)
     if format_name is not None and request.ranks is None and request.mesh is None:
         from plink.deploy import launchers  # noqa: PLC0415
@@ -294,12 +294,12 @@ def _write(order: Order, output: str | None, format_name: str | None) -> None:
     if format_name is not None:
         from plink.deploy import launchers  # noqa: PLC0415
 
-        text = launchers.render(format_name, order.ranked, order.groups, order.unused)
+        text = launchers.render(format_name, order.runs, order.groups, order.unused)
         document.write_bytes(output or document.STANDARD_STREAM, text.encode())
     elif output is not None:
-        from plink.files import order_file  # noqa: PLC0415
+        from plink.files import order as order_file  # noqa: PLC0415
 
-        order_file.write(output, order)
+        order_file.write_order(output, order)
 
 
 def _explain(format_name: str, output: str, order: Order) -> None:

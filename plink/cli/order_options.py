@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
 from plink.base.errors import WrongUseError
+from plink.base.replacing import replace
 from plink.cli.options import given_options
 from plink.cli.stderr import note
 

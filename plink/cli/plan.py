@@ -120,14 +120,14 @@ def command(
     if output is not None:
         document.check_writable(output)
         document.refuse_same_file(file, output)
-    cluster = cluster_file.read(file)
+    cluster = cluster_file.read_cluster(file)
     stderr = console()
     with stderr.status("") as status:
         tell = status.update if stderr.is_terminal else None
         request = PlanRequest(**wanted)
         found = (find_plan_with_servers if request.servers else find_plan)(cluster, request, tell)
     if output is not None:
-        plan_file.write(output, found.plan)
+        plan_file.write_plan(output, found.plan)
     if as_json:
         text = json_text(planned_to_json(found))
         document.write_bytes(document.STANDARD_STREAM, f"{text}\n".encode())

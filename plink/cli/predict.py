@@ -162,7 +162,8 @@ def _read(
 ) -> tuple[Cluster, Order | Plan | None]:
     """The cluster, and the order to predict for beside the given one, or the plan."""
     from plink.files import cluster as cluster_file  # noqa: PLC0415
-    from plink.files import order_file, plan  # noqa: PLC0415
+    from plink.files import order as order_file  # noqa: PLC0415
+    from plink.files import plan  # noqa: PLC0415
     from plink.measure.importing.described import read_network  # noqa: PLC0415
 
     described = None if network_name is None else read_network(network_name)
@@ -175,9 +176,9 @@ def _read(
     found = document.read(file)
     source = found.source
     if described is not None and found.format == plan.FORMAT:
-        return described, plan.from_json(found.data, source)
+        return described, plan.decode_plan(found.data, source)
     if described is not None and found.format == order_file.FORMAT:
-        return described, order_file.from_json(found.data, source)
+        return described, order_file.decode_order(found.data, source)
     if described is not None:
         raise WrongUseError(f"{source}: is no order or plan, and --network is the cluster")
     if found.format == plan.FORMAT:
@@ -186,15 +187,15 @@ def _read(
                 f"{source}: a plan file does not hold what was measured",
                 "name the cluster file that it was made from with --cluster",
             )
-        return cluster_file.read(cluster_name), plan.from_json(found.data, source)
+        return cluster_file.read_cluster(cluster_name), plan.decode_plan(found.data, source)
     if found.format != order_file.FORMAT:
         if cluster_name is not None:
             raise WrongUseError(f"{source}: is not an order file, so --cluster has no use")
-        return cluster_file.from_document(found), None
-    order = order_file.from_json(found.data, source)
+        return cluster_file.open_cluster(found), None
+    order = order_file.decode_order(found.data, source)
     if cluster_name is None:
         raise WrongUseError(
             f"{source}: an order file does not hold what was measured",
             "name the cluster file that it was made from with --cluster",
         )
-    return cluster_file.read(cluster_name), order
+    return cluster_file.read_cluster(cluster_name), order

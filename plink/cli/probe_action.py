@@ -26,7 +26,7 @@ from plink.cli.way_options import as_if_typed
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files.cluster import Cluster
-from plink.files.groups import Group
+from plink.files.hosts import Group
 from plink.measure.listed import HostList, hosts_of, read_hosts
 from plink.measure.probing.group_list import read_groups
 from plink.measure.probing.request import ProbeRequest, resumed
@@ -69,7 +69,7 @@ def run_command(
         if result.measured == 0:
             what = "group" if isinstance(result, UplinkResult) else "pair of hosts"
             raise PlinkError(f"no {what} could be measured", "the warnings above say why")
-        cluster_file.write(output, result.cluster)
+        cluster_file.write_cluster(output, result.cluster)
         results.append(result)
         if isinstance(result, UplinkResult):
             codes.append(report_uplinks(result, output, again))
@@ -122,7 +122,7 @@ def output_of(options: Mapping[str, Any]) -> str:
 def read_earlier(options: Mapping[str, Any]) -> Cluster | None:
     """The cluster to go on with."""
     resume = options["resume"]
-    return None if resume is None else cluster_file.read(resume)
+    return None if resume is None else cluster_file.read_cluster(resume)
 
 
 def request_of(

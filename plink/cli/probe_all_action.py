@@ -138,12 +138,12 @@ class _Stages:
     def end(self) -> None:
         """Write what was held back, as standard output takes one file only."""
         if self._cluster is not None and not self._is_written:
-            cluster_file.write(self._output, self._cluster)
+            cluster_file.write_cluster(self._output, self._cluster)
 
     def _write(self, cluster: Cluster) -> None:
         self._cluster = cluster
         if self._output != document.STANDARD_STREAM:
-            cluster_file.write(self._output, cluster)
+            cluster_file.write_cluster(self._output, cluster)
             self._is_written = True
 
     def _keep_pairs(self, result: ProbeResult) -> None:

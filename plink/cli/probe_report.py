@@ -13,8 +13,8 @@ from plink.cli.given import all_words, resuming_words
 from plink.cli.stderr import name_some, warn
 from plink.files import document
 from plink.files.cluster import Cluster
-from plink.files.groups import groups_to_json
-from plink.files.measurement import Measurement, without_nones
+from plink.files.measurements import Measurement
+from plink.files.structs import encode
 from plink.measure.probing.run import ProbeResult
 from plink.measure.probing.tools import DEFAULT_TOOL
 from plink.measure.probing.tools.transfers import UplinkOptions
@@ -65,7 +65,7 @@ def print_outcome(
             {"host": failure.source, "reason": failure.reason} for failure in cluster.unreachable
         ],
         "stages": [_stage(result) for result in results],
-        "groups": groups_to_json(cluster.groups),
+        "groups": encode(cluster.groups),
         "resume": again if is_partial or _has_warnings(results) else None,
     }
     document.write_bytes(document.STANDARD_STREAM, document.dump(data))
@@ -85,7 +85,7 @@ def _stage(result: ProbeResult | UplinkResult) -> dict[str, Any]:
         "seconds": round(measurement.seconds, 3),
         "interrupted": result.interrupted,
         "warnings": list(warnings),
-        "failures": [without_nones(vars(failure)) for failure in measurement.failures],
+        "failures": encode(measurement.failures),
     }
 
 

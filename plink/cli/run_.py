@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from plink.base.errors import EXIT_FAILED, PlinkError, WrongUseError
+from plink.base.replacing import replace
 from plink.base.text import json_text, printable
 from plink.cli.options import SectionedCommand
 from plink.cli.stderr import print_error
@@ -19,7 +19,7 @@ from plink.cli.way_options import take_way, with_way_options
 
 if TYPE_CHECKING:
     from plink.deploy.run import EndedRank
-    from plink.files.cluster import Host
+    from plink.files.hosts import Host
     from plink.files.order import Order
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -78,14 +78,15 @@ def command(**values: Any) -> int:
         rank_settings,
         run_job,
     )
-    from plink.files import document, order_file  # noqa: PLC0415
+    from plink.files import document  # noqa: PLC0415
+    from plink.files import order as order_file  # noqa: PLC0415
     from plink.measure.listed import as_listed  # noqa: PLC0415
     from plink.measure.recorded_way import with_recorded  # noqa: PLC0415
     from plink.probes.reach import reach  # noqa: PLC0415
 
     way = take_way(values)
     as_json = values["as_json"]
-    order = order_file.read(values["order"])
+    order = order_file.read_order(values["order"])
     way = with_recorded(way, order.way, document.label(values["order"]))
     extra = _variables(values["variables"])
     ranked = _ranked(order, values["slots"])
@@ -113,7 +114,7 @@ def _ranked(order: Order, slots: int | None) -> list[Host]:
     from plink.optimize.orders.slots import with_slots  # noqa: PLC0415  as above
 
     if slots is None:
-        return order.ranked
+        return order.runs
     if order.host_of_rank is not None:
         raise WrongUseError(
             "the order has ranks of a host apart, which --nproc-per-host cannot change",

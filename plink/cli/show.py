@@ -29,7 +29,8 @@ def command(file: str, percentile: float | None, width: int | None, as_json: boo
     """
     # What prints one kind of file is imported for that kind alone; numpy would slow `--help`.
     from plink.autotune.log import records  # noqa: PLC0415
-    from plink.files import cluster, comparison, document, order_file, plan  # noqa: PLC0415
+    from plink.files import cluster, comparison, document, plan  # noqa: PLC0415
+    from plink.files import order as order_file  # noqa: PLC0415
     from plink.training.timeline.reading import is_timeline  # noqa: PLC0415
 
     source = document.label(file)
@@ -68,7 +69,7 @@ def _show_cluster(
     data: Mapping[str, Any], source: str, percentile: float | None, width: int | None, as_json: bool
 ) -> None:
     from plink.files import cluster  # noqa: PLC0415
-    from plink.files.rtt import readings_at  # noqa: PLC0415
+    from plink.files.measurements import readings_at  # noqa: PLC0415
     from plink.model.outliers import outliers  # noqa: PLC0415
     from plink.model.outliers import to_json as outliers_to_json  # noqa: PLC0415
     from plink.show.terminal.bandwidth import bandwidth_to_json  # noqa: PLC0415
@@ -77,7 +78,7 @@ def _show_cluster(
     from plink.show.terminal.routes import routes_to_json  # noqa: PLC0415
     from plink.show.terminal.summary import summarise, to_json  # noqa: PLC0415
 
-    found = cluster.from_json(data, source)
+    found = cluster.decode_cluster(data, source)
     summary = None
     if found.rtt is not None:
         chosen, _ = readings_at(found.rtt, percentile, source)
@@ -94,15 +95,15 @@ def _show_cluster(
 
 
 def _show_order(data: Mapping[str, Any], source: str, width: int | None, as_json: bool) -> None:
-    from plink.files import order_file  # noqa: PLC0415
+    from plink.files import order as order_file  # noqa: PLC0415
     from plink.optimize.orders.quality import doubt  # noqa: PLC0415
     from plink.show.terminal.order import print_order  # noqa: PLC0415
     from plink.show.terminal.paper import paper  # noqa: PLC0415
     from plink.show.terminal.ranks import print_ranks  # noqa: PLC0415
 
-    found = order_file.from_json(data, source)
+    found = order_file.decode_order(data, source)
     if as_json:
-        _print_json(order_file.to_json(found))
+        _print_json(order_file.encode_order(found))
         return
     page = paper(width)
     print_order(page.console, found, with_hosts=False)
@@ -117,7 +118,7 @@ def _show_plan(data: Mapping[str, Any], source: str, width: int | None, as_json:
     from plink.show.terminal.paper import paper  # noqa: PLC0415
     from plink.show.terminal.plan import plan_to_json, print_plan_page  # noqa: PLC0415
 
-    found = plan.from_json(data, source, with_servers=True)
+    found = plan.decode_plan(data, source, with_servers=True)
     if as_json:
         _print_json(plan_to_json(found))
     else:
@@ -131,9 +132,9 @@ def _show_comparison(
     from plink.files import comparison  # noqa: PLC0415
     from plink.show.terminal.paper import paper  # noqa: PLC0415
 
-    found = comparison.from_json(data, source)
+    found = comparison.decode_comparison(data, source)
     if as_json:
-        _print_json(comparison.to_json(found))
+        _print_json(comparison.encode_comparison(found))
     else:
         paper(width).console.print(render(found))
 

@@ -81,7 +81,9 @@ def _found(options: Mapping[str, Any], mesh: Mesh | None) -> tuple[Ordered, Allo
 
 def _groups(path: str) -> dict[str, str]:
     """The group of each host of a cluster file, by the host's name."""
-    return {name: group.name for group in cluster_file.read(path).groups for name in group.hosts}
+    return {
+        name: group.name for group in cluster_file.read_cluster(path).groups for name in group.hosts
+    }
 
 
 def _folder(options: Mapping[str, Any]) -> Path:
@@ -106,8 +108,8 @@ def _say(found: Ordered, seconds: float) -> None:
     gain = f", {share_text(order.gain)} below random orders" if order.gain > 0.0 else ""
     note(
         f"{counted(len(found.hosts), 'node')} ordered for {order.algorithm}: "
-        f"cost {rtt_text(order.cost_us)}, {rtt_text(order.cost_given_us)} as given{gain}; {how}; "
-        f"{seconds:.1f} s"
+        f"cost {rtt_text(order.cost.cost_us)}, {rtt_text(order.cost.listed_us)} as given{gain}; "
+        f"{how}; {seconds:.1f} s"
     )
     if found.lost:
         names = named(found.lost)
@@ -120,8 +122,8 @@ def _to_json(found: Ordered, hostfile: str, seconds: float) -> dict[str, Any]:
         "hostfile": hostfile,
         "hosts": [{"name": host.name, "tasks": host.slots} for host in found.hosts],
         "algorithm": found.order.algorithm,
-        "cost_us": found.order.cost_us,
-        "cost_given_us": found.order.cost_given_us,
+        "cost_us": found.order.cost.cost_us,
+        "cost_given_us": found.order.cost.listed_us,
         "source": found.source,
         "pairs_measured": found.pairs,
         "unknown": list(found.lost),

@@ -19,7 +19,7 @@ from plink.cli.flags import spelled
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from plink.files.measurement import Failure
+    from plink.files.measurements import Failure
 
 _MAX_NAMED = 3
 

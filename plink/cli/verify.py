@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from plink.deploy.verify import PlacedRank, Trial
-    from plink.files.cluster import Host
+    from plink.files.hosts import Host
 
 # More ranks that moved are only counted.
 _MAX_ROWS = 40
@@ -73,7 +73,8 @@ def command(**values: Any) -> int:
     # numpy and paramiko would slow `--help`.
     from plink.deploy.remote.remote_shell import write_remote_shell  # noqa: PLC0415
     from plink.deploy.verify import compare, known_cause, run_trial  # noqa: PLC0415
-    from plink.files import document, order_file  # noqa: PLC0415
+    from plink.files import document  # noqa: PLC0415
+    from plink.files import order as order_file  # noqa: PLC0415
     from plink.measure.recorded_way import with_recorded  # noqa: PLC0415
     from plink.show.terminal.paper import paper  # noqa: PLC0415
 
@@ -82,13 +83,13 @@ def command(**values: Any) -> int:
         from plink.cli.verify_logs import verify_logs  # noqa: PLC0415  as above
 
         return verify_logs(values)
-    order, source = order_file.read(values["order"]), document.label(values["order"])
+    order, source = order_file.read_order(values["order"]), document.label(values["order"])
     trial = _trial(values)
     with tempfile.TemporaryDirectory(prefix="plink-verify-") as name:
         folder = Path(name)
         # The launcher finds this `ssh` first, which reaches the hosts as plink does.
         write_remote_shell(folder, order.hosts, with_recorded(way, order.way, source))
-        ranks = compare(order.ranked, run_trial(trial, order.ranked, folder))
+        ranks = compare(order.runs, run_trial(trial, order.runs, folder))
     is_kept = all(rank.is_kept for rank in ranks)
     cause = None if is_kept else known_cause(ranks, _local(order.hosts))
     if values["as_json"]:

@@ -10,7 +10,8 @@ import click
 from plink.base.errors import EXIT_CHANGED, WrongUseError
 from plink.base.text import counted, json_text, named, printable
 from plink.deploy.nccl_order import NcclOrder, Ring, nccl_order
-from plink.files import document, order_file
+from plink.files import document
+from plink.files import order as order_file
 
 _LAUNCHER = "nccl"
 _MOST_HOSTS = 20
@@ -27,10 +28,10 @@ def verify_logs(values: Mapping[str, Any]) -> int:
         raise WrongUseError(f"--log is for --launcher {_LAUNCHER}, not {values['launcher']}")
     if values["words"] or values["program"] or values["python"]:
         raise WrongUseError("--log compares a job that has run, so nothing is started")
-    order = order_file.read(values["order"])
+    order = order_file.read_order(values["order"])
     labels = [document.label(path) for path in values["logs"]]
     texts = [document.read_bytes(path).decode(errors="replace") for path in values["logs"]]
-    found = nccl_order(order.ranked, "\n".join(texts), named(labels))
+    found = nccl_order(order.runs, "\n".join(texts), named(labels))
     if values["as_json"]:
         click.echo(json_text(_to_json(found)))
     else:

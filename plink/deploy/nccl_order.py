@@ -12,7 +12,7 @@ from plink.base.text import named
 from plink.deploy.launchers.format import places
 from plink.deploy.nccl_log import NcclJob, parse_nccl_log
 from plink.deploy.verify import PlacedRank
-from plink.files.cluster import Host
+from plink.files.hosts import Host
 from plink.solvers.collectives.nccl import double_tree
 
 _WANTED = "set NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,GRAPH, and keep what every rank prints"

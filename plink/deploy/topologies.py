@@ -14,7 +14,7 @@ from plink.base.errors import WrongUseError
 from plink.deploy.kubernetes.tiers import Tier, tiers_of
 from plink.deploy.launchers import slurm
 from plink.files.cluster import Cluster
-from plink.files.groups import Group
+from plink.files.hosts import Group
 
 # What people call the tiers of a network, the nearest first; those above have numbers.
 _STEMS = ("leaf", "spine", "core")

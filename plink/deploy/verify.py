@@ -19,7 +19,7 @@ from plink.base.text import named
 from plink.deploy.launchers import FORMATS, render
 from plink.deploy.launchers.format import filled, places
 from plink.deploy.remote.launcher import Ended, run_launcher
-from plink.files.cluster import Host
+from plink.files.hosts import Host
 from plink.probes.hosts.address import is_address
 
 # The environment variable in which each launcher tells a rank its number.

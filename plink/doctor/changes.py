@@ -13,7 +13,7 @@ from plink.doctor.evidence import Evidence, links_of, symmetric
 from plink.doctor.finding import Finding, Kind
 from plink.files.cluster import Cluster
 from plink.files.groups import HostLink, Uplink
-from plink.files.measurement import Matrix
+from plink.files.matrices import Matrix
 
 # Beyond what is common to all: of the log of a round trip, and of a rate.
 _LONGER = 0.25

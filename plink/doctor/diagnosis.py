@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
+from plink.base.replacing import replace
 from plink.doctor import (
     busy,
     changes,

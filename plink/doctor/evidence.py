@@ -14,7 +14,7 @@ from plink.autotune.log.history import History
 from plink.files.cluster import Cluster
 from plink.files.comparison import Comparison
 from plink.files.groups import HostLink
-from plink.files.measurement import Matrix
+from plink.files.matrices import Matrix
 from plink.probes.condition import HostCondition
 
 Indices = npt.NDArray[np.intp]

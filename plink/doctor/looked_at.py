@@ -11,7 +11,7 @@ import numpy as np
 from plink.base.text import counted
 from plink.doctor.evidence import Evidence
 from plink.files.cluster import Cluster
-from plink.files.measurement import Measurement
+from plink.files.measurements import Measurement
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from plink.doctor.certainty import Floats
 from plink.doctor.evidence import Evidence
 from plink.doctor.finding import Finding, Kind
-from plink.files.measurement import Counts, Matrix
+from plink.files.matrices import Counts, Matrix
 
 Mask = npt.NDArray[np.bool_]
 

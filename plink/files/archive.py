@@ -15,8 +15,9 @@ from typing import IO, TYPE_CHECKING, Any, cast
 import numpy as np
 
 from plink.base.errors import WrongUseError
-from plink.files.arrays import BLOCK, JSON_MEMBER, NUMBERS, SUFFIX, WHOLE, Stored
+from plink.files.arrays import JSON_MEMBER, NUMBERS, SUFFIX, WHOLE
 from plink.files.binary_form import EXTENSION, MAGIC, Content
+from plink.files.matrices import BLOCK_BYTES, Array
 
 if TYPE_CHECKING:
     from hashlib import _Hash as Hash
@@ -34,7 +35,7 @@ _LOCAL = struct.Struct("<4s22xHH")
 def read(
     content: Content, source: str, parse: Callable[[bytes, str], dict[str, Any]]
 ) -> tuple[dict[str, Any], str]:
-    """The object in a file of this form, with a `Stored` for every matrix, and the file's hash.
+    """The object in a file of this form, with an array for every matrix, and the file's hash.
 
     Args:
         content: of the file.
@@ -127,15 +128,15 @@ def _passed(content: Content, start: int, end: int, found: Hash) -> int:
     """Go through a member's bytes once, for the hash of the file; their checksum."""
     total = 0
     with memoryview(content) as view:
-        for block in range(start, end, BLOCK):
-            with view[block : min(block + BLOCK, end)] as piece:
+        for block in range(start, end, BLOCK_BYTES):
+            with view[block : min(block + BLOCK_BYTES, end)] as piece:
                 found.update(piece)
                 total = zlib.crc32(piece, total)
             _release(content)
     return total
 
 
-def _matrix(content: Content, start: int, end: int, place: str) -> Stored:
+def _matrix(content: Content, start: int, end: int, place: str) -> Array:
     head = bytes(content[start : min(end, start + 10)])
     length = int.from_bytes(head[8:10], "little")
     heading = _HEADING.fullmatch(bytes(content[start + 10 : min(end, start + 10 + length)]))
@@ -150,10 +151,10 @@ def _matrix(content: Content, start: int, end: int, place: str) -> Stored:
         raise WrongUseError(f"{place}: is cut short: {shape[0]} x {shape[1]} numbers do not fit")
     values = np.frombuffer(content, kind, size, start + 10 + length).reshape(shape)
     values.flags.writeable = False
-    return Stored(values, lambda: _release(content))
+    return values
 
 
-def _put(data: dict[str, Any], name: str, matrix: Stored, source: str) -> None:
+def _put(data: dict[str, Any], name: str, matrix: Array, source: str) -> None:
     """Put a matrix where its name says that it belongs."""
     *way, last = name.removesuffix(SUFFIX).split("/")
     inside: Any = data

@@ -11,13 +11,11 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import IO, Any
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[np.float64] | npt.NDArray[np.integer[Any]]
+from plink.files.matrices import BLOCK_BYTES, Array
 
 JSON_MEMBER = "cluster.json"
 SUFFIX = ".npy"
@@ -25,27 +23,6 @@ SUFFIX = ".npy"
 _NO_DATE = (1980, 1, 1, 0, 0, 0)
 WHOLE = tuple(np.dtype(f"<i{size}") for size in (1, 2, 4, 8))
 NUMBERS = np.dtype("<f8")
-BLOCK = 1 << 22
-
-
-@dataclass(frozen=True)
-class Stored:
-    """A matrix in a file that was read, not checked yet.
-
-    Args:
-        values: (N, N), read-only, where it lies in the file.
-        release: lets go of the memory of what was looked at; what is used comes back by itself.
-    """
-
-    values: Array
-    release: Callable[[], None] = field(repr=False)
-
-    def blocks(self) -> Iterator[tuple[int, Array]]:
-        """Rows of the matrix, some at a time, and the number of the first of them."""
-        rows = max(1, BLOCK // max(1, self.values[:1].nbytes))
-        for start in range(0, len(self.values), rows):
-            yield start, self.values[start : start + rows]
-            self.release()
 
 
 def write(stream: IO[bytes], data: Mapping[str, Any], dump: Callable[[Any], bytes]) -> None:
@@ -98,7 +75,7 @@ def _members(
 
 def _chunks(first: bytes, matrix: Array, kind: np.dtype[Any]) -> Iterator[bytes]:
     yield first
-    rows = max(1, BLOCK // max(1, matrix[:1].size * kind.itemsize))
+    rows = max(1, BLOCK_BYTES // max(1, matrix[:1].size * kind.itemsize))
     for start in range(0, len(matrix), rows):
         yield matrix[start : start + rows].astype(kind).tobytes()
 

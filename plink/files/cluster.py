@@ -1,116 +1,136 @@
-"""The cluster file: hosts, and what was measured between them (`docs/design.md`, Files)."""
+"""The cluster file: hosts, and what was measured between them (`docs/files.md`)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
-from plink.base.errors import NotMeasuredError, WrongUseError
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from plink.base.errors import NotMeasuredError
 from plink.base.next_command import GivenWay
-from plink.files import bandwidth as bandwidth_part
-from plink.files import clients as clients_part
-from plink.files import conditions as conditions_part
-from plink.files import document, way_record
-from plink.files import grouping as grouping_part
-from plink.files import groups as groups_part
-from plink.files import link_facts as link_facts_part
-from plink.files import routes as routes_part
-from plink.files import rtt as rtt_part
-from plink.files.bandwidth import BandwidthMeasurement
+from plink.files import document
 from plink.files.binary_form import Content, is_binary
 from plink.files.clients import ClientFit
 from plink.files.conditions import ConditionMeasurement
-from plink.files.document import Document
-from plink.files.fields import Fields
-from plink.files.grouping import Grouping
-from plink.files.groups import Group, UplinkMeasurement
-from plink.files.link_facts import LinkFacts
-from plink.files.measurement import MAX_HOSTS, Failure, Measurement, without_nones
-from plink.files.routes import RouteMeasurement
-from plink.files.rtt import RttMeasurement
-from plink.probes.hosts.names import HINT_NAME, MAX_PORT, fault_of_name, is_user
+from plink.files.document import Document, brief
+from plink.files.groups import Grouping, LinkFacts, UplinkMeasurement, check_rows
+from plink.files.host_names import check_host_name, check_host_names
+from plink.files.hosts import Group, Host, check_groups, check_hosts, check_way
+from plink.files.limits import MAX_HOSTS, Port, Slots, Text, User, find_repeated
+from plink.files.measurements import (
+    BandwidthMeasurement,
+    Failure,
+    Measurement,
+    RouteMeasurement,
+    RttMeasurement,
+    check_bandwidth,
+    check_routes,
+    check_rtt,
+)
+from plink.files.structs import FormatError, convert, encode
 
-FORMAT = "plink.cluster"
-VERSION = 1
+FORMAT: Final = "plink.cluster"
+VERSION: Final = 1
 
-# What a cluster file says that it is stands near its beginning.
-_MOST_BEFORE_FORMAT = 4096
-
-# Who has more hosts than this hardly writes JSON, whose hash would take longer than an order.
-_MOST_IN_JSON = 2048
+# A cluster file names its format near its beginning.
+_MAX_BEFORE_FORMAT = 4096
+# Larger clusters are hardly written as JSON, whose hash would take longer than an order.
+_MAX_IN_JSON = 2048
 
 # What is measured of pairs of hosts: the member of a cluster that holds it.
 Quantity = Literal["rtt", "bandwidth", "routes"]
 
 
-@dataclass(frozen=True)
-class Host:
-    """A machine: its name, the address that traffic uses, how SSH reaches it, its slots (ranks)."""
-
-    name: str
-    address: str
-    ssh_address: str | None = None
-    user: str | None = None
-    port: int | None = None
-    slots: int = 1
-
-
-@dataclass(frozen=True)
-class Unreachable(Failure):
+class Unreachable(Failure, frozen=True, forbid_unknown_fields=True):
     """A listed host that was never reached, as it was listed, so that a later run can try again.
 
-    `position` is its index in the host list, None where unknown.
+    Attributes:
+        user: user that SSH logs in as
+        port: TCP port of SSH
+        slots: number of ranks that the host takes
+        position: index in the host list; absent if unknown
     """
 
-    user: str | None = None
-    port: int | None = None
-    slots: int = 1
-    position: int | None = None
+    user: User | None = None
+    port: Port | None = None
+    slots: Slots = 1
+    position: Annotated[int, Meta(ge=0, le=1 << 32)] | None = None
 
 
-@dataclass(frozen=True)
-class Cluster:
-    """Hosts, and what was measured between them; None where nothing was measured.
+class Cluster(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
+    """Hosts, and what was measured between them.
 
-    Args:
-        unreachable: listed hosts that are not among `hosts`.
-        made_from: the hash of the file that this was made from.
-        file_hash: the hash of the file that this was read from, which whatever is made of it names;
-            None where it is not in a file.
-        source: what messages call it.
-        groups: of hosts, where they are known.
-        uplinks: what the groups' uplinks carry.
-        grouping: how plink found the groups; None where they were given.
-        way: how the hosts were reached, where more was said than SSH knows by itself.
-        conditions: what the hosts say of their networks.
-        links: what is known of links beside what was measured.
-        clients: what clients' software costs (`plink fit`).
+    Attributes:
+        hosts: all hosts; none has a name twice
+        made_from: SHA-256 (`sha256:...`) of the file that this was made from
+        way: what plink had to be told to reach the hosts, only to be printed
+        unreachable: hosts that were listed but not reached
+        groups: groups of hosts that are near each other; no host is in two
+        grouping: how plink found the groups; absent if they were given
+        uplinks: what the groups' uplinks carry
+        conditions: what the hosts say of their networks
+        links: what is known of links beside what was measured
+        clients: what clients' software costs (`plink fit`)
+        routes: paths between the hosts
+        bandwidth: bandwidths
+        rtt: round-trip times
+        format: name of the format
+        version: version of the format
     """
 
-    hosts: Sequence[Host]
+    hosts: Annotated[Sequence[Host], Meta(min_length=1, max_length=MAX_HOSTS)]
     rtt: RttMeasurement | None = None
-    unreachable: Sequence[Unreachable] = ()
-    made_from: str | None = None
-    bandwidth: BandwidthMeasurement | None = None
-    routes: RouteMeasurement | None = None
-    groups: Sequence[Group] = ()
-    uplinks: UplinkMeasurement | None = None
-    grouping: Grouping | None = None
+    unreachable: Sequence[Unreachable] = []
+    made_from: Text | None = None
     way: GivenWay | None = None
+    groups: Sequence[Group] = []
+    grouping: Grouping | None = None
+    uplinks: UplinkMeasurement | None = None
     conditions: ConditionMeasurement | None = None
     links: LinkFacts | None = None
-    clients: Sequence[ClientFit] = ()
-    file_hash: str | None = field(default=None, compare=False)
-    source: str = field(default=document.NOT_A_FILE, compare=False)
+    clients: Sequence[ClientFit] = []
+    routes: RouteMeasurement | None = None
+    bandwidth: BandwidthMeasurement | None = None
+    format: Literal["plink.cluster"] = FORMAT
+    version: Literal[1] = VERSION
+    # What is known of the file that the cluster was read from; not in the file itself.
+    IN_MEMORY: ClassVar = frozenset({"file_hash", "source"})
+    file_hash: str | None = None
+    source: str = document.NOT_A_FILE
+
+    def __post_init__(self) -> None:
+        check_hosts(self.hosts, "hosts")
+        names = set(self.names)
+        check_groups(self.groups, names)
+        twice = find_repeated(fit.client for fit in self.clients)
+        if twice is not None:
+            raise ValueError(f"client {twice} is listed twice")
+        for part, hosts in self._hosts_of_parts():
+            strange = find_repeated(hosts) or next((h for h in hosts if h not in names), None)
+            if strange is not None:
+                raise ValueError(f"{part}: {brief(strange)} is listed twice, or is not a host")
+        check_way(self.way)
+
+    def _hosts_of_parts(self) -> list[tuple[str, list[str]]]:
+        """Return the names of hosts that each part of the file speaks of."""
+        parts: list[tuple[str, list[str]]] = []
+        if self.conditions is not None:
+            parts.append(("conditions", [each.host for each in self.conditions.hosts]))
+        if self.uplinks is not None:
+            parts.append(("uplinks.links", [link.host for link in self.uplinks.links]))
+        if self.grouping is not None:
+            parts.append(("grouping", sorted(self.grouping.hosts)))
+        return parts
 
     @property
     def names(self) -> list[str]:
-        """The hosts' names, in file order: row and column i of every matrix is host i."""
+        """Names of the hosts, in file order: row and column i of every matrix is host i."""
         return [host.name for host in self.hosts]
 
     def measured(self, quantity: Quantity) -> Measurement | None:
-        """What was measured of a quantity, or None."""
+        """Return what was measured of a quantity, or None."""
         known: dict[Quantity, Measurement | None] = {
             "rtt": self.rtt,
             "bandwidth": self.bandwidth,
@@ -120,10 +140,10 @@ class Cluster:
 
 
 def measured_rtt(cluster: Cluster, source: str | None = None) -> RttMeasurement:
-    """The cluster's round-trip times.
+    """Return the cluster's round-trip times.
 
     Raises:
-        WrongUseError: it holds none; `source` names the file, if another than the cluster's.
+        NotMeasuredError: it holds none; `source` names the file, if another than the cluster's.
     """
     if cluster.rtt is None:
         raise nothing_measured(cluster, source)
@@ -131,10 +151,10 @@ def measured_rtt(cluster: Cluster, source: str | None = None) -> RttMeasurement:
 
 
 def measured_bandwidth(cluster: Cluster, source: str | None = None) -> BandwidthMeasurement:
-    """The cluster's bandwidths.
+    """Return the cluster's bandwidths.
 
     Raises:
-        WrongUseError: it holds none; `source` names the file, if another than the cluster's.
+        NotMeasuredError: it holds none; `source` names the file, if another than the cluster's.
     """
     if cluster.bandwidth is None:
         raise no_bandwidth_measured(cluster, source)
@@ -142,7 +162,7 @@ def measured_bandwidth(cluster: Cluster, source: str | None = None) -> Bandwidth
 
 
 def nothing_measured(cluster: Cluster, source: str | None = None) -> NotMeasuredError:
-    """The error that says that a cluster file, by default the cluster's, holds hosts only."""
+    """Return the error of a cluster without round-trip times; `source` names its file."""
     source = source or cluster.source
     return NotMeasuredError(
         f"{source}: holds no round-trip times",
@@ -153,7 +173,7 @@ def nothing_measured(cluster: Cluster, source: str | None = None) -> NotMeasured
 
 
 def no_bandwidth_measured(cluster: Cluster, source: str | None = None) -> NotMeasuredError:
-    """The error that says that a cluster file (by default the cluster's) holds no bandwidths."""
+    """Return the error of a cluster without bandwidths; `source` names its file."""
     source = source or cluster.source
     return NotMeasuredError(
         f"{source}: holds no bandwidths",
@@ -164,179 +184,84 @@ def no_bandwidth_measured(cluster: Cluster, source: str | None = None) -> NotMea
     )
 
 
-def read(path: str) -> Cluster:
-    """The cluster in a file.
+def encode_cluster(cluster: Cluster) -> dict[str, Any]:
+    """Return a cluster as the JSON object of its file; its matrices are arrays."""
+    data: dict[str, Any] = encode(cluster, with_arrays=True)
+    if cluster.rtt is not None:
+        data["rtt"]["rtt_us"] = {f"{p:g}": m for p, m in sorted(cluster.rtt.rtt_us.items())}
+    if cluster.links is not None:
+        known = {group.name for group in cluster.groups}
+        rows = [row for row in cluster.links.rows if known.issuperset(row.groups)]
+        data["links"]["rows"] = encode(rows)
+    # A person who opens the file sees the hosts and not a matrix of thousands of rows.
+    for name in ("routes", "bandwidth", "rtt"):
+        if name in data:
+            data[name] = data.pop(name)
+    return data
+
+
+def read_cluster(path: str) -> Cluster:
+    """Read a cluster file; `-` is standard input.
 
     Raises:
-        WrongUseError: not a cluster file, or one with invalid values.
+        WrongUseError: the file is not there, or is no cluster file with values that can be.
     """
-    return from_document(document.read(path))
+    return open_cluster(document.read(path))
 
 
-def write(path: str, cluster: Cluster) -> None:
-    """Write a cluster file, whole or not at all: the binary form where its name ends in `.npz`."""
-    document.write(path, to_data(cluster))
+def write_cluster(path: str, cluster: Cluster) -> None:
+    """Write a cluster file, whole or not at all: the binary form if its name ends in `.npz`."""
+    document.write(path, encode_cluster(cluster))
 
 
-def parse(content: Content, source: str) -> Cluster:
-    """The cluster in a file's `content`; `source` names it in errors."""
-    return from_document(document.loaded(content, source))
+def parse_cluster(content: Content, source: str) -> Cluster:
+    """Parse the content of a cluster file in either form; `source` names it in errors."""
+    return open_cluster(document.loaded(content, source))
 
 
-def is_cluster(content: Content) -> bool:
-    """Whether a file's content begins as a cluster file does, in either form."""
-    start = content[:_MOST_BEFORE_FORMAT].lstrip()
-    named = start.startswith(b"{") and f'"{FORMAT}"'.encode() in start
-    return named or is_binary(content)
-
-
-def from_document(found: Document) -> Cluster:
-    """The cluster in a file that was read.
+def open_cluster(found: Document) -> Cluster:
+    """Make a cluster of a file that was read, with its hash.
 
     Raises:
         WrongUseError: not a cluster file, or one with values that cannot be.
     """
-    return replace(from_json(found.data, found.source), file_hash=found.file_hash)
+    return replace(decode_cluster(found.data, found.source), file_hash=found.file_hash)
+
+
+def decode_cluster(data: Mapping[str, Any], source: str) -> Cluster:
+    """Make a cluster of the JSON object of its file; `source` names it in errors.
+
+    Raises:
+        WrongUseError: a value that cannot be, or another format.
+    """
+    document.check_format(data, source, FORMAT, VERSION)
+    cluster = convert(data, Cluster, source)
+    check_host_names(cluster.hosts, source)
+    if cluster.links is not None:
+        check_rows(cluster.links.rows, cluster.groups, source)
+    for index, failure in enumerate(cluster.unreachable):
+        check_host_name(failure.source, source, f"unreachable[{index}].source")
+    size = len(cluster.hosts)
+    if cluster.rtt is not None:
+        if len(cluster.rtt.rtt_us) < len(data["rtt"]["rtt_us"]):
+            raise FormatError(source, "rtt.rtt_us", "has one percentile in two spellings")
+        check_rtt(cluster.rtt, size, source)
+        by_percentile = dict(sorted(cluster.rtt.rtt_us.items()))
+        cluster = replace(cluster, rtt=replace(cluster.rtt, rtt_us=by_percentile))
+    if cluster.bandwidth is not None:
+        check_bandwidth(cluster.bandwidth, size, source)
+    if cluster.routes is not None:
+        check_routes(cluster.routes, size, source)
+    return replace(cluster, source=source)
+
+
+def is_cluster(content: Content) -> bool:
+    """Return whether a file's content begins as a cluster file does, in either form."""
+    start = content[:_MAX_BEFORE_FORMAT].lstrip()
+    is_named = start.startswith(b"{") and f'"{FORMAT}"'.encode() in start
+    return is_named or is_binary(content)
 
 
 def content_hash(cluster: Cluster) -> str:
-    """The hash of the file that `cluster` would be: of JSON, or where it is large, of `.npz`."""
-    data = to_data(cluster)
-    return document.digest_of(data, is_binary=len(cluster.hosts) > _MOST_IN_JSON)
-
-
-def from_json(data: Mapping[str, Any], source: str) -> Cluster:
-    """The cluster in a JSON object; `source` names the file in errors."""
-    document.check_format(data, source, FORMAT, VERSION)
-    fields = Fields(data, source)
-    hosts = parse_hosts(fields)
-    size = len(hosts)
-    names = [host.name for host in hosts]
-    rtt, bandwidth, routes, uplinks, grouping, conditions, links = map(
-        fields.optional_object,
-        ("rtt", "bandwidth", "routes", "uplinks", "grouping", "conditions", "links"),
-    )
-    groups = groups_part.parse_groups(fields, names)
-    return Cluster(
-        hosts=hosts,
-        rtt=None if rtt is None else rtt_part.parse(rtt, size),
-        unreachable=[
-            _parse_unreachable(item) for item in fields.objects("unreachable", optional=True)
-        ],
-        made_from=fields.optional_text("made_from"),
-        bandwidth=None if bandwidth is None else bandwidth_part.parse(bandwidth, size),
-        routes=None if routes is None else routes_part.parse(routes, size),
-        groups=groups,
-        uplinks=None if uplinks is None else groups_part.parse_uplinks(uplinks, names),
-        grouping=None if grouping is None else grouping_part.parse(grouping, names),
-        way=way_record.parse(fields),
-        conditions=None if conditions is None else conditions_part.parse(conditions, names),
-        links=None
-        if links is None
-        else link_facts_part.parse(links, [group.name for group in groups]),
-        clients=clients_part.parse_all(fields.objects("clients", optional=True)),
-        source=source,
-    )
-
-
-def to_data(cluster: Cluster) -> dict[str, Any]:
-    """`cluster` as a JSON object whose matrices are arrays (`plink.files.document.write`)."""
-    data: dict[str, Any] = {"format": FORMAT, "version": VERSION}
-    if cluster.made_from is not None:
-        data["made_from"] = cluster.made_from
-    data["hosts"] = hosts_to_json(cluster.hosts)
-    data |= way_record.to_json(cluster.way)
-    data["unreachable"] = [without_nones(vars(failure)) for failure in cluster.unreachable]
-    if cluster.groups:
-        data["groups"] = groups_part.groups_to_json(cluster.groups)
-    if cluster.grouping is not None:
-        data["grouping"] = grouping_part.to_json(cluster.grouping)
-    if cluster.uplinks is not None:
-        data["uplinks"] = groups_part.uplinks_to_json(cluster.uplinks)
-    if cluster.conditions is not None:
-        data["conditions"] = conditions_part.to_json(cluster.conditions)
-    if cluster.links is not None:
-        data["links"] = link_facts_part.to_json(
-            cluster.links, [group.name for group in cluster.groups]
-        )
-    if cluster.clients:
-        data["clients"] = [clients_part.to_json(fit) for fit in cluster.clients]
-    if cluster.routes is not None:
-        data["routes"] = routes_part.to_data(cluster.routes)
-    if cluster.bandwidth is not None:
-        data["bandwidth"] = bandwidth_part.to_data(cluster.bandwidth)
-    if cluster.rtt is not None:
-        data["rtt"] = rtt_part.to_data(cluster.rtt)
-    return data
-
-
-def to_json(cluster: Cluster) -> dict[str, Any]:
-    """`cluster` as a JSON object, as its file holds it."""
-    return document.parse(document.dump(to_data(cluster)), cluster.source)
-
-
-def parse_hosts(fields: Fields, name: str = "hosts") -> list[Host]:
-    """A list of hosts in a file: at least one host, no name twice."""
-    listed = fields.objects(name)
-    if len(listed) > MAX_HOSTS:
-        raise WrongUseError(f"{fields.place}: {name} lists more than {MAX_HOSTS:,} hosts")
-    hosts = [_parse_host(item) for item in listed]
-    _check_hosts(hosts, name, fields.place)
-    return hosts
-
-
-def hosts_to_json(hosts: Sequence[Host]) -> list[dict[str, Any]]:
-    """`hosts` as a JSON list."""
-    return [without_nones(vars(host)) for host in hosts]
-
-
-def _parse_host(fields: Fields) -> Host:
-    return Host(
-        name=_name(fields, "name"),
-        address=_name(fields, "address"),
-        ssh_address=None
-        if fields.values.get("ssh_address") is None
-        else _name(fields, "ssh_address"),
-        user=_user(fields),
-        port=fields.optional_integer("port", low=1, high=MAX_PORT),
-        slots=fields.integer("slots", low=1, high=1 << 16, default=1),
-    )
-
-
-def _check_hosts(hosts: Sequence[Host], name: str, source: str) -> None:
-    if not hosts:
-        raise WrongUseError(f"{source}: {name} is empty")
-    seen: set[str] = set()
-    for host in hosts:
-        if host.name in seen:
-            raise WrongUseError(f"{source}: host {document.brief(host.name)} is listed twice")
-        seen.add(host.name)
-
-
-def _parse_unreachable(fields: Fields) -> Unreachable:
-    return Unreachable(
-        source=_name(fields, "source"),
-        reason=fields.text("reason"),
-        user=_user(fields),
-        port=fields.optional_integer("port", low=1, high=MAX_PORT),
-        slots=fields.integer("slots", low=1, high=1 << 16, default=1),
-        position=fields.optional_integer("position", low=0, high=1 << 32),
-    )
-
-
-def _name(fields: Fields, field: str) -> str:
-    """A host's name or address, as host lists allow it: it is given to SSH, and SSH to shells."""
-    value = fields.text(field)
-    fault = fault_of_name(value)
-    if fault is not None:
-        raise WrongUseError(
-            f"{fields.place}: {field} is {document.brief(value)}, which {fault}", HINT_NAME
-        )
-    return value
-
-
-def _user(fields: Fields) -> str | None:
-    user = fields.optional_text("user")
-    if user is not None and not is_user(user):
-        raise fields.error("user", "the name of a user")
-    return user
+    """Return the hash of the file that `cluster` would be: of JSON, or if large of `.npz`."""
+    return document.digest_of(encode_cluster(cluster), is_binary=len(cluster.hosts) > _MAX_IN_JSON)

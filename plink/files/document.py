@@ -34,7 +34,7 @@ class Document:
     Args:
         source: what messages call it.
         file_hash: of its content.
-        data: the JSON object in it; its matrices are `Stored` in a file of the binary form.
+        data: the JSON object in it; its matrices are arrays in a file of the binary form.
     """
 
     source: str

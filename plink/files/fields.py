@@ -3,35 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from plink.base.errors import WrongUseError
-from plink.files.arrays import Stored
 from plink.files.document import brief
 from plink.files.json_parsing import finite_number
-from plink.files.stored import bound, stored_counts, stored_matrix
-
-WORD = "a word: at most 255 printable characters, no space, no minus in front"
-
-
-def is_word(value: str) -> bool:
-    """Whether a name or an address is harmless in a host list, a launcher's file or a command."""
-    is_plain = value.isprintable() and not any(letter.isspace() for letter in value)
-    return is_plain and 0 < len(value) <= 255 and not value.startswith("-")
-
-
-def _numbers_or_nulls(row: Sequence[Any]) -> npt.NDArray[np.float64] | None:
-    """A row of JSON numbers, NaN for null; None where it holds anything else."""
-    if not set(map(type, row)) <= {int, float, type(None)}:
-        return None
-    try:
-        return np.array(row, dtype=np.float64)
-    except OverflowError:
-        return None
+from plink.files.limits import WORD_EXPECTED, is_word
+from plink.files.matrices import format_bound
 
 
 class Fields:
@@ -70,7 +49,7 @@ class Fields:
         """A text that can stand in a host list, a launcher's file or a command (`is_word`)."""
         value = self.text(name)
         if not is_word(value):
-            raise self.error(name, WORD)
+            raise self.error(name, WORD_EXPECTED)
         return value
 
     def optional_word(self, name: str) -> str | None:
@@ -103,7 +82,7 @@ class Fields:
         """A finite number between `low` and `high`."""
         number = finite_number(self.values.get(name))
         if number is None or not low <= number <= high:
-            raise self.error(name, f"a number from {bound(low)} to {bound(high)}")
+            raise self.error(name, f"a number from {format_bound(low)} to {format_bound(high)}")
         return number
 
     def optional_number(self, name: str, low: float, high: float) -> float | None:
@@ -123,7 +102,7 @@ class Fields:
             if number is None or not 0.0 <= number <= high:
                 raise WrongUseError(
                     f"{self.place}: {name}[{index}] is {brief(value)}, "
-                    f"expected a number from 0 to {bound(high)}"
+                    f"expected a number from 0 to {format_bound(high)}"
                 )
         return [float(value) for value in values]
 
@@ -182,61 +161,3 @@ class Fields:
                 raise WrongUseError(f"{place}: expected an object")
             items.append(Fields(item, place))
         return items
-
-    def matrix(self, name: str, size: int, high: float) -> npt.NDArray[np.float64]:
-        """A square matrix of numbers from 0 to `high`; null becomes NaN, the diagonal too."""
-        if isinstance(stored := self.values.get(name), Stored):
-            return stored_matrix(stored, size, high, f"{self.place}: {name}")
-        rows = self._rows(name, size)
-        matrix = np.full((size, size), np.nan)
-        for i, row in enumerate(rows):
-            numbers = _numbers_or_nulls(row)
-            if numbers is not None:
-                numbers[i] = np.nan
-                if not ((numbers < 0.0) | (numbers > high)).any():
-                    matrix[i] = numbers
-                    continue
-            # Something is wrong with the row: find out what.
-            for j, value in enumerate(row):
-                if value is None or i == j:
-                    continue
-                number = finite_number(value)
-                if number is None or not 0.0 <= number <= high:
-                    raise WrongUseError(
-                        f"{self.place}: {name}[{i}][{j}] is {brief(value)}, "
-                        f"expected null or a number from 0 to {bound(high)}"
-                    )
-                matrix[i, j] = number
-        return matrix
-
-    def counts(self, name: str, size: int) -> npt.NDArray[np.integer[Any]]:
-        """A square matrix of whole numbers from 0."""
-        if isinstance(stored := self.values.get(name), Stored):
-            return stored_counts(stored, size, f"{self.place}: {name}")
-        rows = self._rows(name, size)
-        for i, row in enumerate(rows):
-            if set(map(type, row)) == {int} and min(row) >= 0 and max(row) < 1 << 53:
-                continue
-            for j, value in enumerate(row):
-                is_whole = isinstance(value, int) and not isinstance(value, bool)
-                if not is_whole or not 0 <= value < 1 << 53:
-                    raise WrongUseError(
-                        f"{self.place}: {name}[{i}][{j}] is {brief(value)}, "
-                        "expected a whole number from 0"
-                    )
-        return np.array(rows, dtype=np.int64).reshape(size, size)
-
-    def _rows(self, name: str, size: int) -> Sequence[Sequence[Any]]:
-        rows = self.values.get(name)
-        if not isinstance(rows, list):
-            raise self.error(name, f"{size} rows, one per host")
-        if len(rows) != size:
-            message = f"{self.place}: {name} has {len(rows)} rows, expected {size}"
-            raise WrongUseError(message)
-        for i, row in enumerate(rows):
-            if not isinstance(row, list):
-                raise WrongUseError(f"{self.place}: {name}[{i}]: expected {size} values")
-            if len(row) != size:
-                message = f"{self.place}: {name}[{i}] has {len(row)} values, expected {size}"
-                raise WrongUseError(message)
-        return rows

@@ -1,45 +1,52 @@
-"""Groups of hosts in a cluster file, and what their uplinks carry."""
+"""Groups of a cluster's hosts: how they were found, and what their uplinks carry."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Annotated, Any
 
-from plink.base.errors import WrongUseError
-from plink.files.bandwidth import MAX_GBIT_S
+from msgspec import Meta, Struct
+
 from plink.files.document import brief
-from plink.files.fields import Fields
-from plink.files.measurement import Measurement, parse_record, record_to_json, without_nones
+from plink.files.hosts import Group
+from plink.files.limits import (
+    MAX_GBIT_S,
+    Count,
+    GbitPerSecond,
+    Share,
+    Text,
+    Word,
+    check_settings,
+    find_repeated,
+)
+from plink.files.measurements import Measurement
+from plink.files.structs import FormatError
+
+MAX_BURST_BYTES = 1 << 40
+LEAST_GBIT_S = 1e-6
+
+Distance = Annotated[float, Meta(ge=0, le=1e12)]
+LimitedRate = Annotated[float, Meta(ge=LEAST_GBIT_S, le=MAX_GBIT_S)]
 
 
-@dataclass(frozen=True)
-class Group:
-    """Hosts, by name, that are near each other. No host is in two groups."""
-
-    name: str
-    hosts: Sequence[str]
-
-
-@dataclass(frozen=True)
-class Uplink:
+class Uplink(Struct, frozen=True, forbid_unknown_fields=True):
     """What the hosts of a group, all at once, exchange with hosts of other groups.
 
-    Args:
-        group: the group's name.
-        send_gbit_s, receive_gbit_s: what was measured, None where it was not.
-        hosts_gbit_s: the sum of what the group's hosts can do by themselves, None where unknown.
-        send_is_lower_bound, receive_is_lower_bound: something else may have been the limit.
-        both_gbit_s: what they sent and received together, both at once; None where not measured.
+    Attributes:
+        group: name of the group
+        send_gbit_s, receive_gbit_s: rate that was measured, in Gbit/s; absent if not measured
+        hosts_gbit_s: sum of what the group's hosts can do by themselves, in Gbit/s
+        send_is_lower_bound, receive_is_lower_bound: whether something else may have been the limit
+        both_gbit_s: rate of both directions together, both at once, in Gbit/s
     """
 
-    group: str
-    send_gbit_s: float | None
-    receive_gbit_s: float | None
-    hosts_gbit_s: float | None = None
+    group: Word
+    send_gbit_s: GbitPerSecond | None = None
+    receive_gbit_s: GbitPerSecond | None = None
+    hosts_gbit_s: GbitPerSecond | None = None
     send_is_lower_bound: bool = False
     receive_is_lower_bound: bool = False
-    both_gbit_s: float | None = None
+    both_gbit_s: GbitPerSecond | None = None
 
     @property
     def is_whole(self) -> bool:
@@ -47,104 +54,163 @@ class Uplink:
         return self.send_gbit_s is not None and self.receive_gbit_s is not None
 
 
-@dataclass(frozen=True)
-class HostLink:
-    """What a host sends and receives by itself, at best; None where that was not measured."""
+class HostLink(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a host sends and receives by itself, at best.
 
-    host: str
-    send_gbit_s: float | None
-    receive_gbit_s: float | None
+    Attributes:
+        host: name of the host
+        send_gbit_s, receive_gbit_s: rate that was measured, in Gbit/s; absent if not measured
+    """
+
+    host: Text
+    send_gbit_s: GbitPerSecond | None = None
+    receive_gbit_s: GbitPerSecond | None = None
 
 
-@dataclass(frozen=True)
-class UplinkMeasurement(Measurement):
+class UplinkMeasurement(Measurement, frozen=True, forbid_unknown_fields=True):
     """The uplinks of groups.
 
-    Args:
-        uplinks: of each group that was measured.
-        links: of the hosts, measured beside them; empty in older files.
+    Attributes:
+        uplinks: uplink of each group that was measured
+        links: links of the hosts, measured beside them
     """
 
     uplinks: Sequence[Uplink]
-    links: Sequence[HostLink] = ()
+    links: Sequence[HostLink] = []
 
 
-def groups_to_json(groups: Sequence[Group]) -> list[dict[str, Any]]:
-    """`groups` as a JSON list."""
-    return [{"name": group.name, "hosts": list(group.hosts)} for group in groups]
+class Row(Struct, frozen=True, forbid_unknown_fields=True):
+    """Groups that share a link further up: their traffic with all groups beyond it.
+
+    Attributes:
+        name: name of the row, such as a row of racks
+        groups: names of its groups; no group is in two rows
+        send_gbit_s, receive_gbit_s: rate of the link, in Gbit/s; absent if unlimited
+    """
+
+    name: Word
+    groups: Annotated[Sequence[str], Meta(min_length=1)]
+    send_gbit_s: LimitedRate | None = None
+    receive_gbit_s: LimitedRate | None = None
 
 
-def parse_groups(fields: Fields, names: Sequence[str]) -> list[Group]:
-    """The field `groups` of a cluster file with hosts of these names; empty where it is absent.
+class LinkFacts(Struct, frozen=True, forbid_unknown_fields=True):
+    """What else is known of links.
+
+    Attributes:
+        burst_bytes: what every limited link lets pass at once after a pause, in bytes
+        rows: rows of groups
+    """
+
+    burst_bytes: Annotated[int, Meta(ge=0, le=MAX_BURST_BYTES)] = 0
+    rows: Sequence[Row] = []
+
+
+class GroupQuality(Struct, frozen=True, forbid_unknown_fields=True):
+    """How far a group is from the others, and how sure it is.
+
+    Attributes:
+        group: name of the group
+        within_us: median distance between two of its hosts, in µs; absent for one host
+        between_us: median distance to the hosts of the nearest other group, in µs
+        within_gbit_s, between_gbit_s: the same if hosts were grouped by bandwidth, in Gbit/s
+        probability: that it is a group, and not a part of another or several
+    """
+
+    group: Word
+    within_us: Distance | None = None
+    between_us: Distance | None = None
+    within_gbit_s: Distance | None = None
+    between_gbit_s: Distance | None = None
+    probability: Share | None = None
+
+
+class DoubtfulHost(Struct, frozen=True, forbid_unknown_fields=True):
+    """A host that may belong elsewhere.
+
+    Attributes:
+        host: name of the host
+        probability: that it belongs where it is
+    """
+
+    host: Word
+    probability: Share
+
+
+class Partition(Struct, frozen=True, forbid_unknown_fields=True):
+    """A partition of the hosts.
+
+    Attributes:
+        groups: names of the hosts of each group
+    """
+
+    groups: Sequence[Sequence[str]]
+
+    def __iter__(self) -> Iterator[Sequence[str]]:
+        return iter(self.groups)
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+
+class Grouping(Struct, frozen=True, forbid_unknown_fields=True):
+    """How groups were found.
+
+    Attributes:
+        method: `levels`, `linkage` or `kmeans`
+        matrix: `raw` or `embedding`: the distances that were grouped
+        options: options that the method ran with
+        seed: seed of the random choices
+        probability: that the distances show groups at all
+        rival: best explanation of the distances without groups, in words
+        confirmed: adjusted mutual information of the groups found on one half of the readings and
+            on the other; absent if it could not be checked
+        quality: quality of each group
+        doubtful: hosts that may belong elsewhere, the least sure first
+        alone: names of hosts that fit nowhere
+        unmeasured: names of hosts with too few measurements to be placed
+        levels: partitions that the distances show, the fewest groups first
+        notes: what to know before trusting the groups
+    """
+
+    method: Word
+    matrix: Word
+    options: Mapping[str, Any] = {}
+    seed: Count = 0
+    probability: Share | None = None
+    rival: Text | None = None
+    confirmed: Annotated[float, Meta(ge=-1, le=1)] | None = None
+    quality: Sequence[GroupQuality] = []
+    doubtful: Sequence[DoubtfulHost] = []
+    alone: Sequence[str] = []
+    unmeasured: Sequence[str] = []
+    levels: Sequence[Partition] = []
+    notes: Sequence[str] = []
+
+    def __post_init__(self) -> None:
+        check_settings(self.options, "options")
+
+    @property
+    def hosts(self) -> set[str]:
+        """Names of all hosts that it speaks of."""
+        placed = {host for level in self.levels for group in level for host in group}
+        return placed | {*self.alone, *self.unmeasured, *(each.host for each in self.doubtful)}
+
+
+def check_rows(rows: Iterable[Row], groups: Iterable[Group], source: str) -> None:
+    """Refuse rows of a file that are not rows of its groups.
 
     Raises:
-        WrongUseError: a group is listed twice or is empty, a host is in two groups or unknown.
+        FormatError: a row is listed twice, or a group is unknown or in two rows.
     """
-    known = set(names)
-    grouped: set[str] = set()
-    groups: list[Group] = []
-    for item in fields.objects("groups", optional=True):
-        group = Group(item.word("name"), item.texts("hosts"))
-        if not group.hosts:
-            raise item.error("hosts", "at least one host")
-        if any(group.name == other.name for other in groups):
-            raise WrongUseError(f"{item.place}: group {brief(group.name)} is listed twice")
-        for host in group.hosts:
-            if host not in known:
-                raise WrongUseError(f"{item.place}: {brief(host)} is not one of the hosts")
-            if host in grouped:
-                raise WrongUseError(f"{item.place}: {brief(host)} is in two groups")
-            grouped.add(host)
-        groups.append(group)
-    return groups
-
-
-def uplinks_to_json(measurement: UplinkMeasurement) -> dict[str, Any]:
-    """`measurement` as a JSON object."""
-    links = [without_nones(vars(link)) for link in measurement.links]
-    return {
-        **record_to_json(measurement),
-        "uplinks": [without_nones(vars(uplink)) for uplink in measurement.uplinks],
-        **({"links": links} if links else {}),
-    }
-
-
-def parse_uplinks(fields: Fields, names: Sequence[str]) -> UplinkMeasurement:
-    """The uplinks of a cluster file's groups, and its hosts' links.
-
-    Raises:
-        WrongUseError: invalid values, or a link of a host that is not there, or listed twice.
-    """
-    links = [_parse_link(item) for item in fields.objects("links", optional=True)]
-    known = set(names)
-    for link in links:
-        if link.host not in known:
-            raise WrongUseError(
-                f"{fields.place}: links has {brief(link.host)} twice, or it is not a host"
-            )
-        known.remove(link.host)
-    return UplinkMeasurement(
-        uplinks=[_parse_uplink(item) for item in fields.objects("uplinks")],
-        links=links,
-        **parse_record(fields),
-    )
-
-
-def _parse_link(fields: Fields) -> HostLink:
-    return HostLink(
-        host=fields.text("host"),
-        send_gbit_s=fields.optional_number("send_gbit_s", low=0.0, high=MAX_GBIT_S),
-        receive_gbit_s=fields.optional_number("receive_gbit_s", low=0.0, high=MAX_GBIT_S),
-    )
-
-
-def _parse_uplink(fields: Fields) -> Uplink:
-    return Uplink(
-        group=fields.word("group"),
-        send_gbit_s=fields.optional_number("send_gbit_s", low=0.0, high=MAX_GBIT_S),
-        receive_gbit_s=fields.optional_number("receive_gbit_s", low=0.0, high=MAX_GBIT_S),
-        hosts_gbit_s=fields.optional_number("hosts_gbit_s", low=0.0, high=MAX_GBIT_S),
-        send_is_lower_bound=fields.flag("send_is_lower_bound"),
-        receive_is_lower_bound=fields.flag("receive_is_lower_bound"),
-        both_gbit_s=fields.optional_number("both_gbit_s", low=0.0, high=MAX_GBIT_S),
-    )
+    rows = list(rows)
+    twice = find_repeated(row.name for row in rows)
+    if twice is not None:
+        raise FormatError(source, "links.rows", f"row {brief(twice)} is listed twice")
+    known = {group.name for group in groups}
+    for index, row in enumerate(rows):
+        for group in row.groups:
+            if group not in known:
+                reason = f"{brief(group)} is no group, or in two rows"
+                raise FormatError(source, f"links.rows[{index}].groups", reason)
+            known.remove(group)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from plink.base.text import json_text
-from plink.files.arrays import Array
+from plink.files.matrices import Array
 
 # From and up to where numbers are written without an exponent.
 _LEAST_PLAIN, _MOST_PLAIN = 1e-4, 1e16

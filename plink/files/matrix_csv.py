@@ -18,8 +18,8 @@ import numpy as np
 
 from plink.base.errors import WrongUseError
 from plink.files.document import brief
-from plink.files.measurement import MAX_HOSTS, Matrix
-from plink.files.rtt import MAX_RTT_US
+from plink.files.limits import MAX_HOSTS, MAX_RTT_US
+from plink.files.matrices import Matrix
 from plink.files.units import TIMES, find_rate_unit, find_time_unit, time_unit_named
 from plink.probes.hosts.names import HINT_NAME, fault_of_name
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from plink.base.errors import WrongUseError
 from plink.base.size import format_size, parse_size
 from plink.base.text import counted
-from plink.files.fields import Fields
+from plink.files.limits import Bytes, find_repeated
+from plink.files.structs import InvalidValueError
 
 # What an order for a mesh has in place of an algorithm's name.
 MESH = "mesh"
@@ -25,34 +27,47 @@ _ALGORITHM = re.compile(r"[a-z0-9][a-z0-9:-]{0,63}", re.ASCII)
 
 _MOST_DIMENSIONS = 8
 MAX_MESH_RANKS = 1 << 16
-_MAX_BYTES = (1 << 63) - 1
 
 _HINT = "write a mesh as dp=4,pp=2,tp=8: the last dimension's ranks are neighbours"
 _TRAFFIC_HINT = "write traffic as tp=2GB,dp=ring:500MB: bytes of an iteration, or weights"
 
 
-@dataclass(frozen=True)
-class MeshDimension:
+class MeshDimension(Struct, frozen=True, forbid_unknown_fields=True):
     """A dimension of a mesh.
 
-    Args:
-        name: such as `tp`.
-        size: how many ranks each of its groups has.
-        algorithm: what these run.
-        size_bytes: of the buffer that each rank puts into that in an iteration; 0 for nothing.
+    Attributes:
+        name: name of the dimension, such as `tp`
+        size: number of ranks in each of its groups
+        algorithm: collective algorithm that each of its groups runs
+        size_bytes: buffer that each rank puts into that algorithm in an iteration; 0 for nothing
     """
 
-    name: str
-    size: int
-    algorithm: str
-    size_bytes: int
+    name: Annotated[str, Meta(pattern=rf"^{_NAME.pattern}$(?!\n)")]
+    size: Annotated[int, Meta(ge=1, le=MAX_MESH_RANKS)]
+    algorithm: Annotated[str, Meta(pattern=rf"^{_ALGORITHM.pattern}$(?!\n)")]
+    size_bytes: Bytes
 
 
-@dataclass(frozen=True)
-class Mesh:
-    """Ranks in a grid, as PyTorch's `DeviceMesh` counts them: the last dimension fastest."""
+class Mesh(Struct, frozen=True, forbid_unknown_fields=True):
+    """Ranks in a grid, as PyTorch's `DeviceMesh` numbers them: the last dimension fastest.
 
-    dimensions: Sequence[MeshDimension]
+    Attributes:
+        dimensions: dimensions of the mesh, the last one fastest
+    """
+
+    dimensions: Annotated[Sequence[MeshDimension], Meta(min_length=1, max_length=_MOST_DIMENSIONS)]
+
+    def __post_init__(self) -> None:
+        if find_repeated(dimension.name for dimension in self.dimensions) is not None:
+            raise ValueError("two dimensions of the mesh have one name")
+        if self.ranks > MAX_MESH_RANKS:
+            raise InvalidValueError(
+                f"the mesh has {counted(self.ranks, 'rank')}, more than {MAX_MESH_RANKS:,}"
+            )
+        if not any(one.size > 1 and one.size_bytes for one in self.dimensions):
+            raise InvalidValueError(
+                "no dimension of more than one rank carries anything", _TRAFFIC_HINT
+            )
 
     @property
     def ranks(self) -> int:
@@ -111,9 +126,10 @@ def parse_mesh(mesh: str, traffic: str | None, size_bytes: int) -> Mesh:
             if name not in sizes:
                 raise WrongUseError(f"the traffic of {name} has no dimension in the mesh", _HINT)
             carried[name] = _carried(name, value)
-    found = Mesh([MeshDimension(name, size, *carried[name]) for name, size in sizes.items()])
-    _check(found)
-    return found
+    try:
+        return Mesh([MeshDimension(name, size, *carried[name]) for name, size in sizes.items()])
+    except InvalidValueError as error:
+        raise WrongUseError(str(error), error.hint) from None
 
 
 def _default(name: str) -> str:
@@ -146,49 +162,3 @@ def _carried(name: str, value: str) -> tuple[str, int]:
         return algorithm.strip(), parse_size(size)
     except WrongUseError as error:
         raise WrongUseError(f"the traffic of {name}: {error}", _TRAFFIC_HINT) from None
-
-
-def _check(mesh: Mesh) -> None:
-    if mesh.ranks > MAX_MESH_RANKS:
-        raise WrongUseError(
-            f"the mesh has {counted(mesh.ranks, 'rank')}, more than {MAX_MESH_RANKS:,}"
-        )
-    if not any(one.size > 1 and one.size_bytes for one in mesh.dimensions):
-        raise WrongUseError("no dimension of more than one rank carries anything", _TRAFFIC_HINT)
-
-
-def mesh_to_json(mesh: Mesh) -> list[dict[str, Any]]:
-    """The JSON array that stands for it."""
-    return [vars(one).copy() for one in mesh.dimensions]
-
-
-def mesh_from_json(fields: Fields) -> Mesh | None:
-    """The mesh of an order file; None where it has none.
-
-    Raises:
-        WrongUseError: values that cannot be.
-    """
-    if fields.values.get("mesh") is None:
-        return None
-    dimensions = [
-        MeshDimension(
-            name=one.word("name"),
-            size=one.integer("size", 1, MAX_MESH_RANKS),
-            algorithm=one.word("algorithm"),
-            size_bytes=one.integer("size_bytes", 0, _MAX_BYTES),
-        )
-        for one in fields.objects("mesh")
-    ]
-    names = {one.name for one in dimensions}
-    if len(names) < len(dimensions) or not 1 <= len(dimensions) <= _MOST_DIMENSIONS:
-        raise fields.error("mesh", f"1 to {_MOST_DIMENSIONS} dimensions with names of their own")
-    if not all(
-        _NAME.fullmatch(one.name) and _ALGORITHM.fullmatch(one.algorithm) for one in dimensions
-    ):
-        raise fields.error("mesh", "names such as tp, and algorithms such as ring")
-    found = Mesh(dimensions)
-    try:
-        _check(found)
-    except WrongUseError as error:
-        raise WrongUseError(f"{fields.place}: {error}", error.hint) from None
-    return found

@@ -1,174 +1,348 @@
-"""A rank order of hosts: what it costs beside others, and how good it is (`docs/order.md`)."""
+"""The order file: hosts in rank order, what the order costs, and what is proven about it.
+
+The structs below are the format; `docs/files.md` shows one. Costs are of two kinds: times, which
+are better when smaller, and bandwidths, which are better when larger.
+"""
 
 from __future__ import annotations
 
 import itertools
+import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+from msgspec import Meta, Struct
 
 from plink.base.next_command import GivenWay
-from plink.files.cluster import Host
-from plink.files.groups import Group
-from plink.files.mesh import Mesh
+from plink.files import document
+from plink.files.host_names import check_host_names
+from plink.files.hosts import Group, Host, check_groups, check_hosts, check_way
+from plink.files.limits import (
+    MAX_INT,
+    BufferBytes,
+    CostUs,
+    Count,
+    RttUs,
+    Seconds,
+    Text,
+    Word,
+    check_settings,
+    one_of,
+)
+from plink.files.mesh import MESH, Mesh
+from plink.files.structs import convert, encode
+
+FORMAT: Final = "plink.order"
+VERSION: Final = 1
 
 # What an order may minimise.
 OBJECTIVES = ("latency", "contention", "bandwidth")
 
 _US_PER_S = 1e6
-
+# Costs are sums of rounded readings, which another program may add up in another order.
+_TOLERANCE = 1e-6
 # A bound is lowered by what rounding may have added to it.
 _ROUNDING = 1e-9
 
-
-@dataclass(frozen=True)
-class Solver:
-    """What found an order: name, options, seed, steps taken, what ended it (`docs/order.md`)."""
-
-    name: str
-    options: Mapping[str, Any]
-    seed: int
-    steps: int
-    ended_by: str
+Rate = Annotated[float, Meta(ge=1e-9, le=1e6)]
+SecondsPerGbit = Annotated[float, Meta(ge=0, le=1e15)]
 
 
-@dataclass(frozen=True)
-class Proof:
-    """What an exact engine said of the order: `improved`, `optimal` or `gave-up`, in what time."""
+class Solver(Struct, frozen=True, forbid_unknown_fields=True):
+    """The search that found an order, with what is needed to repeat it.
 
-    engine: str
-    outcome: str
-    seconds: float
-
-
-@dataclass(frozen=True)
-class OrderBandwidth:
-    """The least bandwidth between hosts that exchange data, and what a Gbit takes in all.
-
-    Args:
-        hops_gbit_s: from every host to the next, from the last to the first.
-        bottleneck_gbit_s: the least bandwidth that the algorithm uses in this order.
-        bottleneck_given_gbit_s: in the given order.
-        bottleneck_random_gbit_s: the median of random orders.
-        bottleneck_bound_gbit_s: proven: no order has more; None where that is not known.
-        sum_s_per_gbit: what the algorithm's latency form sums up (Luo 2020, §5.2.1), with the time
-            that a Gbit takes in place of latencies: of a ring, the sum over the hops.
-        sum_given_s_per_gbit: in the given order.
-        sum_random_s_per_gbit: the median of random orders.
-        sum_bound_s_per_gbit: proven: no order with this bottleneck has less; None where unknown.
+    Attributes:
+        name: name of the search
+        options: options that it ran with
+        seed: seed of its random choices
+        steps: number of steps that it took
+        ended_by: what ended it, such as `time`, `exact` or `interrupt`
     """
 
-    hops_gbit_s: Sequence[float]
-    bottleneck_gbit_s: float
-    bottleneck_given_gbit_s: float
-    bottleneck_random_gbit_s: float
-    bottleneck_bound_gbit_s: float | None
-    sum_s_per_gbit: float
-    sum_given_s_per_gbit: float
-    sum_random_s_per_gbit: float
-    sum_bound_s_per_gbit: float | None
+    name: Word
+    options: Mapping[str, Any]
+    seed: Count
+    steps: Count
+    ended_by: Word
+
+    def __post_init__(self) -> None:
+        check_settings(self.options, "options")
+
+
+class Proof(Struct, frozen=True, forbid_unknown_fields=True):
+    """The verdict of an exact engine on an order.
+
+    Attributes:
+        engine: name of the engine
+        outcome: `improved`, `optimal` or `gave-up`
+        seconds: time that it took, in s
+    """
+
+    engine: Word
+    outcome: Word
+    seconds: Seconds
+
+
+class CostRange(Struct, frozen=True, forbid_unknown_fields=True):
+    """The least and the most that an order may cost, if some pairs were not measured.
+
+    Attributes:
+        low_us: cost if every unmeasured hop takes no time, in µs
+        high_us: cost if every unmeasured hop is as long as its shortest measured detour, in µs;
+            absent if a hop has no such detour
+    """
+
+    low_us: CostUs
+    high_us: CostUs | None = None
+
+
+class TimeCost(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="time"):
+    """A cost in µs beside those of other orders; less is better.
+
+    Attributes:
+        objective: `latency`, the sum of round-trip times on the algorithm's critical path (Luo
+            2020, §5.2.1), or `contention`, the predicted time of one collective whose flows share
+            links
+        cost_us: cost of this order, in µs
+        listed_us: cost of the hosts in the order in which they were listed, in µs
+        random_us: median cost of random orders, in µs
+        hops_us: distance from each host to the next, and from the last to the first, in µs
+        lower_bound_us: no order costs less, proven, in µs; 0 if nothing is proven
+        range_us: the least and the most that the order may cost; absent if every pair was measured
+        size_bytes: size of the buffer whose time is predicted, in bytes
+    """
+
+    objective: Annotated[str, one_of("latency", "contention")]
+    cost_us: CostUs
+    listed_us: CostUs
+    random_us: CostUs
+    hops_us: Sequence[RttUs]
+    lower_bound_us: CostUs = 0.0
+    range_us: CostRange | None = None
+    size_bytes: BufferBytes | None = None
+
+    def __post_init__(self) -> None:
+        slack = 1.0 + _TOLERANCE
+        if self.lower_bound_us > self.cost_us * slack:
+            raise ValueError("lower_bound_us is above cost_us")
+        if self.cost_us > self.listed_us * slack:
+            raise ValueError("cost_us is above listed_us")
+        if self.range_us is None:
+            return
+        if self.range_us.low_us > self.cost_us * slack:
+            raise ValueError("range_us.low_us is above cost_us")
+        if self.range_us.high_us is not None and self.cost_us > self.range_us.high_us * slack:
+            raise ValueError("cost_us is above range_us.high_us")
+        if self.lower_bound_us > self.range_us.low_us * slack:
+            raise ValueError("lower_bound_us is above range_us.low_us")
+
+
+class BandwidthCost(
+    Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="bandwidth"
+):
+    """The smallest bandwidth between hosts that exchange data, and the time of a Gbit in all.
+
+    Attributes:
+        bottleneck_gbit_s: smallest bandwidth that the algorithm uses in this order, in Gbit/s
+        listed_gbit_s: the same in the order in which the hosts were listed, in Gbit/s
+        random_gbit_s: median of random orders, in Gbit/s
+        hops_gbit_s: bandwidth from each host to the next, and from the last to the first, in
+            Gbit/s
+        sum_s_per_gbit: what the algorithm's latency form adds up (Luo 2020, §5.2.1), with the time
+            of a Gbit in place of latencies, in s
+        listed_s_per_gbit: the same in the order in which the hosts were listed, in s
+        random_s_per_gbit: median of random orders, in s
+        bound_gbit_s: no order has a larger bottleneck, proven, in Gbit/s
+        bound_s_per_gbit: no order with this bottleneck has a smaller sum, proven, in s
+    """
+
+    bottleneck_gbit_s: Rate
+    listed_gbit_s: Rate
+    random_gbit_s: Rate
+    hops_gbit_s: Sequence[Rate]
+    sum_s_per_gbit: SecondsPerGbit
+    listed_s_per_gbit: SecondsPerGbit
+    random_s_per_gbit: SecondsPerGbit
+    bound_gbit_s: Rate | None = None
+    bound_s_per_gbit: SecondsPerGbit | None = None
+
+    def __post_init__(self) -> None:
+        slack = 1.0 + _TOLERANCE
+        if self.bound_gbit_s is not None and self.bottleneck_gbit_s > self.bound_gbit_s * slack:
+            raise ValueError("bottleneck_gbit_s is above bound_gbit_s")
+        if (self.bound_s_per_gbit or 0.0) > self.sum_s_per_gbit * slack:
+            raise ValueError("bound_s_per_gbit is above sum_s_per_gbit")
+
+    @property
+    def objective(self) -> str:
+        """Name of the objective."""
+        return "bandwidth"
+
+    @property
+    def size_bytes(self) -> None:
+        """Size of the buffer: bandwidths hold for any."""
+        return None
+
+    @property
+    def cost_us(self) -> float:
+        """Time of a Gbit over the bottleneck, in µs."""
+        return _US_PER_S / self.bottleneck_gbit_s
+
+    @property
+    def listed_us(self) -> float:
+        """Time of a Gbit over the bottleneck of the listed order, in µs."""
+        return _US_PER_S / self.listed_gbit_s
+
+    @property
+    def random_us(self) -> float:
+        """Median time of a Gbit over the bottleneck of random orders, in µs."""
+        return _US_PER_S / self.random_gbit_s
+
+    @property
+    def hops_us(self) -> list[float]:
+        """Time of a Gbit over each hop, in µs."""
+        return [_US_PER_S / hop for hop in self.hops_gbit_s]
+
+    @property
+    def lower_bound_us(self) -> float:
+        """Time of a Gbit over the largest bottleneck of any order, in µs; 0 if none is proven."""
+        return 0.0 if self.bound_gbit_s is None else _US_PER_S / self.bound_gbit_s
+
+    @property
+    def range_us(self) -> None:
+        """Range of the cost: pairs without a bandwidth are not used."""
+        return None
 
     @property
     def gain(self) -> float:
-        """The share of what a Gbit takes in all in a random order that this one saves."""
-        random = self.sum_random_s_per_gbit
-        return 1.0 - self.sum_s_per_gbit / random if random else 0.0
-
-    def times(self) -> dict[str, Any]:
-        """The costs of an order as the times in µs that a Gbit takes: of a hop, the bottleneck."""
-        bound = self.bottleneck_bound_gbit_s
-        return {
-            "hops_us": [_US_PER_S / hop for hop in self.hops_gbit_s],
-            "cost_us": _US_PER_S / self.bottleneck_gbit_s,
-            "cost_given_us": _US_PER_S / self.bottleneck_given_gbit_s,
-            "cost_random_us": _US_PER_S / self.bottleneck_random_gbit_s,
-            "lower_bound_us": 0.0 if bound is None else _US_PER_S / bound,
-        }
+        """Share of the time of a Gbit in a random order that this order saves."""
+        return 1.0 - self.sum_s_per_gbit / self.random_s_per_gbit if self.random_s_per_gbit else 0.0
 
 
-@dataclass(frozen=True)
-class Order:
-    """Hosts in rank order, each with as many ranks as it has slots here.
+class Order(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Hosts in rank order.
 
-    Args:
-        algorithm: whose cost was minimised: such as `ring` or `openmpi-rabenseifner`.
-        hosts: in rank order; by their first rank where ranks are apart.
-        hops_us: the distance from every host to the next, from the last to the first.
-        given: the names of all hosts, `unused` included, in the order in which the user had them.
-        cost_us: of this order: what the objective sums up (Luo 2020, §5.2.1), or the time that it
-            predicts.
-        cost_given_us: of the given order, never less than `cost_us`.
-        cost_random_us: the median of `random_orders` random orders.
-        random_orders: how many.
-        lower_bound_us: proven: no order costs less, whatever pairs that were not measured are; 0
-            where no more than that is known.
-        solver: what found the order.
-        seconds: how long that took.
-        filled_pairs: unordered pairs whose distance was not measured but filled.
-        unmeasured_hosts: names of the hosts without any measurement.
-        confirmed_gain: the share of a random order's cost that an order found on the readings of
-            one direction of the pairs saves on those of the other; None where not known.
-        made_from: hash of the cluster file.
-        objective: `latency`, `contention` or `bandwidth` (`docs/order.md`).
-        size_bytes: of the buffer whose time is predicted; None where latencies are summed.
-        proof: of the exact engine, where one was asked.
-        groups: of near hosts, as in the cluster file.
-        unused: hosts that were not chosen, with the slots that they have.
-        host_of_rank: of every rank the index of its host in `hosts`; None where each host's ranks
-            are adjacent.
-        bandwidth: where that is the objective; the costs and hops above then are the times that a
-            Gbit takes, over the bottleneck and over each hop, and are not in the file.
-        cost_range_us: from what to what the cost is where pairs were not measured: hops between
-            such pairs at nothing, and as long as the shortest way over measured pairs, or None
-            where there is no such way; None in all where every pair was measured, and in older
-            files.
-        filled_hops: the places in `hops_us` whose pair was not measured.
-        way: how the hosts were reached, as the cluster file records it.
-        mesh: whose dimensions' groups the cost is of, where the algorithm is `mesh`; latencies then
-            weigh as much as their dimension's share of all bytes.
+    Attributes:
+        format: name of the format
+        version: version of the format
+        made_from: SHA-256 (`sha256:...`) of the cluster that the order was made from
+        algorithm: collective algorithm whose cost was minimised, such as `ring`
+        mesh: dimensions whose groups the cost is of, if the algorithm is `mesh`
+        hosts: hosts in rank order, each with as many slots as ranks; by first rank if the ranks of
+            a host are apart
+        unused: hosts that got no rank, with the slots that they have
+        host_of_rank: index in `hosts` for every rank; absent if each host's ranks are adjacent
+        listed: names of all hosts in the order in which they were listed
+        cost: what the order costs, beside other orders
+        random_orders: number of random orders that were priced
+        solver: the search that found the order
+        seconds: time that the search took, in s
+        filled_pairs: number of pairs whose distance was not measured but filled in
+        filled_hops: indices of the hops whose pair was not measured
+        unmeasured_hosts: names of hosts without any measurement, whose place is arbitrary
+        confirmed_gain: share of a random order's cost that an order found on one direction's
+            readings saves on the other's
+        proof: verdict of an exact engine
+        groups: groups of hosts that are near each other
+        way: what plink had to be told to reach the hosts, as the cluster file records it
     """
 
-    algorithm: str
-    hosts: Sequence[Host]
-    hops_us: Sequence[float]
-    given: Sequence[str]
-    cost_us: float
-    cost_given_us: float
-    cost_random_us: float
-    random_orders: int
-    lower_bound_us: float
-    solver: Solver
-    seconds: float
-    filled_pairs: int = 0
-    unmeasured_hosts: Sequence[str] = ()
-    confirmed_gain: float | None = None
-    made_from: str | None = None
-    objective: str = "latency"
-    size_bytes: int | None = None
-    proof: Proof | None = None
-    groups: Sequence[Group] = ()
-    unused: Sequence[Host] = ()
-    host_of_rank: Sequence[int] | None = None
-    bandwidth: OrderBandwidth | None = None
-    cost_range_us: tuple[float, float | None] | None = None
-    filled_hops: Sequence[int] = ()
+    format: Literal["plink.order"] = FORMAT
+    version: Literal[1] = VERSION
+    made_from: Text | None = None
+    algorithm: Word
     mesh: Mesh | None = None
+    hosts: Annotated[Sequence[Host], Meta(min_length=1)]
+    unused: Sequence[Host] = []
+    host_of_rank: Sequence[Count] | None = None
+    listed: Sequence[str]
+    cost: TimeCost | BandwidthCost
+    random_orders: Annotated[int, Meta(ge=1, le=MAX_INT)]
+    solver: Solver
+    seconds: Seconds
+    filled_pairs: Count = 0
+    filled_hops: Sequence[Count] = []
+    unmeasured_hosts: Sequence[str] = []
+    confirmed_gain: Annotated[float, Meta(ge=-1e6, le=1)] | None = None
+    proof: Proof | None = None
+    groups: Sequence[Group] = []
     way: GivenWay | None = None
+
+    def __post_init__(self) -> None:
+        everyone = [*self.hosts, *self.unused]
+        names = [host.name for host in everyone]
+        check_hosts(everyone, "hosts and unused")
+        check_groups(self.groups, names)
+        check_way(self.way)
+        if sorted(self.listed) != sorted(names):
+            raise ValueError("listed does not name the same hosts as hosts and unused")
+        if not set(self.unmeasured_hosts) <= set(self.names):
+            raise ValueError("unmeasured_hosts names others than hosts")
+        if self.filled_pairs > len(names) * (len(names) - 1) // 2:
+            raise ValueError("filled_pairs is above the number of pairs")
+        if max(self.filled_hops, default=0) >= len(self.hosts):
+            raise ValueError("filled_hops names a hop that is not there")
+        if len(self.cost.hops_us) != len(self.hosts):
+            raise ValueError(f"cost has {len(self.cost.hops_us)} hops, not one for each host")
+        self._check_ranks()
+        self._check_ring()
+
+    def _check_ranks(self) -> None:
+        if (self.mesh is not None) != (self.algorithm == MESH):
+            raise ValueError(f"algorithm has to be {MESH} with a mesh, and no other is")
+        if self.mesh is not None and self.mesh.ranks != self.ranks:
+            raise ValueError(f"the mesh has {self.mesh.ranks} ranks, the hosts {self.ranks}")
+        if self.host_of_rank is None:
+            return
+        ranks_on = Counter(self.host_of_rank)
+        if any(ranks_on[place] != host.slots for place, host in enumerate(self.hosts)):
+            raise ValueError("host_of_rank does not give each host as many ranks as it has slots")
+        if list(ranks_on) != list(range(len(self.hosts))):
+            raise ValueError("host_of_rank does not list the hosts by their first rank")
+
+    def _check_ring(self) -> None:
+        if self.algorithm != "ring" or len(self.hosts) < 2:
+            return
+        if isinstance(self.cost, BandwidthCost):
+            hops = self.cost.hops_gbit_s
+            if not _is_close(min(hops), self.cost.bottleneck_gbit_s):
+                raise ValueError("the smallest of hops_gbit_s is not bottleneck_gbit_s")
+            if not _is_close(math.fsum(1.0 / hop for hop in hops), self.cost.sum_s_per_gbit):
+                raise ValueError("hops_gbit_s do not add up to sum_s_per_gbit")
+        elif self.is_ring_of_latencies and not _is_close(sum(self.cost.hops_us), self.cost.cost_us):
+            raise ValueError("hops_us do not add up to cost_us")
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the hosts in rank order."""
+        return [host.name for host in self.hosts]
 
     @property
     def ranks(self) -> int:
-        """How many there are."""
+        """Number of ranks."""
         return sum(host.slots for host in self.hosts)
 
     @property
-    def ranked(self) -> list[Host]:
-        """The hosts as launchers list them: a line for each of a host's stretches of ranks."""
+    def runs(self) -> list[Host]:
+        """Hosts as launchers list them: one for each run of adjacent ranks, with as many slots."""
         if self.host_of_rank is None:
             return list(self.hosts)
         return [
-            replace(self.hosts[host], slots=len(list(run)))
-            for host, run in itertools.groupby(self.host_of_rank)
+            msgspec.structs.replace(self.hosts[place], slots=len(list(run)))
+            for place, run in itertools.groupby(self.host_of_rank)
         ]
+
+    @property
+    def objective(self) -> str:
+        """Name of what was minimised: `latency`, `contention` or `bandwidth`."""
+        return self.cost.objective
+
+    @property
+    def bandwidth(self) -> BandwidthCost | None:
+        """The cost, if it is one of bandwidths."""
+        return self.cost if isinstance(self.cost, BandwidthCost) else None
 
     @property
     def is_ring_of_latencies(self) -> bool:
@@ -177,35 +351,84 @@ class Order:
 
     @property
     def is_ring_of_hops(self) -> bool:
-        """Whether what it costs follows from its hops, whatever ranks its hosts have."""
+        """Whether the cost follows from the hops, whatever ranks the hosts have."""
         return self.algorithm == "ring" and self.objective != "contention"
 
     @property
-    def names(self) -> list[str]:
-        """The hosts' names in rank order."""
-        return [host.name for host in self.hosts]
-
-    @property
     def gain(self) -> float:
-        """The share of a random order's cost that this one saves."""
-        return 1.0 - self.cost_us / self.cost_random_us if self.cost_random_us else 0.0
+        """Share of a random order's cost that this order saves."""
+        return 1.0 - self.cost.cost_us / self.cost.random_us if self.cost.random_us else 0.0
 
     @property
     def most_us(self) -> float | None:
-        """What the order costs at most; None where that is not known."""
-        if self.cost_range_us is not None:
-            return self.cost_range_us[1]
-        return None if self.filled_pairs else self.cost_us
+        """The most that the order costs, in µs; None if that is not known."""
+        if self.cost.range_us is not None:
+            return self.cost.range_us.high_us
+        return None if self.filled_pairs else self.cost.cost_us
 
     @property
     def gap(self) -> float:
-        """The share of the cost by which any order could be cheaper at most, 0 to 1.
-
-        Where the cost is a range, of its upper end; 1 where that is not known.
-        """
-        cost_us = self.cost_us if self.cost_range_us is None else self.cost_range_us[1]
-        if cost_us is None:
-            return 1.0
-        if cost_us <= self.lower_bound_us * (1.0 + _ROUNDING):
+        """Largest share of the cost that any other order could save, 0 to 1; 1 if unknown."""
+        cost_us = self.cost.cost_us
+        if self.cost.range_us is not None:
+            if self.cost.range_us.high_us is None:
+                return 1.0
+            cost_us = self.cost.range_us.high_us
+        if cost_us <= self.cost.lower_bound_us * (1.0 + _ROUNDING):
             return 0.0
-        return (cost_us - self.lower_bound_us) / cost_us
+        return (cost_us - self.cost.lower_bound_us) / cost_us
+
+
+def summarize_order(order: Order) -> dict[str, Any]:
+    """Return what an order costs as a JSON object, with its hosts by name alone."""
+    hidden = {"format", "version", "hosts", "groups", "unused", "way"}
+    return {
+        "order": order.names,
+        "slots": [host.slots for host in order.hosts],
+        "unused": [host.name for host in order.unused],
+        **{name: value for name, value in encode_order(order).items() if name not in hidden},
+        "gap": order.gap,
+    }
+
+
+def encode_order(order: Order) -> dict[str, Any]:
+    """Return an order as the JSON object of its file."""
+    data: dict[str, Any] = encode(order)
+    return data
+
+
+def read_order(path: str) -> Order:
+    """Read an order file; `-` is standard input.
+
+    Raises:
+        WrongUseError: the file is not there, or is no order file with values that can be.
+    """
+    found = document.read(path)
+    return decode_order(found.data, found.source)
+
+
+def write_order(path: str, order: Order) -> None:
+    """Write an order file, whole or not at all; `-` is standard output."""
+    document.write_bytes(path, document.dump(encode(order)))
+
+
+def parse_order(content: bytes, source: str) -> Order:
+    """Parse the text of an order file; `source` names it in errors."""
+    return decode_order(document.parse(content, source), source)
+
+
+def decode_order(data: Mapping[str, Any], source: str) -> Order:
+    """Make an order of the JSON object of its file; `source` names it in errors.
+
+    Raises:
+        FormatError: a value that cannot be.
+    """
+    document.check_format(data, source, FORMAT, VERSION)
+    order = convert(data, Order, source)
+    check_host_names(order.hosts, source)
+    check_host_names(order.unused, source, "unused")
+    return order
+
+
+def _is_close(value: float, other: float) -> bool:
+    return math.isclose(value, other, rel_tol=_TOLERANCE)

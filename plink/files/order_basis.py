@@ -9,11 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.base.text import json_text
-from plink.files import link_facts
 from plink.files.cluster import Cluster
-from plink.files.groups import groups_to_json
-from plink.files.measurement import Matrix
+from plink.files.matrices import Matrix
 from plink.files.order import Order
+from plink.files.structs import encode
 
 # So many rows at a time fit a processor's cache.
 _ROWS = 64
@@ -39,13 +38,12 @@ def order_basis(cluster: Cluster, objective: str) -> str:
         parts.append("bandwidth")
         matrices.append(cluster.bandwidth.gbit_s)
     if objective == "contention":
-        parts.append(groups_to_json(cluster.groups))
+        parts.append(encode(cluster.groups))
         if cluster.uplinks is not None:
             measured: Sequence[object] = [*cluster.uplinks.uplinks, *cluster.uplinks.links]
-            parts.append([vars(each) for each in measured])
+            parts.append(encode(measured))
         if cluster.links is not None:
-            names = [group.name for group in cluster.groups]
-            parts.append(link_facts.to_json(cluster.links, names))
+            parts.append(encode(cluster.links))
     found = hashlib.sha256(json_text(parts).encode())
     for matrix in matrices:
         found.update(_row_sums(matrix).astype("<u8").tobytes())
@@ -65,5 +63,5 @@ def _row_sums(matrix: Matrix) -> npt.NDArray[np.uint64]:
 
 
 def is_made_from(order: Order, cluster: Cluster) -> bool:
-    """Whether the order was made from what this cluster holds, as far as its objective reads it."""
+    """Return whether the order was made from what its objective reads of this cluster."""
     return order.made_from == order_basis(cluster, order.objective)

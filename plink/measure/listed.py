@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from plink.base.errors import WrongUseError
+from plink.base.replacing import replace
 from plink.files import document
-from plink.files.cluster import Cluster, Host, Unreachable
+from plink.files.cluster import Cluster, Unreachable
+from plink.files.hosts import Host
 from plink.probes.errors import HostListError
 from plink.probes.hosts.host import ListedHost
 from plink.probes.hosts.hostlist import check_host

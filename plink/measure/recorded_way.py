@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
 from plink.base.errors import WrongUseError
 from plink.base.next_command import GivenWay
+from plink.base.replacing import replace
 from plink.probes.ssh.options import SshOptions
 
 _Way = TypeVar("_Way")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from plink.base.replacing import replace
 from plink.files.cluster import Cluster
-from plink.files.measurement import Matrix
+from plink.files.matrices import Matrix
 from plink.model.distance import (
     bandwidth_distances,
     both_directions,

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.files.cluster import Cluster, no_bandwidth_measured, nothing_measured
-from plink.files.measurement import Matrix
+from plink.files.matrices import Matrix
 from plink.solvers.limits.deadline import Deadline
 
 Mask = npt.NDArray[np.bool_]

@@ -7,11 +7,11 @@ where any pair that was not measured may be nearer, or farther (`plink.model.dis
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
+from plink.base.replacing import replace
 from plink.model.distance import Limits
 from plink.solvers.collectives.form import Form, RingForm
 from plink.solvers.orders.reference import cost

@@ -11,8 +11,9 @@ import numpy.typing as npt
 from plink.base.errors import NotMeasuredError, WrongUseError
 from plink.base.text import bandwidth_text, counted, named
 from plink.files.cluster import Cluster
-from plink.files.groups import Group, Uplink
-from plink.files.measurement import Matrix
+from plink.files.groups import Uplink
+from plink.files.hosts import Group
+from plink.files.matrices import Matrix
 from plink.model.distance import Distances, distances
 from plink.solvers.contention.network import Network, make_network
 

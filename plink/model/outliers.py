@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from plink.base.text import bandwidth_text, named, rtt_text
 from plink.files.cluster import Cluster
-from plink.files.measurement import Matrix
+from plink.files.matrices import Matrix
 from plink.model.distance import of_both
 
 Vector = npt.NDArray[np.float64]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import numpy.typing as npt
 
-from plink.files.measurement import Matrix
+from plink.base.replacing import replace
+from plink.files.matrices import Matrix
 from plink.model.distance import Limits
 from plink.model.gaps import Hosts, Range
 from plink.solvers.collectives.table import PeerTable

@@ -10,11 +10,12 @@ import math
 import random
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from plink.base.replacing import replace
 from plink.base.text import counted
 from plink.files.clients import ClientFit
 from plink.files.cluster import Cluster

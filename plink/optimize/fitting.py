@@ -6,13 +6,14 @@ import itertools
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from plink.base.errors import PlinkError
+from plink.base.replacing import replace
 from plink.files.clients import (
     SPINNING,
     ClientFit,

@@ -114,7 +114,7 @@ def leaving_out(cluster: Cluster, order: Order, hosts: Sequence[str]) -> LeftOut
     rest = [host for host in placement if host not in out]
     if len(set(rest)) < 2 or algorithm.messages(len(placement)) > _MOST_MESSAGES:
         return None
-    size_bytes = order.size_bytes or DEFAULT_SIZE_BYTES
+    size_bytes = order.cost.size_bytes or DEFAULT_SIZE_BYTES
     network, distances = network_of(cluster), known_distances(cluster)
     costs: list[float | None] = []
     for each in (placement, rest):

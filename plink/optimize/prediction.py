@@ -6,13 +6,14 @@ By latency (Luo 2020, §5.2.1), and under contention where something is known of
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from plink.base.errors import WrongUseError
+from plink.base.replacing import replace
 from plink.files.cluster import Cluster
 from plink.files.order import Order
 from plink.model.distance import Distances, distances

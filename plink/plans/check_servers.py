@@ -8,15 +8,22 @@ something of its own to add.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Meta
 
 from plink.plans.check import BrokenForestError, check, check_route, check_shapes, sound_roots
 from plink.plans.forest import ABSENT, NO_PARENT, Forest, Parents
 
 Flags = npt.NDArray[np.bool_]
-Ports = npt.NDArray[np.int32]
+Ports = Annotated[
+    npt.NDArray[np.int32],
+    Meta(
+        extra_json_schema={"items": {"type": "array", "items": {"type": "integer", "minimum": 0}}}
+    ),
+]
 
 
 def check_with_servers(forest: Forest, is_server: Flags) -> None:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Meta, Struct
 
-Weights = npt.NDArray[np.float64]
-Parents = npt.NDArray[np.int32]
+Weights = Annotated[
+    npt.NDArray[np.float64], Meta(extra_json_schema={"items": {"type": "number", "minimum": 0}})
+]
+Parents = Annotated[
+    npt.NDArray[np.int32],
+    Meta(
+        extra_json_schema={"items": {"type": "array", "items": {"type": "integer", "minimum": -2}}}
+    ),
+]
 
 # The parent of a root.
 NO_PARENT = -1
@@ -21,14 +29,13 @@ OTHER_NUMBER = (
 ABSENT = -2
 
 
-@dataclass(frozen=True)
-class Forest:
+class Forest(Struct, frozen=True, forbid_unknown_fields=True):
     """R routes over P ranks. Chunks of a buffer are dealt to routes in proportion to weight.
 
-    Args:
-        weights: (R,) not negative, with a positive sum.
-        reduce_parents: (R, P) to whom each rank sends its sum; -1 at the root.
-        broadcast_parents: (R, P) from whom each rank gets the result; -1 at the same root.
+    Attributes:
+        weights: (R,) weight of each route, not negative, with a positive sum
+        reduce_parents: (R, P) rank to which each rank sends its sum; -1 at the root
+        broadcast_parents: (R, P) rank from which each rank gets the result; -1 at the same root
 
     Where some ranks are servers (`plink.plans.check_servers`), -2 is at those that a route does
     without.

@@ -7,9 +7,9 @@ from dataclasses import fields
 from plink.autotune.log.records import FORMAT, VERSION
 from plink.autotune.protocol.status import VERSION as STATUS_VERSION
 from plink.autotune.tuner.interface import Action, TunerOptions
+from plink.files.plan import Plan
 from plink.schemas import parts
 from plink.schemas.parts import Schema, closed, listed, or_null
-from plink.schemas.plan import plan
 
 _MAX_CLOCK_S = 1e15
 _MOST_WINDOWS = 1 << 53
@@ -32,8 +32,8 @@ def _first_line() -> Schema:
     return closed(
         "the first line",
         {
-            **parts.head(FORMAT, [VERSION]),
-            "plan": plan(),
+            **parts.head(FORMAT, VERSION),
+            "plan": parts.struct(Plan),
             "options": closed("the options of the tuner", options),
         },
         {"state": or_null(_state())},

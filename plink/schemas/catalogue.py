@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from plink.base.errors import WrongUseError
+from plink.files.cluster import Cluster
+from plink.files.comparison import Comparison
+from plink.files.order import Order
+from plink.files.plan import Plan
 from plink.schemas import (
     autotune,
-    cluster,
-    comparison,
+    bench,
     doctor,
     hub,
     hub_figures,
@@ -30,14 +34,29 @@ Make = Callable[[], Schema]
 # Of files, by what follows `plink.` in their member `format`. Of a log, one is of each line, of a
 # timeline of each event, of a snapshot of its header.
 FILES: Mapping[str, Make] = {
-    "cluster": cluster.cluster_file,
-    "order": order.order_file,
-    "plan": plan.plan_file,
-    "comparison": comparison.comparison_file,
+    "cluster": lambda: _file(
+        Cluster,
+        "Hosts, and what was measured between them: what `plink probe` and `plink import` write",
+    ),
+    "order": lambda: _file(
+        Order, "Hosts in rank order, and what the order costs: what `plink order -o` writes"
+    ),
+    "plan": lambda: _file(Plan, "How ranks aggregate: what `plink plan -o` writes"),
+    "comparison": lambda: _file(
+        Comparison,
+        "What clients, plans and sizes took: what `plink bench -o` writes of more than one",
+    ),
     "autotune": autotune.autotune_log,
     "timeline": timeline.timeline_file,
     "snapshot": hub.snapshot_file,
 }
+
+
+def _file(kind: Any, what: str) -> Schema:
+    """The schema of a file that a struct of `plink.files` is."""
+    schema = parts.struct(kind)
+    (name,) = schema["properties"]["format"]["enum"]
+    return parts.document(name, what, schema)
 
 
 def schema_output() -> Schema:
@@ -81,7 +100,7 @@ OUTPUTS: Mapping[str, Make] = {
     "report": shown.report_output,
     "verify": jobs.verify_output,
     "run": jobs.run_output,
-    "bench": comparison.bench_output,
+    "bench": bench.bench_output,
     "fit": measuring.fit_output,
     "import": measuring.import_output,
     "export": measuring.export_output,

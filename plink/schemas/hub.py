@@ -35,7 +35,7 @@ def snapshot_file() -> Schema:
     what = "What one server of a service held: the header of a file of `plink hub checkpoint`"
     arrays = sorted({VALUES, *(name for names in STATES.values() for name in names)})
     required = {
-        **parts.head(FORMAT, [VERSION]),
+        **parts.head(FORMAT, VERSION),
         "service": service(),
         "manifest": manifest(),
         "server": parts.whole("which server held it, from 0", 0, MOST_SERVERS - 1),

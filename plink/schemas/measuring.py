@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from plink.files.clients import ClientFit
+from plink.files.hosts import Group
+from plink.files.measurements import Failure
 from plink.schemas import parts
-from plink.schemas.cluster import client
 from plink.schemas.parts import Schema, closed, listed, or_null
 
 
@@ -21,7 +23,7 @@ def probe_output() -> Schema:
             "seconds": parts.number("how long the probing took, in s"),
             "interrupted": parts.flag("whether Ctrl-C ended it"),
             "warnings": parts.texts("why readings are not to be trusted"),
-            "failures": listed("what could not be measured", parts.failure()),
+            "failures": listed("what could not be measured", parts.struct(Failure)),
         },
     )
     resume = parts.text("the command that goes on; null if nothing is missing")
@@ -30,7 +32,7 @@ def probe_output() -> Schema:
         "hosts": parts.whole("how many are in the file"),
         "unreachable": listed("hosts that could not be reached", parts.unreached()),
         "stages": listed("one for each tool", stage),
-        "groups": listed("groups of near hosts, if known", parts.group()),
+        "groups": listed("groups of near hosts, if known", parts.struct(Group)),
         "resume": or_null(resume),
     }
     return parts.document("plink probe --json", what, closed(what, required))
@@ -58,7 +60,7 @@ def check_output() -> Schema:
         "changes": listed("hosts that changed, the most changed pairs first", _change()),
         "addresses": listed("hosts at other addresses", address),
         "unreachable": listed("hosts that could not be reached", parts.unreached()),
-        "failures": listed("what could not be measured", parts.failure()),
+        "failures": listed("what could not be measured", parts.struct(Failure)),
         "transfers": or_null(_transfers()),
         "not_checked": parts.texts("what was not measured again, and why"),
         "rounds": parts.whole("partners of each host"),
@@ -119,7 +121,7 @@ def import_output() -> Schema:
             "pairs": parts.whole("directed pairs of all hosts"),
             "measured": parts.whole("how many of these are known"),
             "notes": parts.texts("what to know before trusting the readings"),
-            "failures": listed("what could not be measured", parts.failure()),
+            "failures": listed("what could not be measured", parts.struct(Failure)),
         },
     )
     required = {
@@ -133,7 +135,7 @@ def import_output() -> Schema:
 def fit_output() -> Schema:
     """What `plink fit --json` prints."""
     what = "What a client costs: what `plink fit --json` prints"
-    required = {"output": parts.text("the file that was written"), "fit": client()}
+    required = {"output": parts.text("the file that was written"), "fit": parts.struct(ClientFit)}
     return parts.document("plink fit --json", what, closed(what, required))
 
 
@@ -150,7 +152,7 @@ def export_output() -> Schema:
     }
     optional = {"percentile": parts.number("of round-trip times", 0.0, 100.0)}
     matrix = closed("a matrix", required, optional)
-    tier = listed("its switches, and the hosts below each", parts.group())
+    tier = listed("its switches, and the hosts below each", parts.struct(Group))
     topology = closed(
         "a topology (`--format`)",
         {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from plink.files.measurement import MAX_HOSTS
+from plink.files.structs import describe_struct
 from plink.plans.names import COLLECTIVES
 from plink.probes.hosts.names import MAX_NAME_LENGTH
 
@@ -138,26 +138,6 @@ def by_case(cases: Sequence[tuple[Schema, Schema]], otherwise: Schema) -> Schema
     return otherwise
 
 
-def matrix(what: str, high: float) -> Schema:
-    """Numbers from 0 to `high` of ordered pairs of hosts, null where unknown."""
-    return _rows(what, {"type": ["number", "null"], "minimum": 0, "maximum": high})
-
-
-def whole_matrix(what: str, high: int) -> Schema:
-    """Whole numbers from 0 to `high` of ordered pairs of hosts, null where unknown."""
-    return _rows(what, {"type": ["integer", "null"], "minimum": 0, "maximum": high})
-
-
-def counts(what: str) -> Schema:
-    """Whole numbers from 0 of ordered pairs of hosts."""
-    return _rows(what, {"type": "integer", "minimum": 0, "maximum": (1 << 53) - 1})
-
-
-def _rows(what: str, item: Schema) -> Schema:
-    rows = {"type": "array", "items": item, "maxItems": MAX_HOSTS}
-    return listed(f"{what}; [source][destination], in the order of `hosts`", rows, minItems=1)
-
-
 def numbers(what: str, low: float | None = 0.0, high: float | None = None) -> Schema:
     """A list of numbers."""
     return listed(what, {"type": "number", **_limits(low, high)})
@@ -168,45 +148,22 @@ def whole_numbers(what: str, low: int | None = 0, high: int | None = None) -> Sc
     return listed(what, {"type": "integer", **_limits(low, high)})
 
 
-def head(format_name: str, versions: Sequence[int]) -> dict[str, Schema]:
+def head(format_name: str, version: int) -> dict[str, Schema]:
     """The two members that every file begins with."""
     return {
-        "format": {"description": "what kind of file this is", "const": format_name},
-        "version": {"description": "of the format", "enum": list(versions)},
+        "format": {"description": "name of the format", "const": format_name},
+        "version": {"description": "version of the format", "const": version},
     }
 
 
 def made_from() -> Schema:
-    """The hash that many files record."""
+    """The hash that many outputs record."""
     return text("SHA-256 (`sha256:...`) of the file that this was made from")
 
 
-def way() -> dict[str, Schema]:
-    """The two members of cluster and order files that say how hosts were reached."""
-    given = {
-        "config": "the absolute path of the configuration file (`-F`)",
-        "identity": "the absolute path of the private key (`-i`)",
-        "user": "the user (`--user`)",
-    }
-    ssh = closed(
-        "what SSH was told to reach the hosts",
-        {},
-        {name: or_null(text(what)) for name, what in given.items()},
-    )
-    via = text("the command that led to the hosts in place of SSH, only to be printed")
-    return {"ssh": or_null(ssh), "via": or_null(via)}
-
-
-def failure() -> Schema:
-    """A host or a pair that could not be measured."""
-    return closed(
-        "a host, or with `destination` a pair of hosts, that could not be measured",
-        {"source": text("name of the host"), "reason": text("why, in words")},
-        {
-            "destination": text("name of the other host of the pair"),
-            "kind": text("`wrong results` where a benchmark found that what arrived was damaged"),
-        },
-    )
+def struct(kind: Any) -> Schema:
+    """The schema of a struct of `plink.files`."""
+    return describe_struct(kind)
 
 
 def unreached() -> Schema:
@@ -214,17 +171,6 @@ def unreached() -> Schema:
     return closed(
         "a host that could not be reached",
         {"host": text("its name"), "reason": text("why, in words")},
-    )
-
-
-def group() -> Schema:
-    """A group of near hosts."""
-    return closed(
-        "a group of near hosts",
-        {
-            "name": word("its name, which no other group has"),
-            "hosts": listed("names of its hosts", {"type": "string"}, minItems=1),
-        },
     )
 
 

@@ -1,94 +1,11 @@
-"""The schemas of the plan file (`plink.files.plan`) and of what verbs print of plans."""
+"""The schemas of what verbs print of plans."""
 
 from __future__ import annotations
 
-from plink.files.plan import FORMAT, MAX_RANKS, MAX_ROUTES, VERSION, VERSION_WITH_SERVERS
-from plink.files.plan_ranks import MAX_PORTS, ROLES
-from plink.plans.names import MOST_CALLS
+from plink.files.plan import FORMAT, Predicted
 from plink.schemas import parts
 from plink.schemas.hub_figures import ports_verdict
-from plink.schemas.parts import MAX_COUNT, MAX_SECONDS, Schema, closed, listed, or_null
-
-
-def plan_file() -> Schema:
-    """How ranks aggregate."""
-    what = "How ranks aggregate: what `plink plan -o` writes"
-    return parts.document("plink.plan", what, plan())
-
-
-def plan() -> Schema:
-    """The plan itself, as its file and the log of a tuned job have it."""
-    parent = "for every rank its parent, -1 at the root; -2 at servers that the route does without"
-    last = MAX_RANKS - 1
-    route = closed(
-        "a route: two trees over the ranks with the same root",
-        {
-            "weight": parts.number("share of the buffer, beside the other weights", 0.0, 1e9),
-            "reduce": parts.whole_numbers(f"along which sums go, {parent}", -2, last),
-            "broadcast": parts.whole_numbers(f"along which results go, {parent}", -2, last),
-        },
-        {
-            "ports": parts.whole_numbers(
-                "for every rank the port by which its edges go, from 0; the first if absent",
-                0,
-                MAX_PORTS - 1,
-            )
-        },
-    )
-    port = closed(
-        "an interface of a server",
-        {"address": parts.word("at which the server listens there")},
-        {"weight": parts.number("how much it carries, beside other ports; 1 if absent", 0.0, 1e9)},
-    )
-    rank = closed(
-        "where a rank runs",
-        {
-            "host": parts.word("name of its host"),
-            "address": parts.word("that its traffic uses"),
-        },
-        {
-            "role": parts.one_of(
-                "a server contributes nothing, and need not get the result; a worker if absent",
-                ROLES,
-            ),
-            "ports": listed("of a server with several interfaces", port, maxItems=MAX_PORTS),
-        },
-    )
-    return closed(
-        "a plan",
-        {
-            **parts.head(FORMAT, [VERSION, VERSION_WITH_SERVERS]),
-            "kind": parts.word("how the routes were built: `2lha`, `flat`, `ring`, `tree`, ..."),
-            "size_bytes": parts.whole("the buffer that it was made for, in bytes", 1, MAX_COUNT),
-            "ranks": listed("rank by rank", rank, minItems=1, maxItems=MAX_RANKS),
-            "routes": listed("at least one", route, minItems=1, maxItems=MAX_ROUTES),
-        },
-        {
-            "made_from": or_null(parts.made_from()),
-            "collectives": listed(
-                "what it was chosen for; an all-reduce if absent",
-                parts.collective("a collective"),
-                maxItems=MOST_CALLS,
-            ),
-            "seed": parts.whole("of the random choices", 0, MAX_COUNT),
-            "predicted": listed("times of this kind and of the others that fit", _predicted()),
-            "bound_s": or_null(
-                parts.number("no plan takes less on this network, in s", 0.0, MAX_SECONDS)
-            ),
-            "assumptions": parts.texts("what was assumed of the network"),
-            "groups": listed("groups of near hosts", parts.group()),
-        },
-    )
-
-
-def _predicted() -> Schema:
-    return closed(
-        "what a kind of plan is predicted to take",
-        {
-            "kind": parts.word("of the plan"),
-            "time_s": parts.number("of all collectives together, in s", 0.0, MAX_SECONDS),
-        },
-    )
+from plink.schemas.parts import Schema, closed, listed, or_null
 
 
 def _counts() -> dict[str, Schema]:
@@ -180,7 +97,9 @@ def shown_plan() -> Schema:
             **_counts(),
             **_measures(),
             "root_shares": parts.numbers(share, 0.0),
-            "predicted": listed("times of the kinds of plan that were compared", _predicted()),
+            "predicted": listed(
+                "times of the kinds of plan that were compared", parts.struct(Predicted)
+            ),
             "bound_s": or_null(parts.number("no plan takes less on this network, in s")),
             "assumptions": parts.texts("what was assumed of the network"),
         },

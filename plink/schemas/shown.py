@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from plink.files.cluster import FORMAT
+from plink.files.comparison import Comparison
+from plink.files.groups import Grouping, Uplink
+from plink.files.hosts import Group
+from plink.files.measurements import Failure
+from plink.files.order import Order
 from plink.schemas import parts
 from plink.schemas.autotune import shown_log
-from plink.schemas.cluster import grouping, uplink
-from plink.schemas.comparison import comparison
-from plink.schemas.order import order_file, outlier
+from plink.schemas.order import outlier
 from plink.schemas.parts import Schema, closed, listed, or_null
 from plink.schemas.plan import shown_plan
 from plink.schemas.timeline import shown_timeline
@@ -16,13 +19,12 @@ from plink.schemas.timeline import shown_timeline
 def show_output() -> Schema:
     """What `plink show --json` prints."""
     what = "A file: what `plink show --json` prints"
-    order = {key: value for key, value in order_file().items() if key != "$schema"}
     cases = [
         (parts.says("of", "plink.plan"), shown_plan()),
         (parts.says("of", "plink.autotune"), shown_log()),
         (parts.says("of", "plink.timeline"), shown_timeline()),
-        (parts.says("format", "plink.order"), order),
-        (parts.says("format", "plink.comparison"), comparison()),
+        (parts.says("format", "plink.order"), parts.struct(Order)),
+        (parts.says("format", "plink.comparison"), parts.struct(Comparison)),
     ]
     return parts.document("plink show --json", what, parts.by_case(cases, _shown_cluster()))
 
@@ -100,7 +102,7 @@ def _rtt() -> dict[str, Schema]:
         "losses": listed("the worst", closed("a lossy pair", {**ends, **sent})),
         "gaps": listed("hosts that explain missing pairs", closed("a host", gap)),
         "sample": or_null(_sample()),
-        "failures": listed("what could not be measured", parts.failure()),
+        "failures": listed("what could not be measured", parts.struct(Failure)),
         "notes": parts.texts("what to know before trusting the readings"),
     }
 
@@ -136,7 +138,9 @@ def _bandwidth() -> Schema:
 
 def _uplink() -> Schema:
     ratio = "what its hosts can do alone, over what the uplink carries; at least 1"
-    return uplink({"oversubscription": parts.number(ratio, 1.0)})
+    uplink = parts.struct(Uplink)
+    members = {**uplink["properties"], "oversubscription": parts.number(ratio, 1.0)}
+    return {**uplink, "properties": members}
 
 
 def _routes() -> Schema:
@@ -177,8 +181,8 @@ def group_output() -> Schema:
         },
     )
     required = {
-        "groups": listed("that were found", parts.group()),
-        "grouping": or_null(grouping()),
+        "groups": listed("that were found", parts.struct(Group)),
+        "grouping": or_null(parts.struct(Grouping)),
         "capacity": capacity,
     }
     return parts.document(

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from plink.base.errors import WrongUseError
+from plink.base.replacing import replace
 from plink.files import cluster as cluster_file
-from plink.files import document, order_file
+from plink.files import document
+from plink.files import order as order_file
 from plink.files import plan as plan_file
 from plink.files.cluster import Cluster
 from plink.files.order import Order
@@ -105,7 +107,7 @@ def asked_for(file: str | None, cluster_name: str | None, shape: Mapping[str, An
                 f"{source}: is a cluster file, which is a network already",
                 "leave out the other cluster file and the description of a data centre",
             )
-        cluster = cluster_file.from_document(found)
+        cluster = cluster_file.open_cluster(found)
         return Asked(cluster, None, cluster.source)
     if described is not None:
         cluster, platform = described.cluster, described.platform
@@ -113,10 +115,10 @@ def asked_for(file: str | None, cluster_name: str | None, shape: Mapping[str, An
         what = "order" if found.format == order_file.FORMAT else "plan"
         cluster, platform = _cluster(cluster_name, source, what), None
     if found.format == order_file.FORMAT:
-        order = order_file.from_json(found.data, source)
+        order = order_file.decode_order(found.data, source)
         return Asked(cluster, platform, source, order=order)
     return Asked(
-        cluster, platform, source, plan=plan_file.from_json(found.data, source, with_servers=True)
+        cluster, platform, source, plan=plan_file.decode_plan(found.data, source, with_servers=True)
     )
 
 
@@ -132,7 +134,7 @@ def _cluster(name: str | None, source: str, what: str) -> Cluster:
             f"{source}: {'an' if what == 'order' else 'a'} {what} file does not hold a network",
             "name the cluster file with cluster=FILE, or describe a data centre: racks=16",
         )
-    return cluster_file.read(name)
+    return cluster_file.read_cluster(name)
 
 
 def _described(shape: Mapping[str, Any]) -> DataCentre | None:

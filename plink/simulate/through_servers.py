@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from plink.base.errors import WrongUseError
+from plink.base.replacing import replace
 from plink.files.cluster import Cluster
-from plink.files.plan import Plan
-from plink.files.plan_ranks import SERVER, PlanRank
+from plink.files.plan import SERVER, Plan, PlanRank
 from plink.model.network import network_of
 from plink.optimize.plans.demand import Demand
 from plink.optimize.plans.on_cluster import grouped_as, hosts_of

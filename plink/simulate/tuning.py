@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
+from plink.base.replacing import replace
 from plink.optimize.plans.demand import Demand
 from plink.optimize.plans.traffic import traffic_bytes, traffic_of
 from plink.plans.forest import Forest

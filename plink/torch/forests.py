@@ -7,7 +7,7 @@ import logging
 import socket
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import torch
@@ -15,6 +15,7 @@ import torch
 from plink.autotune.ranks.placing import Place, Placing, match, match_some
 from plink.autotune.ranks.settings import Settings
 from plink.base.errors import WrongUseError
+from plink.base.replacing import replace
 from plink.engine import EngineError, Prepared
 from plink.engine.forest import prepared
 from plink.files import plan as plan_file
@@ -141,7 +142,7 @@ class PlanChoice:
                     "PLINK_AUTOTUNE is set, but there is no plan to tune: set PLINK_PLAN, too"
                 )
             return
-        plan = plan_file.read(self._path)
+        plan = plan_file.read_plan(self._path)
         if not self._is_part or len(plan.ranks) == self._ranks:
             self._plan = plan
 

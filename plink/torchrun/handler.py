@@ -8,7 +8,6 @@ import socket
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any, cast
 
@@ -26,6 +25,7 @@ from torch.distributed.elastic.rendezvous.c10d_rendezvous_backend import create_
 from torch.distributed.elastic.rendezvous.dynamic_rendezvous import create_handler
 
 from plink.base.errors import PlinkError, WrongUseError
+from plink.base.replacing import replace
 from plink.engine.store import C10dStore
 from plink.files import cluster as cluster_file
 from plink.files.cluster import Cluster
@@ -217,7 +217,7 @@ class PlinkRendezvousHandler(RendezvousHandler):
         self._knowledge.renew(cluster)
         if self._settings.keep is not None:
             try:
-                cluster_file.write(self._settings.keep, cluster)
+                cluster_file.write_cluster(self._settings.keep, cluster)
             except PlinkError as error:
                 say(str(error))
         meeting.all_are_back()

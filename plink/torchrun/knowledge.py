@@ -36,7 +36,7 @@ class Knowledge:
             keys = [f"{_KEY}/{version}/{part}" for part in range(int(parts))]
             values = get_all(self._store, keys, 0.0)
             content = zlib.decompress(b"".join(value or b"" for value in values))
-            self._cluster = cluster_file.from_json(
+            self._cluster = cluster_file.decode_cluster(
                 document.parse(content, "what was measured"), "what was measured"
             )
             self._version = said.decode()
@@ -44,7 +44,7 @@ class Knowledge:
 
     def renew(self, cluster: Cluster) -> None:
         """Let all later rounds know."""
-        content = zlib.compress(document.dump(cluster_file.to_data(cluster)), 1)
+        content = zlib.compress(document.dump(cluster_file.encode_cluster(cluster)), 1)
         starts = range(0, len(content), _PART_BYTES)
         said = peek(self._store, _KEY)
         version = 1 + int(said.decode().partition(" ")[0]) if said is not None else 1

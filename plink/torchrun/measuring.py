@@ -13,12 +13,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
 
 from plink.base.errors import PlinkError
+from plink.base.replacing import replace
 from plink.base.text import counted
 from plink.files.cluster import Cluster
 from plink.measure.probing.request import ProbeRequest, resumed

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from plink.files.cluster import Host
+from plink.files.hosts import Host
 
 
 @dataclass(frozen=True)

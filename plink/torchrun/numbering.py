@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from plink.base.errors import WrongUseError
+from plink.base.replacing import replace
 from plink.base.text import named
-from plink.files.cluster import Cluster, Host
-from plink.files.groups import Group
+from plink.files.cluster import Cluster
+from plink.files.hosts import Group, Host
 from plink.files.order import Order
 from plink.torchrun.members import Member, names_of
 from plink.torchrun.seats import agents_in_order, inserted, kept_and_new
@@ -71,7 +72,7 @@ def _seats(
     present: list[str], order: Order | None, cluster: Cluster | None, algorithm: str
 ) -> tuple[list[str], list[str]]:
     """The names of the hosts that are there in rank order, and notes."""
-    ranked = [host.name for host in order.ranked] if order is not None else []
+    ranked = [host.name for host in order.runs] if order is not None else []
     kept, new = kept_and_new(ranked, present)
     if order is not None and not new and len(kept) == len(set(ranked)):
         return ranked, []
@@ -118,7 +119,7 @@ def _found(
     request = OrderRequest(
         algorithm=algorithm if order is None else order.algorithm,
         objective=None if order is None else order.objective,
-        size_bytes=(order.size_bytes if order is not None else None) or DEFAULT_SIZE_BYTES,
+        size_bytes=(order.cost.size_bytes if order is not None else None) or DEFAULT_SIZE_BYTES,
         time_limit_s=_SEARCH_S,
     )
     try:

@@ -11,7 +11,7 @@ from typing import Any
 
 from plink.base.errors import WrongUseError
 from plink.files import cluster as cluster_file
-from plink.files import order_file
+from plink.files import order as order_file
 from plink.files.cluster import Cluster
 from plink.files.order import Order
 from plink.probes.hosts.names import fault_of_name
@@ -96,8 +96,8 @@ def settings_of(config: Mapping[str, Any], environment: Mapping[str, str]) -> Se
         hint = f"is {near[0]} meant?" if near else "plink.algorithms() names them"
         raise WrongUseError(f"no algorithm is called {algorithm!r}", hint)
     known = keep if is_probed and keep is not None and Path(keep).exists() else cluster
-    read_order = None if order is None or is_probed else order_file.read(order)
-    read_cluster = None if known is None else cluster_file.read(known)
+    read_order = None if order is None or is_probed else order_file.read_order(order)
+    read_cluster = None if known is None else cluster_file.read_cluster(known)
     if is_probed and known is not None and read_cluster is not None:
         # Only who measures needs it.
         from plink.measure.probing.request import resumed  # noqa: PLC0415
@@ -132,6 +132,6 @@ def _host(given: str | None, environment: Mapping[str, str]) -> str | None:
 
 
 def _digest(order: Order | None, cluster: Cluster | None) -> str:
-    hosts = [] if order is None else [host.name for host in order.ranked]
+    hosts = [] if order is None else [host.name for host in order.runs]
     words = [*hosts, "" if cluster is None else cluster.file_hash or ""]
     return hashlib.sha256("\n".join(words).encode()).hexdigest()

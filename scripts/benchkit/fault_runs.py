@@ -17,7 +17,8 @@ from labkit.process_faults import programs_on
 from labkit.registry import ROOT_REGISTRY, Registry
 from plink.files import cluster as cluster_file
 from plink.files.cluster import Cluster
-from plink.files.measurement import Matrix, Measurement
+from plink.files.matrices import Matrix
+from plink.files.measurements import Measurement
 
 # Kinds that a run may well survive unharmed. Those that meet a program between two pairs, in a tool
 # that starts one for every pair, count among them.
@@ -74,7 +75,7 @@ def probe_with_faults(
 def _result_in(path: Path) -> tuple[Pairs, set[str]]:
     if not path.exists():
         return set(), set()
-    cluster = cluster_file.read(str(path))
+    cluster = cluster_file.read_cluster(str(path))
     measurement, readings = _measurement(cluster)
     pairs = np.argwhere(~np.isnan(readings))
     failures = measurement.failures

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from benchkit.readings import cluster_of
-from plink.files.cluster import Cluster, Host
+from plink.base.replacing import replace
+from plink.files.cluster import Cluster
 from plink.files.document import read_bytes
+from plink.files.hosts import Host
 from plink.measure.importing.matrices import import_matrix
 from plink.model.denoising import denoise, measured_hosts
 from plink.solvers.groups.agreement import adjusted_mutual_information

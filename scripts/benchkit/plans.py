@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,9 @@ import numpy as np
 
 from benchkit.labs import BenchLab, Hosts, rack_numbers
 from plink.autotune.tuner.masters import Masters, forest_of, layout_of, masters_of, normalised
+from plink.base.replacing import replace
 from plink.files import plan as plan_file
-from plink.files.groups import Group
+from plink.files.hosts import Group
 from plink.files.plan import Plan, PlanRank
 from plink.optimize.plans.candidates import KINDS, best, build, candidate, refusal
 from plink.optimize.plans.demand import Demand
@@ -80,7 +80,7 @@ def as_json(forest: Forest | Routes) -> dict[str, Any]:
 
 def write_plan(plan: Plan, path: Path) -> Path:
     """The plan as a file; its path."""
-    plan_file.write(str(path), plan)
+    plan_file.write_plan(str(path), plan)
     return path
 
 

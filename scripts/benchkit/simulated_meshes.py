@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 
+from plink.base.replacing import replace
 from plink.files.mesh import Mesh, parse_mesh
 from plink.optimize.orders.mesh import mesh_algorithm
 from plink.solvers.collectives.registry import find

@@ -15,7 +15,7 @@ from benchkit.processes import Process, answer, rank_tasks, ranks_started, tell
 from benchkit.training_rounds import GIVEN, ORDERED, Trained
 from labkit.namespaces import inside
 from labkit.wiring import UP_PORT, namespace
-from plink.files import order_file
+from plink.files import order as order_file
 from plink.files import plan as plan_file
 
 
@@ -52,9 +52,9 @@ def prepare(lab: BenchLab, size_bytes: int, keep: Path | None) -> Prepared:
     )
     return Prepared(
         given=lab.given(),
-        ordered=[host.name for host in order_file.read(str(order)).hosts],
+        ordered=[host.name for host in order_file.read_order(str(order)).hosts],
         plan=plan,
-        kind=plan_file.read(str(plan)).kind,
+        kind=plan_file.read_plan(str(plan)).kind,
     )
 
 

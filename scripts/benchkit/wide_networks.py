@@ -15,9 +15,9 @@ import numpy.typing as npt
 from benchkit.labs import BenchLab
 from benchkit.plans import TCP_SHARE
 from plink.files import cluster as cluster_file
-from plink.files.bandwidth import BandwidthMeasurement
-from plink.files.cluster import Cluster, Host
-from plink.files.rtt import RttMeasurement
+from plink.files.cluster import Cluster
+from plink.files.hosts import Host
+from plink.files.measurements import BandwidthMeasurement, RttMeasurement
 
 Matrix = npt.NDArray[np.float64]
 Order = tuple[int, ...]
@@ -133,7 +133,7 @@ def ordered(lab: BenchLab, network: WideNetwork, objective: str) -> Order:
     names = lab.in_rack_order()
     cluster, order = lab.dir / "wide.json", lab.dir / f"order-{objective}.json"
     whole = network.cluster(names, [lab.addresses[name] for name in names])
-    cluster_file.write(str(cluster), whole)
+    cluster_file.write_cluster(str(cluster), whole)
     # It ends as soon as it is proven; on busy processors that may be late.
     options = ("--algo", "ring", "--objective", objective, "--time-limit", 20, "-o", order)
     lab.plink("order", cluster, *options, over_ssh=False)

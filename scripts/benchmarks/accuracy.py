@@ -111,7 +111,9 @@ def _measure(
         described = folder / "network.toml"
         described.write_text(lab.description(standing.racks, standing.given()))
         cluster = folder / "cluster.json"
-        cluster_file.write(str(cluster), import_network(described.read_bytes(), str(described)))
+        cluster_file.write_cluster(
+            str(cluster), import_network(described.read_bytes(), str(described))
+        )
         for way in ways:
             python = () if way.client != "gloo" else _python(arguments)
             standing.plink("fit", cluster, "--client", way.client, *python)
@@ -136,7 +138,7 @@ def _python(arguments: argparse.Namespace) -> tuple[str, ...]:
 
 def _compared(lab: AccuracyLab, folder: Path, *, is_again: bool) -> list[Case]:
     """What was measured beside what is predicted, case by case; fits are made anew as well."""
-    cluster = cluster_file.read(str(folder / "cluster.json"))
+    cluster = cluster_file.read_cluster(str(folder / "cluster.json"))
     cases = []
     for kept in cluster.clients:
         fit = _refitted(cluster, kept) if is_again else kept

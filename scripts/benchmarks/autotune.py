@@ -14,7 +14,6 @@ import argparse
 import statistics
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from plink.autotune.log.records import LogWriter, Start
 from plink.autotune.tuner.interface import TunerOptions, Window
 from plink.autotune.tuner.masters import Masters, forest_of
 from plink.autotune.tuner.tuner import Tuner
+from plink.base.replacing import replace
 from plink.files.plan import Plan, PlanRank
 from plink.plans.measures import bytes_between
 from plink.simulate.jobs import CHANGE, WINDOW_S, Job, Noise, TunedRun, first_forest, while_changed

@@ -80,7 +80,7 @@ def _chain(lab: BenchLab, drawn: DrawnLab, arguments: argparse.Namespace) -> tup
     probe_s = _run(lab, "probe", lab.dir / "hosts.txt", "--all", "-o", cluster_path)
     planning = ("plan", cluster_path, "--size", arguments.size, "-o", plan_path)
     plan_s = _run(lab, *planning, over_ssh=False)
-    cluster = cluster_file.read(str(cluster_path))
+    cluster = cluster_file.read_cluster(str(cluster_path))
     error = uplinks_error(cluster, lab.racks, drawn)
     times = _bench(lab, arguments)
     return (

@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
         plan = lab.dir / "plan.json"
         cluster = lab.probe_with_uplinks("--method", "linkage")
         lab.plink("plan", cluster, "--kind", "auto", "-o", plan, "--json", over_ssh=False)
-        hosts = cluster_file.read(str(cluster)).names
+        hosts = cluster_file.read_cluster(str(cluster)).names
         learned = {
             "Gloo": trained(lab, hosts, "gloo", arguments),
             "plink": trained(lab, hosts, "plink", arguments, PLINK_PLAN=str(plan)),

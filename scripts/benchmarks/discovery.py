@@ -33,7 +33,7 @@ from benchkit.peers import textbook_groups
 from benchkit.report import Report
 from plink.files import cluster as cluster_file
 from plink.files.cluster import Cluster, measured_rtt
-from plink.files.rtt import RttMeasurement
+from plink.files.measurements import RttMeasurement
 from plink.model.denoising import least_of_both_directions
 from plink.solvers.affinity import affinity
 
@@ -105,7 +105,7 @@ def _outcome(drawn: DrawnLab, probe_options: Sequence[str]) -> Outcome:
     ):
         file = lab.probe(*probe_options)
         told = lab.plink("group", file, "--json", over_ssh=False).stdout
-        cluster = cluster_file.read(str(file))
+        cluster = cluster_file.read_cluster(str(file))
         return _judged(drawn, lab, cluster, json.loads(told)["grouping"])
 
 
@@ -169,7 +169,7 @@ def _told(found: float | None, best: float | None) -> str:
 
 def _halves(rtt: RttMeasurement) -> npt.NDArray[np.float64]:
     """(2, N, N) in µs; twice the same where every pair met once."""
-    return np.stack(rtt.halves_us if rtt.halves_us is not None else (rtt.readings_us,) * 2)
+    return np.stack(list(rtt.halves_us) if rtt.halves_us is not None else [rtt.readings_us] * 2)
 
 
 def _summarise(outcomes: Sequence[Outcome], report: Report) -> None:

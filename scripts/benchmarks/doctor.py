@@ -173,11 +173,11 @@ def _outcome(case: DoctorCase, keep: Path | None) -> _Outcome:
         began_s = time.monotonic()
         examined = _examined(lab, truth)
         seconds = time.monotonic() - began_s
-        cluster = cluster_file.read(str(examined))
+        cluster = cluster_file.read_cluster(str(examined))
         if keep is not None:
             keep.mkdir(parents=True, exist_ok=True)
             stem = keep / f"{case.seed}"
-            cluster_file.write(f"{stem}.json.gz", cluster)
+            cluster_file.write_cluster(f"{stem}.json.gz", cluster)
             about = {"case": asdict(case), "truth": asdict(truth), "seconds": seconds}
             stem.with_suffix(".truth").write_text(json.dumps(about))
         return _Outcome(case, truth, diagnose(Evidence(cluster)), seconds)
@@ -209,5 +209,5 @@ def _replayed(arguments: argparse.Namespace) -> Iterator[_Outcome]:
     for path in sorted(arguments.replay.glob("*.truth"), key=lambda path: int(path.stem)):
         about: dict[str, Any] = json.loads(path.read_text())
         case, truth = DoctorCase(**about["case"]), Truth(**about["truth"])
-        cluster = cluster_file.read(str(path.with_suffix(".json.gz")))
+        cluster = cluster_file.read_cluster(str(path.with_suffix(".json.gz")))
         yield _Outcome(case, truth, diagnose(Evidence(cluster)), about["seconds"])

@@ -55,7 +55,7 @@ def _row(lab: BenchLab, kind: str) -> tuple[str, ...]:
         began = time.monotonic()
         out = lab.probe()
         seconds = time.monotonic() - began
-    cluster = cluster_file.read(str(out))
+    cluster = cluster_file.read_cluster(str(out))
     rtt = cluster_file.measured_rtt(cluster, str(out))
     racks = [lab.racks[name] for name in cluster.names]
     if rtt.disturbance is None:

@@ -23,8 +23,8 @@ from benchkit.report import Report, spread
 from plink.deploy.launchers import FORMATS
 from plink.deploy.launchers.address_lists import FIRST_PORT
 from plink.files import cluster as cluster_file
-from plink.files import order_file
-from plink.files.cluster import Host
+from plink.files import order as order_file
+from plink.files.hosts import Host
 
 EXAMPLE = "--seeds 1 --rounds 1 --trees 1"
 QUICK = EXAMPLE
@@ -127,12 +127,12 @@ def _orders(lab: BenchLab, seed: int, training: Training) -> Mapping[str, Sequen
     size = ("--size", training.features * BINS * BIN_BYTES)
     what = ("--algo", ALGORITHM, *size, "--seed", seed, "-o", order, "--json")
     lab.plink("order", cluster, *what, over_ssh=False)
-    given = list(cluster_file.read(str(cluster)).hosts)
+    given = list(cluster_file.read_cluster(str(cluster)).hosts)
     by_name = {host.name: host for host in given}
     shuffled = random.Random(seed)
     return {
         "given": given,
-        "plink": order_file.read(str(order)).hosts,
+        "plink": order_file.read_order(str(order)).hosts,
         "racks": [by_name[name] for name in lab.in_rack_order()],
         **{
             f"random-{number}": shuffled.sample(given, len(given))

@@ -52,7 +52,7 @@ def _row(case: Case, found: Outcome, limit_s: float) -> tuple[object, ...]:
     took = (f"{found.wall_s:.2f}", f"{found.cpu_s:.2f}")
     if found.order is None:
         return (*what, *took, "refused", "-", _kept(found, limit_s))
-    gap = f"{100 * found.order.gap:.1f} %" if found.order.lower_bound_us else "no bound"
+    gap = f"{100 * found.order.gap:.1f} %" if found.order.cost.lower_bound_us else "no bound"
     return (*what, *took, found.order.random_orders, gap, _kept(found, limit_s))
 
 

@@ -18,8 +18,9 @@ from benchkit.arguments import add_lab, add_seeds, lab_options
 from benchkit.labs import BenchLab, bench_lab
 from benchkit.processes import answers_of_ranks
 from benchkit.report import Report, spread
-from plink.files import order_file
-from plink.files.mesh import Mesh, mesh_to_json, parse_mesh
+from plink.files import order as order_file
+from plink.files.mesh import Mesh, parse_mesh
+from plink.files.structs import encode
 
 EXAMPLE = "--seeds 21 --mesh dp=2,pp=2,tp=4"
 QUICK = "--racks 2 --hosts 2 --seeds 1 --mesh dp=2,tp=2 --traffic tp=400KB,dp=100KB --rounds 1"
@@ -90,10 +91,10 @@ def _orders(
     for name, options in wanted.items():
         file = lab.dir / "order.json"
         lab.plink("order", cluster, *options, "--seed", seed, "-o", file, over_ssh=False)
-        found = order_file.read(str(file))
+        found = order_file.read_order(str(file))
         orders[name] = found.names
         if name == OURS:
-            predicted[name] = found.cost_us / found.cost_given_us
+            predicted[name] = found.cost.cost_us / found.cost.listed_us
     return orders, predicted
 
 
@@ -108,7 +109,7 @@ def _measured(
         hosts,
         "mesh_rank",
         orders=rank_of,
-        dimensions=mesh_to_json(mesh),
+        dimensions=encode(mesh.dimensions),
         rounds=arguments.rounds,
         repetitions=arguments.repetitions,
     )

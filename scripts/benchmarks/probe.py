@@ -19,7 +19,7 @@ from benchkit.labs import BenchLab, bench_lab
 from benchkit.readings import TimedSink, between, both_directions, triplets_in_order
 from benchkit.report import Report, spread
 from plink.files import cluster as cluster_file
-from plink.files.measurement import Matrix
+from plink.files.matrices import Matrix
 from plink.probes.echo import coordinator
 from plink.probes.echo.protocol import EchoOptions
 from plink.probes.reach import ReachedHost
@@ -105,7 +105,7 @@ def _measure(lab: BenchLab, run: str) -> Result:
         options += ("--count", count, "--percentile", "90", "--passes", "1")
     out = lab.probe(*options)
     seconds = time.monotonic() - began
-    cluster = cluster_file.read(str(out))
+    cluster = cluster_file.read_cluster(str(out))
     rtt = cluster_file.measured_rtt(cluster, str(out))
     racks = [lab.racks[name] for name in cluster.names]
     return Result(rtt.rtt_us[10.0], rtt.rtt_us.get(90.0), racks, seconds, rtt.seconds)

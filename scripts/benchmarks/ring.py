@@ -216,15 +216,15 @@ def _latencies(folder: Path, seed: int) -> Iterator[Sequence[str]]:
             continue
         cluster = import_matrix(read_bytes(str(path)), str(path), unit=None, percentile=50.0)
         order = find_order(cluster, OrderRequest(seed=seed, time_limit_s=_LATENCY_SECONDS))
-        _check(cluster, order.names, order.cost_us)
+        _check(cluster, order.names, order.cost.cost_us)
         confirmed = order.confirmed_gain
         yield (
             path.stem,
             str(len(order.hosts)),
             str(order.filled_pairs),
-            f"{order.cost_given_us / 1e3:.3f} ms",
-            f"{order.cost_random_us / 1e3:.3f} ms",
-            f"{order.cost_us / 1e3:.3f} ms ({order.cost_us / order.cost_random_us:.0%} of random)",
+            f"{order.cost.listed_us / 1e3:.3f} ms",
+            f"{order.cost.random_us / 1e3:.3f} ms",
+            f"{order.cost.cost_us / 1e3:.3f} ms ({1 - order.gain:.0%} of random)",
             _percent(order.gap) if unproven(order) is None else "not proven",
             "symmetric file" if confirmed is None else f"{confirmed:.0%} of {order.gain:.0%}",
         )

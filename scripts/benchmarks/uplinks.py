@@ -97,7 +97,7 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
 
 def _measure(lab: BenchLab, options: list[str]) -> Mapping[str, Uplink]:
     out = lab.probe("--tool", "uplinks", "--groups", lab.write_groups(), *options)
-    cluster = cluster_file.read(str(out))
+    cluster = cluster_file.read_cluster(str(out))
     uplinks = () if cluster.uplinks is None else cluster.uplinks.uplinks
     return {uplink.group: uplink for uplink in uplinks}
 

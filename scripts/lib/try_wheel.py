@@ -120,7 +120,7 @@ def reduce_along_a_plan() -> None:
 def reduce(rank: int, meeting: str, tls: str | None = None) -> None:
     """One rank of an all-reduce along the plan."""
     Path(meeting).mkdir(exist_ok=True)
-    forest = plan.read("plan.json").forest
+    forest = plan.read_plan("plan.json").forest
     options = Options(
         addresses=("127.0.0.1",),
         shared_memory=False,

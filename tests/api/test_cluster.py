@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import asdict
 
 import plink
 from api.clusters import rack_cluster, rack_matrix, rack_names
 from plink.files import cluster as cluster_file
+from plink.files import document
 from plink.files.order_basis import is_made_from
 from support.plink_command import plink_here
 
@@ -135,7 +137,8 @@ def test_an_order_belongs_to_the_file_that_its_cluster_is_saved_to(tmp_path: Pat
 def test_an_order_belongs_to_its_cluster_however_that_is_written(tmp_path: Path) -> None:
     # Written by another program, with other spaces than plink's.
     path = tmp_path / "cluster.json"
-    path.write_text(json.dumps(cluster_file.to_json(rack_cluster()), indent=7))
+    data = json.loads(document.dump(cluster_file.encode_cluster(rack_cluster())))
+    path.write_text(json.dumps(data, indent=7))
     order = plink.order(plink.read(path), time_limit_s=0.1)
     assert is_made_from(order, rack_cluster())
 
@@ -146,12 +149,12 @@ def test_a_packed_file_is_written_and_read(tmp_path: Path) -> None:
 
 
 def test_notes_tell_what_is_missing() -> None:
-    found = cluster_file.from_json(
-        cluster_file.to_json(rack_cluster())
+    found = cluster_file.decode_cluster(
+        cluster_file.encode_cluster(rack_cluster())
         | {"unreachable": [{"source": "n17", "reason": "no route to host"}]},
         "test",
     )
-    cluster = plink.Cluster(**vars(found))
+    cluster = plink.Cluster(**asdict(found))
     assert cluster.notes == ["n17 was unreachable"]
 
 

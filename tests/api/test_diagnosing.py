@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 import plink
 from bench.results import comparison
 from doctor.clusters import drawn
+from plink.base.replacing import replace
 
 
 def test_what_is_wrong_and_what_could_not_be_looked_at() -> None:

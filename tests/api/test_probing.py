@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,10 @@ import plink
 from api.clusters import rack_cluster, rack_names
 from plink.api import probing
 from plink.base.progress import Progress as Steps
+from plink.base.replacing import replace
 from plink.files.cluster import Cluster, Unreachable
-from plink.files.groups import Group
-from plink.files.measurement import Failure
+from plink.files.hosts import Group
+from plink.files.measurements import Failure
 from plink.files.order_basis import is_made_from
 from plink.measure.drift.judge import Change, Judgement
 from plink.measure.probing.request import ProbeRequest

@@ -6,7 +6,6 @@ import os
 import signal
 import threading
 import warnings
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import pytest
 
 import plink
 from api.clusters import rack_cluster, rack_matrix, rack_names
+from plink.base.replacing import replace
 from plink.files.cluster import Unreachable
 from plink.plans.names import COLLECTIVES
 from plink.solvers.collectives.registry import OTHERS
@@ -68,7 +68,7 @@ def test_an_order_says_what_it_costs() -> None:
     assert sorted(order.names) == rack_names()
     assert order.hosts_by_rank == order.names
     assert order.ranks == 16
-    assert order.lower_bound_us <= order.cost_us <= order.cost_given_us
+    assert order.cost.lower_bound_us <= order.cost.cost_us <= order.cost.listed_us
     assert 0.1 < order.gain < 0.5
     assert order.notes == []
     assert repr(order).startswith("<plink.Order: ring over 16 ranks; cost 3")
@@ -84,7 +84,7 @@ def test_the_command_finds_the_same_order_and_hash(tmp_path: Path) -> None:
     assert by_library.names == by_command.names
     assert by_library.made_from == by_command.made_from
     by_library.save(tmp_path / "other.json")
-    assert plink.Order.read(tmp_path / "other.json").cost_us == by_command.cost_us
+    assert plink.Order.read(tmp_path / "other.json").cost.cost_us == by_command.cost.cost_us
 
 
 def test_an_order_is_written_for_a_launcher(tmp_path: Path) -> None:
@@ -178,8 +178,8 @@ def test_an_order_remembers_the_cluster_to_predict_for() -> None:
     assert list(prediction) == ["ring", "tree"]
     ring = prediction["ring"]
     assert ring.order is not None
-    assert ring.order.latency_us == pytest.approx(order.cost_us)
-    assert ring.given.latency_us == pytest.approx(order.cost_given_us)
+    assert ring.order.latency_us == pytest.approx(order.cost.cost_us)
+    assert ring.given.latency_us == pytest.approx(order.cost.listed_us)
     assert ring.order.time_s is None
     assert "ring" in prediction
     with pytest.raises(KeyError, match="bcube"):

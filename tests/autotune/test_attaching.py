@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +27,7 @@ from plink.autotune.protocol.messages import Watch
 from plink.autotune.protocol.messages import to_json as message_to_json
 from plink.autotune.protocol.status import JobStatus, from_json, to_json
 from plink.base.errors import PlinkError
+from plink.base.replacing import replace
 from plink.cli import autotune_attach, run
 from plink.cli.autotune import with_verb
 from plink.files import plan as plan_file
@@ -258,7 +258,7 @@ def test_a_daemon_on_all_addresses_goes_on_from_its_log_and_is_looked_at(
     monkeypatch.chdir(tmp_path)
     plan = plan_of_log()
     plan = replace(plan, ranks=[PlanRank(rank.host, "127.0.0.1") for rank in plan.ranks])
-    plan_file.write("plan.json", plan)
+    plan_file.write_plan("plan.json", plan)
     write_log(Path("tune.log"), plan=plan)
     Path("tune.log").write_bytes(Path("tune.log").read_bytes()[:-5])
     with plink("serve", "plan.json", "--listen", "0.0.0.0:0", "--log", "tune.log") as daemon:
@@ -303,7 +303,7 @@ def test_what_cannot_be_a_log_is_refused_before_anything_is_done(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    plan_file.write("plan.json", plan_of_log())
+    plan_file.write_plan("plan.json", plan_of_log())
     assert run(["autotune", "serve", "plan.json", "--listen", "127.0.0.1:0", "--log", log]) == 2
     assert said in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["plan.json"]

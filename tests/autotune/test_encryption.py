@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import threading
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from engine.certificates import job
 from plink.autotune.daemon.attaching import attached
 from plink.autotune.daemon.server import Served
 from plink.base.errors import PlinkError, WrongUseError
+from plink.base.replacing import replace
 from plink.cli import run
 from plink.files import plan as plan_file
 from plink.transport.encryption import context_of
@@ -119,7 +119,7 @@ def test_the_commands_talk_by_tls(
     tls: Tls, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    plan_file.write("plan.json", plan_of(RANKS))
+    plan_file.write_plan("plan.json", plan_of(RANKS))
     folder = str(Path(tls.key).parent)
     with plink("serve", "plan.json", "--listen", "127.0.0.1:0", "--tls", folder) as daemon:
         told = line_of(daemon)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -26,6 +24,7 @@ from plink.autotune.protocol.status import from_json, to_json
 from plink.autotune.tuner.interface import Decision, Window
 from plink.autotune.tuner.tuner import Tuner
 from plink.base.errors import PlinkError
+from plink.base.replacing import replace
 from plink.files.plan import Plan
 
 RANKS = 3

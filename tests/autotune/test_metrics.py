@@ -7,7 +7,6 @@ import json
 import re
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,6 +22,7 @@ from plink.autotune.daemon.job import Job
 from plink.autotune.daemon.metrics import JobCollector
 from plink.autotune.daemon.terminal import view
 from plink.autotune.protocol.status import Event
+from plink.base.replacing import replace
 
 DASHBOARD = Path(__file__).resolve().parents[2] / "docs" / "autotune-dashboard.json"
 RANKS = 3

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,6 +17,7 @@ from plink.autotune.ranks.pause import Pause
 from plink.autotune.ranks.placing import Placing
 from plink.autotune.ranks.rank import TunedRank
 from plink.autotune.ranks.settings import Settings
+from plink.base.replacing import replace
 from plink.engine import EngineError
 from support.running import wait_for
 

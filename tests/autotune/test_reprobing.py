@@ -7,7 +7,6 @@ import contextlib
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -25,8 +24,10 @@ from plink.autotune.reprobing.prober import Probed, Prober
 from plink.autotune.reprobing.replanning import Replanned
 from plink.autotune.tuner.interface import Action, Decision, Window
 from plink.base.errors import PlinkError
+from plink.base.replacing import replace
 from plink.cli.autotune_prober import prober_of
-from plink.files.cluster import Cluster, Host
+from plink.files.cluster import Cluster
+from plink.files.hosts import Host
 from plink.files.plan import Plan
 from plink.probes.ssh.options import SshOptions
 from support.running import wait_for

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,6 +20,7 @@ from plink.autotune.reprobing.measuring import Measured, Quiesce, SecondsLeft
 from plink.autotune.reprobing.prober import Probed, Prober
 from plink.autotune.reprobing.replanning import Regrouped, Replanned
 from plink.base.errors import PlinkError
+from plink.base.replacing import replace
 from plink.files.cluster import Cluster
 from plink.files.plan import Plan
 from plink.probes.ssh.options import SshOptions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,8 +15,9 @@ from autotune.test_reprobing_rules import RACKS, cluster_in, with_rates
 from plink.autotune.reprobing import measuring
 from plink.autotune.reprobing.measuring import Measured, SecondsLeft, measure_again
 from plink.base.errors import PlinkError
+from plink.base.replacing import replace
 from plink.files.cluster import Cluster
-from plink.files.measurement import Failure
+from plink.files.measurements import Failure
 from plink.measure.probing.request import ProbeRequest
 from plink.probes.errors import ProbesError
 from plink.probes.iperf3.transfers import OUT_OF_TIME

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -23,12 +22,13 @@ from plink.autotune.reprobing.replanning import (
 )
 from plink.autotune.tuner.masters import layout_of
 from plink.base.errors import PlinkError, WrongUseError
-from plink.files.bandwidth import BandwidthMeasurement
-from plink.files.cluster import Cluster, Host
-from plink.files.groups import Group, Uplink, UplinkMeasurement
-from plink.files.measurement import Matrix
+from plink.base.replacing import replace
+from plink.files.cluster import Cluster
+from plink.files.groups import Uplink, UplinkMeasurement
+from plink.files.hosts import Group, Host
+from plink.files.matrices import Matrix
+from plink.files.measurements import BandwidthMeasurement, RttMeasurement
 from plink.files.plan import Plan
-from plink.files.rtt import RttMeasurement
 from plink.optimize.groups.finding import GroupRequest, find_groups, with_groups
 from plink.optimize.plans.planning import PlanRequest, find_plan
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from plink.autotune.protocol.messages import NewPlan
 from plink.autotune.tuner.interface import TunerOptions
 from plink.autotune.tuner.snapshot import to_json
 from plink.base.errors import WrongUseError
+from plink.base.replacing import replace
 
 RANKS = 4
 # Of the job whose log it is, where all is well.

@@ -6,7 +6,6 @@ import contextlib
 import queue
 import socket
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 
@@ -18,6 +17,7 @@ from plink.autotune.protocol.identity import Identity
 from plink.autotune.protocol.messages import Ask, Join, NewPlan, to_json
 from plink.autotune.ranks.client import Client
 from plink.autotune.ranks.settings import Settings
+from plink.base.replacing import replace
 from plink.transport.frames import Channel, payload_of
 from plink.transport.proofs import ANSWER_BYTES, CHALLENGE_BYTES, NONCE_BYTES
 from plink.transport.tls import Tls

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.timing
 
 def environment(folder: Path, port: int) -> dict[str, str]:
     path = str(folder / "plan.json")
-    plan_file.write(path, plan_of(RANKS))
+    plan_file.write_plan(path, plan_of(RANKS))
     return {
         "PLINK_PLAN": path,
         "PLINK_AUTOTUNE": f"{HOST}:{port}",

@@ -15,8 +15,9 @@ import numpy as np
 from labkit.namespaces import inside, processes_in
 from labkit.wiring import namespace
 from plink.files import cluster as cluster_file
-from plink.files.cluster import Cluster, Host
-from plink.files.rtt import RttMeasurement
+from plink.files.cluster import Cluster
+from plink.files.hosts import Host
+from plink.files.measurements import RttMeasurement
 from support.lab import Lab
 
 SAME_RACK_US = 22.0
@@ -35,7 +36,7 @@ def write_cluster(lab: Lab, path: Path, names: Sequence[str] = ()) -> Path:
     counts = np.zeros(rtt_us.shape, dtype=np.int64)
     measurement = RttMeasurement({10.0: rtt_us}, 10.0, counts, counts, tool="import")
     hosts = [Host(name, lab.truth["addresses"][name]) for name in names]
-    cluster_file.write(str(path), Cluster(hosts, measurement))
+    cluster_file.write_cluster(str(path), Cluster(hosts, measurement))
     return path
 
 

@@ -12,8 +12,9 @@ from plink.bench.clients.client import Measured, Workload
 from plink.bench.orders import NamedOrder
 from plink.bench.request import BenchRequest, Case
 from plink.bench.rounds import Rounds
-from plink.files.cluster import Cluster, Host
+from plink.files.cluster import Cluster
 from plink.files.comparison import ClientRecord, Comparison, LinkBytes, Links, Row, Setting
+from plink.files.hosts import Host
 from plink.model.distance import Distances
 from plink.model.network import network_of
 

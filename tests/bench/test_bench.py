@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
 import pytest
 
 from plink.base.errors import PlinkError, WrongUseError
+from plink.base.replacing import replace
 from plink.bench import bench as bench_module
 from plink.bench.bench import BenchOutcome, bench
 from plink.bench.cases import outlook
@@ -19,9 +19,10 @@ from plink.bench.order_report import to_json
 from plink.bench.orders import NamedOrder
 from plink.bench.plans import EnginePlan
 from plink.bench.request import BenchRequest, Case
-from plink.files.cluster import Cluster, Host
+from plink.files.cluster import Cluster
 from plink.files.comparison import ClientRecord
-from plink.files.rtt import RttMeasurement
+from plink.files.hosts import Host
+from plink.files.measurements import RttMeasurement
 from plink.model.network import network_of
 from plink.plans.forest import make_forest
 from plink.probes.errors import HostError, HostListError

@@ -21,7 +21,7 @@ from bench.lab_hosts import (
     wait_until_nothing_runs,
     write_cluster,
 )
-from plink.files.comparison import from_json
+from plink.files.comparison import decode_comparison
 from support.lab import Lab, lab_cluster
 from support.plink_command import plink, plink_argv, ssh_options
 from support.require import require_client
@@ -166,7 +166,7 @@ def test_engine_and_gloo_in_one_run(lab: Lab, pair: Path, tmp_path: Path) -> Non
     )
     assert (done.code, done.notes) == (0, [])
     assert "engine flat" in done.stdout
-    rows = from_json(json.loads(file.read_text()), "file").rows
+    rows = decode_comparison(json.loads(file.read_text()), "file").rows
     assert [(row.client, row.algorithm, row.size_bytes) for row in rows] == [
         (client, algorithm, size_bytes)
         for size_bytes in (4, 1_000_000)

@@ -140,7 +140,7 @@ def test_a_kind_that_a_network_has_no_plan_of_is_refused() -> None:
 def test_a_plan_file_is_run_with_its_ranks_on_its_hosts(tmp_path: Path) -> None:
     plan = find_plan(CLUSTER, PlanRequest("tree", 4000, 2)).plan
     path = tmp_path / "mine.json"
-    plan_file.write(str(path), plan)
+    plan_file.write_plan(str(path), plan)
     found = plan_from_file(str(path), CLUSTER, 2, Demand("all-reduce", 4000))
     assert (found.label, found.kind) == ("mine.json", "tree")
     assert found.hosts == [0, 0, 1, 1, 2, 2, 3, 3]
@@ -148,7 +148,7 @@ def test_a_plan_file_is_run_with_its_ranks_on_its_hosts(tmp_path: Path) -> None:
     with pytest.raises(WrongUseError, match="does not have 1 rank on each of 4 hosts") as caught:
         plan_from_file(str(path), CLUSTER, 1, Demand("all-reduce", 4000))
     assert "slots=K" in (caught.value.hint or "")
-    plan_file.write(str(path), find_plan(rack_cluster([3, 2]), PlanRequest("flat")).plan)
+    plan_file.write_plan(str(path), find_plan(rack_cluster([3, 2]), PlanRequest("flat")).plan)
     with pytest.raises(WrongUseError, match="n04 is not a host of the cluster file"):
         plan_from_file(str(path), CLUSTER, 1, Demand("all-reduce", 4000))
 
@@ -190,7 +190,7 @@ def test_what_cannot_be_compared_is_refused(
     tmp_path: Path, options: list[str], complaint: str
 ) -> None:
     path = tmp_path / "cluster.json"
-    cluster_file.write(str(path), CLUSTER)
+    cluster_file.write_cluster(str(path), CLUSTER)
     words = ["bench", str(path), *(word.format(path) for word in options)]
     result: Any = CliRunner().invoke(cli, words, standalone_mode=False)
     assert complaint in str(result.exception)

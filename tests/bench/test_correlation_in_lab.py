@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from bench.lab_hosts import write_cluster
+from plink.base.replacing import replace
 from plink.files import cluster as cluster_file
-from plink.files.groups import Group, Uplink, UplinkMeasurement
+from plink.files.groups import Uplink, UplinkMeasurement
+from plink.files.hosts import Group
 from support.lab import Lab, lab_cluster
 from support.plink_command import plink, ssh_options
 from support.require import require_client
@@ -23,7 +24,7 @@ LINK_GBIT_S = 0.2 * 1448 / 1514
 
 def write_known(lab: Lab, path: Path) -> Path:
     """A cluster file that knows the lab's racks and what their uplinks carry."""
-    cluster = cluster_file.read(str(write_cluster(lab, path)))
+    cluster = cluster_file.read_cluster(str(write_cluster(lab, path)))
     uplinks = [
         Uplink(rack, LINK_GBIT_S, LINK_GBIT_S, hosts_gbit_s=LINK_GBIT_S * len(hosts))
         for rack, hosts in lab.racks.items()
@@ -33,7 +34,7 @@ def write_known(lab: Lab, path: Path) -> Path:
         groups=[Group(rack, hosts) for rack, hosts in lab.racks.items()],
         uplinks=UplinkMeasurement(uplinks=uplinks, tool="uplinks"),
     )
-    cluster_file.write(str(path), known)
+    cluster_file.write_cluster(str(path), known)
     return path
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
+from plink.base.replacing import replace
 from plink.bench.fit import chosen_hosts, crowd_runs, runs_of
-from plink.files.cluster import Cluster, Host
-from plink.files.groups import Group
+from plink.files.cluster import Cluster
+from plink.files.hosts import Group, Host
 
 CLUSTER = Cluster([Host(f"n{number}", f"n{number}") for number in range(10)])
 

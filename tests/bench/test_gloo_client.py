@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any, cast
@@ -18,6 +17,7 @@ from typing import Any, cast
 import pytest
 
 from bench.local_sessions import local_remote_hosts, process_of, wait_for_ends
+from plink.base.replacing import replace
 from plink.bench.clients.client import Launch, Workload
 from plink.bench.clients.gloo import GlooClient
 from plink.bench.clients.workers import measure_command

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench.lab_hosts import wait_until_nothing_runs, write_cluster
-from plink.files.comparison import from_json
+from plink.files.comparison import decode_comparison
 from support.lab import Lab, lab_cluster
 from support.plink_command import plink, plink_here, ssh_options
 
@@ -44,7 +44,7 @@ def test_the_hub_and_the_engine_in_the_same_rounds(lab: Lab, cluster: Path, tmp_
         *ssh_options(lab),
     )
     assert done.code == 0, done.stderr
-    found = from_json(json.loads(output.read_text()), "found.json")
+    found = decode_comparison(json.loads(output.read_text()), "found.json")
     workers = [lab.names[0], lab.names[2]]
     by_client = {row.client: row for row in found.rows}
     assert by_client.keys() == {"hub", "engine"}
@@ -80,7 +80,7 @@ def test_a_server_in_each_rack(tmp_path: Path) -> None:
             *ssh_options(lab),
         )
         assert done.code == 0, done.stderr
-        (row,) = from_json(json.loads(output.read_text()), "found.json").rows
+        (row,) = decode_comparison(json.loads(output.read_text()), "found.json").rows
         assert set(row.hosts) == {*racks[0][1:], *racks[1][1:]}
         assert row.plan == "hub-star"
         # Sums of all four, checked by every worker.

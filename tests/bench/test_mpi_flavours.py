@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plink.base.errors import PlinkError
+from plink.base.replacing import replace
 from plink.bench.clients.mpi_flavours import (
     FLAVOURS,
     LauncherJob,
@@ -23,7 +23,7 @@ from plink.bench.clients.mpi_flavours import (
     openmpi_version,
 )
 from plink.bench.request import ALGORITHMS_OF, full_name
-from plink.files.cluster import Host
+from plink.files.hosts import Host
 from plink.solvers.collectives.registry import find
 
 NETWORK = TrafficNetwork(["10.0.0.1", "10.0.0.6"], ["eth0"], "192.168.7.1", shares_machines=False)

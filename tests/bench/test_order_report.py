@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from rich.console import Console
 
 from bench.results import ORDERS, order_bench
 from plink.base.errors import PlinkError
+from plink.base.replacing import replace
 from plink.bench.bench import BenchOutcome
 from plink.bench.order_report import OrderFigures, OrderReport, to_json
 from plink.bench.plot import plot

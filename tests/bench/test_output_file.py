@@ -13,8 +13,9 @@ from click.testing import CliRunner
 from bench.results import order_bench
 from plink.cli import bench_action, cli
 from plink.files import cluster as cluster_file
-from plink.files.cluster import Cluster, Host
-from plink.files.rtt import RttMeasurement
+from plink.files.cluster import Cluster
+from plink.files.hosts import Host
+from plink.files.measurements import RttMeasurement
 
 
 @pytest.fixture
@@ -29,7 +30,9 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         tool="echo",
     )
     path = tmp_path / "cluster.json"
-    cluster_file.write(str(path), Cluster([Host("a", "10.0.0.1"), Host("b", "10.0.0.2")], rtt))
+    cluster_file.write_cluster(
+        str(path), Cluster([Host("a", "10.0.0.1"), Host("b", "10.0.0.2")], rtt)
+    )
     outcome = order_bench([[0.5]])
     monkeypatch.setattr(bench_action, "bench", lambda _request, _progress: outcome)
     return path

@@ -5,18 +5,19 @@ from __future__ import annotations
 import threading
 import time
 from _thread import interrupt_main
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from plink.base.errors import WrongUseError
+from plink.base.replacing import replace
 from plink.bench.cases import outlook, read_orders
 from plink.bench.clients.client import Workload
 from plink.bench.request import check_workload
-from plink.files.cluster import Cluster, Host
-from plink.files.rtt import RttMeasurement
+from plink.files.cluster import Cluster
+from plink.files.hosts import Host
+from plink.files.measurements import RttMeasurement
 from verify.orders import write_order
 
 

@@ -11,7 +11,7 @@ from planning.clusters import rack_cluster
 from plans.strategies import forests
 from plink.bench.clients.client import Traffic
 from plink.bench.rows import limit_of, links_of
-from plink.files.groups import Group
+from plink.files.hosts import Group
 from plink.model.network import network_of
 from plink.optimize.plans.demand import Demand
 from plink.optimize.plans.planning import PlanRequest, find_plan

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -11,11 +10,12 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from bench.results import comparison
+from plink.base.replacing import replace
 from plink.bench.plot import plot
 from plink.bench.table import render
 from plink.cli import cli
 from plink.files import document
-from plink.files.comparison import Comparison, to_json
+from plink.files.comparison import Comparison, encode_comparison
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -86,7 +86,7 @@ def test_the_picture_of_one_row_and_of_hostile_names_is_well_formed() -> None:
 
 def test_show_prints_the_file_again(tmp_path: Path) -> None:
     path = tmp_path / "comparison.json"
-    document.write_bytes(str(path), document.dump(to_json(comparison())))
+    document.write_bytes(str(path), document.dump(encode_comparison(comparison())))
     shown = CliRunner().invoke(cli, ["show", str(path), "--width", "80"])
     assert shown.exception is None
     assert [line.rstrip() for line in shown.stdout.splitlines()] == printed(comparison())

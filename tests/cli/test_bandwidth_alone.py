@@ -9,7 +9,7 @@ import pytest
 
 from plink.cli import run
 from plink.files import cluster as cluster_file
-from plink.files import order_file
+from plink.files import order as order_file
 from plink.files import plan as plan_file
 
 HOSTS = [f"gpu{number:02}" for number in range(8)]
@@ -47,7 +47,7 @@ def test_import_order_show_plan(folder: Path, capsys: pytest.CaptureFixture[str]
     shown = capsys.readouterr()
     assert "gpu02 and gpu05: nccl.log:" in shown.err
     assert "has no result" in shown.err
-    found = cluster_file.read("c.json")
+    found = cluster_file.read_cluster("c.json")
     assert found.rtt is None
     assert found.bandwidth is not None
     assert found.bandwidth.options == {"message_bytes": 2**27}
@@ -57,7 +57,7 @@ def test_import_order_show_plan(folder: Path, capsys: pytest.CaptureFixture[str]
     for part in ("bottleneck", "given order", "random (median)", "bound", "Gbit/s", "1 of 28"):
         assert part in shown.out
     assert "as slow as the slowest that was measured" in shown.err
-    order = order_file.read("o.json")
+    order = order_file.read_order("o.json")
     crossings = [
         int(one[3:]) % 2 != int(other[3:]) % 2
         for one, other in zip(order.names, [*order.names[1:], order.names[0]], strict=True)
@@ -75,7 +75,7 @@ def test_import_order_show_plan(folder: Path, capsys: pytest.CaptureFixture[str]
     assert run(["plan", "c.json", "-o", "p.json"]) == 0
     shown = capsys.readouterr()
     assert "assuming zero latency" in shown.err
-    plan = plan_file.read("p.json")
+    plan = plan_file.read_plan("p.json")
     assert len(plan.ranks) == 8
     assert run(["show", "p.json"]) == 0
     assert run(["predict", "o.json", "--cluster", "c.json", "--size", "20MB"]) == 0

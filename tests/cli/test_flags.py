@@ -7,7 +7,8 @@ import pytest
 
 from plink.base.errors import NotMeasuredError
 from plink.cli.flags import resuming, spelled
-from plink.files.cluster import Cluster, Host, no_bandwidth_measured, nothing_measured
+from plink.files.cluster import Cluster, no_bandwidth_measured, nothing_measured
+from plink.files.hosts import Host
 from support.plink_command import plink_here
 
 HOSTS = Cluster([Host("a", "10.0.0.1"), Host("b", "10.0.0.2")])

@@ -7,11 +7,11 @@ import os
 import shutil
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from plink.base.replacing import replace
 from plink.cli import run
 from plink.files import cluster
 from show.racks import racks
@@ -37,7 +37,7 @@ NAMES = ["result", "result.json.gz", "old"]
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("full")
     source = str(folder / "c.json")
-    cluster.write(source, replace(racks(2, 3).cluster, unreachable=()))
+    cluster.write_cluster(source, replace(racks(2, 3).cluster, unreachable=()))
     assert run(["export", source, "-o", str(folder / "m.csv")]) == 0
     assert run(["order", source, "--time-limit", ".02", "-o", str(folder / "o.json")]) == 0
     (folder / "disk").mkdir()

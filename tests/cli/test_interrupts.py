@@ -52,7 +52,7 @@ SIGNAL_AT_IMPORT = """
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("interrupted")
-    cluster.write(str(folder / "c.json"), replace(racks(2, 3).cluster, unreachable=()))
+    cluster.write_cluster(str(folder / "c.json"), replace(racks(2, 3).cluster, unreachable=()))
     (folder / "m.csv").write_text("us,a,b\na,0,1\nb,1,0\n")
     (folder / "hosts.txt").write_text("127.0.0.1:1\n127.0.0.2:1\n")
     return folder

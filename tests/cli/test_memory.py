@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from plink.files import cluster as cluster_file
-from plink.files.cluster import Cluster, Host
-from plink.files.rtt import RttMeasurement
+from plink.files.cluster import Cluster
+from plink.files.hosts import Host
+from plink.files.measurements import RttMeasurement
 from plink.solvers import datacenters
 
 HOSTS, FEW = 1536, 16
@@ -35,7 +36,7 @@ def write(path: Path, hosts: int, *, has_gaps: bool) -> None:
         tool="simulated", rtt_us={10.0: readings}, reading=10.0, samples=once, losses=once - 1
     )
     names = [f"h{number}" for number in range(hosts)]
-    cluster_file.write(str(path), Cluster([Host(name, name) for name in names], rtt=rtt))
+    cluster_file.write_cluster(str(path), Cluster([Host(name, name) for name in names], rtt=rtt))
 
 
 def peak_mib(path: Path, *options: str) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -13,11 +12,14 @@ import numpy as np
 import pytest
 
 from plink.base.next_command import REACHING, GivenWay, next_command
+from plink.base.replacing import replace
 from plink.cli import COMMANDS, cli
 from plink.cli.given import all_words
 from plink.files import cluster as cluster_file
-from plink.files import document, order_file
-from plink.files.cluster import Cluster, Host
+from plink.files import document
+from plink.files import order as order_file
+from plink.files.cluster import Cluster
+from plink.files.hosts import Host
 from plink.measure.importing.matrices import import_matrix
 from plink.show.page.subject import read_inputs
 from plink.show.terminal.next_steps import next_steps
@@ -81,26 +83,26 @@ def test_a_verb_that_reaches_no_host_gets_no_options_of_ssh() -> None:
 def test_a_cluster_file_keeps_how_its_hosts_were_reached(tmp_path: Path) -> None:
     for name in ("c.json", "c.npz"):
         path = str(tmp_path / name)
-        cluster_file.write(path, cluster_with(WAY))
-        assert cluster_file.read(path).way == WAY
-    cluster_file.write(path := str(tmp_path / "without.json"), cluster_with(None))
-    assert "ssh" not in read_json(Path(path))
+        cluster_file.write_cluster(path, cluster_with(WAY))
+        assert cluster_file.read_cluster(path).way == WAY
+    cluster_file.write_cluster(path := str(tmp_path / "without.json"), cluster_with(None))
+    assert "way" not in read_json(Path(path))
 
 
 @pytest.mark.parametrize("value", [7, "", "a\x1b[2Jb", "a\nb", "x" * 5000])
 def test_a_file_cannot_put_what_does_not_print_into_a_command(value: object) -> None:
-    data = cluster_file.to_json(cluster_with(None)) | {"ssh": {"config": value}}
-    with pytest.raises(Exception, match="config is"):
-        cluster_file.from_json(data, "c.json")
+    data = cluster_file.encode_cluster(cluster_with(None)) | {"way": {"config": value}}
+    with pytest.raises(Exception, match="way"):
+        cluster_file.decode_cluster(data, "c.json")
 
 
 def test_every_next_step_reaches_the_hosts_as_the_probe_did(tmp_path: Path) -> None:
     path, ordered = str(tmp_path / "c d.json"), str(tmp_path / "o.json")
-    cluster_file.write(path, cluster_with(WAY))
+    cluster_file.write_cluster(path, cluster_with(WAY))
     assert plink_here("order", path, "-o", ordered, "--time-limit", "0.2").code == 0
-    cluster = cluster_file.read(path)
+    cluster = cluster_file.read_cluster(path)
     steps = next_steps(cluster, path)
-    steps += next_steps(cluster, path, [(ordered, order_file.read(ordered))])
+    steps += next_steps(cluster, path, [(ordered, order_file.read_order(ordered))])
     steps += next_steps(Cluster(HOSTS, way=WAY), path)
     assert len({step.command for step in steps}) >= 5
     for step in steps:
@@ -111,7 +113,7 @@ def test_every_next_step_reaches_the_hosts_as_the_probe_did(tmp_path: Path) -> N
 
 def test_what_is_missing_is_measured_on_the_hosts_that_were_given(tmp_path: Path) -> None:
     bare = str(tmp_path / "bare.json")
-    cluster_file.write(bare, Cluster(HOSTS, way=WAY))
+    cluster_file.write_cluster(bare, Cluster(HOSTS, way=WAY))
     for argv in (("order", bare), ("group", bare), ("export", bare)):
         done = plink_here(*argv)
         (said,) = _COMMAND.findall(done.stderr)
@@ -139,7 +141,7 @@ def test_a_host_list_in_place_of_a_cluster_file_is_to_be_probed(
 
 def test_the_new_spelling_of_a_check_has_all_that_the_old_one_had(tmp_path: Path) -> None:
     bare = str(tmp_path / "my bare.json")
-    cluster_file.write(bare, Cluster(HOSTS))
+    cluster_file.write_cluster(bare, Cluster(HOSTS))
     done = plink_here("probe", "--check", bare, "-F", "a b", "--rounds", "3", "--user", "me")
     (line,) = [line for line in done.stderr.splitlines() if "now spelled" in line]
     context = parsed(line.partition("spelled: ")[2])
@@ -151,11 +153,11 @@ def test_the_new_spelling_of_a_check_has_all_that_the_old_one_had(tmp_path: Path
 
 def test_an_order_of_a_mesh_is_made_again_as_it_was_asked_for(tmp_path: Path) -> None:
     path, ordered = str(tmp_path / "c.json"), str(tmp_path / "o.json")
-    cluster_file.write(path, cluster_with(None))
+    cluster_file.write_cluster(path, cluster_with(None))
     mesh = ("--mesh", "dp=3,tp=2", "--traffic", "tp=2MB,dp=ring:1MB", "--time-limit", "0.2")
     assert plink_here("order", path, *mesh, "-o", ordered).code == 0
     data = read_json(Path(path))
-    data["rtt"]["rtt_us"]["p10"][0][1] += 1.0
+    data["rtt"]["rtt_us"]["10"][0][1] += 1.0
     document.write_bytes(path, document.dump(data))
     with pytest.raises(Exception, match="was not made from") as caught:
         read_inputs((path, ordered))
@@ -163,7 +165,7 @@ def test_an_order_of_a_mesh_is_made_again_as_it_was_asked_for(tmp_path: Path) ->
     params = parsed(line).params
     assert (params["mesh_text"], params["output"]) == ("dp=3,tp=2", ordered)
     assert plink_here(*shlex.split(line)[1:], "--time-limit", "0.2").code == 0
-    again = order_file.read(ordered)
+    again = order_file.read_order(ordered)
     assert again.mesh is not None
     assert [(one.name, one.size, one.size_bytes) for one in again.mesh.dimensions] == [
         ("dp", 3, 1_000_000),
@@ -177,7 +179,7 @@ def test_unmeasured_hosts_are_measured_into_the_file_that_was_written(tmp_path: 
     assert cluster.rtt is not None
     for matrix_us in cluster.rtt.rtt_us.values():
         matrix_us[5, :] = matrix_us[:, 5] = np.nan
-    cluster_file.write(path, cluster)
+    cluster_file.write_cluster(path, cluster)
     done = plink_here("group", path, "-o", out)
     (said,) = _COMMAND.findall(done.stderr)
     assert parsed(said).params["resume"] == out
@@ -189,7 +191,7 @@ def test_a_bench_that_cannot_find_the_hosts_says_how_they_were_reached(tmp_path:
     hosts = [
         Host(f"nowhere-{name}.invalid", f"10.0.0.{number}") for number, name in enumerate("ab")
     ]
-    cluster_file.write(path, replace(cluster_with(WAY, 2), hosts=hosts))
+    cluster_file.write_cluster(path, replace(cluster_with(WAY, 2), hosts=hosts))
     key = tmp_path / "key"
     key.touch()
     done = plink_here("bench", path, "-F", "/dev/null", "-i", key, "--orders", "given")
@@ -199,7 +201,7 @@ def test_a_bench_that_cannot_find_the_hosts_says_how_they_were_reached(tmp_path:
 @pytest.mark.parametrize("rounds", ["auto", "all", "7"])
 def test_rounds_are_written_as_they_were_typed(rounds: str, tmp_path: Path) -> None:
     bare = str(tmp_path / "bare.json")
-    cluster_file.write(bare, Cluster(HOSTS))
+    cluster_file.write_cluster(bare, Cluster(HOSTS))
     done = plink_here("probe", "--check", bare, "--rounds", rounds)
     (line,) = [line for line in done.stderr.splitlines() if "now spelled" in line]
     assert line.endswith(f" --rounds {rounds}")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from plink.base.replacing import replace
 from plink.cli import run
 from plink.files import cluster
 from show.racks import racks
@@ -19,7 +19,7 @@ PLINK = [sys.executable, "-m", "plink"]
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    cluster.write("c.json", replace(racks(4, 4).cluster, unreachable=()))
+    cluster.write_cluster("c.json", replace(racks(4, 4).cluster, unreachable=()))
     assert run(["export", "c.json", "-o", "m.csv"]) == 0
     assert run(["order", "c.json", "-o", "o.json"]) == 0
     return tmp_path
@@ -54,7 +54,7 @@ def test_a_full_disk_is_one_sentence(folder: Path, arguments: list[str]) -> None
 
 
 def test_more_than_a_buffer_on_a_full_disk(folder: Path) -> None:
-    cluster.write("big.json", racks(10, 10).cluster)
+    cluster.write_cluster("big.json", racks(10, 10).cluster)
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
             [*PLINK, "export", "big.json"], stdout=full, stderr=subprocess.PIPE, check=False

@@ -21,7 +21,7 @@ from support.plink_command import plink, plink_here
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    cluster_file.write("c.json", rack_cluster([4, 4, 4, 4], uplink_gbit_s=0.2))
+    cluster_file.write_cluster("c.json", rack_cluster([4, 4, 4, 4], uplink_gbit_s=0.2))
     return tmp_path
 
 
@@ -41,7 +41,7 @@ def test_the_installed_command_plans_from_end_to_end(folder: Path) -> None:
         "",
         "2lha: predicted to take 1.20 s, ring, the next best, 1.25 times that",
     ]
-    plan = plan_file.read(str(folder / "p.json"))
+    plan = plan_file.read_plan(str(folder / "p.json"))
     assert plan.made_from == document.digest((folder / "c.json").read_bytes())
     assert (plan.kind, plan.forest.ranks, plan.forest.routes) == ("2lha", 16, 16)
     assert [rank.host for rank in plan.ranks] == [f"n{number:02}" for number in range(16)]
@@ -53,7 +53,7 @@ def test_a_kind_may_be_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     said = capsys.readouterr()
     assert "16 hosts in 4 groups, 32 ranks" in said.out
     assert "flat: as asked for, predicted to take" in said.out
-    plan = plan_file.read("p.json")
+    plan = plan_file.read_plan("p.json")
     assert (plan.kind, plan.forest.ranks, plan.size_bytes) == ("flat", 32, 100_000_000)
 
 
@@ -77,20 +77,20 @@ def test_a_plan_on_standard_output_leaves_the_table_on_standard_error(
 ) -> None:
     assert run(["plan", "c.json", "-o", "-"]) == 0
     said = capfdbinary.readouterr()
-    assert plan_file.parse(said.out, "plan").kind == "2lha"
+    assert plan_file.parse_plan(said.out, "plan").kind == "2lha"
     assert b"predicted to take" in said.err
 
 
 def test_what_is_assumed_and_missing_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     known = rack_cluster([3], has_groups=False)
     missing = Unreachable("gone", "no route to host")
-    cluster_file.write("c.json", type(known)(known.hosts, known.rtt, unreachable=[missing]))
+    cluster_file.write_cluster("c.json", type(known)(known.hosts, known.rtt, unreachable=[missing]))
     assert run(["plan", "c.json", "-o", "p.json"]) == 3
     said = capsys.readouterr()
     assert "no 2lha: no groups of near hosts are known" in said.out
     assert "note: no host's link was measured: assuming 10.0 Gbit/s each" in said.err
     assert "warning: gone was unreachable and gets no rank" in said.err
-    assert plan_file.read("p.json").forest.ranks == 3
+    assert plan_file.read_plan("p.json").forest.ranks == 3
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_wrong_use_is_one_sentence(
 def test_a_hierarchy_without_groups_is_refused_with_a_hint(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    cluster_file.write("c.json", rack_cluster([5], has_groups=False))
+    cluster_file.write_cluster("c.json", rack_cluster([5], has_groups=False))
     assert run(["plan", "c.json", "--kind", "2lha"]) == 2
     said = capsys.readouterr().err
     assert "there is no plan of kind 2lha: no groups of near hosts are known" in said
@@ -178,7 +178,7 @@ def test_certificates_that_cannot_be(
 
 def with_servers(*arguments: object) -> list[str]:
     """What `plink plan` prints of nine hosts in a rack, one of which is a server."""
-    cluster_file.write("one.json", rack_cluster([9], uplink_gbit_s=9.0))
+    cluster_file.write_cluster("one.json", rack_cluster([9], uplink_gbit_s=9.0))
     done = plink_here("plan", "one.json", "--size", "20MB", *arguments)
     assert done.code == 0, done.stderr
     return [" ".join(line.split()) for line in done.stdout.splitlines()]
@@ -205,7 +205,7 @@ def test_too_few_ports_leave_the_server_out_and_say_so() -> None:
     text = " ".join(with_servers("--servers", "n00:4@400mbit", "-o", "p.json"))
     assert "flat: predicted to be as quick as ring, in the fewest rounds" in text
     assert "k > N²/(2(N-1))" in text
-    plan = plan_file.read("p.json")
+    plan = plan_file.read_plan("p.json")
     assert (plan.kind, len(plan.ranks)) == ("flat", 8)
 
 

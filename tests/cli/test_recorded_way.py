@@ -10,7 +10,7 @@ import pytest
 from plink.base.errors import WrongUseError
 from plink.base.next_command import GivenWay
 from plink.files import order_file
-from plink.files.cluster import Host
+from plink.files.hosts import Host
 from plink.files.order import Order, Solver
 from plink.measure.recorded_way import with_recorded
 from plink.probes.ssh.options import SshOptions
@@ -103,5 +103,5 @@ def test_an_order_file_says_how_its_hosts_were_reached(tmp_path: Path) -> None:
         filled_hops=[],
     )
     path = str(tmp_path / "order.json")
-    order_file.write(path, order)
-    assert order_file.read(path) == order
+    order_file.write_order(path, order)
+    assert order_file.read_order(path) == order

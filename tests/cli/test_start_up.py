@@ -46,7 +46,7 @@ NOT_NEEDED = {"plink.deploy.launchers", "plink.optimize.executors"}
 
 def test_an_order_of_few_hosts_imports_nothing_slow(tmp_path):
     path = str(tmp_path / "cluster.json")
-    cluster_file.write(path, cluster_of(8))
+    cluster_file.write_cluster(path, cluster_of(8))
     for algorithm, objective in (
         ("ring", "latency"),
         ("halving-doubling", "contention"),
@@ -63,7 +63,7 @@ def test_an_order_of_few_hosts_imports_nothing_slow(tmp_path):
 @pytest.mark.parametrize("command", ["show", "group"])
 def test_what_reaches_no_host_imports_no_ssh(tmp_path, command):
     path = str(tmp_path / "cluster.json")
-    cluster_file.write(path, cluster_of(8))
+    cluster_file.write_cluster(path, cluster_of(8))
     assert "paramiko" not in loaded_by(command, path)
 
 
@@ -71,7 +71,7 @@ def test_what_reaches_no_host_imports_no_ssh(tmp_path, command):
 def test_what_computes_little_keeps_to_one_thread(tmp_path, command):
     """Threads of OpenBLAS poll for each other, on a busy machine in vain."""
     path = str(tmp_path / "cluster.json")
-    cluster_file.write(path, cluster_of(8))
+    cluster_file.write_cluster(path, cluster_of(8))
     threads = """
 from threadpoolctl import threadpool_info
 print(*{pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"})

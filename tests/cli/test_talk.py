@@ -6,12 +6,12 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from autotune.logs import write_log
+from plink.base.replacing import replace
 from plink.cli import COMMANDS
 from plink.files import cluster
 from show.racks import racks
@@ -66,7 +66,7 @@ LINES = [
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("talk")
     found = replace(racks(2, 3).cluster, unreachable=())
-    cluster.write(str(folder / "c.json"), found)
+    cluster.write_cluster(str(folder / "c.json"), found)
     (folder / "hosts.txt").write_text("\n".join(UNREACHABLE) + "\n")
     write_log(folder / "tuned.log")
     write_timelines(folder, 1)

@@ -10,8 +10,9 @@ import pytest
 from plink.cli import run
 from plink.cli.probe import command
 from plink.files import cluster as cluster_file
-from plink.files.cluster import Cluster, Host
-from plink.files.rtt import RttMeasurement
+from plink.files.cluster import Cluster
+from plink.files.hosts import Host
+from plink.files.measurements import RttMeasurement
 from plink.measure.probing.tools import TAKEN_BY, TOOLS
 
 VALUES = {
@@ -63,7 +64,9 @@ def test_a_check_goes_by_the_tool_of_the_file(
     rtt_us = np.array([[np.nan, 5.0], [5.0, np.nan]])
     ones = np.ones((2, 2), dtype=np.int64)
     rtt = RttMeasurement({10.0: rtt_us}, 10.0, ones, 0 * ones, tool="fping")
-    cluster_file.write(str(path), Cluster([Host("a", "10.0.0.1"), Host("b", "10.0.0.2")], rtt))
+    cluster_file.write_cluster(
+        str(path), Cluster([Host("a", "10.0.0.1"), Host("b", "10.0.0.2")], rtt)
+    )
     assert run(["check", str(path), "--remote-cache", "x"]) == 2
     said = capsys.readouterr().err
     expected = (

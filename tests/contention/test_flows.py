@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contention.instances import networks, racks_network, tables
+from plink.base.replacing import replace
 from plink.solvers.collectives.registry import find
 from plink.solvers.collectives.table import PeerTable, Round
 from plink.solvers.contention.flows import EAGER_BYTES, FlowClock, Manner

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from plink.files.bandwidth import BandwidthMeasurement
-from plink.files.cluster import Cluster, Host
-from plink.files.groups import Group, Uplink, UplinkMeasurement
-from plink.files.rtt import RttMeasurement
+from plink.files.cluster import Cluster
+from plink.files.groups import Uplink, UplinkMeasurement
+from plink.files.hosts import Group, Host
+from plink.files.measurements import BandwidthMeasurement, RttMeasurement
 from plink.model.network import network_of
 
 NAN = float("nan")

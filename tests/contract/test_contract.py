@@ -15,7 +15,7 @@ from contract.golden import compare, compare_json
 from hostile.valid import path_of, write_all
 from launchers.texts import HOSTS
 from plink.deploy.launchers import FORMATS, TOPOLOGIES
-from plink.files.groups import Group
+from plink.files.hosts import Group
 from plink.schemas import catalogue
 from schemas.test_outputs import LINES, Kinds
 from support.plink_command import plink_here

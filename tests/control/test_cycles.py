@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 from control.network import Network
 from control.programs import Program, a_tree, flat, group, network, request, run
 from control.twins import Twins
+from plink.base.replacing import replace
 from plink.training.control.bitvector import BitVector
 from plink.training.control.requests import Request
 from plink.training.control.settings import Settings

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
 import pytest
 
 from control.programs import MODES, a_tree
 from control.test_simulated import COSTS, DATA, SETTINGS, workload
+from plink.base.replacing import replace
 from plink.simulate.control.costs import Often
 from plink.simulate.control.native_training import NativeTraining
 from plink.simulate.control.training import Training

@@ -7,13 +7,13 @@ import math
 import random
 import statistics
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from control.programs import MODES, a_tree, flat, request
+from plink.base.replacing import replace
 from plink.simulate.control.clocked import Clocked, Machine
 from plink.simulate.control.costs import Costs, Often
 from plink.simulate.control.data import DataPlane

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from plink.files.bandwidth import BandwidthMeasurement
-from plink.files.cluster import Cluster, Host
+from plink.base.replacing import replace
+from plink.files.cluster import Cluster
 from plink.files.conditions import ConditionMeasurement, NamedCondition
-from plink.files.groups import Group, HostLink, Uplink, UplinkMeasurement
-from plink.files.rtt import RttMeasurement
+from plink.files.groups import HostLink, Uplink, UplinkMeasurement
+from plink.files.hosts import Group, Host
+from plink.files.measurements import BandwidthMeasurement, RttMeasurement
 from plink.probes.condition import HostCondition
 
 GBIT_S = 0.94

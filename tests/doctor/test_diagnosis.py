@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from doctor.clusters import Ward, drawn
+from plink.base.replacing import replace
 from plink.doctor.diagnosis import diagnose
 from plink.doctor.evidence import Evidence
 from plink.doctor.finding import Finding, Kind

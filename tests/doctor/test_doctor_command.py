@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +12,7 @@ from autotune.logs import write_log
 from bench.results import comparison
 from doctor.clusters import Ward, drawn
 from plink.autotune.log.records import Start, parse
+from plink.base.replacing import replace
 from plink.doctor.diagnosis import diagnose
 from plink.doctor.evidence import Evidence
 from plink.files import cluster as cluster_file
@@ -35,7 +35,7 @@ NCCL = """\
 
 def write(folder: Path, cluster: Cluster, name: str = "c.json") -> Path:
     path = folder / name
-    cluster_file.write(str(path), cluster)
+    cluster_file.write_cluster(str(path), cluster)
     return path
 
 
@@ -80,7 +80,7 @@ def test_json_has_every_member(tmp_path: Path) -> None:
 
 def test_what_hosts_said_is_kept_in_the_file(tmp_path: Path) -> None:
     cluster = ill().cluster()
-    again = cluster_file.read(str(write(tmp_path, cluster, "c.npz")))
+    again = cluster_file.read_cluster(str(write(tmp_path, cluster, "c.npz")))
     assert again.conditions is not None
     assert cluster.conditions is not None
     assert list(again.conditions.hosts) == list(cluster.conditions.hosts)
@@ -148,7 +148,9 @@ def test_two_comparisons(tmp_path: Path) -> None:
     paths = []
     for name, found in (("then", then), ("now", replace(then, rows=slower))):
         paths.append(tmp_path / f"{name}.json")
-        document.write_bytes(str(paths[-1]), document.dump(comparison_file.to_json(found)))
+        document.write_bytes(
+            str(paths[-1]), document.dump(comparison_file.encode_comparison(found))
+        )
     done = plink_here("doctor", paths[1], "--before", paths[0])
     assert done.code == 4
     assert "2.00 times as long as in the earlier comparison" in " ".join(done.stdout.split())

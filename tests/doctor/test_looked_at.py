@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timezone
 
 import pytest
 
 from doctor.clusters import drawn
+from plink.base.replacing import replace
 from plink.doctor.evidence import Evidence
 from plink.doctor.looked_at import looked_at
 

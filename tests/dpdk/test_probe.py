@@ -42,7 +42,7 @@ def test_racks_are_told_apart(lab: Lab, tmp_path: Path) -> None:
     done = plink("probe", lab.hosts_file, *ssh_options(lab), "-o", out, *QUICK)
     assert done.code == 0, done.stderr
     assert "share a machine: 1 pair at a time" in done.stderr
-    cluster = cluster_file.read(str(out))
+    cluster = cluster_file.read_cluster(str(out))
     assert cluster.rtt is not None
     assert cluster.rtt.tool == "dpdk"
     readings = cluster.rtt.readings_us

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from plink.files.measurement import Matrix
-from plink.files.rtt import RttMeasurement
+from plink.files.matrices import Matrix
+from plink.files.measurements import RttMeasurement
 from plink.measure.drift.judge import Judgement
 from plink.measure.drift.procedure import measure_and_judge
 from plink.measure.drift.sample import Mask, Pair

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from drift.networks import as_matrix, check_again, named, racks_of, read, truth_us, uplink_slower
-from plink.files.measurement import Matrix
+from plink.files.matrices import Matrix
 from plink.measure.drift.judge import noise_ceilings
 from plink.measure.drift.procedure import measure_and_judge
 from plink.measure.drift.sample import Pair

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from plink.files.groups import Group, HostLink, Uplink, UplinkMeasurement
-from plink.files.measurement import Matrix
+from plink.files.groups import HostLink, Uplink, UplinkMeasurement
+from plink.files.hosts import Group
+from plink.files.matrices import Matrix
 from plink.measure.drift.judge import nearer_to_file
 from plink.measure.drift.rates import (
     LinkJudgement,

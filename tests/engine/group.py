@@ -6,9 +6,9 @@ import contextlib
 import tempfile
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import TypeVar
 
+from plink.base.replacing import replace
 from plink.engine import DirectoryStore, Engine, Forest, Options
 
 T = TypeVar("T")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import pytest
 from engine.forests import chains, stars
 from engine.group import QUICK
 from plink.base.errors import PlinkError, WrongUseError
+from plink.base.replacing import replace
 from plink.engine import C10dStore, DirectoryStore, Engine, EngineError, Prepared
 from plink.engine.forest import prepared
 

@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ import pytest
 from engine.forests import chains
 from engine.group import QUICK
 from plink.base.errors import WrongUseError
+from plink.base.replacing import replace
 from plink.engine import DirectoryStore, Engine, EngineError, Members, membership
 from plink.engine.agreement import Meeting
 from plink.engine.lifeline import LifeLine, Watch

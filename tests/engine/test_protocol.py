@@ -8,7 +8,7 @@ import socket
 import struct
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +17,7 @@ import pytest
 from engine.forests import stars
 from engine.group import QUICK
 from engine.verdict import agree
+from plink.base.replacing import replace
 from plink.engine import DirectoryStore, Engine, EngineError, _native
 from plink.engine.forest import native
 

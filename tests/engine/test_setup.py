@@ -10,7 +10,6 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +18,7 @@ import pytest
 from engine.forests import binary_tree, chains, stars
 from engine.group import QUICK, group
 from plink.base.errors import PlinkError, WrongUseError
+from plink.base.replacing import replace
 from plink.engine import C10dStore, DirectoryStore, Engine, EngineError, Forest, Options, _native
 from plink.engine.table import Entry, pack_entry
 

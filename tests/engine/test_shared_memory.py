@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +22,7 @@ import pytest
 from engine.forests import stars
 from engine.group import QUICK, group
 from engine.verdict import agree
+from plink.base.replacing import replace
 from plink.engine import DirectoryStore, Engine, EngineError, _native
 from plink.engine.forest import native
 from support.require import require_root

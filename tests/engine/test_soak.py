@@ -6,13 +6,13 @@ import json
 import signal
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from plink.base.replacing import replace
 from plink.engine.forest import native
 from soakkit.named_steps import DTYPES, named_epoch, named_round, result_of
 from soakkit.numbers import Inputs, WrongResult, check_result

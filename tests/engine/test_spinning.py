@@ -10,13 +10,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from engine.forests import stars
 from engine.group import QUICK, group
+from plink.base.replacing import replace
 from plink.engine import Engine, Options
 
 pytestmark = pytest.mark.timing

@@ -6,7 +6,6 @@ import contextlib
 import copy
 import json
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from hypothesis import strategies as st
 
 from engine.forests import stars
 from engine.group import QUICK
+from plink.base.replacing import replace
 from plink.engine import DirectoryStore, Engine, EngineError
 from plink.engine.table import Entry, Table, pack_entry, pack_table, parse_entry, parse_table
 

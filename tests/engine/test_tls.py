@@ -7,7 +7,6 @@ import socket
 import ssl
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from engine.forests import binary_tree, chains, random_forest, stars
 from engine.group import QUICK, group
 from engine.test_setup import Intruder, outcomes, pair
 from plink.base.errors import PlinkError, WrongUseError
+from plink.base.replacing import replace
 from plink.engine import DirectoryStore, Engine, EngineError, Forest, Options, Tls, _native, meeting
 from plink.transport.tls import tls_of
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from plink.autotune.log import records
 from plink.autotune.log.replay import replay, tuner_of
 from plink.autotune.tuner.snapshot import to_json
 from plink.base.errors import EXIT_CHANGED, EXIT_WRONG_USE, WrongUseError
+from plink.base.replacing import replace
 from plink.cli import run
 
 
@@ -77,7 +77,7 @@ def test_a_last_line_that_was_cut_is_left_out(log: Path) -> None:
     [
         (0, lambda data: data.update(version=9), "version 9"),
         (0, lambda data: data.update(format="plink.plan"), "expected a plink.autotune file"),
-        (0, lambda data: data["plan"].update(routes=[]), "plan: has 0 routes"),
+        (0, lambda data: data["plan"].update(ranks=[]), "plan: ranks: "),
         (0, lambda data: data["options"].update(alike="much"), "alike is 'much'"),
         (0, lambda data: data.update(state={"plan": 1}), "not the state of a tuner"),
         (3, lambda data: data["window"].update(rtt_s=[1.0]), "line 4: window: not a window of 4"),

@@ -11,15 +11,17 @@ from plink.base.errors import WrongUseError
 from plink.cli import run
 from plink.deploy import topologies
 from plink.files import cluster as cluster_file
-from plink.files.cluster import Cluster, Host
-from plink.files.grouping import Grouping
-from plink.files.groups import Group
+from plink.files.cluster import Cluster
+from plink.files.groups import Grouping, Partition
+from plink.files.hosts import Group, Host
 from plink.probes.inventories.topologies import parse_topology
 
 HOSTS = [Host(name, f"10.0.0.{number}") for number, name in enumerate("abcdef", start=1)]
 LEVELS = [[["a", "b", "c", "d"], ["e", "f"]], [["a", "b"], ["c", "d"], ["e", "f"]]]
 GROUPS = [Group(f"g{number}", hosts) for number, hosts in enumerate(LEVELS[1])]
-NESTED = Cluster(HOSTS, groups=GROUPS, grouping=Grouping("levels", "raw", levels=LEVELS))
+NESTED = Cluster(
+    HOSTS, groups=GROUPS, grouping=Grouping("levels", "raw", levels=list(map(Partition, LEVELS)))
+)
 GIVEN = Cluster(HOSTS, groups=[Group("rack1", ["a", "b", "c"]), Group("rack2", ["d", "e", "f"])])
 
 CONF = """\
@@ -67,7 +69,7 @@ def test_without_groups_there_is_none() -> None:
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
-    cluster_file.write("c.json", NESTED)
+    cluster_file.write_cluster("c.json", NESTED)
     assert run(["export", "c.json", "--format", "slurm-topology", "-o", "topology.conf"]) == 0
     assert Path("topology.conf").read_text() == CONF
     assert run(["export", "c.json", "--format", "topograph", "--json"]) == 0
@@ -78,11 +80,11 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_topology_is_taken_over(capsys: pytest.CaptureFixture[str]) -> None:
-    cluster_file.write("c.json", Cluster(HOSTS))
+    cluster_file.write_cluster("c.json", Cluster(HOSTS))
     Path("t.conf").write_text("SwitchName=s1 Nodes=a,b,z\nSwitchName=s2 Nodes=c,d,e\n")
     assert run(["group", "c.json", "--given", "t.conf", "-o", "g.json"]) == 3
     assert "1 host in no group of t.conf: f" in capsys.readouterr().err
-    found = cluster_file.read("g.json")
+    found = cluster_file.read_cluster("g.json")
     assert {group.name: list(group.hosts) for group in found.groups} == {
         "s1": ["a", "b"],
         "s2": ["c", "d", "e"],

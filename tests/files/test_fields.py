@@ -2,7 +2,6 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 
 from plink.base.errors import WrongUseError
@@ -20,8 +19,6 @@ READERS: dict[str, tuple[Callable[[Fields], object], list[Any]]] = {
     "objects": (lambda fields: fields.objects("x"), [[], [{"a": 1}]]),
     "texts": (lambda fields: fields.texts("x"), [[], ["a"]]),
     "numbers": (lambda fields: fields.numbers("x", 1, 9), [[0], [9.0]]),
-    "matrix": (lambda fields: fields.matrix("x", 1, 9), [[[1]], [[None]]]),
-    "counts": (lambda fields: fields.counts("x", 1), [[[1]]]),
 }
 
 
@@ -73,30 +70,3 @@ def test_nested_objects_know_their_place() -> None:
         Fields({"hosts": [1]}, "f.json").objects("hosts")
     with pytest.raises(WrongUseError, match=r"f.json: rtt: tool is missing"):
         Fields({"rtt": {}}, "f.json").object("rtt").text("tool")
-
-
-@pytest.mark.parametrize("value", [-0.1, 9.1, "1", True, [], 10**400])
-def test_a_matrix_names_the_cell(value: object) -> None:
-    rows = [[None, 1.0], [value, None]]
-    with pytest.raises(WrongUseError, match=re.escape("f.json: x[1][0] is ")):
-        Fields({"x": rows}, "f.json").matrix("x", 2, high=9)
-
-
-@pytest.mark.parametrize("value", [-1, 1.0, "1", True, None, 1 << 60])
-def test_counts_name_the_cell(value: object) -> None:
-    with pytest.raises(WrongUseError, match=re.escape("f.json: x[0][1] is ")):
-        Fields({"x": [[0, value], [0, 0]]}, "f.json").counts("x", 2)
-
-
-@pytest.mark.parametrize("rows", [[[0, 1]], [[0, 1], [1]], [[0, 1], [1, 0, 2]], [[0, 1], 5], {}])
-def test_a_matrix_of_the_wrong_shape(rows: object) -> None:
-    fields = Fields({"x": rows}, "f.json")
-    with pytest.raises(WrongUseError, match=r"^f.json: x"):
-        fields.matrix("x", 2, high=9)
-    with pytest.raises(WrongUseError, match=r"^f.json: x"):
-        fields.counts("x", 2)
-
-
-def test_a_matrix_has_no_diagonal() -> None:
-    matrix = Fields({"x": [[5, 1], [None, -3]]}, "f.json").matrix("x", 2, high=9)
-    np.testing.assert_array_equal(matrix, [[np.nan, 1.0], [np.nan, np.nan]])

@@ -44,10 +44,10 @@ HOSTILE_BYTES = st.binary(min_size=1, max_size=8) | st.sampled_from(
 def is_taken_or_refused(content: bytes) -> bool:
     """One of the two; what is taken is something that the engine takes."""
     taken: list[Plan] = []
-    error = refusal(lambda: taken.append(plan_file.parse(content, "p.json")))
+    error = refusal(lambda: taken.append(plan_file.parse_plan(content, "p.json")))
     for plan in taken:
         native(plan.forest)
-        plan_file.to_json(plan)
+        plan_file.encode_plan(plan)
     return bool(taken) or is_one_sentence(error, "p.json")
 
 
@@ -86,6 +86,6 @@ def test_any_changes_of_bytes_are_taken_or_refused(changes: list[tuple[int, int,
 def test_what_is_no_plan_at_all_is_refused(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     path.write_bytes(content)
-    error = refusal(lambda: plan_file.read(str(path)))
+    error = refusal(lambda: plan_file.read_plan(str(path)))
     assert error is not None
     assert is_one_sentence(error, str(path))

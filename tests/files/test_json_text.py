@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from plink.files import json_text
-from plink.files.arrays import Array
+from plink.files.matrices import Array
 
 
 def by_python(matrix: Array) -> str:

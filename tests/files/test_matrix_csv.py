@@ -10,8 +10,8 @@ from hypothesis.extra.numpy import arrays
 from files.refusals import is_one_sentence, refusal
 from plink.base.errors import WrongUseError
 from plink.files import cluster, document, matrix_csv
-from plink.files.measurement import Matrix
-from plink.files.rtt import MAX_RTT_US
+from plink.files.limits import MAX_RTT_US
+from plink.files.matrices import Matrix
 from plink.measure.importing.matrices import import_matrix
 from support.host_names import HOST_NAMES
 
@@ -49,7 +49,7 @@ def test_export_and_import_give_the_same_to_the_last_bit(
 def test_import_export_import_is_the_identity(named: tuple[list[str], Matrix], unit: str) -> None:
     text = matrix_csv.render(*named, unit)
     first = import_matrix(text, "m.csv", unit=None, percentile=10.0)
-    stored = cluster.parse(document.dump(cluster.to_data(first)), "c.json")
+    stored = cluster.parse_cluster(document.dump(cluster.encode_cluster(first)), "c.json")
     assert stored.rtt is not None
     assert matrix_csv.render(stored.names, stored.rtt.readings_us, unit) == text
 

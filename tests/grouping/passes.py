@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from plink.files.cluster import Cluster, Host
-from plink.files.rtt import RttMeasurement
+from plink.files.cluster import Cluster
+from plink.files.hosts import Host
+from plink.files.measurements import RttMeasurement
 
 
 def passed(

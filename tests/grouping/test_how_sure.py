@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 import plink.optimize.groups.certainty
 from grouping.passes import passed
-from plink.files.grouping import DoubtfulHost
+from plink.base.replacing import replace
+from plink.files.groups import DoubtfulHost
 from plink.optimize.groups.certainty import group_question, more_passes
 from plink.optimize.groups.finding import GroupRequest, find_groups, with_groups
 from plink.show.terminal.groups import group_lines

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,15 +12,14 @@ import numpy as np
 from autotune.logs import write_log
 from bench.results import comparison
 from plink.base.errors import EXIT_PARTIAL
+from plink.base.replacing import replace
 from plink.cli import run
 from plink.files import cluster, document
 from plink.files import comparison as comparison_file
-from plink.files.bandwidth import BandwidthMeasurement
 from plink.files.clients import FitSample, SizeSpread, exactly, unfitted
-from plink.files.groups import Group, Uplink, UplinkMeasurement
-from plink.files.link_facts import LinkFacts, Row
-from plink.files.measurement import Failure
-from plink.files.routes import NO_ROUTE, RouteMeasurement
+from plink.files.groups import LinkFacts, Row, Uplink, UplinkMeasurement
+from plink.files.hosts import Group
+from plink.files.measurements import NO_ROUTE, BandwidthMeasurement, Failure, RouteMeasurement
 from show.racks import racks
 from timeline.files import write_timelines
 
@@ -118,11 +116,11 @@ def write_all(folder: Path) -> dict[str, bytes]:
     for kind, text in _TEXTS.items():
         path_of(kind, folder).write_text(text)
     made = {kind: str(path_of(kind, folder)) for kind in KINDS}
-    cluster.write(made["cluster"], whole)
+    cluster.write_cluster(made["cluster"], whole)
     _plink("order", made["cluster"], "--algo", "ring", "-o", made["order"])
     _plink("plan", made["cluster"], "--kind", "2lha", "--size", "1MB", "-o", made["plan"])
     document.write_bytes(
-        made["comparison"], document.dump(comparison_file.to_json(comparison("n1: died")))
+        made["comparison"], document.dump(comparison_file.encode_comparison(comparison("n1: died")))
     )
     write_log(Path(made["log"]))
     # Some windows of it are enough, and sooner read.

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plink.deploy.launchers import TOPOLOGIES
-from plink.files.groups import Group
+from plink.files.hosts import Group
 from plink.probes.errors import HostListError
 from plink.probes.hosts.slurm import parse_topology_groups
 from plink.probes.inventories.source import parse_hosts

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
+from plink.base.replacing import replace
 from plink.hub.cost import Deployment, Prices, contradiction, costs, network_cost, workers_of_a_hub
 
 

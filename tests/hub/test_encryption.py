@@ -6,7 +6,6 @@ import contextlib
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from engine.between import Between
 from engine.certificates import job
 from hub.runs import ADMIN_SECRET, MANIFEST, Service, Threads, Twin, gradient, run, service
 from plink.base.errors import PlinkError, WrongUseError
+from plink.base.replacing import replace
 from plink.hub import joining
 from plink.hub.admin import server_status
 from plink.hub.calling import HubError

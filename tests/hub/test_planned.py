@@ -6,7 +6,6 @@ import contextlib
 import os
 import select
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,10 +13,11 @@ import pytest
 
 from hub.runs import MANIFEST, Threads
 from plink.base.errors import WrongUseError
+from plink.base.replacing import replace
 from plink.files import cluster as cluster_file
 from plink.files import plan as plan_file
-from plink.files.cluster import Cluster, Host
-from plink.files.groups import Group
+from plink.files.cluster import Cluster
+from plink.files.hosts import Group, Host
 from plink.hub.hyper import Hyper
 from plink.hub.planned import planned_service
 from plink.hub.worker import Worker
@@ -30,7 +30,7 @@ def planned(folder: Path, servers: str, *more: str) -> Path:
     folder.mkdir(exist_ok=True)
     hosts = [Host(f"h{number}", f"10.0.0.{number + 1}") for number in range(6)]
     groups = [Group("a", ["h0", "h1", "h2"]), Group("b", ["h3", "h4", "h5"])]
-    cluster_file.write(str(folder / "cluster.json"), Cluster(hosts, groups=groups))
+    cluster_file.write_cluster(str(folder / "cluster.json"), Cluster(hosts, groups=groups))
     path = folder / "plan.json"
     path.unlink(missing_ok=True)
     line = ("plan", str(folder / "cluster.json"), "--servers", servers, "--size", "1MB")
@@ -41,7 +41,7 @@ def planned(folder: Path, servers: str, *more: str) -> Path:
 
 def test_ports_weights_and_workers_are_the_plans(tmp_path: Path) -> None:
     path = planned(tmp_path, "h2:2@1gbit,h5=10.0.9.1+10.0.9.2@3gbit", "--kind", "ps")
-    service = planned_service(plan_file.read(str(path), with_servers=True), "plan.json")
+    service = planned_service(plan_file.read_plan(str(path), with_servers=True), "plan.json")
     assert service.workers == 4
     assert [server.host for server in service.servers] == ["h2", "h5"]
     weights = np.concatenate([server.weights for server in service.servers])
@@ -57,7 +57,7 @@ def test_ports_weights_and_workers_are_the_plans(tmp_path: Path) -> None:
 
 def test_racks_of_a_plan_are_those_of_the_service(tmp_path: Path) -> None:
     path = planned(tmp_path, "h5=10.0.9.1+10.0.9.2,h2:2", "--kind", "hub")
-    service = planned_service(plan_file.read(str(path), with_servers=True), "plan.json")
+    service = planned_service(plan_file.read_plan(str(path), with_servers=True), "plan.json")
     assert service.workers == 4
     by_host = {
         server.host: (hosts, server.listen())
@@ -88,7 +88,7 @@ def test_what_no_service_is_made_of_is_refused(
     path = planned(tmp_path, servers, *more)
     if said is None or hint is None:
         # Quick in one rack and slow in the other: the roots take turns all the same.
-        planned_service(plan_file.read(str(path), with_servers=True), "plan.json")
+        planned_service(plan_file.read_plan(str(path), with_servers=True), "plan.json")
         return
     for line in (
         ("serve", str(path), "--host", "h2", "--secret-file", str(tmp_path / "new")),
@@ -102,7 +102,7 @@ def test_what_no_service_is_made_of_is_refused(
 
 
 def test_servers_that_aggregate_in_a_ring_are_refused(tmp_path: Path) -> None:
-    plan = plan_file.read(str(planned(tmp_path, "h2,h5", "--kind", "hub")), with_servers=True)
+    plan = plan_file.read_plan(str(planned(tmp_path, "h2,h5", "--kind", "hub")), with_servers=True)
     # Back along another way than there.
     down = plan.forest.broadcast_parents.copy()
     down[0, 0] = 5

@@ -98,7 +98,7 @@ def test_a_latency_that_is_not_said_takes_no_time(tmp_path: Path) -> None:
     path.write_text(TEXT.replace("latency_us", "# latency_us"))
     assert run(["import", str(path), "-o", made]) == 0
     assert run(["order", made, "--algo", "ring", "--size", "1MB", "--time-limit", "0.1"]) == 0
-    network = network_of(cluster_file.read(made)).network
+    network = network_of(cluster_file.read_cluster(made)).network
     assert not network.latency_s.any()
 
 
@@ -123,10 +123,13 @@ def test_a_described_cluster_is_written_and_read_again(tmp_path: Path) -> None:
     path.write_text(TEXT)
     made = tmp_path / "cluster.json"
     assert run(["import", str(path), "-o", str(made)]) == 0
-    found = cluster_file.read(str(made))
+    found = cluster_file.read_cluster(str(made))
     described = import_network(TEXT.encode(), "net.toml")
     assert (found.links, found.names) == (described.links, described.names)
-    assert cluster_file.to_json(found)["clients"] == cluster_file.to_json(described)["clients"]
+    assert (
+        cluster_file.encode_cluster(found)["clients"]
+        == cluster_file.encode_cluster(described)["clients"]
+    )
 
 
 @pytest.mark.parametrize("name", NETWORKS)

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from plink.base.errors import WrongUseError
 from plink.files import cluster as cluster_file
 from plink.files import document
-from plink.files.bandwidth import BandwidthMeasurement
 from plink.files.cluster import Cluster
-from plink.files.measurement import WRONG_RESULTS
+from plink.files.measurements import WRONG_RESULTS, BandwidthMeasurement
 from plink.measure.importing.source import import_measurement
 from support.plink_command import plink_here
 
@@ -133,8 +132,8 @@ def test_a_run_without_a_result_is_left_out_and_named(lost: str) -> None:
     line = SENDRECV.count("\n") + 2
     why = "has no result" if lost is STILLBORN else "did not come to its end"
     assert failure.reason == f"nccl.log:{line}: this run {why}"
-    content = document.dump(cluster_file.to_data(found))
-    again = bandwidth_of(cluster_file.parse(content, "c.json"))
+    content = document.dump(cluster_file.encode_cluster(found))
+    again = bandwidth_of(cluster_file.parse_cluster(content, "c.json"))
     assert again.failures == [failure]
     assert again.message_bytes is not None
     assert again.message_bytes[0, 1] == 134217728

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from plink.base.errors import WrongUseError
 from plink.files.cluster import Cluster
-from plink.files.measurement import WRONG_RESULTS
+from plink.files.measurements import WRONG_RESULTS
 from plink.measure.importing.source import import_measurement
 
 LOG = """\

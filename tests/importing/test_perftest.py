@@ -77,7 +77,7 @@ def test_times_and_bandwidths_of_one_log_are_one_cluster(tmp_path: Path) -> None
         )
     )
     assert plink_here("import", log, "-o", out).code == 0
-    found = cluster_file.read(str(out))
+    found = cluster_file.read_cluster(str(out))
     assert found.rtt is not None
     assert found.bandwidth is not None
     done = plink_here("order", out, "--algo", "nccl-ring", "--time-limit", "0.2")

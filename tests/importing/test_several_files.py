@@ -29,7 +29,7 @@ def test_logs_and_lists_are_one_cluster(logs: Path, tmp_path: Path) -> None:
     for given in (sorted(logs.iterdir()), [logs], [logs, logs / "1.log"]):
         done = plink_here("import", *given, "-o", out)
         assert done.code == 0, done.stderr
-        found = cluster_file.read(str(out))
+        found = cluster_file.read_cluster(str(out))
         assert found.names == ["a", "b", "c", "d"]
         assert found.rtt is not None
         assert found.bandwidth is not None
@@ -58,7 +58,7 @@ def test_files_without_a_measurement_are_named_and_left_out(logs: Path, tmp_path
     assert done.code == 3
     assert "left out 7 files" in done.stderr
     assert done.stderr.count("note6.txt") == 0
-    assert cluster_file.read(str(out)).names == ["a", "b", "c", "d"]
+    assert cluster_file.read_cluster(str(out)).names == ["a", "b", "c", "d"]
 
 
 def test_many_failed_pairs_are_three_lines_and_a_count(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_many_failed_pairs_are_three_lines_and_a_count(tmp_path: Path) -> None:
     assert done.code == 3
     assert done.stderr.count("has no value") == 3
     assert "and 17 other missing pairs" in done.stderr
-    found = cluster_file.read(str(tmp_path / "c.json")).bandwidth
+    found = cluster_file.read_cluster(str(tmp_path / "c.json")).bandwidth
     assert found is not None
     assert len(found.failures) == 20
 

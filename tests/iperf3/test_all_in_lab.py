@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from plink.base.replacing import replace
 from plink.files import cluster as cluster_file
 from plink.files.cluster import Cluster
-from plink.files.groups import Group
+from plink.files.hosts import Group
 from support.lab import Lab
 from support.plink_command import plink, ssh_options
 from support.running import programs
@@ -20,7 +20,7 @@ UPLINK_GBIT_S = 0.06 * 1448 / 1514
 
 
 def read(path: Path) -> Cluster:
-    return cluster_file.read(str(path))
+    return cluster_file.read_cluster(str(path))
 
 
 def test_from_hosts_to_uplinks(lab: Lab, tmp_path: Path) -> None:
@@ -33,7 +33,9 @@ def test_from_hosts_to_uplinks(lab: Lab, tmp_path: Path) -> None:
     assert before.rtt is not None
     assert before.grouping is not None
     groups = [Group(rack, hosts) for rack, hosts in lab.racks.items()]
-    cluster_file.write(str(out), replace(before, groups=groups, grouping=None, uplinks=None))
+    cluster_file.write_cluster(
+        str(out), replace(before, groups=groups, grouping=None, uplinks=None)
+    )
     done = plink("probe", "--resume", out, *options)
     assert done.code == 0, done.stderr
     assert "3 groups as the file has them: r1 (2), r2 (2), r3 (1)" in done.stderr

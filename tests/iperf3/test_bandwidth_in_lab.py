@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from plink.files import cluster as cluster_file
-from plink.files.bandwidth import BandwidthMeasurement
 from plink.files.cluster import Cluster
-from plink.files.groups import Group, Uplink, UplinkMeasurement
+from plink.files.groups import Uplink, UplinkMeasurement
+from plink.files.hosts import Group
+from plink.files.measurements import BandwidthMeasurement
 from support.lab import Lab
 from support.plink_command import plink, ssh_options
 from support.running import programs, started, wait_for, wait_for_next
@@ -24,7 +25,7 @@ UPLINK_GBIT_S = 0.06 * 1448 / 1514
 
 
 def read(path: Path) -> Cluster:
-    return cluster_file.read(str(path))
+    return cluster_file.read_cluster(str(path))
 
 
 def iperf3s(lab: Lab) -> list[int]:
@@ -101,7 +102,7 @@ def write_known(lab: Lab, path: Path) -> None:
             options={"duration_s": 1, "streams": 1},
         ),
     )
-    cluster_file.write(str(path), known)
+    cluster_file.write_cluster(str(path), known)
 
 
 def test_uplinks_are_found(lab: Lab, tmp_path: Path) -> None:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from plink.base.replacing import replace
 from plink.base.text import bandwidth_text
 from plink.files import cluster as cluster_file
-from plink.files.bandwidth import BandwidthMeasurement
-from plink.files.cluster import Cluster, Host
-from plink.files.groups import Group, Uplink, UplinkMeasurement
-from plink.files.measurement import Failure
+from plink.files.cluster import Cluster
+from plink.files.groups import Uplink, UplinkMeasurement
+from plink.files.hosts import Group, Host
+from plink.files.measurements import BandwidthMeasurement, Failure
 from plink.show.terminal.bandwidth import oversubscription, uplink_lines
 from support.plink_command import plink_here
 
@@ -45,7 +45,7 @@ CLUSTER = Cluster(
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     file = tmp_path / "c.json"
-    cluster_file.write(str(file), CLUSTER)
+    cluster_file.write_cluster(str(file), CLUSTER)
     return file
 
 
@@ -115,7 +115,7 @@ def test_the_matrix_is_exported_as_it_is(path: Path) -> None:
 
 def test_there_is_no_bandwidth_to_export(tmp_path: Path) -> None:
     file = tmp_path / "c.json"
-    cluster_file.write(str(file), Cluster([Host("a", "a"), Host("b", "b")]))
+    cluster_file.write_cluster(str(file), Cluster([Host("a", "a"), Host("b", "b")]))
     done = plink_here("export", file, "--quantity", "bandwidth")
     assert done.code == 2
     assert done.stderr == (

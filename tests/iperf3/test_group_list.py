@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from plink.base.errors import WrongUseError
 from plink.files import cluster as cluster_file
-from plink.files.cluster import Cluster, Host
-from plink.files.groups import Group
+from plink.files.cluster import Cluster
+from plink.files.hosts import Group, Host
 from plink.measure.probing.group_list import parse_groups, read_groups
 from support.plink_command import plink_here
 
@@ -72,11 +72,11 @@ def test_groups_come_from_a_cluster_file(tmp_path: Path) -> None:
     hosts = [Host(name, name) for name in HOSTS]
     groups = [Group("a", HOSTS[:4]), Group("b", HOSTS[4:])]
     path = tmp_path / "c.json.gz"
-    cluster_file.write(str(path), Cluster(hosts, groups=groups))
+    cluster_file.write_cluster(str(path), Cluster(hosts, groups=groups))
     assert read_groups(str(path), HOSTS, "hosts.txt") == groups
     with pytest.raises(WrongUseError, match=r"n08.* is not one of the hosts of hosts.txt"):
         read_groups(str(path), HOSTS[:-1], "hosts.txt")
-    cluster_file.write(str(path), Cluster(hosts))
+    cluster_file.write_cluster(str(path), Cluster(hosts))
     with pytest.raises(WrongUseError, match="holds no groups"):
         read_groups(str(path), HOSTS, "hosts.txt")
 

@@ -178,7 +178,7 @@ def test_racks_become_labels(
     assert sorted(map(sorted, found.values())) == sorted(lab.racks.values())
 
     printed = run(pod, containers["cluster"])
-    cluster = cluster_file.parse(printed.stdout.encode(), "what is printed")
+    cluster = cluster_file.parse_cluster(printed.stdout.encode(), "what is printed")
     assert {host.name: host.address for host in cluster.hosts} == lab.truth["addresses"]
     figures = run(pod, containers["metrics"])
     assert "plink_hosts 9.0\n" in figures.stdout

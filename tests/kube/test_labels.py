@@ -7,20 +7,20 @@ import itertools
 import json
 import socket
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from engine import certificates
 from plink.base.errors import PlinkError
+from plink.base.replacing import replace
 from plink.deploy.kubernetes.access import reach
 from plink.deploy.kubernetes.api_server import Access, ApiServer
 from plink.deploy.kubernetes.labelling import ANNOTATION
 from plink.files import cluster as cluster_file
-from plink.files.cluster import Cluster, Host, Unreachable
-from plink.files.grouping import Grouping
-from plink.files.groups import Group
+from plink.files.cluster import Cluster, Unreachable
+from plink.files.groups import Grouping, Partition
+from plink.files.hosts import Group, Host
 from support.kubernetes import require_kubectl, write_config
 from support.kubernetes_nodes import TOKEN, NodeServer, node_server
 from support.plink_command import Done, plink_here
@@ -43,7 +43,9 @@ def grouped(
     hosts = [Host(name, f"10.0.0.{name[1:]}") for name in names]
     groups = [Group(f"g{number}", group) for number, group in enumerate(leaves, 1)]
     levels = [leaves] if spines is None else [spines, leaves]
-    grouping = Grouping("levels", "raw", levels=levels, alone=alone, unmeasured=unmeasured)
+    grouping = Grouping(
+        "levels", "raw", levels=list(map(Partition, levels)), alone=alone, unmeasured=unmeasured
+    )
     return Cluster(hosts, groups=groups, grouping=grouping)
 
 
@@ -71,7 +73,7 @@ class Labelled:
     def __call__(self, cluster: Cluster | None, *options: str) -> Done:
         file = self.folder / "c.json"
         if cluster is not None:
-            cluster_file.write(str(file), cluster)
+            cluster_file.write_cluster(str(file), cluster)
         words = [] if cluster is None else [file]
         if cluster is not None and "--key" not in options:
             options = (*options, *KEYS)
@@ -331,7 +333,7 @@ def test_outside_of_a_pod_kubectl_leads_to_the_api_server(
     # kubectl sends no token in the clear.
     server.token = None
     file = tmp_path / "c.json"
-    cluster_file.write(str(file), grouped(LEAVES))
+    cluster_file.write_cluster(str(file), grouped(LEAVES))
     done = plink_here("kube", "labels", file)
     assert done.code == 0, done.stderr
     assert server.labels("fabric.topograph.run/")["n6"] == {"tier-0": "tier-0-3"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from labkit.registry import COPY_NAME, Registry
 from labkit.shape import RackShape, RowShape, Shape
 from labkit.state import State, checked_lab_name, from_json, to_json
 from labkit.topology import place
+from plink.base.replacing import replace
 
 
 def state_in(directory: Path, identity: str = "1") -> State:

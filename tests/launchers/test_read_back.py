@@ -6,8 +6,7 @@ import pytest
 
 from plink.deploy import launchers
 from plink.deploy.launchers import FORMATS, TOPOLOGIES
-from plink.files.cluster import Host
-from plink.files.groups import Group
+from plink.files.hosts import Group, Host
 from plink.probes.inventories.source import parse_hosts
 
 HOSTS = [

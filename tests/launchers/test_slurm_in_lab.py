@@ -12,17 +12,17 @@ import shlex
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from plink.base.replacing import replace
 from plink.cli import run
 from plink.deploy.launchers import TOPOLOGIES
 from plink.files import cluster as cluster_file
-from plink.files.cluster import Cluster, Host
-from plink.files.grouping import Grouping
-from plink.files.groups import Group
+from plink.files.cluster import Cluster
+from plink.files.groups import Grouping, Partition
+from plink.files.hosts import Group, Host
 from plink.probes.hosts.slurm import expanded
 from support.lab import Lab, lab_cluster
 from support.slurm import Slurm, require_slurm, slurm_version, start_controller, start_slurm
@@ -144,10 +144,10 @@ def test_slurmctld_takes_nested_tiers(lab: Lab, tmp_path: Path) -> None:
     hosts = [Host(name, lab.truth["addresses"][name]) for name in lab.names]
     racks = [list(names) for names in lab.racks.values()]
     alone = [[name] for name in lab.names]
-    grouping = Grouping("levels", "raw", levels=[racks, alone])
+    grouping = Grouping("levels", "raw", levels=[Partition(racks), Partition(alone)])
     groups = [Group(f"g{number}", names) for number, names in enumerate(alone)]
     measured = tmp_path / "cluster.json"
-    cluster_file.write(str(measured), Cluster(hosts, groups=groups, grouping=grouping))
+    cluster_file.write_cluster(str(measured), Cluster(hosts, groups=groups, grouping=grouping))
     written = tmp_path / "topology.conf"
     words = ["export", str(measured), "--format", "slurm-topology", "-o", str(written)]
     assert run(words) == 0
@@ -173,7 +173,7 @@ def test_hosts_of_an_allocation(
     out = tmp_path / "cluster.json"
     words = ["probe", "@slurm", "-F", str(slurm.lab.ssh_config), "--count", "10", "-o", str(out)]
     assert run(words) == 0
-    cluster = cluster_file.read(str(out))
+    cluster = cluster_file.read_cluster(str(out))
     assert [host.name for host in cluster.hosts] == names
     assert sorted(host.slots for host in cluster.hosts) == [1, 2]
 
@@ -218,7 +218,7 @@ def probe(*words: str, out: Path) -> list[str]:
 
 
 def check_probed(slurm: Slurm, out: Path) -> Cluster:
-    cluster = cluster_file.read(str(out))
+    cluster = cluster_file.read_cluster(str(out))
     assert cluster.rtt is not None
     assert not cluster.rtt.failures
     addresses = slurm.lab.truth["addresses"]
@@ -295,7 +295,7 @@ def test_hosts_under_a_switch_stand_for_one_another(slurm: Slurm, tmp_path: Path
     grouped = Cluster(
         [Host(name, name) for name in (*one, *two)], groups=[Group("a", one), Group("b", two)]
     )
-    cluster_file.write(str(tmp_path / "grouped.json"), grouped)
+    cluster_file.write_cluster(str(tmp_path / "grouped.json"), grouped)
     file = tmp_path / "grouped.json"
     line = f'eval "$(plink slurm-order --keep {{keep}} --groups {file})"'
     options = ["--nodes=4", f"--nodelist={','.join([*one[1:], *two[1:]])}"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plink.files.cluster import Host
+from plink.files.hosts import Host
 
 HOSTS = [
     Host("gpu3", "10.0.0.3"),

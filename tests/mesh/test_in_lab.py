@@ -9,7 +9,8 @@ import pytest
 from benchkit.labs import bench_lab
 from benchkit.processes import answers_of_ranks
 from mesh.meshes import racks
-from plink.files.mesh import mesh_to_json, parse_mesh
+from plink.files.mesh import parse_mesh
+from plink.files.structs import encode
 from plink.solvers.collectives.mesh import Dimension, mesh_form
 from plink.solvers.collectives.registry import find
 from plink.solvers.orders.latency_search import search_by_latency
@@ -38,7 +39,7 @@ def test_the_heavy_dimension_is_quicker_within_racks() -> None:
             hosts,
             "mesh_rank",
             orders={"given": [0, 1, 2, 3], "plink": [list(order).index(at) for at in range(4)]},
-            dimensions=mesh_to_json(MESH),
+            dimensions=encode(MESH.dimensions),
             rounds=2,
             repetitions=2,
         )

@@ -9,8 +9,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from plink.base.errors import WrongUseError
-from plink.files.fields import Fields
-from plink.files.mesh import Mesh, MeshDimension, mesh_from_json, mesh_to_json, parse_mesh
+from plink.files.mesh import Mesh, MeshDimension, parse_mesh
+from plink.files.structs import convert, encode
 
 NAMES = st.from_regex(r"[a-z_][a-z0-9_]{0,5}", fullmatch=True)
 ALGORITHMS = st.sampled_from(["ring", "chain", "bcube:2", "openmpi-rabenseifner"])
@@ -34,8 +34,7 @@ def test_what_is_written_is_read(dimensions, left_out):
     assert found.dimensions[left_out:] == carried
     assert all(one.size_bytes == 0 for one in found.dimensions[:left_out])
     assert found.text == text
-    fields = Fields({"mesh": mesh_to_json(found)}, "file")
-    assert mesh_from_json(fields) == found
+    assert convert(encode(found), Mesh, "file") == found
 
 
 def test_each_dimension_runs_what_its_name_says():
@@ -81,7 +80,7 @@ def test_what_is_wrong_is_refused_in_a_sentence(mesh, traffic, told):
 )
 def test_a_hostile_file_is_refused(mesh):
     with pytest.raises(WrongUseError):
-        mesh_from_json(Fields({"mesh": mesh}, "file"))
+        convert({"dimensions": mesh}, Mesh, "file")
 
 
 @given(st.text(max_size=30), st.none() | st.text(max_size=30))

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,11 +17,13 @@ import pytest
 
 from benchkit import ring_instances
 from ordering.clusters import cluster_of, racks
+from plink.base.replacing import replace
 from plink.cli import run
 from plink.deploy import launchers
 from plink.deploy.launchers import FORMATS
-from plink.files import cluster, order_file
-from plink.files.groups import Group
+from plink.files import cluster
+from plink.files import order as order_file
+from plink.files.hosts import Group
 from plink.files.order_basis import order_basis
 
 PLINK = [sys.executable, "-m", "plink"]
@@ -31,7 +32,7 @@ PLINK = [sys.executable, "-m", "plink"]
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    cluster.write("c.json", racks([4, 4, 4, 4])[0])
+    cluster.write_cluster("c.json", racks([4, 4, 4, 4])[0])
     return tmp_path
 
 
@@ -49,9 +50,9 @@ def plink(folder: Path, *arguments: str, stdin: bytes = b"") -> subprocess.Compl
 def test_the_table_stands_on_stdout_and_the_file_is_written(folder, capsys):
     assert run(["order", "c.json", "-o", "o.json"]) == 0
     shown = capsys.readouterr()
-    order = order_file.read("o.json")
-    assert order.made_from == order_basis(cluster.read("c.json"), "latency")
-    assert order.cost_us == pytest.approx(4 * 60 + 12 * 20)
+    order = order_file.read_order("o.json")
+    assert order.made_from == order_basis(cluster.read_cluster("c.json"), "latency")
+    assert order.cost.cost_us == pytest.approx(4 * 60 + 12 * 20)
     for part in (
         "16 hosts",
         "given order",
@@ -69,10 +70,11 @@ def test_the_table_stands_on_stdout_and_the_file_is_written(folder, capsys):
 def test_json_holds_what_scripts_need(folder, capsys):
     assert run(["order", "c.json", "--json", "--seed", "5"]) == 0
     data = json.loads(capsys.readouterr().out)
-    assert sorted(data["order"]) == sorted(data["given"])
-    assert data["lower_bound_us"] <= data["cost_us"] <= data["cost_given_us"]
-    assert data["cost_us"] < data["cost_random_us"]
-    assert data["gap"] == pytest.approx(1 - data["lower_bound_us"] / data["cost_us"], abs=1e-9)
+    cost = data["cost"]
+    assert sorted(data["order"]) == sorted(data["listed"])
+    assert cost["lower_bound_us"] <= cost["cost_us"] <= cost["listed_us"]
+    assert cost["cost_us"] < cost["random_us"]
+    assert data["gap"] == pytest.approx(1 - cost["lower_bound_us"] / cost["cost_us"], abs=1e-9)
     assert data["seconds"] >= 0.0
     assert data["solver"]["seed"] == 5
     assert data["filled_pairs"] == 0
@@ -84,7 +86,7 @@ def test_every_format_is_written_from_a_cluster_or_an_order_alike(folder, capsys
     assert run(["order", "c.json", "-o", "o.json", "--slots", "2"]) == 0
     assert run(["order", "o.json", "--format", name, "-o", "file"]) == 0
     capsys.readouterr()
-    order = order_file.read("o.json")
+    order = order_file.read_order("o.json")
     assert {host.slots for host in order.hosts} == {2}
     assert Path("file").read_text() == FORMATS[name].render(order.hosts)
     assert run(["order", "c.json", "--format", name, "--slots", "2"]) == 0
@@ -94,12 +96,12 @@ def test_every_format_is_written_from_a_cluster_or_an_order_alike(folder, capsys
 
 
 def test_topologies_are_written_from_the_groups_of_either(folder, capsys):
-    found = cluster.read("c.json")
+    found = cluster.read_cluster("c.json")
     names = found.names
     groups = [Group("left", names[:8]), Group("right", names[8:])]
-    cluster.write("c.json", replace(found, groups=groups))
+    cluster.write_cluster("c.json", replace(found, groups=groups))
     assert run(["order", "c.json", "-o", "o.json"]) == 0
-    assert list(order_file.read("o.json").groups) == groups
+    assert list(order_file.read_order("o.json").groups) == groups
     assert run(["order", "o.json", "--format", "slurm-block"]) == 0
     from_order = capsys.readouterr().out.partition("BlockName")[2]
     assert run(["order", "c.json", "--format", "slurm-block"]) == 0
@@ -156,31 +158,31 @@ def test_verbs_pipe(folder):
     assert order.returncode == 0
     assert b"lower bound" in order.stderr
     hosts = plink(folder, "-", "--format", "hosts", stdin=order.stdout)
-    names = order_file.parse(order.stdout, "order").names
+    names = order_file.parse_order(order.stdout, "order").names
     assert hosts.stdout.decode().split() == names
 
 
 def test_slots_of_the_cluster_file_are_kept(folder, capsys):
-    cluster.write("c.json", cluster_of(ring_instances.racks([2, 2], 1)[0], slots=3))
+    cluster.write_cluster("c.json", cluster_of(ring_instances.racks([2, 2], 1)[0], slots=3))
     assert run(["order", "c.json", "-o", "o.json"]) == 0
     assert "4 hosts, 12 ranks" in capsys.readouterr().out
-    assert {host.slots for host in order_file.read("o.json").hosts} == {3}
+    assert {host.slots for host in order_file.read_order("o.json").hosts} == {3}
 
 
 def test_an_unmeasured_host_is_named_and_the_exit_code_says_partly(folder, capsys):
     readings = ring_instances.racks([3, 3], 1)[0]
     readings[2, :] = readings[:, 2] = np.nan
-    cluster.write("c.json", cluster_of(readings))
+    cluster.write_cluster("c.json", cluster_of(readings))
     assert run(["order", "c.json", "-o", "o.json"]) == 3
     shown = capsys.readouterr()
     assert "no measurement reaches h2" in shown.err
     assert "5 of 15 pairs" in shown.out
     assert "5 pairs without a measurement: their distances were filled in" in shown.err
-    assert order_file.read("o.json").unmeasured_hosts == ["h2"]
+    assert order_file.read_order("o.json").unmeasured_hosts == ["h2"]
 
 
 def test_no_structure_is_said_on_stderr(folder, capsys):
-    cluster.write("c.json", cluster_of(np.full((8, 8), 30.0)))
+    cluster.write_cluster("c.json", cluster_of(np.full((8, 8), 30.0)))
     assert run(["order", "c.json", "--json"]) == 0
     shown = capsys.readouterr()
     assert "no structure found" in shown.err
@@ -215,7 +217,7 @@ def test_wrong_use_is_one_sentence_and_writes_nothing(folder, capsys, arguments,
     Path("other.json").write_text('{"format": "plink.plan", "version": 1}')
     Path("new.json").write_text('{"format": "plink.order", "version": 9}')
     hosts = [cluster.Host("a", "10.0.0.1"), cluster.Host("b", "10.0.0.2")]
-    cluster.write("bare.json", cluster.Cluster(hosts))
+    cluster.write_cluster("bare.json", cluster.Cluster(hosts))
     before = sorted(folder.iterdir())
     # A second -o, among `arguments`, wins.
     assert run(["order", "-o", "out.json", *arguments]) == 2
@@ -237,7 +239,9 @@ def test_two_kinds_of_data_do_not_mix_on_stdout(folder, capsys, arguments):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupt_keeps_the_best_so_far(folder, number):
     points = np.random.default_rng(1).random((200, 2))
-    cluster.write(str(folder / "big.json"), cluster_of(1e3 * ring_instances.euclidean(points)))
+    cluster.write_cluster(
+        str(folder / "big.json"), cluster_of(1e3 * ring_instances.euclidean(points))
+    )
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [*PLINK, "order", "big.json", "--time-limit", "600", "-o", "o.json"],
@@ -259,9 +263,9 @@ def test_an_interrupt_keeps_the_best_so_far(folder, number):
     assert b"cost" in shown
     assert b"warning: interrupted" in shown.replace(b"\x1b[0m", b"").replace(b"\x1b[33m", b"")
     assert b"Traceback" not in shown
-    order = order_file.read(str(folder / "o.json"))
+    order = order_file.read_order(str(folder / "o.json"))
     assert order.solver.ended_by == "interrupt"
-    assert order.cost_us < order.cost_random_us / 2
+    assert order.cost.cost_us < order.cost.random_us / 2
 
 
 def _read_until(descriptor: int, text: bytes) -> bytes:

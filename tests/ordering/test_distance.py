@@ -10,7 +10,8 @@ from hypothesis.extra.numpy import arrays
 
 from ordering.clusters import cluster_of
 from plink.base.errors import WrongUseError
-from plink.files.cluster import Cluster, Host
+from plink.files.cluster import Cluster
+from plink.files.hosts import Host
 from plink.model.distance import both_directions, distances
 
 NAN = float("nan")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,8 @@ from benchkit import ring_instances
 from ordering.clusters import cluster_of, racks
 from ordering.gaps import hidden
 from plink.cli import run
-from plink.files import cluster, order_file
+from plink.files import cluster
+from plink.files import order as order_file
 from plink.show.page.costs import cost_bars, costs_section
 from plink.show.page.hops import hop_bars
 from plink.show.page.overview import facts_of
@@ -40,9 +40,9 @@ def square() -> cluster.Cluster:
 
 
 def test_mostly_filled_distances_prove_nothing(capsys):
-    cluster.write("c.json", sampled())
+    cluster.write_cluster("c.json", sampled())
     assert run(["order", "c.json", "-o", "o.json", "--time-limit", "1"]) == 0
-    found = order_file.read("o.json")
+    found = order_file.read_order("o.json")
     assert found.filled_pairs > 7000
     for text in (capsys.readouterr().out, shown(capsys, "o.json")):
         assert f"not proven: {found.filled_pairs:,} pairs were not measured" in text
@@ -51,8 +51,9 @@ def test_mostly_filled_distances_prove_nothing(capsys):
         assert "no order is cheaper" not in text
     assert run(["order", "c.json", "--json", "--time-limit", "1"]) == 0
     data = json.loads(capsys.readouterr().out)
-    assert (data["lower_bound_us"], data["gap"]) == (0.0, 1.0)
-    assert data["cost_low_us"] < data["cost_us"] <= data["cost_high_us"]
+    cost = data["cost"]
+    assert (cost["lower_bound_us"], data["gap"]) == (0.0, 1.0)
+    assert cost["range_us"]["low_us"] < cost["cost_us"] <= cost["range_us"]["high_us"]
     assert len(data["filled_hops"]) > 10
     about = Subject(sampled(), "c.json", [NamedOrder("o.json", found)])
     text = " ".join(part.text for part in costs_section(about).parts if isinstance(part, Paragraph))
@@ -61,15 +62,15 @@ def test_mostly_filled_distances_prove_nothing(capsys):
 
 
 def test_a_range_and_a_bound_are_told_with_their_limits(capsys):
-    cluster.write("c.json", square())
+    cluster.write_cluster("c.json", square())
     assert run(["order", "c.json", "-o", "o.json"]) == 0
     for text in (capsys.readouterr().out, shown(capsys, "o.json")):
         assert "range     19.0 to 37.0 µs" in text
         assert "gap       at most 49 % of 37.0 µs could still be saved" in text
         assert "ended by exact of distances as filled in" in text
-    found = order_file.read("o.json")
+    found = order_file.read_order("o.json")
     data = json.loads(Path("o.json").read_text())
-    assert (data["version"], data["cost_low_us"], data["cost_high_us"]) == (3, 19.0, 37.0)
+    assert data["cost"]["range_us"] == {"low_us": 19.0, "high_us": 37.0}
     assert [found.names[place] for place in found.filled_hops] in (["h0"], ["h1"])
     assert shown(capsys, "o.json").count("not measured") == 1
     named = NamedOrder("o.json", found)
@@ -77,8 +78,8 @@ def test_a_range_and_a_bound_are_told_with_their_limits(capsys):
     bars = {label: bar for label, [bar] in cost_bars(named).rows}
     low, high = bars["plink's order"].reach
     # Lengths are shares of the longest.
-    assert low / bars["plink's order"].share == pytest.approx(19.0 / found.cost_us)
-    assert high / bars["plink's order"].share == pytest.approx(37.0 / found.cost_us)
+    assert low / bars["plink's order"].share == pytest.approx(19.0 / found.cost.cost_us)
+    assert high / bars["plink's order"].share == pytest.approx(37.0 / found.cost.cost_us)
     assert max(high, *(bar.share for bar in bars.values())) == 1.0
     assert all(bar.reach is None for label, bar in bars.items() if label != "plink's order")
     assert "the cost is 19.0 to 37.0 µs" in dict(facts_of(about))["order"]
@@ -89,17 +90,17 @@ def test_a_range_and_a_bound_are_told_with_their_limits(capsys):
 def test_a_pair_without_any_way_round_has_no_upper_limit(capsys):
     readings = ring_instances.racks([3, 3], 1)[0]
     readings[5, :] = readings[:, 5] = np.nan
-    cluster.write("c.json", cluster_of(readings))
+    cluster.write_cluster("c.json", cluster_of(readings))
     assert run(["order", "c.json", "-o", "o.json"]) == 3
     shown_text = capsys.readouterr().out
-    found = order_file.read("o.json")
+    found = order_file.read_order("o.json")
     assert (found.most_us, found.gap) == (None, 1.0)
     assert "µs or more" in shown_text
     assert "not proven: 5 pairs were not measured" in shown_text
 
 
 def test_predictions_are_ranges_too(capsys):
-    cluster.write("c.json", square())
+    cluster.write_cluster("c.json", square())
     assert run(["predict", "c.json", "--size", "1MB", "--algo", "ring"]) == 0
     assert "19.0 to 37.0 µs" in capsys.readouterr().out
     assert run(["predict", "c.json", "--size", "1MB", "--algo", "ring", "--json"]) == 0
@@ -109,35 +110,20 @@ def test_predictions_are_ranges_too(capsys):
 
 
 def test_nothing_of_this_is_said_where_every_pair_was_measured(capsys):
-    cluster.write("c.json", racks([4, 4])[0])
+    cluster.write_cluster("c.json", racks([4, 4])[0])
     assert run(["order", "c.json", "-o", "o.json"]) == 0
     text = capsys.readouterr().out
     assert "range" not in text
     assert "not proven" not in text
     assert "gap       none: no order is cheaper" in text
     data = json.loads(Path("o.json").read_text())
-    assert data["version"] == 1
-    assert not {"cost_low_us", "cost_high_us", "filled_hops"} & set(data)
-    found = order_file.read("o.json")
+    assert "range_us" not in data["cost"]
+    assert data["filled_hops"] == []
+    found = order_file.read_order("o.json")
     rows = cost_bars(NamedOrder("o.json", found)).rows
     assert [bar.reach for _, [bar] in rows] == [None] * len(rows)
     assert run(["predict", "c.json", "--size", "1MB", "--algo", "ring"]) == 0
     assert "range" not in capsys.readouterr().out
-
-
-def test_an_older_file_of_filled_distances_is_shown_without_a_bound(capsys):
-    cluster.write("c.json", square())
-    assert run(["order", "c.json", "-o", "o.json"]) == 0
-    found = order_file.read("o.json")
-    old = order_file.to_json(replace(found, cost_range_us=None, filled_hops=()))
-    old |= {"lower_bound_us": found.cost_us, "gap": 0.0}
-    assert old["version"] == 1
-    Path("old.json").write_text(json.dumps(old))
-    capsys.readouterr()
-    text = shown(capsys, "old.json")
-    assert "not proven: 1 pair was not measured" in text
-    assert "none known" in text
-    assert "no order is cheaper" not in text
 
 
 def shown(capsys: pytest.CaptureFixture[str], file: str) -> str:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+from msgspec.structs import astuple
 
 from benchkit import ring_instances
 from ordering.clusters import cluster_of
 from ordering.gaps import SHARES, hidden, least_cost_us, lognormal, metric
+from plink.base.replacing import replace
+from plink.files.order import CostRange
 from plink.model.distance import distances
 from plink.model.network import network_of
 from plink.optimize.orders.latency import LatencyObjective
@@ -68,11 +70,11 @@ def test_no_bound_is_above_the_cheapest_order_there_is(kind, share):
         order = find_order(
             cluster_of(hidden(whole, share, seed)), OrderRequest(algorithm, time_limit_s=QUICK_S)
         )
-        assert order.lower_bound_us <= least_of(algorithm, kind, size, seed) * SLACK
+        assert order.cost.lower_bound_us <= least_of(algorithm, kind, size, seed) * SLACK
         if order.filled_pairs:
-            low_us, high_us = order.cost_range_us
-            assert order.lower_bound_us <= low_us * SLACK <= order.cost_us * SLACK**2
-            assert high_us is None or order.cost_us <= high_us * SLACK
+            low_us, high_us = astuple(order.cost.range_us)
+            assert order.cost.lower_bound_us <= low_us * SLACK <= order.cost.cost_us * SLACK**2
+            assert high_us is None or order.cost.cost_us <= high_us * SLACK
 
 
 def test_what_is_proven_of_distances_that_were_filled_in_would_be_wrong():
@@ -94,7 +96,7 @@ def test_a_bound_is_known_where_few_pairs_are_missing():
         readings[2, 7] = readings[7, 2] = np.nan
         order = find_order(cluster_of(readings), OrderRequest(time_limit_s=QUICK_S))
         best_us = least_cost_us("ring", whole)
-        assert 0.5 * best_us < order.lower_bound_us <= best_us * SLACK
+        assert 0.5 * best_us < order.cost.lower_bound_us <= best_us * SLACK
         assert order.gap < 0.6
 
 
@@ -103,8 +105,8 @@ def test_a_bound_is_known_where_few_pairs_are_missing():
 def test_no_bound_of_a_large_ring_is_above_the_known_best(sizes, share):
     whole, best_us = ring_instances.racks(sizes, 3)
     order = find_order(cluster_of(hidden(whole, share, 1)), OrderRequest(time_limit_s=0.3))
-    assert order.lower_bound_us <= best_us * SLACK
-    low_us, high_us = order.cost_range_us
+    assert order.cost.lower_bound_us <= best_us * SLACK
+    low_us, high_us = astuple(order.cost.range_us)
     assert low_us <= ring_of(whole, order) * SLACK
     assert high_us is None or ring_of(whole, order) <= high_us * SLACK
 
@@ -119,7 +121,7 @@ def test_no_bound_of_a_choice_of_hosts_is_above_the_best_choice(ranks, share):
             best = find_order(cluster_of(whole), request)
             assert best.solver.ended_by == "exact"
             order = find_order(cluster_of(hidden(whole, share, seed)), request)
-            assert order.lower_bound_us <= best.cost_us * SLACK
+            assert order.cost.lower_bound_us <= best.cost.cost_us * SLACK
 
 
 @pytest.mark.parametrize("share", SHARES)
@@ -129,7 +131,7 @@ def test_no_bound_of_ranks_that_are_apart_is_above_the_best_placement(share):
         request = OrderRequest("tree", ranks=6, slots=2, is_interleaved=True, time_limit_s=QUICK_S)
         best = find_order(cluster_of(whole), request)
         order = find_order(cluster_of(hidden(whole, share, seed)), request)
-        assert order.lower_bound_us <= best.cost_us * SLACK
+        assert order.cost.lower_bound_us <= best.cost.cost_us * SLACK
 
 
 @pytest.mark.parametrize("share", SHARES)
@@ -145,10 +147,10 @@ def test_no_bound_of_a_time_is_above_the_quickest_order(share):
         assert (best.objective, best.solver.ended_by) == ("contention", "exact")
         known = replace(whole.rtt, rtt_us={10.0: hidden(readings, share, seed)})
         order = find_order(replace(whole, rtt=known), request)
-        assert order.lower_bound_us <= best.cost_us * SLACK
+        assert order.cost.lower_bound_us <= best.cost.cost_us * SLACK
         placement = [full.names.index(name) for name in order.names]
         clock = Clock(find(algorithm).table(6, 100), network_of(full).network)
-        assert order.cost_range_us[0] <= clock.time_s(placement) * 1e6 * SLACK
+        assert order.cost.range_us.low_us <= clock.time_s(placement) * 1e6 * SLACK
 
 
 @pytest.mark.parametrize("share", SHARES)
@@ -161,7 +163,7 @@ def test_a_range_holds_the_true_cost_where_ways_round_are_no_shorter(algorithm, 
         )
         hosts = [int(name[1:]) for name in order.names]
         true_us = cost(find(algorithm).form(16), whole, hosts)
-        low_us, high_us = order.cost_range_us
+        low_us, high_us = astuple(order.cost.range_us)
         assert low_us <= true_us * SLACK
         assert high_us is None or true_us <= high_us * SLACK
         assert order.gap == 1.0 or high_us is not None
@@ -183,7 +185,7 @@ def test_a_range_holds_the_true_cost_of_hosts_that_were_chosen():
                 else np.take(hosts, order.host_of_rank)
             )
             true_us = cost(find(request.algorithm).form(order.ranks), whole, of_rank.tolist())
-            low_us, high_us = order.cost_range_us
+            low_us, high_us = astuple(order.cost.range_us)
             assert low_us <= true_us * SLACK
             assert high_us is None or true_us <= high_us * SLACK
 
@@ -193,7 +195,7 @@ def test_ranges_of_generated_data_centres_hold_the_true_cost_though_they_are_no_
     for family, seed, share in itertools.product(FAMILIES, range(4), (0.5, 0.75)):
         whole = FAMILIES[family](64, seed).distance
         order = find_order(cluster_of(hidden(whole, share, seed)), OrderRequest(time_limit_s=0.2))
-        low_us, high_us = order.cost_range_us
+        low_us, high_us = astuple(order.cost.range_us)
         true_us = ring_of(whole, order)
         assert low_us <= true_us
         holding.append(high_us is None or true_us <= high_us)
@@ -207,10 +209,10 @@ def test_an_engine_proves_only_what_the_lower_limits_prove(share):
         request = OrderRequest("tree", time_limit_s=QUICK_S, prove_s=5.0, engine="brute-force")
         best_us = least_cost_us("tree", whole)
         order = find_order(cluster_of(hidden(whole, share, seed)), request)
-        assert order.lower_bound_us <= best_us * SLACK
+        assert order.cost.lower_bound_us <= best_us * SLACK
         assert order.proof is not None
         if order.proof.outcome == "optimal":
-            assert order.cost_us == pytest.approx(best_us)
+            assert order.cost.cost_us == pytest.approx(best_us)
 
 
 def test_an_engine_proves_what_a_missing_pair_cannot_change():
@@ -219,13 +221,13 @@ def test_an_engine_proves_what_a_missing_pair_cannot_change():
     square = np.array([[0, 1, np.nan, 1], [1, 0, 1, 9], [np.nan, 1, 0, 1], [1, 9, 1, 0]])
     order = find_order(cluster_of(square), request)
     assert (order.proof.outcome, order.gap) == ("optimal", 0.0)
-    assert order.cost_range_us == (4.0, 4.0)
+    assert order.cost.range_us == CostRange(4.0, 4.0)
     # Every cheapest ring needs the missing pair, so that nobody knows how cheap it is.
     pairs = np.array([[0, np.nan, 9, 9], [np.nan, 0, 9, 9], [9, 9, 0, 1], [9, 9, 1, 0]])
     order = find_order(cluster_of(pairs), request)
     assert order.proof.outcome == "gave-up"
-    assert order.lower_bound_us == pytest.approx(19.0)
-    assert order.cost_range_us == (19.0, 37.0)
+    assert order.cost.lower_bound_us == pytest.approx(19.0)
+    assert order.cost.range_us == CostRange(19.0, 37.0)
 
 
 def ring_of(whole: Matrix, order) -> float:

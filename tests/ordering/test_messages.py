@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from ordering.clusters import cluster_of, racks
+from plink.base.replacing import replace
 from plink.cli import run
-from plink.files import cluster, order_file
-from plink.files.cluster import Cluster, Host
-from plink.files.measurement import Failure
+from plink.files import cluster
+from plink.files import order as order_file
+from plink.files.cluster import Cluster, Unreachable
+from plink.files.hosts import Host
+from plink.files.measurements import Failure
 from plink.optimize.orders.quality import confirmation, doubt
 
 SPLIT = 16
@@ -21,7 +23,7 @@ SPLIT = 16
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    cluster.write("c.json", racks([4, 4, 4, 4])[0])
+    cluster.write_cluster("c.json", racks([4, 4, 4, 4])[0])
     return tmp_path
 
 
@@ -41,19 +43,19 @@ def test_the_command_that_keeps_the_order(capsys):
 def test_what_a_launcher_must_know_from_elsewhere(capsys, known):
     found = racks([2, 2])[0]
     hosts = [replace(host, **known) for host in found.hosts]
-    cluster.write("c.json", replace(found, hosts=hosts))
+    cluster.write_cluster("c.json", replace(found, hosts=hosts))
     assert run(["order", "c.json", "--format", "mpich", "-o", "f"]) == 0
     assert "note: the file holds names only" in capsys.readouterr().err
-    cluster.write("c.json", found)
+    cluster.write_cluster("c.json", found)
     assert run(["order", "c.json", "--format", "mpich", "-o", "f"]) == 0
     assert "names only" not in capsys.readouterr().err
 
 
 def test_noise_is_said_in_the_table_and_after_it(capsys):
-    cluster.write("n.json", noisy())
+    cluster.write_cluster("n.json", noisy())
     assert run(["order", "n.json", "-o", "o.json"]) == 0
     shown = capsys.readouterr()
-    order = order_file.read("o.json")
+    order = order_file.read_order("o.json")
     assert order.gain > 0.3
     assert f"confirmed {confirmation(order)}" in shown.out
     assert confirmation(order).endswith("mostly noise")
@@ -74,16 +76,17 @@ def test_noise_is_said_in_the_table_and_after_it(capsys):
 )
 def test_confirmation(confirmed, words):
     assert run(["order", "c.json", "-o", "o.json"]) == 0
-    found = order_file.read("o.json")
-    order = replace(found, cost_random_us=2 * found.cost_us, confirmed_gain=confirmed)
+    found = order_file.read_order("o.json")
+    cost = replace(found.cost, random_us=2 * found.cost.cost_us)
+    order = replace(found, cost=cost, confirmed_gain=confirmed)
     assert confirmation(order) == words
     assert (doubt(order) is not None) == words.endswith("noise")
     assert "-" not in (doubt(order) or "")
 
 
 def test_an_unreachable_host_is_a_warning(capsys):
-    gone = [Failure("gpu9", "connection refused")]
-    cluster.write("c.json", replace(racks([4, 4])[0], unreachable=gone))
+    gone = [Unreachable("gpu9", "connection refused")]
+    cluster.write_cluster("c.json", replace(racks([4, 4])[0], unreachable=gone))
     assert run(["order", "c.json"]) == 3
     said = capsys.readouterr().err
     assert said == "warning: gpu9 was unreachable and gets no rank\n"
@@ -91,13 +94,13 @@ def test_an_unreachable_host_is_a_warning(capsys):
 
 def test_a_name_with_escapes_does_not_reach_the_terminal(capsys):
     gone = [Failure("gpu\x1b[2J\n9", "connection refused")]
-    cluster.write("c.json", replace(racks([4, 4])[0], unreachable=gone))
+    cluster.write_cluster("c.json", replace(racks([4, 4])[0], unreachable=gone))
     assert run(["order", "c.json"]) == 2
     assert "\x1b" not in capsys.readouterr().err
 
 
 def test_one_host_is_one_note(capsys):
-    cluster.write("one.json", Cluster([Host("a", "10.0.0.1")]))
+    cluster.write_cluster("one.json", Cluster([Host("a", "10.0.0.1")]))
     assert run(["order", "one.json", "-o", "o.json"]) == 0
     assert capsys.readouterr() == ("ring order of 1 host\n", "note: one host has one order only\n")
 
@@ -125,11 +128,11 @@ def test_another_percentile(capsys):
     found = racks([4, 4])[0]
     assert found.rtt is not None
     doubled = {10.0: found.rtt.readings_us, 50.0: 2 * found.rtt.readings_us}
-    cluster.write("c.json", replace(found, rtt=replace(found.rtt, rtt_us=doubled)))
+    cluster.write_cluster("c.json", replace(found, rtt=replace(found.rtt, rtt_us=doubled)))
     for options in ([], ["--percentile", "50"]):
         assert run(["order", "c.json", *options, "-o", f"o{len(options)}.json"]) == 0
-    ten, fifty = (order_file.read(name) for name in ("o0.json", "o2.json"))
-    assert fifty.cost_us == pytest.approx(2 * ten.cost_us)
+    ten, fifty = (order_file.read_order(name) for name in ("o0.json", "o2.json"))
+    assert fifty.cost.cost_us == pytest.approx(2 * ten.cost.cost_us)
     assert (ten.solver.options["reading"], fifty.solver.options["reading"]) == ("p10", "p50")
     assert run(["order", "c.json", "--percentile", "99"]) == 2
     assert "hint: choose a percentile of p10, p50" in capsys.readouterr().err
@@ -138,7 +141,7 @@ def test_another_percentile(capsys):
 @pytest.mark.parametrize("readings", [None, np.full((2, 2), np.nan)])
 def test_a_file_without_times_is_named(capsys, readings):
     hosts = [Host("a", "10.0.0.1"), Host("b", "10.0.0.2")]
-    cluster.write("bare.json", Cluster(hosts) if readings is None else cluster_of(readings))
+    cluster.write_cluster("bare.json", Cluster(hosts) if readings is None else cluster_of(readings))
     assert run(["order", "bare.json"]) == 2
     said = capsys.readouterr().err
     assert said.startswith(

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from doctor.clusters import drawn
+from plink.base.replacing import replace
 from plink.files.cluster import Cluster
-from plink.files.groups import Group, UplinkMeasurement
+from plink.files.groups import UplinkMeasurement
+from plink.files.hosts import Group
 from plink.files.order import OBJECTIVES, Order
 from plink.files.order_basis import is_made_from, order_basis
 from plink.optimize.orders.ordering import find_order

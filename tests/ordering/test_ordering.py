@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +10,9 @@ import pytest
 from benchkit import ring_instances
 from ordering.clusters import cluster_of, racks
 from plink.base.errors import WrongUseError
-from plink.files.cluster import Cluster, Host
+from plink.base.replacing import replace
+from plink.files.cluster import Cluster
+from plink.files.hosts import Host
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.quality import doubt
 from plink.optimize.orders.request import RANDOM_ORDERS, OrderRequest
@@ -20,13 +21,13 @@ from plink.optimize.orders.request import RANDOM_ORDERS, OrderRequest
 def test_racks_are_put_in_sequence_and_all_costs_are_told():
     cluster, cost_us = racks([4, 4, 4, 4])
     order = find_order(cluster, OrderRequest(seed=3, time_limit_s=10))
-    assert order.cost_us == pytest.approx(cost_us)
-    assert order.lower_bound_us <= order.cost_us <= order.cost_given_us
+    assert order.cost.cost_us == pytest.approx(cost_us)
+    assert order.cost.lower_bound_us <= order.cost.cost_us <= order.cost.listed_us
     # In a random ring, 12 of 15 neighbours stand in another rack.
-    assert order.cost_random_us == pytest.approx(16 * (12 * 60 + 3 * 20) / 15, rel=0.05)
+    assert order.cost.random_us == pytest.approx(16 * (12 * 60 + 3 * 20) / 15, rel=0.05)
     assert order.gap < 0.05
-    assert sorted(order.names) == sorted(cluster.names) == sorted(order.given)
-    assert order.names[0] == order.given[0]
+    assert sorted(order.names) == sorted(cluster.names) == sorted(order.listed)
+    assert order.names[0] == order.listed[0]
     assert (order.solver.seed, order.random_orders) == (3, RANDOM_ORDERS)
     assert doubt(order) is None
 
@@ -35,15 +36,15 @@ def test_racks_are_put_in_sequence_and_all_costs_are_told():
 def test_few_hosts_keep_their_order(size):
     order = find_order(cluster_of(np.full((size, size), 7.0)), OrderRequest(seed=0, time_limit_s=1))
     assert order.names == [f"h{i}" for i in range(size)]
-    assert order.cost_us == order.cost_given_us == order.lower_bound_us
-    assert order.cost_us == pytest.approx({1: 0.0, 2: 14.0, 3: 21.0}[size])
+    assert order.cost.cost_us == order.cost.listed_us == order.cost.lower_bound_us
+    assert order.cost.cost_us == pytest.approx({1: 0.0, 2: 14.0, 3: 21.0}[size])
     assert order.solver.ended_by == "exact"
     assert ("one order only" if size == 1 else "costs the same") in str(doubt(order))
 
 
 def test_a_single_host_without_measurement_is_an_order():
     order = find_order(Cluster([Host("a", "10.0.0.1")]), OrderRequest(seed=0, time_limit_s=1))
-    assert (order.names, order.cost_us, order.gap) == (["a"], 0.0, 0.0)
+    assert (order.names, order.cost.cost_us, order.gap) == (["a"], 0.0, 0.0)
 
 
 def test_filled_pairs_and_unmeasured_hosts_are_recorded():
@@ -61,13 +62,13 @@ def test_pure_noise_is_called_so(seed):
     rng = np.random.default_rng(seed)
     readings = 50.0 + rng.normal(0.0, 5.0, (24, 24))
     order = find_order(cluster_of(readings), OrderRequest(seed=0, time_limit_s=2))
-    assert order.cost_us < 0.9 * order.cost_random_us
+    assert order.cost.cost_us < 0.9 * order.cost.random_us
     assert "this may be noise" in str(doubt(order))
 
 
 def test_equal_distances_are_called_structureless():
     order = find_order(cluster_of(np.full((20, 20), 50.0)), OrderRequest(seed=0, time_limit_s=2))
-    assert order.names == order.given
+    assert order.names == order.listed
     assert "as a random one" in str(doubt(order))
 
 
@@ -86,7 +87,7 @@ def test_a_percentile_stands_for_a_pair_where_it_is_asked_for():
     flat = np.where(np.isnan(cluster.rtt.rtt_us[10.0]), np.nan, 7.0)
     both = replace(cluster, rtt=replace(cluster.rtt, rtt_us={**cluster.rtt.rtt_us, 50.0: flat}))
     order = find_order(both, OrderRequest(percentile=50.0, time_limit_s=0.2))
-    assert order.cost_us == pytest.approx(8 * 7.0)
+    assert order.cost.cost_us == pytest.approx(8 * 7.0)
     assert order.solver.options["reading"] == "p50"
     with pytest.raises(WrongUseError, match=r"the cluster: .*99"):
         find_order(both, OrderRequest(percentile=99.0))
@@ -119,4 +120,4 @@ def test_an_interrupt_keeps_the_best_so_far():
     request = OrderRequest(seed=0, time_limit_s=60)
     order = find_order(cluster_of(ring_instances.euclidean(points)), request, interrupt)
     assert order.solver.ended_by == "interrupt"
-    assert order.cost_us <= order.cost_given_us
+    assert order.cost.cost_us <= order.cost.listed_us

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from plink.files.bandwidth import BandwidthMeasurement
-from plink.files.cluster import Cluster, Host
-from plink.files.groups import Group, HostLink, Uplink, UplinkMeasurement
-from plink.files.measurement import Matrix
-from plink.files.rtt import RttMeasurement
+from plink.files.cluster import Cluster
+from plink.files.groups import HostLink, Uplink, UplinkMeasurement
+from plink.files.hosts import Group, Host
+from plink.files.matrices import Matrix
+from plink.files.measurements import BandwidthMeasurement, RttMeasurement
 
 
 @dataclass(frozen=True)

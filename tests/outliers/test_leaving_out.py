@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +11,11 @@ import pytest
 
 import plink
 from outliers.networks import Drawn, draw
+from plink.base.replacing import replace
 from plink.cli import run
 from plink.files import cluster as cluster_file
-from plink.files.cluster import Cluster, Host
+from plink.files.cluster import Cluster
+from plink.files.hosts import Host
 from plink.model.outliers import outliers
 from plink.optimize.leaving_out import limiting
 from plink.optimize.orders.ordering import find_order
@@ -33,7 +34,7 @@ def slow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Drawn:
         for each in (draw(seed, most=6, odd="slow") for seed in range(100))
         if len(each.cluster.hosts) == 16
     )
-    cluster_file.write("c.json", drawn.cluster)
+    cluster_file.write_cluster("c.json", drawn.cluster)
     return drawn
 
 
@@ -99,7 +100,7 @@ def test_where_nothing_stands_out_nothing_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    cluster_file.write("c.json", draw(3, most=5).cluster)
+    cluster_file.write_cluster("c.json", draw(3, most=5).cluster)
     assert run(["show", "c.json"]) == 0
     assert run(["order", "c.json", "--time-limit", "0.3"]) == 0
     assert "outliers" not in capsys.readouterr().out
@@ -148,7 +149,7 @@ def test_the_library_has_both(slow: Drawn) -> None:
 def test_the_command_has_what_the_order_was_asked_for(
     slow: Drawn, asked: list[str], said: dict[str, str] | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    cluster_file.write("my c.json", slow.cluster)
+    cluster_file.write_cluster("my c.json", slow.cluster)
     assert run(["order", "my c.json", *asked, "--time-limit", "0.5"]) == 0
     printed = " ".join(capsys.readouterr().out.split())
     _, is_there, command = printed.partition("to leave out as many: plink ")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from outliers.networks import draw, with_links_alone
-from plink.files.bandwidth import BandwidthMeasurement
-from plink.files.cluster import Cluster, Host
+from plink.base.replacing import replace
+from plink.files.cluster import Cluster
+from plink.files.hosts import Host
+from plink.files.measurements import BandwidthMeasurement
 from plink.model.outliers import outliers, sentences, summary, to_json
 
 # Limits were chosen on seeds from 0, of at most 6 racks of at most 6 hosts.

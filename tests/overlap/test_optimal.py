@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import time
-from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -13,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overlap.drawn import least_s, networks, profiles
+from plink.base.replacing import replace
 from plink.training.overlap.asc import asc
 from plink.training.overlap.asc_printed import asc_printed
 from plink.training.overlap.bound import lower_bound_s

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from overlap.jobs import Job, network_drawn, profile_drawn
+from plink.base.replacing import replace
 from plink.training.overlap.candidates import Candidate, candidates, fewest_within
 from plink.training.overlap.decisions import Action, Decision, PlannerOptions, Window
 from plink.training.overlap.experience import in_order_of

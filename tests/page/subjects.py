@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
-from plink.files.bandwidth import BandwidthMeasurement
-from plink.files.cluster import Cluster, Host
-from plink.files.groups import Group, Uplink, UplinkMeasurement
+from plink.base.replacing import replace
+from plink.files.cluster import Cluster
+from plink.files.groups import Uplink, UplinkMeasurement
+from plink.files.hosts import Group, Host
+from plink.files.measurements import BandwidthMeasurement, RttMeasurement
 from plink.files.order import Order
-from plink.files.rtt import RttMeasurement
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
 from plink.show.page.subject import NamedOrder, Subject

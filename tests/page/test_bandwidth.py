@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from page.subjects import LINK_GBIT_S, SLOW_GBIT_S, ordered, racks, subject, with_rates, without
+from plink.base.replacing import replace
 from plink.files.cluster import Cluster
-from plink.files.grouping import Grouping
-from plink.files.groups import HostLink
+from plink.files.groups import Grouping, HostLink
 from plink.show.page.bandwidth import bandwidth_section
 from plink.show.page.distances import distances_section
 from plink.show.page.finding import finding

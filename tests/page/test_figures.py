@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from page.subjects import FAR_US, NEAR_US, ordered, racks, subject, with_rates, without
+from plink.base.replacing import replace
 from plink.base.text import rtt_text
 from plink.model.distance import distances
 from plink.show.page import matrix as heat
@@ -131,7 +131,12 @@ def test_costs_are_those_of_the_order():
     about = subject(racks(SIZES), ordered(racks(SIZES)))
     order = about.orders[0].order
     bars = cost_bars(about.orders[0])
-    costs_us = [order.cost_given_us, order.cost_random_us, order.cost_us, order.lower_bound_us]
+    costs_us = [
+        order.cost.listed_us,
+        order.cost.random_us,
+        order.cost.cost_us,
+        order.cost.lower_bound_us,
+    ]
     shown = [bar for _, [bar] in bars.rows]
     for bar, cost_us in zip(shown, costs_us, strict=True):
         assert bar.share == pytest.approx(cost_us / max(costs_us))
@@ -140,7 +145,8 @@ def test_costs_are_those_of_the_order():
 
 
 def test_a_bound_that_is_not_known_is_not_drawn():
-    order = replace(ordered(racks(SIZES)), lower_bound_us=0.0)
+    order = ordered(racks(SIZES))
+    order = replace(order, cost=replace(order.cost, lower_bound_us=0.0))
     named = subject(racks(SIZES), order).orders[0]
     bars = cost_bars(named)
     assert bars.line is None

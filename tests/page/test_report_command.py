@@ -6,16 +6,17 @@ import html
 import re
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from page.subjects import racks, with_rates, without
+from plink.base.replacing import replace
 from plink.cli import run
-from plink.files import cluster, document, order_file
-from plink.files.grouping import Grouping
+from plink.files import cluster, document, host_names
+from plink.files import order as order_file
+from plink.files.groups import Grouping
 from plink.files.order_basis import order_basis
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
@@ -38,12 +39,12 @@ def needs_plotly() -> None:
 
 
 def write(found: cluster.Cluster, name: str = "c.json") -> None:
-    cluster.write(name, found)
+    cluster.write_cluster(name, found)
 
 
 def write_order(name: str = "o.json", source: str = "c.json", ranks: int | None = None) -> None:
-    found = cluster.read(source)
-    order_file.write(name, find_order(found, OrderRequest(time_limit_s=0.2, ranks=ranks)))
+    found = cluster.read_cluster(source)
+    order_file.write_order(name, find_order(found, OrderRequest(time_limit_s=0.2, ranks=ranks)))
 
 
 def visible(page: str) -> str:
@@ -84,7 +85,7 @@ def test_a_browser_draws_all_figures_and_has_nothing_to_complain_of(
     needs_plotly()
     require_browser()
     # Files with such names are refused; the page must not depend on that.
-    monkeypatch.setattr(cluster, "fault_of_name", lambda _: None)
+    monkeypatch.setattr(host_names, "fault_of_name", lambda _: None)
     names = [*HOSTILE, *SHORT_HOSTILE, *(f"h{host}" for host in range(6, 12))]
     write(without(racks([4, 4, 4], names=names), [(0, 1), (1, 0)]))
     write_order()
@@ -269,9 +270,9 @@ def test_an_order_of_other_hosts_is_refused_whatever_its_hash_says(
     write(racks([4, 4]))
     write(racks([4, 4], names=[f"x{host}" for host in range(8)]), "d.json")
     write_order("o.json", "d.json")
-    found = order_file.read("o.json")
-    order_file.write(
-        "o.json", replace(found, made_from=order_basis(cluster.read("c.json"), "latency"))
+    found = order_file.read_order("o.json")
+    order_file.write_order(
+        "o.json", replace(found, made_from=order_basis(cluster.read_cluster("c.json"), "latency"))
     )
     assert run(["report", "c.json", "o.json", "-o", "r.html"]) == 2
     assert "was not made from c.json" in capsys.readouterr().err

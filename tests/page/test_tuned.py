@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from plink.autotune.log import records
 from plink.autotune.log.history import History, history_of
 from plink.autotune.tuner.interface import Action
 from plink.base.errors import WrongUseError
+from plink.base.replacing import replace
 from plink.base.text import bandwidth_text, bytes_text
 from plink.cli import run
 from plink.show.page import tuned_figure

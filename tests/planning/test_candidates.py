@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from plans.strategies import two_by_two
+from plink.base.replacing import replace
 from plink.optimize.plans.candidates import Candidate, asked_for, best
 from plink.plans.measures import measure
 

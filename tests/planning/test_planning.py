@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from planning.clusters import rack_cluster
 from plink.base.errors import WrongUseError
-from plink.files.cluster import Cluster, Host
-from plink.files.grouping import Grouping
-from plink.files.groups import Group
+from plink.base.replacing import replace
+from plink.files.cluster import Cluster
+from plink.files.groups import Grouping, Partition
+from plink.files.hosts import Group, Host
 from plink.model.network import network_of
 from plink.optimize.plans.candidates import KINDS, build
 from plink.optimize.plans.demand import Demand
@@ -188,7 +187,9 @@ def in_rows(uplink_gbit_s):
     known = rack_cluster([2] * 8, uplink_gbit_s=uplink_gbit_s)
     racks = [list(group.hosts) for group in known.groups]
     rows = [[host for rack in racks[begin : begin + 4] for host in rack] for begin in (0, 4)]
-    return replace(known, grouping=Grouping("levels", "raw", levels=[rows, racks]))
+    return replace(
+        known, grouping=Grouping("levels", "raw", levels=[Partition(rows), Partition(racks)])
+    )
 
 
 @pytest.mark.parametrize("uplink_gbit_s", [0.1, 0.4, 100.0])

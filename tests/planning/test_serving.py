@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from planning.clusters import rack_cluster
 from plink.base.errors import WrongUseError
+from plink.base.replacing import replace
 from plink.files import plan as plan_file
 from plink.files.cluster import Cluster
-from plink.files.plan import Port
-from plink.files.plan_ranks import SERVER
+from plink.files.plan import SERVER, Port
 from plink.optimize.plans.planning import Planned, PlanRequest
 from plink.optimize.plans.servers import parse_servers
 from plink.optimize.plans.serving import find_plan_with_servers
@@ -30,8 +29,8 @@ def planned(cluster: Cluster, *servers: str, kind: str = "auto", **options: obje
     check_with_servers(plan.forest, plan.is_server)
     if plan.route_ports is not None:
         check_ports(plan.forest, plan.route_ports, [len(rank.ports) for rank in plan.ranks])
-    written = plan_file.to_json(plan)
-    assert plan_file.from_json(written, "p", with_servers=True).kind == plan.kind
+    written = plan_file.encode_plan(plan)
+    assert plan_file.decode_plan(written, "p", with_servers=True).kind == plan.kind
     for each in found.candidates:
         assert each.time_s >= 0.999 * (plan.bound_s or 0.0) or each.kind in ("2lha",)
     return found
@@ -55,7 +54,7 @@ def test_auto_takes_the_server_where_its_ports_are_enough(ports: int, chosen: st
     if chosen == "flat":
         # Nobody needs the server then, and the engine runs the plan.
         assert not found.plan.has_servers
-        assert plan_file.to_json(found.plan)["version"] == 1
+        assert plan_file.encode_plan(found.plan)["version"] == 1
 
 
 def test_the_row_on_ports_is_always_there() -> None:

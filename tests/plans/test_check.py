@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from plans.strategies import forests, two_by_two
+from plink.base.replacing import replace
 from plink.plans.check import BrokenForestError, _is_sound, check, check_route
 from plink.plans.forest import Forest, make_forest
 

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from plink.files import cluster as cluster_file
-from plink.files.cluster import Cluster, Host
-from plink.files.groups import Group, Uplink, UplinkMeasurement
-from plink.files.rtt import RttMeasurement
+from plink.files.cluster import Cluster
+from plink.files.groups import Uplink, UplinkMeasurement
+from plink.files.hosts import Group, Host
+from plink.files.measurements import RttMeasurement
 
 
 def rack_cluster(racks: int, hosts: int, *, slots: int = 1, has_uplinks: bool = True) -> Cluster:
@@ -38,5 +39,5 @@ def rack_cluster(racks: int, hosts: int, *, slots: int = 1, has_uplinks: bool = 
 
 def write(path: Path, cluster: Cluster) -> Path:
     """The cluster as a file."""
-    cluster_file.write(str(path), cluster)
+    cluster_file.write_cluster(str(path), cluster)
     return path

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from plink.base.replacing import replace
 from plink.cli import run
 from plink.files.cluster import Cluster
 from plink.plans.names import COLLECTIVES

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from plink.base.errors import PlinkError
+from plink.base.replacing import replace
 from plink.cli import run
-from plink.files.clients import (
-    Estimate,
-    FitSample,
-    SizeSpread,
-    exactly,
-    unfitted,
-    with_estimates,
-)
+from plink.files.clients import Estimate, FitSample, SizeSpread, exactly, unfitted, with_estimates
 from plink.files.cluster import Cluster
 from plink.measure.importing.described import import_network
 from plink.optimize.expected import ExpectedTimes, beyond_spread, spread_at

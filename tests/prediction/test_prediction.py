@@ -44,7 +44,7 @@ def test_an_order_is_predicted_with_every_rank_on_its_host():
     found = forecast(cluster, order, 1_000_000, algorithms=["ring", "bcube"])
     assert [row.algorithm for row in found.rows] == ["ring", "bcube"]
     assert found.rows[0].order is not None
-    assert found.rows[0].order.latency_us == pytest.approx(order.cost_us)
+    assert found.rows[0].order.latency_us == pytest.approx(order.cost.cost_us)
     assert found.source == cluster.source
 
 

@@ -8,11 +8,11 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from plink.base.replacing import replace
 from plink.probes.errors import HostError, OptionError
 from plink.probes.hosts.host import ListedHost
 from plink.probes.reach import reach

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from plink.base.replacing import replace
 from plink.cli import run as run_plink
 from plink.cli.probe import command as probe_command
 from plink.files import cluster as cluster_file
@@ -128,7 +128,7 @@ def test_the_command_that_goes_on_reaches_the_same_hosts(
     context = probe_command.make_context("probe", words[1:])
     names = ("ssh_config", "user", "accept_new_host_keys", "timeout_s", "count")
     assert [context.params[name] for name in names] == [str(config), "me", True, 7.5, None]
-    assert read_json(out)["ssh"] == {"config": str(config), "user": "me"}
+    assert read_json(out)["way"] == {"config": str(config), "user": "me"}
     set_tool(monkeypatch, "echo")
     assert run_plink(words) == 0
     assert read_json(out)["rtt"]["options"]["count"] == 9
@@ -159,7 +159,7 @@ def test_an_imported_matrix_outlives_what_is_measured_beside_it(
     out = tmp_path / "c.json"
     content = b"us,h1,h2,h3\nh1,,1,2\nh2,3,,4\nh3,5,6,\n"
     imported = import_matrix(content, "m.csv", unit=None, percentile=10.0)
-    cluster_file.write(str(out), imported)
+    cluster_file.write_cluster(str(out), imported)
     before = read_json(out)
     assert run_plink(["probe", "--resume", str(out), "--tool", "iperf3"]) == 0
     after = read_json(out)

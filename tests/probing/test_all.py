@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from plink.base.replacing import replace
 from plink.files import cluster as cluster_file
 from plink.files.cluster import Cluster
 from plink.measure.probing import request
@@ -115,7 +116,7 @@ def go_on(tmp_path: Path, *more: object) -> Done:
 
 
 def read(tmp_path: Path) -> Cluster:
-    return cluster_file.read(str(tmp_path / "c.json"))
+    return cluster_file.read_cluster(str(tmp_path / "c.json"))
 
 
 def test_one_run_yields_all_three(play: Play, tmp_path: Path) -> None:
@@ -213,7 +214,7 @@ def test_groups_that_were_given_are_kept(play: Play, tmp_path: Path) -> None:
     probe(tmp_path)
     cluster = read(tmp_path)
     given = [replace(cluster.groups[0], name="left"), replace(cluster.groups[1], name="right")]
-    cluster_file.write(
+    cluster_file.write_cluster(
         str(tmp_path / "c.json"), replace(cluster, groups=given, grouping=None, uplinks=None)
     )
     done = go_on(tmp_path)

@@ -97,7 +97,7 @@ def test_ray_starts_an_agent_on_every_node(lab: Lab, ray_address: str, tmp_path:
     finally:
         driver.kill()
         driver.wait()
-    found = cluster_file.read(str(out))
+    found = cluster_file.read_cluster(str(out))
     assert {host.name: host.address for host in found.hosts} == lab.truth["addresses"]
     assert found.rtt is not None
     assert not found.rtt.failures

@@ -61,7 +61,7 @@ def test_agents_are_probed_and_call_again_for_the_next_command(
     done = plink("probe", *calling, *options)
     assert done.code == 0, done.stderr
     assert "listening on port 7321" in done.stderr
-    found = cluster_file.read(str(out))
+    found = cluster_file.read_cluster(str(out))
     assert {host.name: host.address for host in found.hosts} == {
         name: lab.truth["addresses"][name] for name in agents
     }
@@ -111,4 +111,4 @@ def test_an_mpi_launcher_starts_the_agents(
     finally:
         launcher.kill()
         launcher.wait()
-    assert sorted(cluster_file.read(str(out)).names) == sorted(names)
+    assert sorted(cluster_file.read_cluster(str(out)).names) == sorted(names)

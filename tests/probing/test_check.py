@@ -6,7 +6,7 @@ import json
 import signal
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,12 @@ from autotune.real_ranks import training
 from autotune.serving import SECRET, TIMEOUT_S
 from plink.autotune.log import records
 from plink.base.errors import PlinkError
+from plink.base.replacing import replace
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files import plan as plan_file
 from plink.files.cluster import Cluster
-from plink.files.groups import Group
+from plink.files.hosts import Group
 from plink.files.plan import Plan
 from plink.optimize.plans.planning import PlanRequest, find_plan
 from support.lab import Lab, lab_cluster
@@ -171,18 +172,18 @@ def cluster(measured: Measured, tmp_path: Path) -> Path:
     data = read_json(measured.file)
     data["rtt"]["options"]["count"] = REPROBED_COUNT
     document.write_bytes(str(path), document.dump(data))
-    known = cluster_file.read(str(path))
+    known = cluster_file.read_cluster(str(path))
     groups = [Group(rack, hosts) for rack, hosts in measured.lab.racks.items()]
-    cluster_file.write(str(path), replace(known, groups=groups))
+    cluster_file.write_cluster(str(path), replace(known, groups=groups))
     return path
 
 
 def test_a_job_gets_the_groups_of_a_host_that_moved(
     measured: Measured, cluster: Path, tmp_path: Path
 ) -> None:
-    before = cluster_file.read(str(cluster))
+    before = cluster_file.read_cluster(str(cluster))
     plan = find_plan(before, PlanRequest("2lha")).plan
-    plan_file.write(str(tmp_path / "plan.json"), plan)
+    plan_file.write_plan(str(tmp_path / "plan.json"), plan)
     (tmp_path / "secret").write_bytes(SECRET)
     log = tmp_path / "log"
     arguments = (tmp_path / "plan.json", "--listen", "127.0.0.1:0", "--cluster", cluster)
@@ -211,6 +212,6 @@ def test_a_job_gets_the_groups_of_a_host_that_moved(
                 daemon.kill()
     finally:
         measured.lab.lab("move", moved, home)
-    renewed = cluster_file.read(str(cluster))
+    renewed = cluster_file.read_cluster(str(cluster))
     assert partition(renewed) == expected
     assert renewed.names == before.names

@@ -7,8 +7,9 @@ import itertools
 import numpy as np
 import pytest
 
-from plink.files.cluster import Cluster, Host
-from plink.files.measurement import FollowedSample, RoundSample, recorded_sample
+from plink.files.cluster import Cluster
+from plink.files.hosts import Host
+from plink.files.measurements import FollowedSample, RoundSample, recorded_sample
 from plink.measure.probing.collectors import RunRecord
 from plink.measure.probing.limits import FOLLOWED_ROUNDS
 from plink.measure.probing.meetings import Following, Visits, chosen_sample

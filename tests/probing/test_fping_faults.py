@@ -36,7 +36,7 @@ def run_of(lab: Lab, out: Path, count: int) -> AbstractContextManager[subprocess
 
 
 def readings(path: Path) -> int:
-    cluster = cluster_file.read(str(path))
+    cluster = cluster_file.read_cluster(str(path))
     assert cluster.rtt is not None
     return int(np.count_nonzero(~np.isnan(cluster.rtt.readings_us)))
 

@@ -23,14 +23,14 @@ def test_other_work_is_noticed_named_and_measured_again(lab: Lab, tmp_path: Path
     assert done.code == 0, done.stderr
     assert "directed pairs were disturbed by other work on the hosts, on " in done.stderr
     assert f"measure them again when it is quiet: plink probe --resume {out}" in done.stderr
-    before = cluster_file.measured_rtt(cluster_file.read(str(out)), str(out))
+    before = cluster_file.measured_rtt(cluster_file.read_cluster(str(out)), str(out))
     assert "disturbed by other work" in before.notes[-1]
     assert before.disturbance is not None
 
     with needs_quiet():
         done = plink("probe", *ssh_options(lab), "--resume", out)
         assert done.code == 0, done.stderr
-        after = cluster_file.measured_rtt(cluster_file.read(str(out)), str(out))
+        after = cluster_file.measured_rtt(cluster_file.read_cluster(str(out)), str(out))
         assert after.disturbance is not None
         there = ~np.eye(len(lab.names), dtype=bool)
         assert (after.readings_us <= before.readings_us)[there].all()
@@ -43,7 +43,7 @@ def test_pairs_meet_again_as_far_as_their_passes_disagree(lab: Lab, tmp_path: Pa
     done = plink("probe", lab.hosts_file, *options, "-o", out, "--precision", "30")
     assert done.code == 0, done.stderr
     assert " of 30 agree within 30 %, " in done.stderr
-    rtt = cluster_file.measured_rtt(cluster_file.read(str(out)), str(out))
+    rtt = cluster_file.measured_rtt(cluster_file.read_cluster(str(out)), str(out))
     there = ~np.eye(6, dtype=bool)
     assert rtt.passes is not None
     assert rtt.options["passes"] == 5
@@ -54,7 +54,7 @@ def test_pairs_meet_again_as_far_as_their_passes_disagree(lab: Lab, tmp_path: Pa
     # Three more passes, for every pair.
     done = plink("probe", *options, "--resume", out, "--passes", "8")
     assert done.code == 0, done.stderr
-    more = cluster_file.measured_rtt(cluster_file.read(str(out)), str(out))
+    more = cluster_file.measured_rtt(cluster_file.read_cluster(str(out)), str(out))
     assert more.passes is not None
     # A direction that was disturbed is measured once beside them.
     assert set((more.passes - rtt.passes)[there]) <= {3, 4}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import pytest
 
 from plink.base.errors import PlinkError
 from plink.base.interrupts import held_back_interrupts
+from plink.base.replacing import replace
 from plink.cli import probe_action
 from plink.cli.probe import command as probe_command
 from plink.cli.progress import StageProgress
@@ -66,7 +66,7 @@ def test_what_was_measured_is_written_before_connections_are_closed(
 ) -> None:
     set_tool(monkeypatch, silent=False)
     assert probe_action.run_command(two_hosts, {}, StageProgress()) == 0
-    cluster = cluster_file.read(two_hosts["output"])
+    cluster = cluster_file.read_cluster(two_hosts["output"])
     assert cluster.names == ["h1", "h2"]
 
 

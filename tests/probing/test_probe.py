@@ -30,7 +30,7 @@ def test_every_pair_is_measured_in_both_directions(lab: Lab, tmp_path: Path, too
     done = plink("probe", lab.hosts_file, *ssh_options(lab), "-o", out, "--tool", tool)
     assert done.code == 0, done.stderr
     assert "share a machine: 1 pair at a time" in done.stderr
-    cluster = cluster_file.read(str(out))
+    cluster = cluster_file.read_cluster(str(out))
     assert cluster.names == lab.names
     assert cluster.rtt is not None
     assert cluster.rtt.tool == tool
@@ -46,7 +46,7 @@ def test_every_pair_is_measured_in_both_directions(lab: Lab, tmp_path: Path, too
 def test_hosts_of_the_same_rack_are_nearer(lab: Lab, tmp_path: Path) -> None:
     out = tmp_path / "c.json"
     plink("probe", lab.hosts_file, *ssh_options(lab), "-o", out, "--count", "500")
-    cluster = cluster_file.read(str(out))
+    cluster = cluster_file.read_cluster(str(out))
     assert cluster.rtt is not None
     racks = np.array([lab.truth["hosts"][name] for name in cluster.names])
     same = racks[:, None] == racks[None, :]
@@ -58,7 +58,7 @@ def test_a_range_from_standard_input_and_slots(lab: Lab) -> None:
     options = (*ssh_options(lab), "-o", "-", *QUICK)
     done = plink("probe", "-", *options, text="n[01-03] slots=4  # half\n")
     assert done.code == 0, done.stderr
-    cluster = cluster_file.parse(done.stdout.encode(), "stdout")
+    cluster = cluster_file.parse_cluster(done.stdout.encode(), "stdout")
     assert cluster.names == ["n01", "n02", "n03"]
     assert [host.slots for host in cluster.hosts] == [4, 4, 4]
 
@@ -90,7 +90,7 @@ def test_two_runs_at_the_same_time(lab: Lab, tmp_path: Path) -> None:
         _, complaint = run.communicate(timeout=60)
         assert run.returncode == 0, complaint
     for out in outs:
-        cluster = cluster_file.read(str(out))
+        cluster = cluster_file.read_cluster(str(out))
         assert cluster.rtt is not None
         assert np.isnan(cluster.rtt.readings_us).sum() == 6
 

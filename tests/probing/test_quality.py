@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from plink.files.cluster import Cluster, Host
+from plink.files.cluster import Cluster
+from plink.files.hosts import Host
 from plink.measure.probing.collectors import RunRecord
 from plink.measure.probing.rtt_collector import RttCollector, disturbed_hosts
 from plink.probes.samples import PairLoss, RttReading

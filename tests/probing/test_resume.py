@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from plink.base.errors import WrongUseError
+from plink.base.replacing import replace
 from plink.files import cluster as cluster_file
-from plink.files.bandwidth import BandwidthMeasurement
-from plink.files.cluster import Cluster, Host, Unreachable
-from plink.files.groups import Group, Uplink, UplinkMeasurement
-from plink.files.rtt import RttMeasurement
+from plink.files.cluster import Cluster, Unreachable
+from plink.files.groups import Uplink, UplinkMeasurement
+from plink.files.hosts import Group, Host
+from plink.files.measurements import BandwidthMeasurement, RttMeasurement
 from plink.measure.listed import hosts_of
 from plink.measure.probing.collectors import BandwidthCollector, RouteCollector, RunRecord
 from plink.measure.probing.request import same_interface, same_network
@@ -109,7 +109,7 @@ def test_a_run_adds_to_what_other_tools_measured() -> None:
     routes.reading(RouteReading(0, 2, 2, ("10.0.0.1",)))
     routes.reading(RouteReading(1, 2, 1, ()))
     found, _ = routes.result(RUN)
-    again = cluster_file.from_json(cluster_file.to_json(found), "c.json")
+    again = cluster_file.decode_cluster(cluster_file.encode_cluster(found), "c.json")
     assert again.rtt is not None
     np.testing.assert_array_equal(again.rtt.readings_us, cluster(*NAMES).rtt.readings_us)
     assert again.bandwidth is not None

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plink.base.errors import WrongUseError
-from plink.files.measurement import Measurement, RoundSample, recorded_sample
+from plink.files.measurements import Measurement, RoundSample, recorded_sample
 from plink.measure.probing.limits import ALL_ROUNDS
 from plink.measure.probing.meetings import advice, chosen_sample, directed_pairs, rounds_among
 from plink.measure.probing.request import same_sample

@@ -33,7 +33,7 @@ def probe(
     hosts, out = folder / "hosts", folder / "c.json"
     hosts.write_text("\n".join(f"10.9.0.{i}" for i in range(HOSTS)))
     code = plink(["probe", str(hosts), "-o", str(out), "--rounds", str(ROUNDS), *options])
-    return code, cluster_file.read(str(out)), reached[0]
+    return code, cluster_file.read_cluster(str(out)), reached[0]
 
 
 @pytest.mark.parametrize("one_machine", [False, True])

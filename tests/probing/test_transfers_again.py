@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from page.subjects import LINK_GBIT_S, racks, with_rates
+from plink.base.replacing import replace
 from plink.measure.probing import transfers_again
 from plink.measure.probing.transfers_again import TransfersAgain
 from plink.probes.samples import BandwidthReading, PairLoss

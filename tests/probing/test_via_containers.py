@@ -72,7 +72,7 @@ def test_containers_are_probed_through_podman_exec(
         "probe", "-", "--via", "podman exec -i {host}", *options, text="\n".join(containers)
     )
     assert done.code == 0, done.stderr
-    found = cluster_file.read(str(out))
+    found = cluster_file.read_cluster(str(out))
     assert {host.name: host.address for host in found.hosts} == containers
     assert found.rtt is not None
     assert not found.rtt.failures

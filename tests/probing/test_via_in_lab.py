@@ -31,7 +31,7 @@ def cluster(lab: Lab, tmp_path: Path) -> Path:
 
 
 def test_probe_check_and_run(lab: Lab, cluster: Path, tmp_path: Path) -> None:
-    found = cluster_file.read(str(cluster))
+    found = cluster_file.read_cluster(str(cluster))
     assert found.rtt is not None
     assert not found.rtt.failures
     assert [host.address for host in found.hosts] == [
@@ -61,7 +61,7 @@ def test_transfers(lab: Lab, cluster: Path) -> None:
     more = ("--tool", "iperf3", "--duration", "1", "--via", lab.via)
     done = plink("probe", "--resume", cluster, *more)
     assert done.code == 0, done.stderr
-    found = cluster_file.read(str(cluster))
+    found = cluster_file.read_cluster(str(cluster))
     assert found.bandwidth is not None
     assert not found.bandwidth.failures
 
@@ -115,7 +115,7 @@ def test_pods_are_probed_by_their_labels(
         few = ("--count", "100", "--passes", "1", "-o", out)
         done = plink("probe", "k8s:training/app=gpt,role in (worker)", *few)
     assert done.code == 0, done.stderr
-    found = cluster_file.read(str(out))
+    found = cluster_file.read_cluster(str(out))
     assert found.rtt is not None
     assert not found.rtt.failures
     assert [host.name for host in found.hosts] == sorted(names)

@@ -33,7 +33,7 @@ def written(folder: Path, forest: Forest, host: str | None = None) -> dict[str, 
     """The environment with a plan for ranks on this host."""
     ranks = [PlanRank(host or socket.gethostname(), "192.0.2.1")] * forest.ranks
     path = str(folder / "plan.json")
-    plan_file.write(path, Plan("line", ranks, forest, 1000))
+    plan_file.write_plan(path, Plan("line", ranks, forest, 1000))
     return {"PLINK_PLAN": path}
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from plink.deploy.remote.remote_shell import write_remote_shell
-from plink.files.cluster import Host
+from plink.files.hosts import Host
 from plink.probes.ssh.options import SshOptions
 from plink.probes.via.options import ViaOptions
 

@@ -17,7 +17,7 @@ from plink.base.errors import WrongUseError
 from plink.cli import run_
 from plink.cli.run_ import _variables
 from plink.deploy.run import EndedRank, rank_command, rank_environments, rank_settings
-from plink.files.cluster import Host
+from plink.files.hosts import Host
 
 SHELLS = [shell for shell in (["dash"], ["bash"], ["busybox", "sh"]) if shutil.which(shell[0])]
 

@@ -21,10 +21,13 @@ from support.schemas import READERS, fault, is_refused
 
 ABSENT = object()
 
+# The formats that are structs; the readers of the others pass by members that they do not know.
+STRUCTS = {"cluster", "order", "plan", "comparison"}
+
 # What readers do not look at, and schemas do: the diagonals of matrices, and a sentence for people.
 NOT_READ = re.compile(r".*\.(\d+)\.\1|time_of_a_repetition")
 # What may be absent by itself, but not here: other members say that it is there.
-BY_OTHERS = {"objective", "rtt.rtt_us.p10", "groups"}
+BY_OTHERS = {"objective", "rtt.rtt_us.10", "groups"}
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +73,9 @@ def test_a_wrong_type_or_a_missing_member_is_refused_where_the_reader_refuses_it
         # JSON has no infinity, and the parser refuses it before a schema could.
         if what in NAMES or what == "1e999":
             continue
+        # A whole number to JSON Schema, and a fraction to the readers.
+        if what == "-0.0":
+            continue
         try:
             data = document.parse(make(), "file")
         except WrongUseError:
@@ -88,7 +94,7 @@ def test_a_wrong_type_or_a_missing_member_is_refused_where_the_reader_refuses_it
 @pytest.mark.parametrize("kind", READERS)
 def test_a_member_that_no_schema_knows_is_refused(kind: str, valid: Mapping[str, bytes]) -> None:
     data = json.loads(valid[kind])
-    assert not is_refused(kind, {**data, "colour": "red"})
+    assert is_refused(kind, {**data, "colour": "red"}) == (kind in STRUCTS)
     assert "colour" in str(fault(kind, {**data, "colour": "red"}))
 
 

@@ -119,7 +119,7 @@ def refuses(name: str, data: Any, changed: Mapping[str, Any]) -> bool:
 
 def test_benches() -> None:
     found = comparison("n1: died")
-    hold("bench", json.loads(json.dumps(comparison_file.to_json(found))))
+    hold("bench", json.loads(json.dumps(comparison_file.encode_comparison(found))))
     outcome = order_bench([[1.0, 1.0, 1.0], [0.5, 0.5, 0.5], [2.0, 2.0, 2.0]])
     assert outcome.orders is not None
     printed = order_report.to_json(outcome.result, outcome.orders)

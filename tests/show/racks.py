@@ -5,9 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from plink.files.cluster import Cluster, Host
-from plink.files.measurement import Failure, Matrix
-from plink.files.rtt import RttMeasurement
+from plink.files.cluster import Cluster, Unreachable
+from plink.files.hosts import Host
+from plink.files.matrices import Matrix
+from plink.files.measurements import Failure, RttMeasurement
 
 NEAR_US, FAR_US = 22.0, 50.0
 
@@ -56,4 +57,6 @@ def racks(count: int, hosts: int, seed: int = 1, missing: float = 0.0, lossy: fl
         failures=failures,
     )
     hosts_listed = [Host(name, f"10.0.0.{i + 1}") for i, name in enumerate(names)]
-    return Racks(Cluster(hosts_listed, measurement, [Failure("gone", "connection refused")]), rack)
+    return Racks(
+        Cluster(hosts_listed, measurement, [Unreachable("gone", "connection refused")]), rack
+    )

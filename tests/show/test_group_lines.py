@@ -18,7 +18,7 @@ def test_members_of_a_group_stand_under_each_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    cluster.write("c.json", racks([8, 8], names=NAMES))
+    cluster.write_cluster("c.json", racks([8, 8], names=NAMES))
     assert run(["group", "c.json"]) == 0
     piped = capsys.readouterr().out.splitlines()
     # A line a group where no terminal is.

@@ -1,5 +1,4 @@
 import io
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -7,8 +6,9 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from plink.files.cluster import Cluster, Host
-from plink.files.measurement import Failure
+from plink.base.replacing import replace
+from plink.files.cluster import Cluster, Unreachable
+from plink.files.hosts import Host
 from plink.show.terminal.page import print_cluster
 from plink.show.terminal.paper import Paper
 from plink.show.terminal.scale import SHADES
@@ -85,10 +85,10 @@ def test_what_a_file_says_cannot_steer_the_terminal() -> None:
         options={evil: evil},
         started=evil,
         notes=[evil],
-        failures=[Failure(evil, evil, evil)],
+        failures=[Unreachable(evil, evil, evil)],
     )
     hosts = [Host(f"[bold]{i}", "x") for i in range(4)]
-    cluster = Cluster(hosts, rtt, [Failure(evil, evil)])
+    cluster = Cluster(hosts, rtt, [Unreachable(evil, evil)])
     found = lines(cluster, summarise(cluster.names, rtt, 10.0), 120)
     assert all(line.isprintable() for line in found)
     assert "[bold]0" in "\n".join(found)
@@ -109,7 +109,7 @@ def test_a_cluster_with_nothing_to_picture(cluster: Cluster, said: str) -> None:
 
 
 def test_failures_are_grouped_by_reason() -> None:
-    failures = [Failure("a", f"reason {i}", str(j)) for i in range(5) for j in range(10 - i)]
+    failures = [Unreachable("a", f"reason {i}", str(j)) for i in range(5) for j in range(10 - i)]
     made = racks(2, 2)
     text = "\n".join(
         page(replace(made, cluster=replace(made.cluster, rtt=replace(made.rtt, failures=failures))))

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from plans.strategies import two_by_two
+from plink.base.replacing import replace
 from plink.cli import run
 from plink.files import plan as plan_file
-from plink.files.groups import Group
+from plink.files.hosts import Group
 from plink.files.plan import Plan, PlanRank, Predicted
 from plink.plans.forest import make_forest
 
@@ -34,7 +34,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def shown(plan: Plan, capsys: pytest.CaptureFixture[str]) -> list[str]:
-    plan_file.write("p.json", plan)
+    plan_file.write_plan("p.json", plan)
     assert run(["show", "p.json", "--width", "80"]) == 0
     return [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
 
@@ -69,7 +69,7 @@ def test_a_plan_of_which_little_is_known_is_shown(capsys: pytest.CaptureFixture[
 
 
 def test_json_tells_who_is_the_root_of_how_much(capsys: pytest.CaptureFixture[str]) -> None:
-    plan_file.write("p.json", replace(PLAN, assumptions=[]))
+    plan_file.write_plan("p.json", replace(PLAN, assumptions=[]))
     assert run(["show", "p.json", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert (data["of"], data["kind"], data["rounds"]) == ("plink.plan", "2lha", 4)
@@ -78,6 +78,6 @@ def test_json_tells_who_is_the_root_of_how_much(capsys: pytest.CaptureFixture[st
 
 
 def test_a_plan_has_no_percentiles(capsys: pytest.CaptureFixture[str]) -> None:
-    plan_file.write("p.json", PLAN)
+    plan_file.write_plan("p.json", PLAN)
     assert run(["show", "p.json", "--percentile", "50"]) == 2
     assert "--percentile is for cluster files" in capsys.readouterr().err

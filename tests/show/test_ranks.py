@@ -1,12 +1,12 @@
 import io
-from dataclasses import replace
 
 import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from plink.files.cluster import Host
-from plink.files.order import Order
+from plink.base.replacing import replace
+from plink.files.hosts import Host
+from plink.files.order import Order, TimeCost
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
 from plink.show.terminal.paper import Paper
@@ -19,7 +19,12 @@ TEMPLATE = find_order(racks(1, 3).cluster, OrderRequest(seed=1, time_limit_s=0.1
 
 def order(hops_us: list[float], name: str = "gpu{:02d}") -> Order:
     hosts = [Host(name.format(i), "x") for i in range(len(hops_us))]
-    return replace(TEMPLATE, hosts=hosts, hops_us=hops_us)
+    return replace(
+        TEMPLATE,
+        hosts=hosts,
+        listed=[host.name for host in hosts],
+        cost=TimeCost("latency", sum(hops_us), sum(hops_us), sum(hops_us), hops_us),
+    )
 
 
 def printed(found: Order, width: int = 80, shades: str | None = SHADES) -> list[str]:
@@ -75,10 +80,15 @@ def test_long_names_and_markup_do_no_harm() -> None:
 
 def test_hosts_with_slots_take_ranks_in_a_row() -> None:
     hosts = [Host("a", "a"), Host("b", "b", slots=8), Host("c", "c", slots=2)]
-    assert rank_labels(replace(TEMPLATE, hosts=hosts)) == ["0", "1-8", "9-10"]
+    cost = TimeCost("latency", 3.0, 3.0, 3.0, [1.0] * 3)
+    found = replace(TEMPLATE, hosts=hosts, listed=["a", "b", "c"], cost=cost)
+    assert rank_labels(found) == ["0", "1-8", "9-10"]
 
 
 def test_ranks_of_a_host_may_be_apart() -> None:
     hosts = [Host("a", "a", slots=4), Host("b", "b", slots=2)]
-    apart = replace(TEMPLATE, hosts=hosts, host_of_rank=[0, 0, 1, 0, 1, 0])
+    cost = TimeCost("latency", 2.0, 2.0, 2.0, [1.0] * 2)
+    apart = replace(
+        TEMPLATE, hosts=hosts, listed=["a", "b"], cost=cost, host_of_rank=[0, 0, 1, 0, 1, 0]
+    )
     assert rank_labels(apart) == ["0-1,3,5", "2,4"]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from plink.base.replacing import replace
 from plink.files import cluster as cluster_file
-from plink.files.cluster import Cluster, Host
-from plink.files.measurement import Failure
-from plink.files.routes import NO_ROUTE, RouteMeasurement
+from plink.files.cluster import Cluster
+from plink.files.hosts import Host
+from plink.files.measurements import NO_ROUTE, Failure, RouteMeasurement
 from plink.show.terminal.routes import route_facts, routes_to_json, summarise_routes
 from support.plink_command import plink_here
 
@@ -74,7 +74,7 @@ def test_nothing_was_measured() -> None:
 @pytest.mark.parametrize("options", [(), ("--json",)])
 def test_show_prints_it(tmp_path: Path, options: tuple[str, ...]) -> None:
     path = tmp_path / "c.json"
-    cluster_file.write(str(path), cluster())
+    cluster_file.write_cluster(str(path), cluster())
     done = plink_here("show", path, *options)
     assert done.code == 0, done.stderr
     assert ('"max_hops": 4' if options else "1 to 4 hops, median 4") in done.stdout

@@ -1,4 +1,3 @@
-from dataclasses import replace
 from itertools import pairwise, permutations
 
 import numpy as np
@@ -7,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from plink.base.replacing import replace
 from plink.model.distance import distances
 from plink.solvers.seriation import seriate
 from show.racks import racks

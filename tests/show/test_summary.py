@@ -1,11 +1,12 @@
 import json
-from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import pytest
 
-from plink.files.cluster import Cluster, Host
+from plink.base.replacing import replace
+from plink.files.cluster import Cluster
+from plink.files.hosts import Host
 from plink.show.terminal.summary import summarise, to_json
 from show.racks import racks
 
@@ -107,7 +108,7 @@ def test_the_json_is_json() -> None:
     data = json.loads(json.dumps(to_json(made.cluster, summary), allow_nan=False))
     assert data["of"] == "plink.cluster"
     assert data["percentile"] == "p10"
-    assert data["unreachable"] == [{"source": "gone", "reason": "connection refused"}]
+    assert data["unreachable"] == [{"source": "gone", "reason": "connection refused", "slots": 1}]
     assert data["measured"] == summary.measured
     assert len(data["failures"]) == data["pairs"] - data["measured"]
     bare = to_json(Cluster([Host("a", "a")]), None)

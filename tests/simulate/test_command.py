@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from plink.base.errors import PlinkError
+from plink.base.replacing import replace
 from plink.cli import run
 from plink.files import cluster as cluster_file
-from plink.files import order_file
+from plink.files import order as order_file
 from plink.simulate.datacentres import racks
 from plink.simulate.simgrid import program
 from plink.simulate.traces import files
@@ -35,7 +35,7 @@ def cluster(tmp_path: Path) -> str:
     """Of four racks of four hosts in a bad sequence."""
     found = racks(4, 4, rate_gbit_s=10, hop_us=5, oversubscription=4).cluster
     name = str(tmp_path / "cluster.json")
-    cluster_file.write(name, found)
+    cluster_file.write_cluster(name, found)
     return name
 
 
@@ -45,8 +45,8 @@ def test_an_order_is_traced_by_hosts(cluster: str, tmp_path: Path) -> None:
     out = str(tmp_path / "job.goal")
     assert run(["simulate", order, "--cluster", cluster, "--trace", "goal", "-o", out]) == 0
     found = files.read(out)
-    names = cluster_file.read(cluster).names
-    ranked = [names.index(host.name) for host in order_file.read(order).hosts]
+    names = cluster_file.read_cluster(cluster).names
+    ranked = [names.index(host.name) for host in order_file.read_order(order).hosts]
     expected = np.zeros((16, 16))
     expected[np.ix_(ranked, ranked)] = find("gloo-ring").table(16, 20_000_000).bytes_between()
     assert np.allclose(found.bytes_between(), expected, atol=64)
@@ -75,12 +75,12 @@ def test_ranks_are_placed_for_what_a_trace_sends(
     trace, order = tmp_path / "job.goal", str(tmp_path / "order.json")
     trace.write_text("\n".join(lines))
     assert run(["order", cluster, "--trace", str(trace), "--time-limit", "0.5", "-o", order]) == 0
-    found = order_file.read(order)
+    found = order_file.read_order(order)
     assert found.algorithm == "trace"
     number = [int(host.name[1:]) for host in found.hosts]
     for first in range(4):
         assert len({number[rank] // 4 for rank in range(first, 16, 4)}) == 1
-    assert found.cost_us < 0.5 * found.cost_random_us
+    assert found.cost.cost_us < 0.5 * found.cost.random_us
     capsys.readouterr()
     assert run(["order", cluster, "--trace", str(trace), "--algo", "ring"]) == 2
     assert "--algo and --trace exclude each other" in capsys.readouterr().err
@@ -167,7 +167,7 @@ def test_what_measures_rates_is_said_as_it_is_typed(
 ) -> None:
     found = racks(1, 2, rate_gbit_s=10, hop_us=5).cluster
     name = str(tmp_path / "cluster.json")
-    cluster_file.write(name, replace(found, uplinks=None))
+    cluster_file.write_cluster(name, replace(found, uplinks=None))
     for words in (["simulate", name], ["fit", name, "--client", "gloo"]):
         assert run(words) == 2
         said = capsys.readouterr().err

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from plink.base.errors import PlinkError
+from plink.base.replacing import replace
 from plink.simulate.datacentres import racks
 from plink.simulate.pace import pace_of
 from plink.simulate.simgrid import program

@@ -10,7 +10,7 @@ import pytest
 from plink.base.errors import PlinkError
 from plink.cli import run
 from plink.files import cluster as cluster_file
-from plink.files import order_file
+from plink.files import order as order_file
 from plink.simulate.datacentres import racks
 from plink.simulate.simgrid import program
 from plink.simulate.traces import files
@@ -23,7 +23,9 @@ SIZE_BYTES = 1_000_000
 def cluster(tmp_path: Path) -> str:
     """Of two racks of four hosts."""
     name = str(tmp_path / "cluster.json")
-    cluster_file.write(name, racks(2, 4, rate_gbit_s=10, hop_us=5, oversubscription=4).cluster)
+    cluster_file.write_cluster(
+        name, racks(2, 4, rate_gbit_s=10, hop_us=5, oversubscription=4).cluster
+    )
     return name
 
 
@@ -39,7 +41,7 @@ def test_an_order_of_other_ranks_is_traced(
     assert run(["order", cluster, *asked, "-o", order]) == 0
     given = ["--cluster", cluster, "--size", "1MB"]
     assert run(["simulate", order, *given, "--trace", "goal", "-o", trace]) == 0
-    found, made = files.read(trace), order_file.read(order)
+    found, made = files.read(trace), order_file.read_order(order)
     peers = len(made.hosts) if algorithm == "nccl-tree" else made.ranks
     expected = find(algorithm).table(peers, SIZE_BYTES).bytes_between()
     assert found.bytes_sent == pytest.approx(expected.sum(), rel=1e-3)
@@ -85,6 +87,6 @@ def test_an_order_of_other_ranks_is_simulated(
     assert run(["simulate", order, *given]) == 0
     found = json.loads(capsys.readouterr().out)
     (row,) = found["rows"]
-    assert found["ranks"] == order_file.read(order).ranks
+    assert found["ranks"] == order_file.read_order(order).ranks
     for name in ("order", "given", "random"):
         assert row[name]["simulated_s"] == pytest.approx(row[name]["predicted_s"], rel=0.1)

@@ -146,11 +146,11 @@ def test_the_command_takes_a_plan_with_servers(
 ) -> None:
     centre = racks(2, 5, rate_gbit_s=10, hop_us=1, oversubscription=2.0)
     cluster, plan = str(tmp_path / "cluster.json"), str(tmp_path / "plan.json")
-    cluster_file.write(cluster, centre.cluster)
+    cluster_file.write_cluster(cluster, centre.cluster)
     servers = ["--servers", "h0:4,h5:4"]
     wanted = ["--size", "4MB", "--kind", "hub", "-o", plan]
     assert run(["plan", cluster, *servers, *wanted]) == 0
-    assert plan_file.read(plan, with_servers=True).has_servers
+    assert plan_file.read_plan(plan, with_servers=True).has_servers
     capsys.readouterr()
     assert run(["simulate", plan, "--cluster", cluster, "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)["rows"]
@@ -170,7 +170,7 @@ def test_a_plan_with_servers_is_traced_by_hosts(tmp_path: Path) -> None:
     centre = racks(1, 5, rate_gbit_s=10, hop_us=1)
     cluster, plan = str(tmp_path / "cluster.json"), str(tmp_path / "plan.json")
     out = str(tmp_path / "job.goal")
-    cluster_file.write(cluster, centre.cluster)
+    cluster_file.write_cluster(cluster, centre.cluster)
     wanted = ["--size", "1MB", "--kind", "ps", "-o", plan]
     assert run(["plan", cluster, "--servers", "h1:2", *wanted]) == 0
     assert run(["simulate", plan, "--cluster", cluster, "--trace", "goal", "-o", out]) == 0

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from plink.base.errors import PlinkError
+from plink.base.replacing import replace
 from plink.plans.names import ALL_REDUCE
 from plink.simulate.datacentres import racks
 from plink.simulate.jobs import CHANGE, Job, Turn, by_model, first_forest, run

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from plink.deploy.slurm.kept import Kept, default_folder, fresh_readings
-from plink.files.cluster import Cluster, Host
-from plink.files.rtt import RttMeasurement
+from plink.files.cluster import Cluster
+from plink.files.hosts import Host
+from plink.files.measurements import RttMeasurement
 from plink.measure.probing.tools.round_trips import EchoOptions
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=timezone.utc)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plink.deploy.slurm.switches import filled, parse_switches, partners
-from plink.files.rtt import RttMeasurement
+from plink.files.measurements import RttMeasurement
 
 TREE = """\
 SwitchName=s0 Level=0 LinkSpeed=1 Nodes=node[01-02]

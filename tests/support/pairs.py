@@ -25,7 +25,7 @@ def pairs_among(names: Sequence[str]) -> NamedPairs:
 
 def measured(path: Path) -> NamedPairs:
     """The directed pairs that have a round-trip time in a cluster file."""
-    cluster = cluster_file.read(str(path))
+    cluster = cluster_file.read_cluster(str(path))
     assert cluster.rtt is not None
     pairs = np.argwhere(~np.isnan(cluster.rtt.readings_us))
     return {(cluster.names[i], cluster.names[j]) for i, j in pairs}

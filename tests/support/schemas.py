@@ -19,7 +19,8 @@ import pytest
 
 from plink.autotune.log import records
 from plink.base.errors import WrongUseError
-from plink.files import cluster, comparison, document, json_text, order_file, plan
+from plink.files import cluster, comparison, document, host_names, json_text, plan
+from plink.files import order as order_file
 from plink.files.fields import Fields
 from plink.hub import snapshot_file
 from plink.probes.hosts.names import fault_of_name
@@ -28,10 +29,10 @@ from plink.schemas import catalogue
 # Large files say nothing more than small ones, and take long.
 MOST_BYTES = 1 << 16
 READERS: Mapping[str, Callable[[Mapping[str, Any]], object]] = {
-    "cluster": lambda value: cluster.from_json(value, "file"),
-    "order": lambda value: order_file.from_json(value, "file"),
-    "plan": lambda value: plan.from_json(value, "file"),
-    "comparison": lambda value: comparison.from_json(value, "file"),
+    "cluster": lambda value: cluster.decode_cluster(value, "file"),
+    "order": lambda value: order_file.decode_order(value, "file"),
+    "plan": lambda value: plan.decode_plan(value, "file"),
+    "comparison": lambda value: comparison.decode_comparison(value, "file"),
     "snapshot": lambda value: snapshot_file.parse_header(Fields(value, "file")),
     "autotune": lambda value: list(records.parse(f"{json.dumps(value)}\n".encode(), "file")[1]),
 }
@@ -83,7 +84,7 @@ def check_content(content: bytes) -> None:
 def is_refused(name: str, value: Mapping[str, Any]) -> bool:
     """Whether no reader takes a file, which then is one that a test made wrong."""
     # Some tests let names pass that no reader takes.
-    with mock.patch.object(cluster, "fault_of_name", fault_of_name):
+    with mock.patch.object(host_names, "fault_of_name", fault_of_name):
         try:
             READERS[name](value)
         except WrongUseError:

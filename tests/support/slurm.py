@@ -12,11 +12,12 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from plink.base.replacing import replace
 from support.lab import Lab
 from support.needs import declared
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from plink.files import cluster as cluster_file
-from plink.files.routes import RouteMeasurement
+from plink.files.measurements import RouteMeasurement
 from support.lab import Lab
 from support.plink_command import Done, plink, ssh_options
 
@@ -27,7 +27,7 @@ def trace(lab: Lab, out: Path, *options: object, python: object = PYTHON) -> Don
 
 def measured(path: Path) -> tuple[list[str], RouteMeasurement]:
     """The hosts and the routes in a cluster file."""
-    cluster = cluster_file.read(str(path))
+    cluster = cluster_file.read_cluster(str(path))
     assert cluster.routes is not None
     return cluster.names, cluster.routes
 

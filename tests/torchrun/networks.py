@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from msgspec.structs import asdict
 
 import plink
-from plink.files.cluster import Host
+from plink.files.hosts import Host
 from plink.torchrun.members import Member
 
 # Two racks: a0, a1, a2 and b0, b1, b2.
@@ -26,7 +27,7 @@ def order_of(names: Sequence[str], *, slots: int = 1) -> plink.Order:
     """These hosts in this order."""
     found = plink.order(plink.Cluster.from_matrix(names, np.ones((len(names), len(names)))))
     hosts = [Host(name, f"10.0.0.{place}", slots=slots) for place, name in enumerate(names)]
-    return plink.Order(**{**vars(found), "hosts": hosts, "cluster": None})
+    return plink.Order(**{**asdict(found), "hosts": hosts, "cluster": None})
 
 
 def member(name: str, *addresses: str, digest: str = "") -> Member:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import plink
+from plink.base.replacing import replace
 from plink.torchrun.members import Member, from_bytes, names_of, to_bytes
 from plink.torchrun.numbering import numbered
 from plink.torchrun.seats import agents_in_order, inserted, kept_and_new

@@ -60,7 +60,7 @@ def test_routes_join_what_a_file_holds_and_only_what_is_missing_is_traced(
     out = tmp_path / "c.json"
     options = (*ssh_options(routed), "--count", "5")
     assert plink("probe", routed.hosts_file, *options, "-o", out).code == 0
-    before = cluster_file.read(str(out))
+    before = cluster_file.read_cluster(str(out))
     home = tmp_path / "home"
     home.mkdir()
     at_home = dict.fromkeys(routed.names, f"export HOME={home}; {HEALTHY}")
@@ -69,7 +69,7 @@ def test_routes_join_what_a_file_holds_and_only_what_is_missing_is_traced(
     assert done.code == 0, done.stderr
     # Neither scapy's cache nor anything of ours.
     assert list(home.iterdir()) == []
-    after = cluster_file.read(str(out))
+    after = cluster_file.read_cluster(str(out))
     assert after.rtt is not None
     assert before.rtt is not None
     assert np.array_equal(after.rtt.readings_us, before.rtt.readings_us, equal_nan=True)

@@ -8,14 +8,14 @@ import os
 import random
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from plink.base.replacing import replace
 from plink.cli import run
-from plink.files import order_file
-from plink.files.cluster import Host
+from plink.files import order as order_file
+from plink.files.hosts import Host
 from support.lab import Lab, lab_cluster
 from support.require import require_launcher
 from verify.orders import write_order
@@ -61,7 +61,7 @@ def test_ranks_of_a_host_may_be_apart(
     require_launcher(PROGRAMS[name])
     if (os.cpu_count() or 1) < 2:
         pytest.skip("a rankfile needs a core for each rank of a host")
-    order = order_file.read(arguments[1])
+    order = order_file.read_order(arguments[1])
     hosts = [replace(host, slots=2) for host in order.hosts[:2]]
     write_order(Path(arguments[1]), hosts, [0, 1, 1, 0])
     assert run([*arguments, "--launcher", name]) == 0
@@ -72,7 +72,7 @@ def test_ranks_of_a_host_may_be_apart(
 
 def test_a_plain_host_file_does_not(lab: Lab, arguments: list[str]) -> None:
     require_launcher("mpirun.openmpi")
-    third = order_file.read(arguments[1]).names[2]
+    third = order_file.read_order(arguments[1]).names[2]
     own = ["--json", "--", "mpirun.openmpi -np RANKS --hostfile FILE PROGRAM"]
     words = [sys.executable, "-m", "plink", *arguments, "--launcher", "openmpi", *own]
     done = lab.exec(third, words, check=False)

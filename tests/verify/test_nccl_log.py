@@ -13,7 +13,7 @@ import pytest
 from plink.base.errors import PlinkError, WrongUseError
 from plink.deploy.nccl_log import parse_nccl_log
 from plink.deploy.nccl_order import NcclOrder, nccl_order
-from plink.files.cluster import Host
+from plink.files.hosts import Host
 from support.plink_command import Done, plink_here
 from verify.nccl_logs import job
 from verify.orders import write_order

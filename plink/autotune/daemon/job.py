@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 from plink.autotune.daemon.barrier import PauseBarrier
@@ -33,6 +33,7 @@ from plink.autotune.protocol.messages import (
 from plink.autotune.protocol.status import Event, JobStatus
 from plink.autotune.tuner.interface import Action, Decision, Window
 from plink.base.errors import PlinkError
+from plink.base.replacing import replace
 from plink.base.text import counted
 from plink.files.plan import Plan
 from plink.plans.forest import Forest

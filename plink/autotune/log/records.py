@@ -238,7 +238,7 @@ def _start_to_json(start: Start) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "version": VERSION,
-        "plan": plan_file.to_json(start.plan),
+        "plan": plan_file.encode_plan(start.plan),
         "options": asdict(start.options),
         **({} if start.state is None else {"state": start.state}),
     }
@@ -247,7 +247,7 @@ def _start_to_json(start: Start) -> dict[str, Any]:
 def _parse_start(data: Mapping[str, Any], source: str) -> Start:
     document.check_format(data, source, FORMAT, VERSION)
     start = Fields(data, source)
-    plan = plan_file.from_json(start.object("plan").values, f"{source}: plan")
+    plan = plan_file.decode_plan(start.object("plan").values, f"{source}: plan")
     state = start.optional_object("state")
     return Start(
         plan, _parse_options(start.object("options")), None if state is None else state.values

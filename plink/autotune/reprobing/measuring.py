@@ -6,18 +6,17 @@ import contextlib
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from plink.autotune.reprobing import merging
 from plink.autotune.reprobing.replanning import Regrouped, regrouped
 from plink.base.errors import PlinkError
-from plink.files.bandwidth import BandwidthMeasurement
+from plink.base.replacing import replace
 from plink.files.cluster import Cluster
 from plink.files.groups import UplinkMeasurement
-from plink.files.measurement import Failure
-from plink.files.rtt import RttMeasurement
+from plink.files.measurements import BandwidthMeasurement, Failure, RttMeasurement
 from plink.measure.listed import as_listed
 from plink.measure.probing.request import ProbeRequest, connected, resumed
 from plink.measure.probing.run import ProbeResult, measure_pairs

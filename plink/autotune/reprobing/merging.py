@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 
 import numpy as np
 
-from plink.files.bandwidth import BandwidthMeasurement
+from plink.base.replacing import replace
 from plink.files.cluster import Cluster
-from plink.files.measurement import Counts, Matrix
-from plink.files.rtt import RttMeasurement
+from plink.files.matrices import Counts, Matrix
+from plink.files.measurements import BandwidthMeasurement, Halves, RttMeasurement
 from plink.measure.drift.judge import common_factor
 from plink.measure.drift.sample import Mask, Pair, both_ways_us, pairs_to_check
 
@@ -114,7 +113,7 @@ def merged_rtt(
         after,
         rtt_us=rtt_us,
         passes=passes,
-        halves_us=halves_us,
+        halves_us=None if halves_us is None else Halves(*halves_us),
         samples=np.where(is_new, after.samples, before.samples),
         losses=np.where(is_new, after.losses, before.losses),
         precision_percent=chosen(before.precision_percent, after.precision_percent),

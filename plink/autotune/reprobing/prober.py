@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from plink.autotune.reprobing.measuring import Measured, Quiesce, measure_again
 from plink.autotune.reprobing.replanning import Replanned, cluster_of, replan
 from plink.base.errors import PlinkError
+from plink.base.replacing import replace
 from plink.base.text import counted
 from plink.files import cluster as cluster_file
 from plink.files.cluster import Cluster
@@ -85,7 +86,7 @@ class Prober:
             warnings = _warnings(done)
             if self._output is not None:
                 try:
-                    cluster_file.write(self._output, self._cluster)
+                    cluster_file.write_cluster(self._output, self._cluster)
                 except PlinkError as error:
                     warnings.append(str(error))
             replanned = replan(plan, before or self._first, self._cluster, found.moved)

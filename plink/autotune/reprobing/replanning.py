@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from plink.autotune.protocol.identity import identity
 from plink.base.errors import NotMeasuredError, PlinkError
+from plink.base.replacing import replace
 from plink.base.text import named
 from plink.files.cluster import Cluster
-from plink.files.groups import Group
-from plink.files.measurement import Matrix
+from plink.files.hosts import Group
+from plink.files.matrices import Matrix
 from plink.files.plan import Plan
 from plink.measure.drift.judge import judge, noise_ceilings
 from plink.measure.drift.sample import both_ways_us

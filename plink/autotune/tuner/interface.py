@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 
 import numpy as np
 import numpy.typing as npt
 
 from plink.autotune.tuner.masters import Masters
+from plink.base.replacing import replace
 from plink.plans.forest import Forest
 
 

@@ -9,7 +9,6 @@ When there is nothing left to move, learning begins anew.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -29,6 +28,7 @@ from plink.autotune.tuner.names import Names, numbered
 from plink.autotune.tuner.quicktune import needed_s, quicktune
 from plink.autotune.tuner.trial import Trial
 from plink.autotune.tuner.trigger import Baseline, change, is_sudden, learn, median_deviation
+from plink.base.replacing import replace
 from plink.plans.forest import Forest
 from plink.plans.names import ALL_REDUCE
 

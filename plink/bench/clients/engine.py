@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from plink import __version__
+from plink.base.replacing import replace
 from plink.bench.clients.client import Launch, Measured, Traffic
 from plink.bench.clients.workers import Message, Relay, Workers, interpreter_command
 from plink.deploy.remote.hosts import RemoteHost

@@ -56,7 +56,7 @@ def tiers_of(cluster: Cluster) -> list[Tier]:
             return []
         names = {} if grouping is not None else dict(enumerate(g.name for g in cluster.groups))
         return [Tier(_with_the_rest([group.hosts for group in cluster.groups], hosts), names)]
-    tiers = [Tier(_with_the_rest(groups, hosts)) for groups in reversed(grouping.levels)]
+    tiers = [Tier(_with_the_rest(level.groups, hosts)) for level in reversed(grouping.levels)]
     for finer, wider in itertools.pairwise(tiers):
         _check_nested(finer, wider, cluster.source)
     return tiers

@@ -14,8 +14,7 @@ from plink.deploy.launchers import (
     torchrun,
 )
 from plink.deploy.launchers.format import Format, TopologyFormat, check_adjacent, in_rank_order
-from plink.files.cluster import Host
-from plink.files.groups import Group
+from plink.files.hosts import Group, Host
 
 # Files that fix the rank of every host.
 FORMATS: dict[str, Format] = {

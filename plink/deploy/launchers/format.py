@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from plink.base.errors import WrongUseError
-from plink.files.cluster import Host
-from plink.files.groups import Group
+from plink.files.hosts import Group, Host
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,8 @@ from collections.abc import Sequence
 from plink.base.errors import WrongUseError
 from plink.deploy.launchers import names
 from plink.deploy.launchers.format import Format, TopologyFormat, places
-from plink.files.cluster import Host
 from plink.files.document import brief
-from plink.files.groups import Group
+from plink.files.hosts import Group, Host
 
 ROOT = "plink-root"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")

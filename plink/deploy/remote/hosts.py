@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeVar
 
-from plink.files.cluster import Host
+from plink.base.replacing import replace
+from plink.files.hosts import Host
 from plink.probes.errors import HostError
 from plink.probes.hosts.address import is_address
 from plink.probes.reach import Reached, ReachedHost

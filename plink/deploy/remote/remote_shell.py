@@ -9,8 +9,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from plink.files.cluster import Host
-from plink.files.fields import is_word
+from plink.files.hosts import Host
+from plink.files.limits import is_word
 from plink.probes.errors import OptionError
 from plink.probes.reach import Outgoing
 from plink.probes.ssh.options import SshOptions

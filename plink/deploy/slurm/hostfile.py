@@ -16,7 +16,7 @@ from pathlib import Path
 from plink.base.errors import PlinkError
 from plink.deploy.launchers.slurm import render_hostfile
 from plink.files import document
-from plink.files.cluster import Host
+from plink.files.hosts import Host
 
 _PLAIN = re.compile(r"/[A-Za-z0-9_./+@:,=-]+")
 _SUFFIX = ".hosts"

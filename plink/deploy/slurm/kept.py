@@ -10,16 +10,17 @@ import os
 import secrets
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import numpy as np
 
 from plink.base.errors import PlinkError, WrongUseError
+from plink.base.replacing import replace
 from plink.files import cluster as cluster_file
-from plink.files.cluster import Cluster, Host
-from plink.files.rtt import RttMeasurement
+from plink.files.cluster import Cluster
+from plink.files.hosts import Host
+from plink.files.measurements import Halves, RttMeasurement
 from plink.measure.probing.tools.round_trips import EchoOptions
 
 _SUFFIX = ".npz"
@@ -89,7 +90,7 @@ class Kept:
             raise PlinkError(f"{self._folder}: {error.strerror or error}") from None
         stamp = self._now().strftime(_STAMP)
         name = f"{stamp}-{job}-{secrets.token_hex(4)}{_SUFFIX}"
-        cluster_file.write(str(self._folder / name), fresh)
+        cluster_file.write_cluster(str(self._folder / name), fresh)
         self._drop()
 
     def _read(self) -> Iterator[Cluster]:
@@ -99,7 +100,7 @@ class Kept:
             if self._is_old(file):
                 continue
             try:
-                cluster = cluster_file.read(str(file))
+                cluster = cluster_file.read_cluster(str(file))
             except (PlinkError, WrongUseError):
                 # Another job has dropped it, or it is no file of ours.
                 continue
@@ -164,10 +165,7 @@ def fresh_readings(cluster: Cluster, before: Cluster | None) -> Cluster | None:
             passes=None if rtt.passes is None else np.where(is_new, rtt.passes, 0),
             halves_us=None
             if rtt.halves_us is None
-            else (
-                np.where(is_new, rtt.halves_us[0], np.nan),
-                np.where(is_new, rtt.halves_us[1], np.nan),
-            ),
+            else Halves(*(np.where(is_new, half, np.nan) for half in rtt.halves_us)),
             tool=rtt.tool,
             started=rtt.started,
             seconds=rtt.seconds,
@@ -190,7 +188,7 @@ def laid_over(below: RttMeasurement, above: RttMeasurement) -> RttMeasurement:
             for under, over in zip(below.halves_us, above.halves_us, strict=True)
         )
         passes = np.where(is_above, above.passes, below.passes)
-        halves_us = odd_us, even_us
+        halves_us = Halves(odd_us, even_us)
     return replace(
         below,
         rtt_us={

@@ -5,18 +5,20 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from plink.base.errors import PlinkError
 from plink.base.progress import Progress
+from plink.base.replacing import replace
 from plink.deploy.slurm.allocation import Allocation, step_template
 from plink.deploy.slurm.calling import called_by_nodes
 from plink.deploy.slurm.kept import Kept
 from plink.deploy.slurm.switches import filled, parse_switches, partners
-from plink.files.cluster import Cluster, Host
+from plink.files.cluster import Cluster
+from plink.files.hosts import Host
 from plink.files.order import Order
 from plink.measure.probing.check import check, check_request, comparable_rtt
 from plink.measure.probing.request import ProbeRequest
@@ -227,7 +229,7 @@ def _ordered(
     cluster: Cluster, allocation: Allocation, request: OrderRequest, source: Source, pairs: int
 ) -> Ordered:
     order = find_order(cluster, request)
-    ranked = {host.name for host in order.ranked}
+    ranked = {host.name for host in order.runs}
     lost = [host for host in allocation.hosts if host.name not in ranked]
-    hosts = [*order.ranked, *(Host(host.name, host.name, slots=host.slots) for host in lost)]
+    hosts = [*order.runs, *(Host(host.name, host.name, slots=host.slots) for host in lost)]
     return Ordered(order, hosts, source, pairs, [host.name for host in lost])

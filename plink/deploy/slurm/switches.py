@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
-from plink.files.measurement import Matrix
-from plink.files.rtt import RttMeasurement
+from plink.base.replacing import replace
+from plink.files.matrices import Matrix
+from plink.files.measurements import RttMeasurement
 from plink.probes.errors import HostListError
 from plink.probes.hosts.slurm import parse_topology_groups
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from plink.files.measurement import Matrix
-from plink.files.rtt import RttMeasurement
+from plink.files.matrices import Matrix
+from plink.files.measurements import RttMeasurement
 from plink.measure.drift.sample import Mask, Pair, both_ways_us, near_hosts
 
 # On a log scale. The cores of a virtual machine may be slower by a third for some tenths of a

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
-from plink.files.measurement import Matrix
-from plink.files.rtt import RttMeasurement
+from plink.base.replacing import replace
+from plink.files.matrices import Matrix
+from plink.files.measurements import RttMeasurement
 from plink.measure.drift.judge import (
     Judgement,
     common_factor,

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from plink.files.groups import Group, HostLink, Uplink
-from plink.files.measurement import Matrix
+from plink.files.groups import HostLink, Uplink
+from plink.files.hosts import Group
+from plink.files.matrices import Matrix
 from plink.measure.drift.judge import LEAST_CEILING, MAX_COMMON_FACTOR, common_shift
 from plink.measure.drift.sample import Mask
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from plink.files.measurement import Matrix
+from plink.files.matrices import Matrix
 
 Pair = tuple[int, int]
 Mask = npt.NDArray[np.bool_]

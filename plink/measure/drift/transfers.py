@@ -10,8 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from plink.files.groups import Group, UplinkMeasurement
-from plink.files.measurement import Matrix
+from plink.files.groups import UplinkMeasurement
+from plink.files.hosts import Group
+from plink.files.matrices import Matrix
 from plink.measure.drift.sample import Mask, Pair
 
 # A host's link shows where it does at least this share of its best.

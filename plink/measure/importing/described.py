@@ -27,25 +27,26 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from plink.base.errors import PlinkError, WrongUseError
+from plink.base.replacing import replace
 from plink.files import document
-from plink.files.bandwidth import MAX_GBIT_S
-from plink.files.clients import (
-    FITTED,
-    ClientFit,
-    SizeSpread,
-    exactly,
-    unfitted,
-    with_estimates,
-)
-from plink.files.cluster import Cluster, Host
+from plink.files.clients import FITTED, ClientFit, SizeSpread, exactly, unfitted, with_estimates
+from plink.files.cluster import Cluster
 from plink.files.document import brief
 from plink.files.fields import Fields
-from plink.files.groups import Group, HostLink, Uplink, UplinkMeasurement
-from plink.files.link_facts import LEAST_GBIT_S, MAX_BURST_BYTES, LinkFacts, Row
+from plink.files.groups import (
+    LEAST_GBIT_S,
+    MAX_BURST_BYTES,
+    HostLink,
+    LinkFacts,
+    Row,
+    Uplink,
+    UplinkMeasurement,
+)
+from plink.files.hosts import Group, Host
+from plink.files.limits import MAX_GBIT_S
 from plink.measure.importing.described_latency import TOOL, latencies
 from plink.measure.importing.pairs import MAX_HOSTS
 from plink.probes.errors import HostListError

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from plink.files.cluster import Host
 from plink.files.fields import Fields
-from plink.files.groups import Group
-from plink.files.link_facts import Row
-from plink.files.rtt import MAX_RTT_US, RttMeasurement
+from plink.files.groups import Row
+from plink.files.hosts import Group, Host
+from plink.files.limits import MAX_RTT_US
+from plink.files.measurements import RttMeasurement
 
 TOOL = "described"
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from plink.files import document, matrix_csv
-from plink.files.cluster import Cluster, Host
-from plink.files.rtt import RttMeasurement
+from plink.files.cluster import Cluster
+from plink.files.hosts import Host
+from plink.files.measurements import RttMeasurement
 
 
 def import_matrix(content: bytes, source: str, *, unit: str | None, percentile: float) -> Cluster:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from plink.base.size import format_size
 from plink.base.text import counted
-from plink.files.measurement import WRONG_RESULTS
+from plink.files.measurements import WRONG_RESULTS
 from plink.measure.importing.pairs import (
     LeftOut,
     Message,

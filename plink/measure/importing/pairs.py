@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from plink.base.errors import WrongUseError
 from plink.base.log_prefixes import strip_prefixes
-from plink.files.bandwidth import MAX_GBIT_S, BandwidthMeasurement
-from plink.files.cluster import Cluster, Host
+from plink.base.replacing import replace
+from plink.files.cluster import Cluster
 from plink.files.document import brief
-from plink.files.measurement import Counts, Failure, Matrix
-from plink.files.rtt import MAX_RTT_US, RttMeasurement
+from plink.files.hosts import Host
+from plink.files.limits import MAX_GBIT_S, MAX_RTT_US
+from plink.files.matrices import Counts, Matrix
+from plink.files.measurements import BandwidthMeasurement, Failure, RttMeasurement
 from plink.probes.hosts.names import HINT_NAME, fault_of_name
 
 # The time of a larger message is mostly that of its bytes: these take 3.3 µs at 10 Gbit/s, about

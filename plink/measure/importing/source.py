@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,13 @@ import numpy.typing as npt
 
 from plink.base.errors import WrongUseError
 from plink.base.log_prefixes import strip_prefixes
+from plink.base.replacing import replace
 from plink.base.text import counted, joined, named
 from plink.files import document
 from plink.files.binary_form import Content
-from plink.files.cluster import Cluster, is_cluster, parse
-from plink.files.measurement import Measurement, without_nones
+from plink.files.cluster import Cluster, is_cluster, parse_cluster
+from plink.files.measurements import Measurement
+from plink.files.structs import encode
 from plink.files.units import TIMES, RateUnit, TimeUnit, find_rate_unit, time_unit_named
 from plink.measure.importing import mpigraph, nccl_tests, osu, perftest
 from plink.measure.importing.described import import_network, is_described
@@ -197,7 +199,7 @@ def _import_one(content: Content, source: str, options: ImportOptions) -> Cluste
     if not isinstance(content, bytes) or is_cluster(content):
         if has_options:
             raise WrongUseError(f"{source}: is a cluster file, which is taken as it is", hint)
-        return parse(content, source)
+        return parse_cluster(content, source)
     text = _text(content, source)
     logs = [] if text is None else kinds_of(text)
     if logs or (text is not None and is_pair_list(as_csv(text, source))):
@@ -290,5 +292,5 @@ def _about(measurement: Measurement, values: Matrix) -> dict[str, Any]:
         "pairs": size * (size - 1),
         "measured": int(np.isfinite(values).sum()),
         "notes": list(measurement.notes),
-        "failures": [without_nones(vars(failure)) for failure in measurement.failures],
+        "failures": encode(measurement.failures),
     }

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from plink.base.progress import Progress
+from plink.base.replacing import replace
 from plink.files.cluster import Cluster
 from plink.measure.probing.request import ProbeRequest
 from plink.probes.iperf3.commands import TransferOptions

@@ -5,16 +5,17 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.progress import Progress
+from plink.base.replacing import replace
 from plink.files.cluster import Cluster, measured_rtt
-from plink.files.measurement import Failure, Matrix
-from plink.files.rtt import RttMeasurement
+from plink.files.matrices import Matrix
+from plink.files.measurements import Failure, RttMeasurement
 from plink.measure.drift.judge import Judgement
 from plink.measure.drift.procedure import measure_and_judge
 from plink.measure.drift.sample import Pair

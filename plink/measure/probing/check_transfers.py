@@ -11,7 +11,7 @@ import numpy as np
 from plink.base.progress import Progress
 from plink.base.text import counted, named
 from plink.files.cluster import Cluster
-from plink.files.measurement import Failure
+from plink.files.measurements import Failure
 from plink.measure.drift.rates import LinkJudgement, RateChange
 from plink.measure.probing.tools.transfers import Iperf3Options, UplinkOptions
 from plink.measure.probing.transfers_again import TransfersAgain

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from plink.files.bandwidth import BandwidthMeasurement
+from plink.base.replacing import replace
 from plink.files.cluster import Cluster, Quantity
-from plink.files.measurement import Failure, Matrix, Measurement
-from plink.files.routes import NO_ROUTE, Route, RouteMeasurement
+from plink.files.matrices import Matrix
+from plink.files.measurements import (
+    NO_ROUTE,
+    BandwidthMeasurement,
+    Failure,
+    Measurement,
+    Route,
+    RouteMeasurement,
+)
 from plink.probes.samples import BandwidthReading, HostLoss, PairLoss, Rounds, RouteReading, Wanted
 
 

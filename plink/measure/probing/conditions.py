@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime, timezone
 from statistics import median
 
 from plink.base.progress import Progress
+from plink.base.replacing import replace
 from plink.files.conditions import ConditionMeasurement, NamedCondition
-from plink.files.measurement import Failure
+from plink.files.measurements import Failure
 from plink.probes import condition
 from plink.probes.condition import HostCondition, Turns
 from plink.probes.errors import HostError

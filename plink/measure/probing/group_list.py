@@ -13,8 +13,8 @@ from plink.base.errors import WrongUseError
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files.document import brief
-from plink.files.fields import WORD, is_word
-from plink.files.groups import Group
+from plink.files.hosts import Group
+from plink.files.limits import WORD_EXPECTED, is_word
 from plink.probes.errors import HostListError
 from plink.probes.hosts.hostlist import parse_line
 from plink.probes.hosts.ranges import RangeError
@@ -78,7 +78,9 @@ def parse_groups(text: str, source: str, hosts: Collection[str], listed_in: str)
         if not colon:
             raise WrongUseError(f"{place}: has no colon after the name of a group", _HINT)
         if not is_word(name):
-            raise WrongUseError(f"{place}: {brief(name)} is not the name of a group: {WORD}", _HINT)
+            raise WrongUseError(
+                f"{place}: {brief(name)} is not the name of a group: {WORD_EXPECTED}", _HINT
+            )
         if name in groups:
             raise WrongUseError(f"{place}: group {name} is already at {groups[name][0]}")
         members = _members(listed, place)
@@ -106,7 +108,7 @@ def _members(listed: str, place: str) -> list[str]:
 
 
 def _of_cluster(content: bytes, source: str, hosts: Collection[str], listed_in: str) -> list[Group]:
-    groups = list(cluster_file.parse(content, source).groups)
+    groups = list(cluster_file.parse_cluster(content, source).groups)
     if not groups:
         raise WrongUseError(f"{source}: holds no groups", "give a file of lines NAME: HOSTS")
     for group in groups:
@@ -137,7 +139,9 @@ def _of_topology(
         # A slash parts the levels of a position.
         name = "/".join(part.replace("/", "_") for part in path) if are_positions else path[-1]
         if name in groups or not is_word(name):
-            fault = "is the name of two switches" if name in groups else f"is no name: {WORD}"
+            fault = (
+                "is the name of two switches" if name in groups else f"is no name: {WORD_EXPECTED}"
+            )
             raise WrongUseError(f"{topology.source}: {brief(name)} {fault}")
         groups[name] = Group(name, names)
     return list(groups.values())

@@ -8,7 +8,8 @@ import numpy as np
 
 from plink.base.progress import Progress
 from plink.files.cluster import Cluster
-from plink.files.measurement import FollowedSample, Matrix, RoundSample, Sample
+from plink.files.matrices import Matrix
+from plink.files.measurements import FollowedSample, RoundSample, Sample
 from plink.measure.probing.collectors import RunRecord
 from plink.measure.probing.limits import FOLLOWED_ROUNDS
 from plink.measure.probing.passes import Pair, Passes, PassOptions

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from plink.files.measurement import Counts, Matrix
-from plink.files.rtt import disagreement
+from plink.files.matrices import Counts, Matrix
+from plink.files.measurements import disagreement
 from plink.probes.rounds import round_of
 from plink.probes.samples import Rounds, Wanted
 

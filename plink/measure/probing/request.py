@@ -11,8 +11,7 @@ from typing import Any
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.progress import Progress
 from plink.files.cluster import Cluster
-from plink.files.measurement import FollowedSample, Measurement, recorded_sample
-from plink.files.rtt import RttMeasurement
+from plink.files.measurements import FollowedSample, Measurement, RttMeasurement, recorded_sample
 from plink.measure.probing.limits import FOLLOWED_ROUNDS
 from plink.measure.probing.tools import TOOLS
 from plink.measure.probing.tools.base import ToolOptions, measured_otherwise, no_limit

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from plink.base.errors import WrongUseError
 from plink.base.next_command import GivenWay
-from plink.files.cluster import Cluster, Host, Unreachable
+from plink.base.replacing import replace
+from plink.files.cluster import Cluster, Unreachable
 from plink.files.groups import UplinkMeasurement
-from plink.files.measurement import SAMPLE_OPTIONS, Failure, Measurement, Sample
-from plink.files.way_record import is_recordable
+from plink.files.hosts import Host, is_recordable
+from plink.files.measurements import SAMPLE_OPTIONS, Failure, Measurement, Sample
 from plink.measure.probing.collectors import RunRecord
 from plink.measure.probing.request import ProbeRequest
 from plink.probes.hosts.address import is_address

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from plink.base.replacing import replace
 from plink.files.cluster import Cluster, Quantity
-from plink.files.measurement import Counts, Matrix
-from plink.files.rtt import RttMeasurement, disagreement
+from plink.files.matrices import Counts, Matrix
+from plink.files.measurements import Halves, RttMeasurement, disagreement
 from plink.measure.probing.collectors import Collector, RunRecord
 from plink.measure.probing.passes import Seen
 from plink.probes.echo.readings import DISTURBED
@@ -124,10 +124,10 @@ class RttCollector(Collector[RttReading]):
             reading=self._percentiles[0],
             samples=self._samples.copy(),
             losses=self._losses.copy(),
-            precision_percent=_known(precision),
-            disturbance=_known(self._disturbance.copy()),
+            precision_percent=_known(precision.round(3)),
+            disturbance=_known(self._disturbance.round(3)),
             passes=self._passes.copy(),
-            halves_us=(self._halves_us[0].copy(), self._halves_us[1].copy()),
+            halves_us=Halves(self._halves_us[0].copy(), self._halves_us[1].copy()),
             failures=list(self.failures),
             **vars(run),
         )
@@ -138,7 +138,7 @@ def _passes_of(kept: RttMeasurement) -> tuple[Counts, tuple[Matrix, Matrix]]:
     known = kept.with_passes()
     if known.passes is None or known.halves_us is None:
         raise RuntimeError("a measurement with passes has none")
-    return known.passes.astype(np.int64), (known.halves_us[0].copy(), known.halves_us[1].copy())
+    return known.passes.astype(np.int64), (known.halves_us.odd.copy(), known.halves_us.even.copy())
 
 
 def _known(matrix: Matrix) -> Matrix | None:

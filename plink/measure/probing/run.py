@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
 from plink.base.interrupts import held_back_interrupts
 from plink.base.progress import Progress
+from plink.base.replacing import replace
 from plink.files.cluster import Cluster
-from plink.files.measurement import FollowedSample, Measurement, Sample
+from plink.files.measurements import FollowedSample, Measurement, Sample
 from plink.measure.probing.collectors import (
     BandwidthCollector,
     Collector,

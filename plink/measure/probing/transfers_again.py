@@ -5,14 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from plink.base.progress import Progress
+from plink.base.replacing import replace
 from plink.files.cluster import Cluster
 from plink.files.groups import UplinkMeasurement
-from plink.files.measurement import Failure, Matrix
+from plink.files.matrices import Matrix
+from plink.files.measurements import Failure
 from plink.measure.drift.judge import nearer_to_file
 from plink.measure.drift.rates import (
     LinkJudgement,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
-from plink.files.bandwidth import BandwidthMeasurement
+from plink.base.replacing import replace
 from plink.files.groups import HostLink, Uplink
-from plink.files.measurement import Failure, Matrix
+from plink.files.matrices import Matrix
+from plink.files.measurements import BandwidthMeasurement, Failure
 from plink.probes.samples import BandwidthReading, HostLoss, PairLoss, Rounds
 from plink.probes.uplinks.judge import may_be_more, seen_links
 from plink.probes.uplinks.plan import second_looks

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timezone
 
 from plink.base.errors import PlinkError
 from plink.base.interrupts import held_back_interrupts
 from plink.base.progress import Progress
+from plink.base.replacing import replace
 from plink.files.cluster import Cluster
-from plink.files.groups import Group, HostLink, Uplink, UplinkMeasurement
+from plink.files.groups import HostLink, Uplink, UplinkMeasurement
+from plink.files.hosts import Group
 from plink.measure.probing.collectors import RunRecord
 from plink.measure.probing.request import ProbeRequest
 from plink.measure.probing.resume import as_before, resume_state

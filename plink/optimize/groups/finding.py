@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from plink.base.errors import WrongUseError
+from plink.base.replacing import replace
 from plink.files.cluster import Cluster, measured_rtt
-from plink.files.grouping import Grouping
-from plink.files.groups import Group
+from plink.files.groups import Grouping, Partition
+from plink.files.hosts import Group
 from plink.model.denoising import Denoised, denoise, half_clusters, measured_hosts
 from plink.optimize.groups.quality import doubtful_hosts, qualities
 from plink.solvers.groups.agreement import adjusted_mutual_information
@@ -147,7 +148,7 @@ def find_groups(
         alone=[placed[host] for host in np.flatnonzero(labels == ALONE)] if groups else [],
         unmeasured=[name for host, name in enumerate(cluster.names) if host not in set(hosts)],
         levels=[
-            [[placed[host] for host in group] for group in members(each.labels)]
+            Partition([[placed[host] for host in group] for group in members(each.labels)])
             for each in discovery.levels
         ],
         notes=_notes(denoised, method, discovery),

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from plink.files.grouping import DoubtfulHost, GroupQuality
-from plink.files.groups import Group
+from plink.files.groups import DoubtfulHost, GroupQuality
+from plink.files.hosts import Group
 from plink.model.denoising import Denoised
 from plink.solvers.groups.certainty import host_probabilities
 from plink.solvers.groups.grouping import ALONE, Labels

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from plink.files.cluster import Cluster
-from plink.files.groups import Group
+from plink.files.hosts import Group
 from plink.model.denoising import readings_between
 from plink.optimize.groups.finding import FoundGroups
 from plink.solvers.affinity import affinity
@@ -92,7 +92,7 @@ def judge(cluster: Cluster, found: FoundGroups, truth: Sequence[Group]) -> Judge
     if embedding is not None and raw.triplets:
         embedded = affinity(embedding.distance[np.ix_(known, known)], positions).accuracy
     grouped = [list(group.hosts) for group in found.groups]
-    levels = _levels(names, positions, grouped, found.grouping.levels)
+    levels = _levels(names, positions, grouped, [level.groups for level in found.grouping.levels])
     best = max(levels, key=lambda level: level.of_groups, default=None)
     return Judgement(
         hosts=len(known),

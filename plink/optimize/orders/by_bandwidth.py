@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from plink.base.errors import WrongUseError
-from plink.files.bandwidth import MAX_GBIT_S
-from plink.files.cluster import Cluster, Host
-from plink.files.measurement import Matrix
-from plink.files.order import Order, OrderBandwidth, Solver
+from plink.files.cluster import Cluster
+from plink.files.hosts import Host
+from plink.files.limits import MAX_GBIT_S
+from plink.files.matrices import Matrix
+from plink.files.order import BandwidthCost, Order, Solver
 from plink.files.order_basis import order_basis
 from plink.model.distance import filled_bandwidth_distances
 from plink.optimize.orders.mesh import algorithm_asked
@@ -95,18 +96,17 @@ def order_by_bandwidth(
     figures, random_orders = _figures(
         found.s_per_gbit, form, peers, best, seed=request.seed, deadline=deadline
     )
-    bandwidth = OrderBandwidth(
+    bandwidth = BandwidthCost(
         hops_gbit_s=[_gbit_s(hop) for hop in found.s_per_gbit[used, np.roll(used, -1)].tolist()],
         **figures,
     )
     names = {host.name for host in placed.hosts}
     return Order(
         algorithm=request.algorithm,
-        objective=NAME,
         hosts=placed.hosts,
         unused=placed.unused,
         host_of_rank=placed.host_of_rank,
-        given=cluster.names,
+        listed=cluster.names,
         random_orders=random_orders,
         solver=Solver(
             _SOLVER, {"time_limit_s": request.time_limit_s}, request.seed, best.steps, best.ended_by
@@ -115,11 +115,10 @@ def order_by_bandwidth(
         filled_pairs=found.filled_pairs,
         unmeasured_hosts=[name for name in found.unmeasured_hosts if name in names],
         groups=tuple(cluster.groups),
-        bandwidth=bandwidth,
+        cost=bandwidth,
         mesh=request.mesh,
         way=cluster.way,
         made_from=order_basis(cluster, NAME),
-        **bandwidth.times(),
     )
 
 
@@ -132,7 +131,7 @@ def _figures(
     seed: int,
     deadline: Deadline,
 ) -> tuple[dict[str, Any], int]:
-    """Bottleneck and sum of the best order, and of others, as `OrderBandwidth` names them.
+    """Bottleneck and sum of the best order, and of others, as `BandwidthCost` names them.
 
     And how many random orders are among those.
     """
@@ -155,13 +154,13 @@ def _figures(
     given_farthest, given_sum = figures(given, deadline)[0]
     return {
         "bottleneck_gbit_s": _gbit_s(best.farthest),
-        "bottleneck_given_gbit_s": _gbit_s(float(given_farthest)),
-        "bottleneck_random_gbit_s": _gbit_s(float(random_farthest)),
-        "bottleneck_bound_gbit_s": _gbit_s(best.farthest_bound) if best.farthest_bound else None,
+        "listed_gbit_s": _gbit_s(float(given_farthest)),
+        "random_gbit_s": _gbit_s(float(random_farthest)),
+        "bound_gbit_s": _gbit_s(best.farthest_bound) if best.farthest_bound else None,
         "sum_s_per_gbit": best.cost,
-        "sum_given_s_per_gbit": float(given_sum),
-        "sum_random_s_per_gbit": float(random_sum),
-        "sum_bound_s_per_gbit": best.cost_bound or None,
+        "listed_s_per_gbit": float(given_sum),
+        "random_s_per_gbit": float(random_sum),
+        "bound_s_per_gbit": best.cost_bound or None,
     }, count
 
 

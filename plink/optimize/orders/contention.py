@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from plink.files.measurement import Matrix
+from plink.base.replacing import replace
+from plink.files.matrices import Matrix
 from plink.model.distance import Limits
 from plink.model.gaps import Range, without_bound
 from plink.model.time_gaps import time_bound_us, time_range_s, with_latency

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from plink.base.errors import WrongUseError
+from plink.base.replacing import replace
 from plink.optimize.orders.contention import ContentionObjective
 from plink.optimize.orders.latency import FoundOrder, LatencyObjective
 from plink.solvers.collectives.form import RingForm

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.base.errors import WrongUseError
-from plink.files.measurement import Matrix
+from plink.base.replacing import replace
+from plink.files.matrices import Matrix
 from plink.files.order import Proof
 from plink.model.distance import Limits
 from plink.model.gaps import Range, latency_range_us, measured_latency_us, without_bound

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from plink.base.errors import WrongUseError
+from plink.base.replacing import replace
 from plink.base.text import counted
 from plink.files.mesh import MESH, Mesh, MeshDimension
 from plink.optimize.orders.request import OrderRequest

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from plink.base.errors import WrongUseError
-from plink.files.cluster import Cluster, Host, measured_rtt, nothing_measured
-from plink.files.order import Order, Proof, Solver
+from plink.base.replacing import replace
+from plink.files.cluster import Cluster, measured_rtt, nothing_measured
+from plink.files.hosts import Host
+from plink.files.measurements import percentile_name, readings_at
+from plink.files.order import CostRange, Order, Proof, Solver, TimeCost
 from plink.files.order_basis import order_basis
-from plink.files.rtt import percentile_name, readings_at
 from plink.model.distance import Distances, both_directions, distances, has_only_bandwidth
 from plink.optimize.orders.latency import FoundOrder, LatencyObjective
 from plink.optimize.orders.mesh import algorithm_asked, for_mesh
@@ -135,22 +137,25 @@ def find_order(
     names = {host.name for host in placed.hosts}
     used = list(dict.fromkeys(placement))
     following = np.roll(used, -1)
+    limits_us = objective.range_us(np.asarray(answer.peers, dtype=np.intp))
     return Order(
         algorithm=request.algorithm,
-        objective=objective.name,
-        size_bytes=objective.size_bytes,
         hosts=placed.hosts,
         unused=placed.unused,
         host_of_rank=placed.host_of_rank,
-        hops_us=known.matrix_us[used, following].tolist(),
-        given=cluster.names,
+        listed=cluster.names,
         filled_hops=np.flatnonzero(known.is_filled[used, following]).tolist(),
-        cost_us=best.cost_us,
-        cost_range_us=objective.range_us(np.asarray(answer.peers, dtype=np.intp)),
-        cost_given_us=objective.cost_us(range(len(hosts))),
-        cost_random_us=float(random_us),
+        cost=TimeCost(
+            objective=objective.name,
+            cost_us=best.cost_us,
+            listed_us=objective.cost_us(range(len(hosts))),
+            random_us=float(random_us),
+            hops_us=known.matrix_us[used, following].tolist(),
+            lower_bound_us=best.lower_bound_us,
+            range_us=None if limits_us is None else CostRange(*limits_us),
+            size_bytes=objective.size_bytes,
+        ),
         random_orders=random_orders,
-        lower_bound_us=best.lower_bound_us,
         solver=Solver(
             name=best.solver,
             options={**_effort(request), **_reading(cluster)},
@@ -295,13 +300,9 @@ def _of_one_host(host: Host, cluster: Cluster, request: OrderRequest) -> Order:
     return Order(
         algorithm=request.algorithm,
         hosts=[host],
-        hops_us=[0.0],
-        given=cluster.names,
-        cost_us=0.0,
-        cost_given_us=0.0,
-        cost_random_us=0.0,
+        listed=cluster.names,
+        cost=TimeCost("latency", cost_us=0.0, listed_us=0.0, random_us=0.0, hops_us=[0.0]),
         random_orders=RANDOM_ORDERS,
-        lower_bound_us=0.0,
         solver=Solver("none", {"time_limit_s": request.time_limit_s}, request.seed, 0, "exact"),
         seconds=0.0,
         groups=tuple(cluster.groups),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from plink.files.measurement import Matrix
+from plink.files.matrices import Matrix
 from plink.optimize.orders.request import RANDOM_ORDERS
 from plink.solvers.limits.deadline import Deadline
 

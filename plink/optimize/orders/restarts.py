@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from plink.base.errors import WrongUseError
+from plink.base.replacing import replace
 from plink.optimize.executors.executor import executor_at
 from plink.optimize.orders.contention import ContentionObjective
 from plink.optimize.orders.latency import FoundOrder, LatencyObjective

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from plink.base.errors import WrongUseError
+from plink.base.replacing import replace
 from plink.base.text import counted, named
-from plink.files.cluster import Cluster, Host
+from plink.files.cluster import Cluster
+from plink.files.hosts import Host
 from plink.files.order import Order
 from plink.solvers.collectives.algorithm import MOST_MESSAGES, Algorithm
 from plink.solvers.collectives.registry import ALGORITHMS, find
@@ -98,7 +100,7 @@ def placement_in(cluster: Cluster, order: Order, source: str) -> list[int]:
     missing = [name for name in cluster.names if name not in set(listed)]
     if missing:
         raise WrongUseError(f"{source}: lacks {named(missing)} of {cluster.source}")
-    return [place_of[host.name] for host in order.ranked for _ in range(host.slots)]
+    return [place_of[host.name] for host in order.runs for _ in range(host.slots)]
 
 
 def peers_of(algorithm: Algorithm, layout: RankLayout) -> RankLayout:

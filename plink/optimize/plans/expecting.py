@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
+from plink.base.replacing import replace
 from plink.optimize.expected import Expected, ExpectedTimes
 from plink.optimize.plans.traffic import Traffic, traffic_time_s
 from plink.solvers.contention.network import Network

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from plink.base.errors import WrongUseError
+from plink.base.replacing import replace
 from plink.files.cluster import Cluster
 from plink.files.plan import Plan
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from plink.base.errors import NotMeasuredError, WrongUseError
+from plink.base.replacing import replace
 from plink.files.cluster import Cluster
-from plink.files.groups import Group
-from plink.files.measurement import Matrix
+from plink.files.hosts import Group
+from plink.files.matrices import Matrix
 from plink.files.plan import MAX_RANKS, Plan, PlanRank, Predicted
 from plink.model.distance import filled_bandwidth_distances, has_only_bandwidth
 from plink.model.network import network_of

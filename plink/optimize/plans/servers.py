@@ -12,8 +12,8 @@ from plink.base.rate import parse_rate
 from plink.base.text import counted, named
 from plink.files.cluster import Cluster
 from plink.files.document import brief
-from plink.files.fields import is_word
-from plink.files.plan_ranks import MAX_PORTS, SERVER, PlanRank, Port
+from plink.files.limits import is_word
+from plink.files.plan import MAX_PORTS, SERVER, PlanRank, Port
 from plink.solvers.contention.network import Floats, Indices, Network
 
 _HINT = "write HOST, HOST:PORTS or HOST=ADDRESS+ADDRESS, and @RATE behind it, as in box:4@25gbit"

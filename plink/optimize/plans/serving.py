@@ -8,7 +8,7 @@ import numpy as np
 
 from plink.base.errors import WrongUseError
 from plink.files.cluster import Cluster
-from plink.files.groups import Group
+from plink.files.hosts import Group
 from plink.files.plan import MAX_RANKS, Plan, PlanRank, Predicted
 from plink.model.network import network_of
 from plink.optimize.plans.candidates import Candidate, Choice, Refused, asked_for, best

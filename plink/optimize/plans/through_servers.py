@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
+from plink.base.replacing import replace
 from plink.files.cluster import Cluster
 from plink.optimize.plans.candidates import (
     KINDS,

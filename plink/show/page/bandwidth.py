@@ -7,9 +7,9 @@ import numpy as np
 from plink.base.next_command import UNNAMED_FILE, next_command
 from plink.base.text import bandwidth_text, counted
 from plink.files import document
-from plink.files.bandwidth import BandwidthMeasurement
 from plink.files.cluster import Cluster
-from plink.files.measurement import Matrix
+from plink.files.matrices import Matrix
+from plink.files.measurements import BandwidthMeasurement
 from plink.model.network import capacity, network_of
 from plink.show.page.limits import limits_table
 from plink.show.page.links import host_bars, uplink_bars

@@ -46,12 +46,12 @@ def cost_bars(named: NamedOrder) -> Bars:
     """The costs of one order as bars."""
     order = named.order
     rows = [
-        ("given order", order.cost_given_us, NO_GROUP_COLOUR),
-        ("random order (median)", order.cost_random_us, NO_GROUP_COLOUR),
-        (OURS, order.cost_us, WITHIN),
+        ("given order", order.cost.listed_us, NO_GROUP_COLOUR),
+        ("random order (median)", order.cost.random_us, NO_GROUP_COLOUR),
+        (OURS, order.cost.cost_us, WITHIN),
     ]
     if has_bound(order):
-        rows.append(("lower bound", order.lower_bound_us, MUTED))
+        rows.append(("lower bound", order.cost.lower_bound_us, MUTED))
     most_us = max(*(cost_us for _, cost_us, _ in rows), order.most_us or 0.0) or 1.0
     bars = [
         (
@@ -67,25 +67,29 @@ def cost_bars(named: NamedOrder) -> Bars:
         )
         for label, cost_us, colour in rows
     ]
-    line = order.lower_bound_us / most_us if has_bound(order) and order.lower_bound_us else None
+    line = (
+        order.cost.lower_bound_us / most_us
+        if has_bound(order) and order.cost.lower_bound_us
+        else None
+    )
     return Bars(f"Shorter is better. {_about_bound(order)}", ("order", "predicted"), bars, line)
 
 
 def _said(named: NamedOrder) -> str:
     order = named.order
     cost = (
-        f"the time for {format_size(order.size_bytes)} where flows share links"
-        if order.size_bytes is not None
+        f"the time for {format_size(order.cost.size_bytes)} where flows share links"
+        if order.cost.size_bytes is not None
         else "what a Gbit takes over the least bandwidth that is used"
         if order.bandwidth is not None
         else "the sum of latencies"
     )
-    of_cost = "" if order.cost_range_us else " of its cost"
+    of_cost = "" if order.cost.range_us else " of its cost"
     saved = f"{savings_text(order)}{of_cost} could still be saved"
     gap = saved if order.gap else no_cheaper(order)
     gap = unproven(order) or (gap if has_bound(order) else "no lower bound is known")
-    against = f"{share_text(order.cost_us / order.cost_random_us)} of a random order's cost"
-    share = against if order.cost_random_us else "as much as any"
+    against = f"{share_text(order.cost.cost_us / order.cost.random_us)} of a random order's cost"
+    share = against if order.cost.random_us else "as much as any"
     return (
         f"{named.source}: {what_for(order)} on {hosts_text(order)}; cost is {cost}. "
         f"plink's order costs {share}{_between(order)}; {gap}. Gain found again on other "
@@ -95,19 +99,19 @@ def _said(named: NamedOrder) -> str:
 
 def _between(order: Order) -> str:
     """The range of the cost; empty where it is one number."""
-    if order.cost_range_us is None:
+    if order.cost.range_us is None:
         return ""
     return (
         f" with {counted(order.filled_pairs, 'pair')} filled in from others, and is "
-        f"{range_text(*order.cost_range_us)}"
+        f"{range_text(order.cost.range_us.low_us, order.cost.range_us.high_us)}"
     )
 
 
 def _reach(order: Order, most_us: float) -> tuple[float, float] | None:
     """From which share to which the cost may be; without an end, up to the longest bar."""
-    if order.cost_range_us is None:
+    if order.cost.range_us is None:
         return None
-    low_us, high_us = order.cost_range_us
+    low_us, high_us = order.cost.range_us.low_us, order.cost.range_us.high_us
     return low_us / most_us, 1.0 if high_us is None else high_us / most_us
 
 
@@ -121,7 +125,7 @@ def _about_bound(order: Order) -> str:
 
 
 def _about_range(order: Order) -> str:
-    if order.cost_range_us is None:
+    if order.cost.range_us is None:
         return ""
     return (
         " The line across plink's bar is the range of its cost: pairs that were not measured are "
@@ -130,6 +134,6 @@ def _about_range(order: Order) -> str:
 
 
 def _share(cost_us: float, order: Order) -> str:
-    if not order.cost_random_us:
+    if not order.cost.random_us:
         return rtt_text(cost_us)
-    return f"{rtt_text(cost_us)} ({share_text(cost_us / order.cost_random_us)})"
+    return f"{rtt_text(cost_us)} ({share_text(cost_us / order.cost.random_us)})"

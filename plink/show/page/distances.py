@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from plink.base.text import counted, rtt_text
-from plink.files.measurement import Matrix
-from plink.files.rtt import percentile_name
+from plink.files.matrices import Matrix
+from plink.files.measurements import percentile_name
 from plink.show.page.matrix import LEGEND_TICKS, STOPS, log_stops, matrix_figure, matrix_legend
 from plink.show.page.matrix_table import matrix_table
 from plink.show.page.parts import Figure, Paragraph, Section

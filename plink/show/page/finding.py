@@ -98,14 +98,14 @@ def _slow(slow: Sequence[Outlier]) -> str:
 
 def _order(named: NamedOrder) -> str | None:
     order = named.order
-    if len(order.hosts) < 2 or not order.cost_random_us:
+    if len(order.hosts) < 2 or not order.cost.random_us:
         return None
     if doubt(order) is not None:
         return (
             f"For {what_for(order)} the order of ranks makes no difference that can be relied on: "
             "any order will do."
         )
-    share = share_text(order.cost_us / order.cost_random_us)
+    share = share_text(order.cost.cost_us / order.cost.random_us)
     return (
         f"{named.source} is predicted to cost {share} of a random order for {what_for(order)}: "
         "start the job in that order."

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from plink.base.text import rtt_text
 from plink.files.cluster import Cluster
-from plink.files.measurement import Matrix
+from plink.files.matrices import Matrix
 from plink.model.network import capacity
 from plink.show.page.parts import (
     LINE,

@@ -65,7 +65,7 @@ def hop_bars(subject: Subject, named: NamedOrder, ranks: Sequence[int], name: st
             "type": "bar",
             "name": title,
             "x": rows,
-            "y": [rounded(named.order.hops_us[rank]) for rank in rows],
+            "y": [rounded(named.order.cost.hops_us[rank]) for rank in rows],
             "text": [
                 f"{subject.labels[ranks[rank]]} → {subject.labels[following[rank]]}"
                 f"{' (not measured)' if rank in filled else ''}"

@@ -29,7 +29,7 @@ def limits_table(subject: Subject, network: KnownNetwork) -> list[Part]:
     cluster = subject.cluster
     if cluster is None or not network.has_rates or len(subject.names) < 2:
         return []
-    sizes = [named.order.size_bytes for named in subject.orders if named.order.size_bytes]
+    sizes = [named.order.cost.size_bytes for named in subject.orders if named.order.cost.size_bytes]
     size_bytes = sizes[0] if sizes else _SIZE_BYTES
     rows = [
         (each.algorithm, "as listed", *_said(subject, each))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plink.files.measurement import Matrix
+from plink.files.matrices import Matrix
 from plink.show.page.labels import shortened
 from plink.show.page.parts import INK, NO_GROUP, SELF, Figure, Legend, plotly_text, rounded
 from plink.show.page.subject import Subject

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from plink.files.measurement import Matrix
+from plink.files.matrices import Matrix
 from plink.show.page.parts import Folded, Part, Table
 from plink.show.page.subject import Subject
 

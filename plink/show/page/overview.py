@@ -8,10 +8,8 @@ import numpy as np
 
 from plink import __version__
 from plink.base.text import bandwidth_text, counted, range_text, rtt_text, share_text
-from plink.files.bandwidth import BandwidthMeasurement
 from plink.files.groups import Uplink
-from plink.files.measurement import Measurement
-from plink.files.rtt import percentile_name
+from plink.files.measurements import BandwidthMeasurement, Measurement, percentile_name
 from plink.show.page.finding import finding
 from plink.show.page.parts import Paragraph, Part, Section, Steps, Table
 from plink.show.page.subject import NamedOrder, Subject
@@ -90,7 +88,7 @@ def facts_of(subject: Subject) -> list[tuple[str, str]]:
     if cluster is not None and cluster.uplinks is not None:
         rows += [("uplinks", text) for text in _uplinks(cluster.uplinks.uplinks)]
     rows.append(("groups", _groups(subject)))
-    rows += [("order", _gained(named)) for named in subject.orders if named.order.cost_random_us]
+    rows += [("order", _gained(named)) for named in subject.orders if named.order.cost.random_us]
     return rows
 
 
@@ -120,11 +118,13 @@ def _uplinks(uplinks: Sequence[Uplink]) -> list[str]:
 def _gained(named: NamedOrder) -> str:
     order = named.order
     cost, least = (
-        share_text(part / order.cost_random_us) for part in (order.cost_us, order.lower_bound_us)
+        share_text(part / order.cost.random_us)
+        for part in (order.cost.cost_us, order.cost.lower_bound_us)
     )
     bound = f"lower bound {least}" if has_bound(order) else "no lower bound known"
-    if order.cost_range_us is not None:
-        bound = f"{bound}; the cost is {range_text(*order.cost_range_us)}"
+    if order.cost.range_us is not None:
+        limits_us = order.cost.range_us
+        bound = f"{bound}; the cost is {range_text(limits_us.low_us, limits_us.high_us)}"
     return f"{named.source}: {what_for(order)}, {cost} of a random order's predicted cost, {bound}"
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.base.text import share_text
-from plink.files.rtt import RttMeasurement, percentile_name
+from plink.files.measurements import RttMeasurement, percentile_name
 from plink.probes.echo.readings import DISTURBED
 from plink.show.page.parts import (
     BETWEEN,

@@ -5,7 +5,7 @@ timelines of ranks.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -15,11 +15,13 @@ from plink.autotune.log import records
 from plink.autotune.log.history import History, history_of
 from plink.base.errors import WrongUseError
 from plink.base.next_command import next_command
+from plink.base.replacing import replace
 from plink.files import cluster as cluster_file
-from plink.files import document, order_file
+from plink.files import document
+from plink.files import order as order_file
 from plink.files.binary_form import Content
 from plink.files.cluster import Cluster
-from plink.files.groups import Group
+from plink.files.hosts import Group
 from plink.files.order import Order
 from plink.files.order_basis import is_made_from
 from plink.model.distance import Distances, distances
@@ -59,7 +61,7 @@ class Subject:
         """The hosts: in the cluster's order, else as they were given to the first order."""
         if self.cluster is not None:
             return self.cluster.names
-        return list(self.orders[0].order.given)
+        return list(self.orders[0].order.listed)
 
     @cached_property
     def place_of(self) -> Mapping[str, int]:
@@ -195,9 +197,9 @@ def _subject(contents: Sequence[tuple[str, Content]], shown: Sequence[str]) -> S
     for source, content in contents:
         found = document.loaded(content, source)
         if found.format == cluster_file.FORMAT:
-            clusters.append(cluster_file.from_document(found))
+            clusters.append(cluster_file.open_cluster(found))
         elif found.format == order_file.FORMAT:
-            orders.append(NamedOrder(source, order_file.from_json(found.data, source)))
+            orders.append(NamedOrder(source, order_file.decode_order(found.data, source)))
         else:
             is_named = isinstance(found.format, str)
             kind = f"a {document.brief(found.format)} file" if is_named else "not a plink file"
@@ -223,7 +225,7 @@ def _subject(contents: Sequence[tuple[str, Content]], shown: Sequence[str]) -> S
 
 
 def _check_made_from(named: NamedOrder, cluster: Cluster) -> None:
-    is_same = sorted(named.order.given) == sorted(cluster.names)
+    is_same = sorted(named.order.listed) == sorted(cluster.names)
     if is_same and is_made_from(named.order, cluster):
         return
     mesh = named.order.mesh
@@ -245,7 +247,7 @@ def _check_made_from(named: NamedOrder, cluster: Cluster) -> None:
 def _check_same(orders: Sequence[NamedOrder]) -> None:
     first = orders[0]
     for other in orders[1:]:
-        same_hosts = sorted(other.order.given) == sorted(first.order.given)
+        same_hosts = sorted(other.order.listed) == sorted(first.order.listed)
         # What an order names are the readings that its objective takes into account.
         is_comparable = other.order.objective == first.order.objective
         is_same = other.order.made_from == first.order.made_from

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from plink.base.text import bandwidth_text, counted, printable
-from plink.files.bandwidth import BandwidthMeasurement
 from plink.files.cluster import Cluster
 from plink.files.groups import Uplink
-from plink.files.measurement import without_nones
+from plink.files.measurements import BandwidthMeasurement
+from plink.files.structs import encode
 from plink.show.terminal.facts import Fact, aligned, failures, how, notes
 
 _SHOWN = 3
@@ -63,11 +63,13 @@ def bandwidth_to_json(cluster: Cluster) -> dict[str, Any]:
             "max_gbit_s": most,
         }
     if cluster.uplinks is not None:
-        data["uplinks"] = [
-            without_nones({**vars(uplink), "oversubscription": oversubscription(uplink)})
-            for uplink in cluster.uplinks.uplinks
-        ]
+        data["uplinks"] = [_uplink_to_json(uplink) for uplink in cluster.uplinks.uplinks]
     return data
+
+
+def _uplink_to_json(uplink: Uplink) -> dict[str, Any]:
+    ratio = oversubscription(uplink)
+    return {**encode(uplink), **({} if ratio is None else {"oversubscription": ratio})}
 
 
 def _slowest(names: Sequence[str], bandwidth: BandwidthMeasurement) -> list[str]:

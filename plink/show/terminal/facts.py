@@ -11,7 +11,7 @@ from rich.text import Text
 from plink.base.text import counted, options_text, printable, rtt_text, share_text, time_text
 
 if TYPE_CHECKING:
-    from plink.files.measurement import Failure, Measurement
+    from plink.files.measurements import Failure, Measurement
     from plink.show.terminal.summary import Pair, Summary
 
 LABEL_WIDTH = 9

@@ -12,8 +12,9 @@ from plink.base.next_command import next_command
 from plink.base.text import bandwidth_text, counted, printable, rtt_text, share_text
 from plink.files import document
 from plink.files.cluster import Cluster
-from plink.files.grouping import DoubtfulHost, Grouping, GroupQuality, to_json
-from plink.files.groups import Group
+from plink.files.groups import DoubtfulHost, Grouping, GroupQuality
+from plink.files.hosts import Group
+from plink.files.structs import encode
 from plink.model.network import Capacity
 from plink.optimize.groups.certainty import more_passes
 from plink.optimize.groups.truth import Judgement
@@ -193,8 +194,8 @@ def groups_to_json(
 ) -> dict[str, Any]:
     """What `plink group --json` prints."""
     data: dict[str, Any] = {
-        "groups": [{"name": group.name, "hosts": list(group.hosts)} for group in cluster.groups],
-        "grouping": None if cluster.grouping is None else to_json(cluster.grouping),
+        "groups": encode(cluster.groups),
+        "grouping": None if cluster.grouping is None else encode(cluster.grouping),
         "capacity": {
             "hosts": [
                 {"name": name, "send_gbit_s": _number(send), "receive_gbit_s": _number(receive)}

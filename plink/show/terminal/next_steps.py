@@ -11,9 +11,8 @@ from plink.base.next_command import UNNAMED_FILE, GivenWay, next_command
 from plink.base.text import counted
 from plink.files import document
 from plink.files.cluster import Cluster
-from plink.files.measurement import recorded_sample
+from plink.files.measurements import RttMeasurement, recorded_sample
 from plink.files.order import Order
-from plink.files.rtt import RttMeasurement
 from plink.measure.probing.rtt_collector import CONFIRMED
 from plink.optimize.orders.quality import doubt
 from plink.probes.echo.readings import DISTURBED

@@ -10,8 +10,8 @@ from rich.text import Text
 
 from plink.base.size import format_size
 from plink.base.text import bandwidth_text, counted, printable, range_text, rtt_text, share_text
-from plink.files.cluster import Host
-from plink.files.order import Order, OrderBandwidth
+from plink.files.hosts import Host
+from plink.files.order import BandwidthCost, Order
 from plink.optimize.orders.quality import confirmation
 from plink.optimize.orders.request import RANDOM_ORDERS
 from plink.show.terminal import facts
@@ -65,12 +65,16 @@ def _what(order: Order) -> str:
         return WHAT
     if order.mesh is not None:
         cost = (
-            "latencies by share of traffic" if order.size_bytes is None else "time of an iteration"
+            "latencies by share of traffic"
+            if order.cost.size_bytes is None
+            else "time of an iteration"
         )
         return f"cost: {cost}: {order.mesh.traffic}"
-    if order.size_bytes is None:
+    if order.cost.size_bytes is None:
         return "score: a sum of latencies, not a time; for times, plink probe --all first"
-    return f"cost: the time predicted for {format_size(order.size_bytes)} where flows share links"
+    return (
+        f"cost: the time predicted for {format_size(order.cost.size_bytes)} where flows share links"
+    )
 
 
 def _how(order: Order) -> str:
@@ -94,16 +98,16 @@ def _costs(order: Order, width: int) -> Table:
     for title in titles:
         table.add_column(title, justify="right", no_wrap=True)
     rows = (
-        ("given order", order.cost_given_us, ""),
-        ("random (median)", order.cost_random_us, ""),
-        ("plink's order", order.cost_us, "bold"),
-        ("lower bound", order.lower_bound_us, "dim"),
+        ("given order", order.cost.listed_us, ""),
+        ("random (median)", order.cost.random_us, ""),
+        ("plink's order", order.cost.cost_us, "bold"),
+        ("lower bound", order.cost.lower_bound_us, "dim"),
     )
     for label, cost_us, style in rows:
         cells = (
             rtt_text(cost_us),
-            _share(cost_us, order.cost_random_us),
-            _share(cost_us, order.cost_given_us),
+            _share(cost_us, order.cost.random_us),
+            _share(cost_us, order.cost.listed_us),
             rtt_text(cost_us / len(order.hosts)),
         )
         if label == "lower bound" and not has_bound(order):
@@ -114,7 +118,7 @@ def _costs(order: Order, width: int) -> Table:
 
 def has_bound(order: Order) -> bool:
     """Whether the bound says more than that costs are not negative."""
-    return order.lower_bound_us > 0.0 or order.most_us == 0.0
+    return order.cost.lower_bound_us > 0.0 or order.most_us == 0.0
 
 
 def unproven(order: Order) -> str | None:
@@ -127,25 +131,25 @@ def unproven(order: Order) -> str | None:
 
 def range_facts(order: Order) -> list[str]:
     """The range of the order's cost, and why; empty where it is not a range."""
-    if order.cost_range_us is None:
+    if order.cost.range_us is None:
         return []
-    low_us, high_us = order.cost_range_us
+    low_us, high_us = order.cost.range_us.low_us, order.cost.range_us.high_us
     most = "with no limit" if high_us is None else "by the shortest way over others"
     return [range_text(low_us, high_us), f"pairs without a measurement at nothing, and {most}"]
 
 
 def no_cheaper(order: Order) -> str:
     """What a bound equal to the cost proves; where the cost is a range, only its low end."""
-    if order.cost_range_us is None:
+    if order.cost.range_us is None:
         return "no order is cheaper"
-    return f"no order costs less than {rtt_text(order.lower_bound_us)}"
+    return f"no order costs less than {rtt_text(order.cost.lower_bound_us)}"
 
 
 def savings_text(order: Order) -> str:
     """The share of the cost that could still be saved at most, by the bound."""
     most = share_text(order.gap)
     share = f"less than {most[2:]}" if most.startswith("<") else f"at most {most}"
-    if order.cost_range_us is None or order.most_us is None:
+    if order.cost.range_us is None or order.most_us is None:
         return share
     return f"{share} of {rtt_text(order.most_us)}"
 
@@ -179,7 +183,7 @@ def _facts(order: Order, *, with_hosts: bool) -> list[facts.Fact]:
     if order.random_orders < RANDOM_ORDERS:
         median = f"the median of {order.random_orders:,}: the time sufficed for no more"
         rows.insert(0, ("random", [median]))
-    if order.cost_range_us is not None:
+    if order.cost.range_us is not None:
         rows.insert(0, ("range", range_facts(order)))
     if order.unmeasured_hosts:
         rows.append(("no data", [printable(", ".join(order.unmeasured_hosts))]))
@@ -196,7 +200,7 @@ def _names(hosts: Sequence[Host]) -> str:
     return " ".join([*names[:_SHOWN_HOSTS], *more])
 
 
-def bandwidth_table(bandwidth: OrderBandwidth) -> Table:
+def bandwidth_table(bandwidth: BandwidthCost) -> Table:
     """The bottleneck of the given order, of random ones, of plink's and of the best that could be.
 
     Beside it is the time that a Gbit takes, summed as the algorithm's latencies are.
@@ -205,30 +209,30 @@ def bandwidth_table(bandwidth: OrderBandwidth) -> Table:
     for title in ("", "bottleneck", "of random", "1 Gbit in all"):
         table.add_column(title, justify="right" if title else "left", no_wrap=True)
     rows = (
-        ("given order", bandwidth.bottleneck_given_gbit_s, bandwidth.sum_given_s_per_gbit, ""),
+        ("given order", bandwidth.listed_gbit_s, bandwidth.listed_s_per_gbit, ""),
         (
             "random (median)",
-            bandwidth.bottleneck_random_gbit_s,
-            bandwidth.sum_random_s_per_gbit,
+            bandwidth.random_gbit_s,
+            bandwidth.random_s_per_gbit,
             "",
         ),
         ("plink's order", bandwidth.bottleneck_gbit_s, bandwidth.sum_s_per_gbit, "bold"),
-        ("bound", bandwidth.bottleneck_bound_gbit_s, bandwidth.sum_bound_s_per_gbit, "dim"),
+        ("bound", bandwidth.bound_gbit_s, bandwidth.bound_s_per_gbit, "dim"),
     )
     for label, gbit_s, s_per_gbit, style in rows:
         table.add_row(
             label,
             "none known" if gbit_s is None else bandwidth_text(gbit_s),
-            "" if gbit_s is None else share_text(gbit_s / bandwidth.bottleneck_random_gbit_s),
+            "" if gbit_s is None else share_text(gbit_s / bandwidth.random_gbit_s),
             "" if s_per_gbit is None else rtt_text(s_per_gbit * 1e6),
             style=style,
         )
     return table
 
 
-def bandwidth_gap(bandwidth: OrderBandwidth) -> str:
+def bandwidth_gap(bandwidth: BandwidthCost) -> str:
     """By how much the bottleneck of another order could be wider at most."""
-    bound = bandwidth.bottleneck_bound_gbit_s
+    bound = bandwidth.bound_gbit_s
     if bound is None:
         return "not known"
     if bound <= bandwidth.bottleneck_gbit_s * (1.0 + _EQUAL):

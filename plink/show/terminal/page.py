@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
+from plink.base.replacing import replace
 from plink.base.text import counted, printable, rtt_text
 from plink.files.cluster import Cluster
-from plink.files.measurement import Matrix
-from plink.files.rtt import percentile_name
+from plink.files.matrices import Matrix
+from plink.files.measurements import percentile_name
 from plink.model.distance import distances
 from plink.model.network import capacity
 from plink.model.outliers import outliers, sentences

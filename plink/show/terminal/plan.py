@@ -12,8 +12,8 @@ from rich.text import Text
 
 from plink.base.size import format_size
 from plink.base.text import bytes_text, counted, printable, rtt_text, share_text
-from plink.files.plan import Plan
-from plink.files.plan_ranks import SERVER
+from plink.files.plan import SERVER, Plan
+from plink.files.structs import encode
 from plink.optimize.plans.candidates import Candidate
 from plink.optimize.plans.demand import Demand
 from plink.optimize.plans.planning import Planned
@@ -171,7 +171,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
         "balance": found.balance,
         "root_shares": _root_shares(plan),
         **({"ports": _ports(plan)} if plan.has_servers else {}),
-        "predicted": [vars(predicted) for predicted in plan.predicted],
+        "predicted": encode(plan.predicted),
         "bound_s": plan.bound_s,
         "assumptions": list(plan.assumptions),
     }

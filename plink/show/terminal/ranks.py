@@ -27,7 +27,7 @@ _LINES = 24
 def print_ranks(paper: Paper, order: Order) -> None:
     """Print rank, host and hop of every host, in rank order, from top to bottom."""
     ranks = rank_labels(order)
-    bars = _bars(order.hops_us, paper.shades)
+    bars = _bars(order.cost.hops_us, paper.shades)
     for place in order.filled_hops:
         bars[place] = Text("not measured", style="dim")
     name_width = min(_MAX_NAME_WIDTH, max(cell_len(name) for name in order.names))
@@ -56,14 +56,14 @@ def _hops(order: Order) -> list[str]:
     """From every host to the next: how far it is, or what can be sent."""
     if order.bandwidth is not None:
         return [bandwidth_text(hop) for hop in order.bandwidth.hops_gbit_s]
-    return [rtt_text(hop) for hop in order.hops_us]
+    return [rtt_text(hop) for hop in order.cost.hops_us]
 
 
 def rank_labels(order: Order) -> list[str]:
     """The ranks of every host: `0`, `0-7` where it has eight, `0,4` where they are apart."""
     runs: dict[str, list[str]] = {name: [] for name in order.names}
     rank = 0
-    for host in order.ranked:
+    for host in order.runs:
         last = rank + host.slots - 1
         runs[host.name].append(str(rank) if last == rank else f"{rank}-{last}")
         rank = last + 1

@@ -9,7 +9,7 @@ import numpy as np
 
 from plink.base.text import counted
 from plink.files.cluster import Cluster
-from plink.files.routes import Route, RouteMeasurement
+from plink.files.measurements import Route, RouteMeasurement
 from plink.show.terminal.facts import Fact, failures, how, notes
 
 

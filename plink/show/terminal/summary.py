@@ -10,8 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.files.cluster import Cluster
-from plink.files.measurement import Failure, Matrix, Sample, recorded_sample
-from plink.files.rtt import RttMeasurement, percentile_name
+from plink.files.matrices import Matrix
+from plink.files.measurements import (
+    RttMeasurement,
+    Sample,
+    percentile_name,
+    recorded_sample,
+)
+from plink.files.structs import encode
 from plink.show.terminal.modes import Mode, find_modes
 
 _SHOWN = 5
@@ -115,7 +121,7 @@ def to_json(cluster: Cluster, summary: Summary | None) -> dict[str, Any]:
     data: dict[str, Any] = {
         "of": "plink.cluster",
         "hosts": cluster.names,
-        "unreachable": [_failure(item) for item in cluster.unreachable],
+        "unreachable": [encode(item) for item in cluster.unreachable],
     }
     rtt = cluster.rtt
     if rtt is None or summary is None:
@@ -135,13 +141,9 @@ def to_json(cluster: Cluster, summary: Summary | None) -> dict[str, Any]:
         "started": rtt.started,
         "seconds": rtt.seconds,
         **statistics,
-        "failures": [_failure(item) for item in rtt.failures],
+        "failures": encode(rtt.failures),
         "notes": list(rtt.notes),
     }
-
-
-def _failure(failure: Failure) -> dict[str, str]:
-    return {key: value for key, value in vars(failure).items() if value is not None}
 
 
 def _extremes(names: Sequence[str], matrix: Matrix) -> tuple[list[Pair], list[Pair]]:

@@ -58,7 +58,7 @@ class Rank:
     @property
     def forest(self) -> Forest:
         """Of the plan."""
-        return plan_file.read(self.seat.plan).forest
+        return plan_file.read_plan(self.seat.plan).forest
 
     @contextlib.contextmanager
     def group(self, name: str, control: Control | None, **options: float) -> Iterator[None]:

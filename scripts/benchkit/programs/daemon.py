@@ -82,7 +82,7 @@ def job_of(task: Mapping[str, Any], plan: Plan) -> Job:
 def main() -> None:
     """Serve."""
     task = json.loads(sys.stdin.readline())
-    plan = plan_file.read(task["plan"])
+    plan = plan_file.read_plan(task["plan"])
     served = Served(job_of(task, plan), task["secret"].encode())
     asyncio.run(_serve({"job": served}, task["address"]))
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from labkit.faults import Injector, from_json
 from plink import cli
+from plink.base.replacing import replace
 from plink.measure.probing.tools import TOOLS
 from plink.measure.probing.tools.base import Job, Measure
 from plink.probes.reach import ReachedHost

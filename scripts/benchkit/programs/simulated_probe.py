@@ -57,7 +57,7 @@ def facts(out: Path, seconds: float, used: resource.struct_rusage) -> dict[str, 
     from plink.files import cluster as cluster_file  # noqa: PLC0415
 
     began = time.monotonic()
-    cluster = cluster_file.read(str(out))
+    cluster = cluster_file.read_cluster(str(out))
     reading_s = time.monotonic() - began
     rtt = cluster_file.measured_rtt(cluster, str(out))
     own = resource.getrusage(resource.RUSAGE_SELF)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from plink.autotune.log.replay import tuner_of
 from plink.autotune.tuner.bandwidth import SlowFlow, describe_slow, first_belief
 from plink.autotune.tuner.interface import TunerOptions
-from plink.files.groups import Group
+from plink.base.replacing import replace
+from plink.files.hosts import Group
 from plink.files.plan import Plan, PlanRank
 from plink.simulate.jobs import Job, Noise, first_forest
 from plink.simulate.network import even

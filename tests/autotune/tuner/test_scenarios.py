@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
 from plink.autotune.tuner.interface import Action
+from plink.base.replacing import replace
 from plink.simulate.jobs import CHANGE, Noise, TunedRun, run, while_changed
 from plink.simulate.network import State, even
 

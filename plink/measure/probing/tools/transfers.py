@@ -13,7 +13,7 @@ from plink.measure.probing.tools.base import Job, Tool, ToolOptions, measured_ot
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from plink.files.groups import Group
+    from plink.files.hosts import Group
     from plink.probes.hosts.host import ListedHost
     from plink.probes.samples import BandwidthReading, Sink
 

@@ -1,8 +1,8 @@
-"""The schemas of the comparison file (`plink.files.comparison`), and of `plink bench`."""
+"""The schema of what `plink bench` prints."""
 
 from __future__ import annotations
 
-from plink.files.comparison import FORMAT, LIMITS, VERSION
+from plink.files.comparison import Comparison
 from plink.schemas import parts
 from plink.schemas.parts import MAX_COUNT, MAX_SECONDS, Schema, closed, listed, or_null
 
@@ -10,39 +10,11 @@ _MAX_BYTES = 1 << 62
 _MAX_COUNT = 1_000_000
 
 
-def comparison_file() -> Schema:
-    """What several clients, plans and sizes took."""
-    what = "What clients, plans and sizes took: what `plink bench -o` writes of more than one"
-    return parts.document("plink.comparison", what, comparison())
-
-
 def bench_output() -> Schema:
     """What `plink bench --json` prints."""
     what = "What was measured: what `plink bench --json` prints"
-    by_case = parts.by_case([(parts.has("format"), comparison())], _orders())
+    by_case = parts.by_case([(parts.has("format"), parts.struct(Comparison))], _orders())
     return parts.document("plink bench --json", what, by_case)
-
-
-def comparison() -> Schema:
-    """The comparison itself."""
-    client = closed(
-        "a client", {"versions": _texts("of its parts"), "settings": _texts("that it was given")}
-    )
-    return closed(
-        "several clients, plans, orders, collectives or sizes",
-        {
-            **parts.head(FORMAT, [VERSION]),
-            "clients": parts.by_name("by name; an MPI with its algorithm", client),
-            **_setting(),
-            "rounds_done": _rounds_done(),
-            "rows": listed("what ran, size by size", _row(), minItems=1),
-        },
-        {
-            "assumptions": parts.texts("what predictions assumed"),
-            "stopped": _stopped(),
-            "time_of_a_repetition": parts.text("whose time it is, in words"),
-        },
-    )
 
 
 def _texts(what: str) -> Schema:
@@ -85,58 +57,6 @@ def _times() -> dict[str, Schema]:
 
 def _hosts() -> Schema:
     return listed("the host of each rank", {"type": "string"}, minItems=1)
-
-
-def _row() -> Schema:
-    collective = parts.collective("that ran; an all-reduce if absent")
-    cpu = parts.number("processor time of a rank for 10^9 bytes, in s", 0, _MAX_BYTES)
-    limit = parts.number("the least that links allow, in s", 0, MAX_SECONDS)
-    predicted = parts.number("predicted, in s; null without bandwidths", 0, MAX_SECONDS)
-    return closed(
-        "one client, algorithm, order, collective and size",
-        {
-            "client": parts.text("that ran"),
-            "algorithm": parts.text("that ran"),
-            "size_bytes": parts.whole("the whole buffer, in bytes", 1, _MAX_BYTES),
-            "hosts": _hosts(),
-            **_times(),
-            "samples_s": parts.numbers("each repetition, in s", 0, MAX_SECONDS),
-            "cpu_s": parts.numbers("processor time of each repetition, in s", 0, MAX_SECONDS),
-        },
-        {
-            "plan": or_null(parts.text("kind of the plan; null for libraries")),
-            "order": or_null(parts.text("label of the order; null if the plan decided it")),
-            "collective": or_null(collective),
-            "cpu_s_per_gb": or_null(cpu),
-            "limit_s": or_null(limit),
-            "limit_by": or_null(parts.one_of("whose links set that limit", LIMITS)),
-            "predicted_s": or_null(predicted),
-            "links": or_null(_links()),
-        },
-    )
-
-
-def _links() -> Schema:
-    figures = {
-        "sent_bytes": "with the frames' headers, in bytes",
-        "received_bytes": "with the frames' headers, in bytes",
-        "plan_sent_bytes": "what the plan says, of the payload, in bytes",
-        "plan_received_bytes": "what the plan says, of the payload, in bytes",
-    }
-    link = closed(
-        "bytes of one collective over one link",
-        {
-            "name": parts.text("of the host or group"),
-            **{name: parts.number(what, 0, _MAX_BYTES) for name, what in figures.items()},
-        },
-    )
-    return closed(
-        "bytes over links; null if the client does not report them",
-        {
-            "hosts": listed("of every host with a rank", link),
-            "groups": listed("of every group", link),
-        },
-    )
 
 
 def _orders() -> Schema:

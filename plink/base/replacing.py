@@ -1,0 +1,24 @@
+"""Copies of frozen values with other members, whichever library declared the value's type."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    # Type checkers know the members of dataclasses and of structs from this one.
+    from dataclasses import replace
+else:
+    import dataclasses
+
+    import msgspec
+
+    _Value = TypeVar("_Value")
+
+    def replace(value: _Value, /, **members: Any) -> _Value:
+        """Return a copy of a dataclass or a struct with other members."""
+        if isinstance(value, msgspec.Struct):
+            return msgspec.structs.replace(value, **members)
+        return dataclasses.replace(value, **members)
+
+
+__all__ = ["replace"]

@@ -1,0 +1,96 @@
+"""Hosts and groups of hosts, as every file format has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Annotated
+
+from msgspec import Meta, Struct
+from msgspec.structs import asdict
+
+from plink.base.next_command import GivenWay
+from plink.files.document import brief
+from plink.files.limits import HostName, Port, Slots, User, Word, find_repeated
+
+_MAX_TYPED = 4096
+
+
+class Host(Struct, frozen=True, forbid_unknown_fields=True):
+    """A machine that takes ranks.
+
+    Attributes:
+        name: name of the host, which no other host of the file has
+        address: address that the job's traffic uses
+        ssh_address: address that SSH uses, if another
+        user: user that SSH logs in as
+        port: TCP port of SSH
+        slots: number of ranks that the host takes
+    """
+
+    name: HostName
+    address: HostName
+    ssh_address: HostName | None = None
+    user: User | None = None
+    port: Port | None = None
+    slots: Slots = 1
+
+
+class Group(Struct, frozen=True, forbid_unknown_fields=True):
+    """Hosts that are near each other; no host is in two groups.
+
+    Attributes:
+        name: name of the group, which no other group has
+        hosts: names of its hosts
+    """
+
+    name: Word
+    hosts: Annotated[Sequence[str], Meta(min_length=1)]
+
+
+def check_hosts(hosts: Iterable[Host], member: str) -> None:
+    """Refuse a host that is listed twice.
+
+    Raises:
+        ValueError: `member` lists it.
+    """
+    twice = find_repeated(host.name for host in hosts)
+    if twice is not None:
+        raise ValueError(f"{member} lists host {brief(twice)} twice")
+
+
+def check_groups(groups: Iterable[Group], hosts: Iterable[str]) -> None:
+    """Refuse groups that are not a grouping of the hosts.
+
+    Raises:
+        ValueError: a group is listed twice, or a host is in two groups or unknown.
+    """
+    groups = list(groups)
+    twice = find_repeated(group.name for group in groups)
+    if twice is not None:
+        raise ValueError(f"group {brief(twice)} is listed twice")
+    known = set(hosts)
+    for group in groups:
+        for host in group.hosts:
+            if host not in known:
+                raise ValueError(
+                    f"group {brief(group.name)}: {brief(host)} is not one of the hosts"
+                )
+    twice = find_repeated(host for group in groups for host in group.hosts)
+    if twice is not None:
+        raise ValueError(f"host {brief(twice)} is in two groups")
+
+
+def check_way(way: GivenWay | None) -> None:
+    """Refuse what a file says of how hosts were reached, if no command should show it.
+
+    Raises:
+        ValueError: a path, a name or a command that `is_recordable` refuses.
+    """
+    for option, value in ({} if way is None else asdict(way)).items():
+        if not is_recordable(value):
+            raise ValueError(f"way.{option} is no printable path or name")
+
+
+def is_recordable(value: str | None) -> bool:
+    """Return whether a file may hold a path, name or command: short, harmless to a terminal."""
+    return value is None or (value.isprintable() and 0 < len(value) <= _MAX_TYPED)

@@ -1,0 +1,412 @@
+"""What was measured between the hosts of a cluster: times, bandwidths, routes.
+
+Every matrix is (N, N), [source][destination], in the order of the cluster's hosts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Annotated, Any
+
+import numpy as np
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from plink.base.errors import WrongUseError
+from plink.files.json_parsing import finite_number
+from plink.files.limits import (
+    MAX_GBIT_S,
+    MAX_HOSTS,
+    MAX_INT,
+    MAX_RTT_US,
+    Seconds,
+    Text,
+    Word,
+    check_settings,
+)
+from plink.files.matrices import (
+    MAX_COUNT,
+    Array,
+    Counts,
+    Matrix,
+    find_outside,
+    format_bound,
+    rows_of,
+)
+from plink.files.matrices import move_hosts as moved
+from plink.files.structs import FormatError
+
+MAX_HOPS = 255
+# In the matrix of routes: not known.
+NO_ROUTE = -1
+# A benchmark compared what arrived with what should have arrived, and it differed.
+WRONG_RESULTS = "wrong results"
+
+_MAX_PERCENT = 1e9
+_MAX_RETRANSMITS = 1e15
+_MAX_MESSAGE_BYTES = 1e18
+# What rounding may leave between the same number twice.
+_SAME = 1e-9
+
+_RTT_US = rows_of("number", MAX_RTT_US)
+_COUNTS = rows_of("integer", MAX_COUNT, may_be_unknown=False)
+
+Percentile = Annotated[float, Meta(ge=0, le=100)]
+# Addresses of the routers on the way, None for one that does not show itself.
+Route = tuple[Word | None, ...]
+
+
+class Failure(Struct, frozen=True, forbid_unknown_fields=True):
+    """A host, or with `destination` a pair of hosts, that could not be measured.
+
+    Attributes:
+        source: name of the host
+        reason: why, in words
+        destination: name of the other host of the pair
+        kind: `wrong results` if a benchmark found that what arrived was damaged
+    """
+
+    source: Text
+    reason: Text
+    destination: Text | None = None
+    kind: Text | None = None
+
+    def __str__(self) -> str:
+        ends = self.source + (f" to {self.destination}" if self.destination else "")
+        return f"{ends}: {self.reason}"
+
+
+class Measurement(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How and when something was measured.
+
+    Attributes:
+        tool: what measured it: `echo`, `fping`, `iperf3`, `import`, ...
+        options: options that it ran with
+        started: when, ISO 8601 in UTC
+        seconds: time that the probing took, in s
+        failures: pairs and hosts that could not be measured
+        notes: what a reader should know before trusting the readings
+    """
+
+    tool: Text
+    options: Mapping[str, Any] = {}
+    started: Text | None = None
+    seconds: Seconds = 0.0
+    failures: Sequence[Failure] = []
+    notes: Sequence[str] = []
+
+    def __post_init__(self) -> None:
+        check_settings(self.options, "options")
+
+
+class Halves(Struct, frozen=True, forbid_unknown_fields=True):
+    """The readings of two halves of the passes, in µs; null if a half has none.
+
+    Attributes:
+        odd: least reading of the odd passes, in µs
+        even: least reading of the even passes, in µs
+    """
+
+    odd: Annotated[Matrix, _RTT_US]
+    even: Annotated[Matrix, _RTT_US]
+
+    def __iter__(self) -> Iterator[Matrix]:
+        return iter((self.odd, self.even))
+
+
+class RttMeasurement(Measurement, frozen=True, forbid_unknown_fields=True):
+    """Round-trip times of every ordered pair.
+
+    Noise only ever adds to a round-trip time: of several passes the one with the least reading
+    counts, in `rtt_us` for every percentile. `samples` and `losses` are of all of them.
+
+    Attributes:
+        reading: percentile that stands for a pair (Luo 2020, §5.2.2: the 10th)
+        rtt_us: round-trip times in µs for each percentile; null if not measured
+        samples: echoes that came back in time
+        losses: probes that did not
+        precision_percent: how far the passes of a reading disagree, or, if there are no passes, how
+            far its 95 % confidence interval reaches to either side, in per cent
+        disturbance: share of the measuring time, 0 to 1, that other work on the two hosts took in
+            the pass that counts
+        passes: number of meetings that read this direction
+        halves_us: readings of the odd passes and of the even ones
+    """
+
+    rtt_us: Annotated[Mapping[Percentile, Annotated[Matrix, _RTT_US]], Meta(min_length=1)]
+    reading: Percentile
+    samples: Annotated[Counts, _COUNTS]
+    losses: Annotated[Counts, _COUNTS]
+    precision_percent: Annotated[Matrix, rows_of("number", _MAX_PERCENT)] | None = None
+    disturbance: Annotated[Matrix, rows_of("number", 1.0)] | None = None
+    passes: Annotated[Counts, _COUNTS] | None = None
+    halves_us: Halves | None = None
+
+    def __post_init__(self) -> None:
+        check_settings(self.options, "options")
+        if self.reading not in self.rtt_us:
+            raise ValueError(f"reading is {self.reading:g}, which is no percentile of rtt_us")
+
+    @property
+    def readings_us(self) -> Matrix:
+        """(N, N) percentile that stands for a pair, in µs; NaN if not measured."""
+        return self.rtt_us[self.reading]
+
+    @property
+    def disagreement(self) -> Matrix:
+        """(N, N) share by which one half of the passes exceeds the other; NaN if one is missing."""
+        if self.halves_us is None:
+            return np.full(self.readings_us.shape, np.nan)
+        return disagreement(self.halves_us)
+
+    def with_passes(self) -> RttMeasurement:
+        """Return the same as passes: if every pair met once, that was the first pass."""
+        if self.passes is not None:
+            return self
+        readings = self.readings_us
+        return replace(
+            self,
+            passes=(~np.isnan(readings)).astype(np.int64),
+            halves_us=Halves(readings.copy(), np.full(readings.shape, np.nan)),
+        )
+
+    def for_hosts(self, places: Sequence[int | None]) -> RttMeasurement:
+        """Return the same for other hosts.
+
+        Args:
+            places: index of each host here, None for a new one.
+        """
+        halves = self.halves_us
+        return replace(
+            self,
+            rtt_us={
+                percentile: moved(matrix, places, np.nan)
+                for percentile, matrix in self.rtt_us.items()
+            },
+            samples=moved(self.samples, places, 0),
+            losses=moved(self.losses, places, 0),
+            precision_percent=_moved_if_any(self.precision_percent, places),
+            disturbance=_moved_if_any(self.disturbance, places),
+            passes=None if self.passes is None else moved(self.passes, places, 0),
+            halves_us=None
+            if halves is None
+            else Halves(*(moved(m, places, np.nan) for m in halves)),
+        )
+
+
+class BandwidthMeasurement(Measurement, frozen=True, forbid_unknown_fields=True):
+    """What every ordered pair could transfer.
+
+    Attributes:
+        gbit_s: what the destination received, in Gbit/s; null if not measured
+        retransmits: TCP segments that were sent again; null if unknown
+        message_bytes: size of the messages that reached that rate, in bytes; absent if the tool
+            sends no messages
+    """
+
+    gbit_s: Annotated[Matrix, rows_of("number", MAX_GBIT_S)]
+    retransmits: Annotated[Matrix, rows_of("number", _MAX_RETRANSMITS)]
+    message_bytes: Annotated[Matrix, rows_of("number", _MAX_MESSAGE_BYTES)] | None = None
+
+    def for_hosts(self, places: Sequence[int | None]) -> BandwidthMeasurement:
+        """Return the same for other hosts.
+
+        Args:
+            places: index of each host here, None for a new one.
+        """
+        return replace(
+            self,
+            gbit_s=moved(self.gbit_s, places, np.nan),
+            retransmits=moved(self.retransmits, places, np.nan),
+            message_bytes=_moved_if_any(self.message_bytes, places),
+        )
+
+
+class RouteMeasurement(Measurement, frozen=True, forbid_unknown_fields=True):
+    """The way from every host to every other.
+
+    Attributes:
+        hops: hops as traceroute counts them, 1 within a segment; null if not measured
+        route_of: index in `routes`; null or below 0 if not known
+        routes: every distinct sequence of routers; null for one that does not show itself
+    """
+
+    hops: Annotated[Matrix, rows_of("number", MAX_HOPS)]
+    route_of: Annotated[Counts, rows_of("integer", MAX_HOSTS**2)]
+    routes: Sequence[Annotated[Route, Meta(max_length=MAX_HOPS)]]
+
+    def for_hosts(self, places: Sequence[int | None]) -> RouteMeasurement:
+        """Return the same for other hosts.
+
+        Args:
+            places: index of each host here, None for a new one.
+        """
+        return replace(
+            self,
+            hops=moved(self.hops, places, np.nan),
+            route_of=moved(self.route_of, places, NO_ROUTE),
+        )
+
+
+def disagreement(halves_us: Iterable[Matrix]) -> Matrix:
+    """Return by which share the larger of two readings exceeds the smaller; NaN if unknown.
+
+    Args:
+        halves_us: two (N, N) matrices in µs.
+    """
+    odd, even = halves_us
+    least, most = np.minimum(odd, even), np.maximum(odd, even)
+    share = np.full(least.shape, np.nan)
+    np.divide(most - least, least, out=share, where=least > 0.0)
+    share[most == 0.0] = 0.0
+    return share
+
+
+def percentile_name(percentile: float) -> str:
+    """Return what messages call a percentile: `p10`, `p99.9`."""
+    return f"p{percentile:g}"
+
+
+def readings_at(rtt: RttMeasurement, percentile: float | None, source: str) -> tuple[float, Matrix]:
+    """Return a percentile and its (N, N) matrix in µs.
+
+    Args:
+        rtt: round-trip times.
+        percentile: which one; None for the one that stands for a pair.
+        source: what messages call the file.
+
+    Raises:
+        WrongUseError: the measurement does not hold it.
+    """
+    chosen = rtt.reading if percentile is None else percentile
+    if chosen not in rtt.rtt_us:
+        held = ", ".join(percentile_name(known) for known in sorted(rtt.rtt_us))
+        raise WrongUseError(
+            f"{source}: holds no {percentile_name(chosen)}", f"choose a percentile of {held}"
+        )
+    return chosen, rtt.rtt_us[chosen]
+
+
+def check_rtt(rtt: RttMeasurement, size: int, source: str) -> None:
+    """Check the matrices of round-trip times that were read from a file.
+
+    Args:
+        rtt: round-trip times.
+        size: number of hosts.
+        source: what messages call the file.
+
+    Raises:
+        FormatError: a matrix of another shape or with a number outside its limits.
+    """
+    for percentile, matrix in rtt.rtt_us.items():
+        _check(matrix, size, MAX_RTT_US, source, f"rtt.rtt_us.{percentile:g}")
+    for name, counts in (("samples", rtt.samples), ("losses", rtt.losses), ("passes", rtt.passes)):
+        if counts is not None:
+            _check(counts, size, MAX_COUNT, source, f"rtt.{name}", least=0)
+    if rtt.precision_percent is not None:
+        _check(rtt.precision_percent, size, _MAX_PERCENT, source, "rtt.precision_percent")
+    if rtt.disturbance is not None:
+        _check(rtt.disturbance, size, 1.0, source, "rtt.disturbance")
+    if (rtt.passes is None) != (rtt.halves_us is None):
+        raise FormatError(source, "rtt", "has only one of passes and halves_us")
+    if rtt.halves_us is None:
+        return
+    for name, matrix in (("odd", rtt.halves_us.odd), ("even", rtt.halves_us.even)):
+        _check(matrix, size, MAX_RTT_US, source, f"rtt.halves_us.{name}")
+    for odd, even, reading in zip(*rtt.halves_us, rtt.readings_us, strict=True):
+        if not np.allclose(np.fmin(odd, even), reading, rtol=_SAME, atol=0.0, equal_nan=True):
+            place, reason = "rtt.halves_us", "the reading of a pair is not the lesser of its halves"
+            raise FormatError(source, place, reason)
+
+
+def check_bandwidth(bandwidth: BandwidthMeasurement, size: int, source: str) -> None:
+    """Check the matrices of bandwidths that were read from a file, as `check_rtt` does."""
+    _check(bandwidth.gbit_s, size, MAX_GBIT_S, source, "bandwidth.gbit_s")
+    _check(bandwidth.retransmits, size, _MAX_RETRANSMITS, source, "bandwidth.retransmits")
+    if bandwidth.message_bytes is not None:
+        place = "bandwidth.message_bytes"
+        _check(bandwidth.message_bytes, size, _MAX_MESSAGE_BYTES, source, place)
+
+
+def check_routes(routes: RouteMeasurement, size: int, source: str) -> None:
+    """Check the matrices of routes that were read from a file, as `check_rtt` does."""
+    _check(routes.hops, size, MAX_HOPS, source, "routes.hops")
+    if (routes.hops % 1 > 0).any():
+        raise FormatError(source, "routes.hops", "holds numbers that are not whole")
+    _check(routes.route_of, size, len(routes.routes) - 1, source, "routes.route_of", least=-1)
+
+
+def _check(
+    matrix: Array, size: int, high: float, source: str, place: str, *, least: int | None = None
+) -> None:
+    if matrix.shape != (size, size):
+        found = " x ".join(map(str, matrix.shape))
+        raise FormatError(source, place, f"is {found} numbers, expected {size} x {size}")
+    wrong = find_outside(matrix, high, least or 0)
+    if wrong is not None:
+        expected = "null or a number" if least is None else "a whole number"
+        limits = f"from {least or 0}" + (f" to {format_bound(high)}" if high < MAX_COUNT else "")
+        i, j = wrong
+        reason = f"is {matrix[i, j]:g}, expected {expected} {limits}"
+        raise FormatError(source, f"{place}[{i}][{j}]", reason)
+
+
+def _moved_if_any(matrix: Matrix | None, places: Sequence[int | None]) -> Matrix | None:
+    return None if matrix is None else moved(matrix, places, np.nan)
+
+
+class RoundSample(Struct, frozen=True):
+    """Some rounds of the tournament in place of all: the pairs of the others stay unmeasured.
+
+    Attributes:
+        rounds: number of rounds that were gone through
+        in_all: number of rounds that there are
+        seed: seed of the choice of rounds
+    """
+
+    rounds: int
+    in_all: int
+    seed: int
+
+    def to_options(self) -> dict[str, int]:
+        """Return what the options of a measurement record."""
+        return {"rounds": self.rounds, "rounds_in_all": self.in_all, "seed": self.seed}
+
+    def __str__(self) -> str:
+        return f"{self.rounds:,} of {self.in_all:,} rounds"
+
+
+class FollowedSample(Struct, frozen=True):
+    """Pairs that were chosen by what the readings before showed.
+
+    Attributes:
+        share: largest share of all pairs to measure, 0 to 1
+        seed: seed of the random choices
+    """
+
+    share: float
+    seed: int
+
+    def to_options(self) -> dict[str, float | int]:
+        """Return what the options of a measurement record."""
+        return {"share": self.share, "seed": self.seed}
+
+    def __str__(self) -> str:
+        return f"pairs chosen from the readings, at most {100.0 * self.share:.3g} % of the pairs"
+
+
+Sample = RoundSample | FollowedSample
+# Every option that a sample records.
+SAMPLE_OPTIONS = ("rounds", "rounds_in_all", "share", "seed")
+
+
+def recorded_sample(options: Mapping[str, Any]) -> Sample | None:
+    """Return the sample that a measurement's options record; None if all rounds were measured."""
+    values = [options.get(name) for name in ("rounds", "rounds_in_all", "seed")]
+    rounds, in_all, seed = (value if type(value) is int else -1 for value in values)
+    share = finite_number(options.get("share"))
+    if not 0 <= seed <= MAX_INT:
+        return None
+    if share is not None and 0.0 < share <= 1.0:
+        return FollowedSample(share, seed)
+    return RoundSample(rounds, in_all, seed) if 1 <= rounds < in_all else None

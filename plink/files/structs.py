@@ -1,0 +1,210 @@
+"""Structs as file formats: made from parsed JSON, written back, described by a JSON Schema.
+
+A struct is the only declaration of what it holds. Types and limits come from its annotations, what
+a type cannot say from its `__post_init__`, and descriptions from the `Attributes` section of its
+docstring. Members that are None are left out of a file, and so are those that a struct names in
+`IN_MEMORY`: they say where a value came from.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar, get_args, get_type_hints
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+
+from plink.base.errors import WrongUseError
+from plink.base.text import printable
+from plink.files.document import brief
+from plink.files.limits import EXPECTED
+from plink.files.matrices import decode_array, describe_array
+
+_Format = TypeVar("_Format")
+
+# The members that a file begins with.
+_HEAD = ("format", "version")
+_PLACE = re.compile(r" - at `\$(?P<place>[^`]*)`$")
+_STEP = re.compile(r"\.([A-Za-z_][A-Za-z0-9_]*)|\[([0-9]+)\]")
+_ATTRIBUTE = re.compile(r"^    (\w+(?:, \w+)*): (.+(?:\n {8,}.+)*)", re.MULTILINE)
+
+
+class FormatError(WrongUseError):
+    """A file that does not hold what its format says.
+
+    Args:
+        source: what messages call the file.
+        place: path of the wrong value, such as `hosts[3].port`; empty for the whole file.
+        reason: what was expected.
+        hint: what the user can do about it.
+    """
+
+    def __init__(self, source: str, place: str, reason: str, hint: str | None = None) -> None:
+        separator = " " if reason.startswith(("is ", "has ", "holds ")) else ": "
+        text = separator.join(part for part in (place, reason) if part)
+        super().__init__(f"{source}: {printable(text)}", hint)
+        self.source = source
+        self.place = place
+        self.reason = reason
+
+
+class InvalidValueError(ValueError):
+    """A value that its struct does not allow, with a hint for the user."""
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+def convert(data: Any, kind: type[_Format], source: str) -> _Format:
+    """Return parsed JSON as a struct.
+
+    Args:
+        data: JSON value, in which a matrix may be an array of the binary form.
+        kind: struct to make.
+        source: what messages call the file.
+
+    Raises:
+        FormatError: a value is missing, unknown, of another type or outside its limits.
+    """
+    for name in getattr(kind, "IN_MEMORY", ()):
+        if isinstance(data, dict) and name in data:
+            raise FormatError(source, "", f"object contains unknown field `{name}`")
+    try:
+        return msgspec.convert(data, kind, str_keys=True, dec_hook=decode_array)
+    except msgspec.ValidationError as error:
+        text = str(error)
+        found = _PLACE.search(text)
+        place = "" if found is None else found["place"].removeprefix(".")
+        reason = text if found is None else text[: found.start()]
+        hint = getattr(error.__cause__, "hint", None)
+        if error.__cause__ is None:
+            for pattern, expected in EXPECTED.items():
+                if f"matching regex {pattern!r}" in reason:
+                    reason = f"expected {expected}"
+            reason = f"{reason[:1].lower()}{reason[1:]}{_show_value(data, place)}"
+        raise FormatError(source, place, reason, hint) from None
+
+
+def encode(value: Any, *, with_arrays: bool = False) -> Any:
+    """Return a struct as the JSON value that its file holds.
+
+    Args:
+        value: struct, or anything that is made of structs.
+        with_arrays: leave arrays as they are, which `document.dump` writes; else as lists.
+    """
+    if isinstance(value, Struct):
+        return {name: encode(part, with_arrays=with_arrays) for name, part in _members(value)}
+    if isinstance(value, Mapping):
+        named = ((f"{n:g}" if isinstance(n, float) else str(n), part) for n, part in value.items())
+        return {name: encode(part, with_arrays=with_arrays) for name, part in named}
+    if isinstance(value, (list, tuple)):
+        return [encode(part, with_arrays=with_arrays) for part in value]
+    return value.tolist() if isinstance(value, np.ndarray) and not with_arrays else value
+
+
+def _members(struct: Struct) -> Iterator[tuple[str, Any]]:
+    """Yield the members that a file of the struct has: its head first, none that is None."""
+    config = struct.__struct_config__
+    if config.tag is not None:
+        yield str(config.tag_field), config.tag
+    defaults = _defaults(type(struct)) if config.omit_defaults else {}
+    hidden = getattr(struct, "IN_MEMORY", ())
+    for name in sorted(struct.__struct_fields__, key=lambda name: name not in _HEAD):
+        member = getattr(struct, name)
+        is_default = name in defaults and defaults[name] == member
+        if not (member is None or name in hidden or is_default):
+            yield name, member
+
+
+def describe_struct(kind: Any) -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of a struct or a union of structs."""
+    (whole,), parts = msgspec.json.schema_components([kind], schema_hook=describe_array)
+    for struct in find_structs(kind):
+        _describe_members(parts[struct.__name__], struct)
+    described: dict[str, Any] = _put_in_place(whole, parts)
+    return described
+
+
+def find_structs(kind: Any) -> list[type[Struct]]:
+    """Return the structs that a type is made of, itself included, each once."""
+    seen: dict[type[Struct], None] = {}
+
+    def visit(part: Any) -> None:
+        if isinstance(part, type) and issubclass(part, Struct) and part not in seen:
+            seen[part] = None
+            for member in get_type_hints(part).values():
+                visit(member)
+        for argument in get_args(part):
+            visit(argument)
+
+    visit(kind)
+    return list(seen)
+
+
+def describe_members(struct: type[Struct]) -> dict[str, str]:
+    """Return what the docstrings of a struct and its bases say of each member."""
+    described: dict[str, str] = {}
+    for base in reversed(struct.__mro__):
+        text = inspect.cleandoc(base.__doc__ or "") if issubclass(base, Struct) else ""
+        for names, about in _ATTRIBUTE.findall(text.partition("Attributes:")[2]):
+            for name in names.split(", "):
+                described[name] = " ".join(about.split())
+    return described
+
+
+def _describe_members(schema: dict[str, Any], struct: type[Struct]) -> None:
+    """Complete the schema of a struct: descriptions, and what its file always has."""
+    schema["description"] = inspect.cleandoc(struct.__doc__ or "").partition("\n")[0]
+    members = schema["properties"]
+    for name in getattr(struct, "IN_MEMORY", ()):
+        del members[name]
+    for name, about in describe_members(struct).items():
+        if name in members:
+            members[name] = {"description": about, **members[name]}
+    tag = struct.__struct_config__.tag_field
+    if tag is not None:
+        members[tag] = {"description": "which of the kinds this is", **members[tag]}
+    head = [name for name in _HEAD if name in members]
+    schema["required"] = [*head, *schema.get("required", ())]
+
+
+def _put_in_place(schema: Any, parts: Mapping[str, Any]) -> Any:
+    """Return a schema with the parts that it refers to in their places."""
+    if isinstance(schema, list):
+        return [_put_in_place(item, parts) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        part = _put_in_place(parts[schema["$ref"].rpartition("/")[2]], parts)
+        return {**part, **{name: item for name, item in schema.items() if name != "$ref"}}
+    return {
+        name: _put_in_place(item, parts)
+        for name, item in schema.items()
+        if name not in ("default", "discriminator")
+    }
+
+
+@functools.cache
+def _defaults(struct: type[Struct]) -> dict[str, Any]:
+    """Return the default of each member that has one."""
+    return {
+        member.name: member.default
+        for member in msgspec.structs.fields(struct)
+        if member.default is not msgspec.NODEFAULT
+    }
+
+
+def _show_value(data: Any, place: str) -> str:
+    """Return the value at a place in parsed JSON, to follow a reason; empty if it is not there."""
+    value = data
+    for member, index in _STEP.findall(place if place.startswith("[") else f".{place}"):
+        try:
+            value = value[member] if member else value[int(index)]
+        except (LookupError, TypeError):
+            return ""
+    return "" if isinstance(value, (dict, list)) else f", found {brief(value)}"
