@@ -94,7 +94,7 @@ install_plink() {
     rm -f "$VENV/plink-sources"
     # Without build isolation the build tools are the pinned ones, and are fetched once. What is
     # never imported need not be compiled, which would take longer than all the rest.
-    pip_install "installing the build tools into .venv" scikit-build-core nanobind click ||
+    pip_install "installing the build tools into .venv" scikit-build-core nanobind click msgspec ||
         die "pip could not install the build tools"
     if [[ ,$extras, == *,torch,* ]]; then
         pip_install_torch
