@@ -156,8 +156,7 @@ def _write(path: str, write_to: WriteTo) -> None:
         return
     try:
         write_whole(Path(path), write_to, is_packed=path.endswith(".gz"))
-    # RuntimeError: a loop of links, before Python 3.13. ValueError: a NUL in the name.
-    except (OSError, ValueError, RuntimeError) as error:
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         reason = getattr(error, "strerror", None) or error
         raise PlinkError(f"{path}: cannot be written: {reason}") from None
 

@@ -6,6 +6,7 @@ apart here, and what is inside, such as a row of a matrix, is given to it one by
 
 from __future__ import annotations
 
+import codecs
 import json
 import math
 import re
@@ -31,6 +32,7 @@ def parse_json(content: bytes) -> Any:
             digits, half of a character, or too many lists and objects for the text's length.
         RecursionError: too deeply nested.
     """
+    content = content.removeprefix(codecs.BOM_UTF8)
     containers = content.count(b"[") + content.count(b"{")
     if containers > max(_CONTAINERS_OF_ANY_FILE, len(content) // _LEAST_BYTES_A_CONTAINER):
         raise ValueError(f"{containers:,} lists and objects are more than files of plink have")

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, cast
+
+# How long a pipe may stay without anybody who reads it.
+READER_WAIT_S = 5.0
+_POLL_S = 0.05
 
 WriteTo = Callable[[IO[bytes]], object]
 
@@ -21,14 +27,56 @@ def write_whole(path: Path, write_to: WriteTo, *, is_packed: bool) -> None:
 
     Raises:
         OSError: it cannot be written; what stood there before stands there still.
-        RuntimeError: a loop of links, before Python 3.13.
     """
-    target = path.resolve()
-    if target.exists() and not target.is_file():
-        with target.open("wb") as stream:
-            _write(stream, write_to, is_packed=is_packed)
-    else:
-        _replace(target, write_to, is_packed=is_packed)
+    target, is_made = _target_of(path)
+    try:
+        if target.exists() and not target.is_file():
+            with _open_special(target) as stream:
+                _write(stream, write_to, is_packed=is_packed)
+        else:
+            _replace(target, write_to, is_packed=is_packed)
+    except BaseException:
+        if is_made:
+            target.unlink(missing_ok=True)
+        raise
+
+
+def _target_of(path: Path) -> tuple[Path, bool]:
+    """Return what a path leads to, and whether it was made now, empty, behind a dangling link.
+
+    The kernel follows links, because it refuses those that another user has put into a folder
+    such as /tmp (`fs.protected_symlinks`).
+    """
+    if not path.is_symlink():
+        return path, False
+    is_made = False
+    try:
+        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except FileNotFoundError:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        is_made = True
+    try:
+        return Path(f"/proc/self/fd/{descriptor}").readlink(), is_made
+    finally:
+        os.close(descriptor)
+
+
+def _open_special(path: Path) -> IO[bytes]:
+    """Open a pipe or a device to write; a pipe has to have a reader within seconds."""
+    deadline_s = time.monotonic() + READER_WAIT_S
+    while True:
+        try:
+            descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+        except OSError as error:
+            if error.errno != errno.ENXIO or not path.is_fifo():
+                raise
+            if time.monotonic() > deadline_s:
+                reason = f"is a pipe that nobody read for {READER_WAIT_S:g} s"
+                raise OSError(errno.ETIMEDOUT, reason) from None
+            time.sleep(_POLL_S)
+            continue
+        os.set_blocking(descriptor, True)
+        return os.fdopen(descriptor, "wb")
 
 
 def _write(stream: IO[bytes], write_to: WriteTo, *, is_packed: bool) -> None:

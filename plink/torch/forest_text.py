@@ -9,8 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from plink.base.expanding import expand
 from plink.plans.forest import Forest, Parents
 from plink.plans.regroup import flat
+
+# Parents of a plan's trees, unpacked: 4 bytes a rank and tree.
+_MOST_BYTES = 64 << 20
 
 
 def forest_to_json(forest: Forest) -> dict[str, Any] | None:
@@ -58,5 +62,5 @@ def _parents_to_text(parents: Parents) -> str:
 
 
 def _parents_from_text(text: str, routes: int) -> Parents:
-    content = zlib.decompress(base64.b64decode(text, validate=True))
+    content = expand(base64.b64decode(text, validate=True), _MOST_BYTES)
     return np.frombuffer(content, dtype="<i4").reshape(routes, -1).astype(np.int32)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import zlib
 
+from plink.base.expanding import expand
 from plink.engine.store import Store, get_all, peek
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files.cluster import Cluster
+from plink.files.unpacking import MOST_BYTES
 
 # PyTorch's store takes no more than 8 MiB at once.
 _PART_BYTES = 4 << 20
@@ -35,7 +37,7 @@ class Knowledge:
             version, _, parts = said.decode().partition(" ")
             keys = [f"{_KEY}/{version}/{part}" for part in range(int(parts))]
             values = get_all(self._store, keys, 0.0)
-            content = zlib.decompress(b"".join(value or b"" for value in values))
+            content = expand(b"".join(value or b"" for value in values), MOST_BYTES)
             self._cluster = cluster_file.decode_cluster(
                 document.parse(content, "what was measured"), "what was measured"
             )

@@ -11,7 +11,6 @@ Machines that do not run are left out.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -21,6 +20,7 @@ from plink.probes.hosts.host import ListedHost
 from plink.probes.hosts.hostlist import check_name, checked, merge_ranks
 from plink.probes.hosts.kubernetes import is_ready, is_up, slots_of
 from plink.probes.hosts.nested import at, entries, objects
+from plink.probes.json_parsing import parse_json
 
 _HINT = (
     "kubectl get nodes -o json, the listing of virtual machines of AWS, GCP or Azure, or MLX's "
@@ -39,7 +39,7 @@ def parse_listing(content: bytes, source: str) -> list[ListedHost]:
         HostListError: it is not JSON or not a known listing, or a name in it is not a host name.
     """
     try:
-        data = json.loads(content)
+        data = parse_json(content)
     except (ValueError, RecursionError):
         raise HostListError(f"{source}: not valid JSON", _HINT) from None
     hosts = _hosts(data, source)

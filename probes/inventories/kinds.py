@@ -51,7 +51,7 @@ KINDS: dict[str, Kind] = {
 _LOOKS_LIKE = {
     "ansible": re.compile(
         rb"^[ \t]{0,8}\[[A-Za-z_][\w.-]*(:(children|vars))?\][ \t]*(#.*)?\r?$|"
-        rb"\bansible_[a-z_]+\s*[=:]|^all:\s*$",
+        rb"\bansible_[a-z_]+[ \t]*[=:]|^all:[ \t]*\r?$",
         re.M,
     ),
     "terraform": re.compile(rb'^\s*\{\s*"[^"]+":\s*\{\s*"sensitive":'),

@@ -7,7 +7,6 @@ follow where `nextToken` is given.
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
@@ -18,6 +17,7 @@ from plink.probes.hosts.hostlist import checked
 from plink.probes.hosts.nested import at
 from plink.probes.inventories.found import FoundHosts, ReadFile, file_and_part
 from plink.probes.inventories.running import output_of
+from plink.probes.json_parsing import parse_json
 
 FORM = "pcluster:NAME[:QUEUE]"
 _HINT = (
@@ -62,7 +62,7 @@ def parse_instances(content: bytes, place: str) -> tuple[list[Any], str]:
         HostListError: it is no such page.
     """
     try:
-        data = json.loads(content)
+        data = parse_json(content)
     except (ValueError, RecursionError):
         data = None
     instances = at(data, "instances")

@@ -7,7 +7,6 @@ nothing before it, or no slash, is the namespace of kubectl's own context.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from plink.probes.hosts.kubernetes import is_up, slots_of
 from plink.probes.hosts.nested import at, objects
 from plink.probes.inventories.found import FoundHosts, ReadFile
 from plink.probes.inventories.running import TIMEOUT_S, output_of
+from plink.probes.json_parsing import parse_json
 
 FORM = "k8s:NAMESPACE/SELECTOR"
 _HINT = "as in k8s:training/job-name=gpt; k8s:training/ is every pod of the namespace"
@@ -95,7 +95,7 @@ def parse_pods(content: bytes, place: str) -> list[Pod]:
         HostListError: it is no such list, or a name is not a host's; `place` names what was asked.
     """
     try:
-        data = json.loads(content)
+        data = parse_json(content)
     except (ValueError, RecursionError):
         data = None
     if not isinstance(at(data, "items"), list):

@@ -18,7 +18,7 @@ from plink.probes.inventories.found import FoundHosts, ReadFile
 FORM = "sky:CLUSTER"
 FOLDER = "~/.sky/generated/ssh"
 _CLUSTER = re.compile(r"[A-Za-z]([-_.A-Za-z0-9]{0,200}[A-Za-z0-9])?")
-_HOST = re.compile(r"^\s*Host\s+(\S+)\s*$", re.MULTILINE)
+_HOST = re.compile(r"^[ \t]*Host\s+(\S+)[ \t]*$", re.MULTILINE)
 
 
 def read(cluster: str, read_file: ReadFile) -> FoundHosts:

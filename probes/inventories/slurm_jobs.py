@@ -30,9 +30,9 @@ _JOB = re.compile(r"[0-9]{1,10}([_+][0-9]{1,10})?")
 _RECORD = re.compile(r"^(?=JobId=)", re.MULTILINE)
 _ID = re.compile(r"JobId=([0-9]{1,10})\b")
 # A line begins with them: names and comments of users stand elsewhere.
-_STATE = re.compile(r"^\s*JobState=([A-Z_]+)", re.MULTILINE)
-_NODES = re.compile(r"^\s*NodeList=(\S+)\s*$", re.MULTILINE)
-_TASKS = re.compile(r"^\s*NumNodes=([0-9]{1,9}) .*\bNumTasks=([0-9]{1,9})\b", re.MULTILINE)
+_STATE = re.compile(r"^[ \t]*JobState=([A-Z_]+)", re.MULTILINE)
+_NODES = re.compile(r"^[ \t]*NodeList=(\S+)[ \t]*$", re.MULTILINE)
+_TASKS = re.compile(r"^[ \t]*NumNodes=([0-9]{1,9}) .*\bNumTasks=([0-9]{1,9})\b", re.MULTILINE)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ the providers call a machine's name and addresses is below.
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -22,6 +21,7 @@ from plink.probes.hosts.names import is_host_name
 from plink.probes.hosts.nested import at, entries
 from plink.probes.inventories.found import FoundHosts, ReadFile, file_and_part
 from plink.probes.inventories.running import output_of
+from plink.probes.json_parsing import parse_json
 
 FORM = "terraform:FOLDER[:OUTPUT]"
 _HINT = (
@@ -72,7 +72,7 @@ def parse_outputs(content: bytes, place: str, name: str) -> list[ListedHost]:
         HostListError: no output lists hosts, or several do.
     """
     try:
-        data = json.loads(content)
+        data = parse_json(content)
     except (ValueError, RecursionError):
         raise HostListError(f"{place}: not valid JSON", _HINT) from None
     values = _values(data)

@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,10 +26,13 @@ from plink.probes.hosts.slurm import (
     parse_topology_parents,
 )
 from plink.probes.inventories.yaml_text import parse_yaml
+from plink.probes.json_parsing import parse_json
 
 _HINT = "a topology.conf or topology.yaml of Slurm, or what topograph writes"
 _MOST_SHOWN = 3
-_YAML = re.compile(r"^\s*(?:-\s+topology|topology)\s*:|^\s*(?:tree|block)\s*:\s*$", re.MULTILINE)
+_YAML = re.compile(
+    r"^[ \t]*(?:-\s+topology|topology)[ \t]*:|^[ \t]*(?:tree|block)[ \t]*:[ \t]*\r?$", re.MULTILINE
+)
 _MOST_DEEP = 32
 
 # Labels of a node, of the widest switch first (topograph's reference of node labels; the clouds').
@@ -95,7 +97,7 @@ def _reader(content: bytes) -> tuple[Callable[[Any, str], Paths], Any] | None:
     text = content.decode("utf-8-sig", errors="replace")
     if text.lstrip().startswith(("{", "[")):
         try:
-            data = json.loads(text)
+            data = parse_json(text.encode())
         except (ValueError, RecursionError):
             return None
         return _json_reader(data)

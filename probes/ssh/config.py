@@ -98,7 +98,7 @@ class SshConfig:
         self._can_ask = shutil.which("ssh") is not None and _has_user()
         if not self._can_ask:
             text = self._text if options.config_file else _read(str(own)) if own.is_file() else b""
-            if re.search(rb"^\s*[^#\s]", text or b"", re.MULTILINE):
+            if re.search(rb"^[ \t]*[^#\s]", text or b"", re.MULTILINE):
                 raise OptionError(
                     f"{self._place}: an SSH configuration needs the OpenSSH client to be read",
                     "install it (openssh-client), or go without with config_file=/dev/null",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import select
 import socket
 import subprocess
 import threading
@@ -148,7 +150,17 @@ def _peer_address(transport: paramiko.Transport, target: Target) -> str:
 
 
 class ProxyCommand(paramiko.ProxyCommand):
-    """paramiko's own signals the process, and never waits for it nor closes its pipes."""
+    """A proxy command whose end is seen, and whose process and pipes are closed.
+
+    paramiko's own reads again and again, without a pause, once the command has ended.
+    """
+
+    def recv(self, size: int) -> bytes:
+        """Return what the command printed, at most `size` bytes; nothing once it has ended."""
+        pipe = self.process.stdout
+        if pipe is None or not select.select([pipe], [], [], self.timeout)[0]:
+            raise TimeoutError
+        return os.read(pipe.fileno(), size)
 
     def close(self) -> None:
         """End the process; may be called again."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
+import tempfile
 from pathlib import Path
 
-from plink.base.errors import WrongUseError
+from plink.base.errors import PlinkError, WrongUseError
 
 SECRET = "secret"  # noqa: S105  the name of the file
 
@@ -62,18 +64,24 @@ def write(folder: Path, content: dict[str, str]) -> None:
     """Write files into a new folder, or an empty one.
 
     Raises:
-        WrongUseError: there is something already, or it cannot be written.
+        WrongUseError: there is something already.
+        PlinkError: it cannot be written; then no file is there.
     """
     try:
-        if not folder.exists():
-            folder.mkdir()
-        if any(folder.iterdir()):
+        if folder.exists() and any(folder.iterdir()):
             raise WrongUseError(f"{folder}: is not empty", "name a new folder")
-        for name, text in content.items():
-            (folder / name).write_text(text, encoding="utf-8")
+        with tempfile.TemporaryDirectory(prefix=".plink-", dir=folder.parent) as beside:
+            made = Path(beside, folder.name or "folder")
+            made.mkdir()
+            for name, text in content.items():
+                with (made / name).open("w", encoding="utf-8") as stream:
+                    stream.write(text)
+                    stream.flush()
+                    os.fsync(stream.fileno())
+            made.replace(folder)  # an empty folder may be there
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise WrongUseError(f"{folder}: cannot be written ({reason})") from None
+        raise PlinkError(f"{folder}: cannot be written ({reason})") from None
 
 
 def _quoted(text: str) -> str:

@@ -7,6 +7,7 @@ import hashlib
 import importlib.resources
 import os
 import shutil
+import stat
 import subprocess
 import tempfile
 from collections.abc import Mapping
@@ -77,14 +78,28 @@ def simulator() -> Path:
     # A home may be shared by machines of several kinds.
     parts = [*sources.values(), version.encode(), compiler.encode(), os.uname().machine.encode()]
     key = hashlib.sha256(b"\0".join(parts)).hexdigest()
-    program = cache_folder() / f"simulator-{key[:24]}"
+    program = cache_folder().resolve() / f"simulator-{key[:24]}"
     try:
         if not program.exists():
             _compile(compiler, sources, program)
+        _check_owner(program.parent)
+        _check_owner(program)
     except OSError as error:
         reason = error.strerror or error
         raise PlinkError(f"{program.parent}: keeps no simulator: {reason}", _HINT) from None
     return program
+
+
+def _check_owner(path: Path) -> None:
+    """Refuse a program, or its folder, that another user than root and this one could replace.
+
+    Raises:
+        PlinkError: it belongs to somebody else, is a link, or others may write to it.
+    """
+    found = path.lstat()
+    is_whole = stat.S_ISDIR(found.st_mode) or stat.S_ISREG(found.st_mode)
+    if not is_whole or found.st_uid not in (0, os.geteuid()) or found.st_mode & 0o022:
+        raise PlinkError(f"{path}: belongs to another user, or others may write to it", _HINT)
 
 
 def _compile(compiler: str, sources: Mapping[str, bytes], program: Path) -> None:

@@ -18,7 +18,8 @@ from plink.base.text import counted
 from plink.simulate.schedule import ANY, COMPUTE, RECEIVE, SEND, Schedule
 from plink.simulate.traces import protobuf
 from plink.simulate.traces.collectives import collective_steps
-from plink.simulate.traces.goal import MAX_OPERATIONS, MAX_RANKS
+from plink.simulate.traces.edges import Edges
+from plink.simulate.traces.goal import MAX_OPERATIONS, MAX_RANKS, MAX_TAG
 from plink.simulate.traces.groups import DECLARATION, Groups, Members, declared_groups, members_of
 
 VERSION = "0.0.4"
@@ -187,7 +188,7 @@ class _Reader:
         self.ranks = ranks
         self.groups = groups
         self.operations: list[tuple[int, int, int, int, int]] = []
-        self.edges: list[tuple[int, int]] = []
+        self.edges = Edges()
         # What each rank called in a group, and a number for the n-th collective of each.
         self.called: dict[tuple[str, Members], dict[int, list[tuple[str, int]]]] = {}
         self.numbers: dict[tuple[str, Members, int], int] = {}
@@ -214,9 +215,7 @@ class _Reader:
                 if need not in ends:
                     self.left_out["waits for a node that is not there"] += 1
                     continue
-                self.edges += [
-                    (last, first) for last in ends[need][1] for first in ends[node.number][0]
-                ]
+                self.edges.add(ends[need][1], ends[node.number][0], source)
 
     def _operations_of(
         self, rank: int, node: Node, source: str, groups: Groups
@@ -245,6 +244,10 @@ class _Reader:
                 f"{counted(self.ranks, 'rank')}"
             )
         tag = node.values.get("comm_tag", 0)
+        if not 0 <= tag <= MAX_TAG:
+            raise WrongUseError(
+                f"{source}: node {node.number} has comm_tag {tag}, not between 0 and {MAX_TAG}"
+            )
         size = self._size(node, source)
         return self._add((SEND if is_send else RECEIVE, rank, peer, size, tag))
 
@@ -273,7 +276,7 @@ class _Reader:
             for is_send, peer, amount in step.messages:
                 what = SEND if is_send else RECEIVE
                 made += self._add((what, rank, members[peer], amount, tag - step.number))[0]
-            self.edges += [(before, after) for before in last for after in made]
+            self.edges.add(last, made, source)
             first = first or made
             last = made
         return (first, last) if first else self._add((COMPUTE, rank, ANY, 0, 0))
@@ -308,12 +311,11 @@ class _Reader:
         # Collectives' tags come after all others, where those who read a trace know only 0 and up.
         tags = columns[4]
         tags[tags < ANY] = tags.max(initial=0) - 1 - tags[tags < ANY]
-        edges = np.array(self.edges, dtype=np.int64).reshape(-1, 2).T
         notes = [
             f"{counted(count, 'node')} of the trace left out or changed: {what}"
             for what, count in self.left_out.items()
         ]
-        return Schedule(self.ranks, *columns, *edges, notes=notes)
+        return Schedule(self.ranks, *columns, *self.edges.columns(), notes=notes)
 
 
 def _declared(content: bytes, ranks: int, source: str) -> Mapping[str, Members]:

@@ -20,13 +20,15 @@ import numpy as np
 
 from plink.base.errors import WrongUseError
 from plink.simulate.schedule import ANY, COMPUTE, RECEIVE, SEND, Schedule
+from plink.simulate.traces.edges import Edges
 
 MAX_RANKS = 65_536
 MAX_OPERATIONS = 1 << 24
 _MAX_AMOUNT = (1 << 62) - 1
-_MAX_TAG = (1 << 32) - 2
+MAX_TAG = (1 << 32) - 2
 
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+# A comment that nothing closes goes to the end: else each would be searched to there.
+_COMMENT = re.compile(r"//[^\n]*|/\*(?:.*?\*/|.*\Z)", re.DOTALL)
 _LABEL = r"[a-zA-Z][a-zA-Z0-9_]*"
 _PLACES = r"(?:\s+cpu\s+\d+)?(?:\s+nic\s+\d+)?"
 _MESSAGE = re.compile(
@@ -94,7 +96,7 @@ class _Reader:
         self.labels: dict[str, int] = {}
         self.needs: list[tuple[str, str, bool, int]] = []
         self.operations: list[tuple[int, int, int, int, int]] = []
-        self.edges: list[tuple[int, int]] = []
+        self.edges = Edges()
 
     def error(self, what: str, hint: str | None = None) -> WrongUseError:
         return WrongUseError(f"{self.source}, line {self.line}: {what}", hint)
@@ -141,9 +143,9 @@ class _Reader:
                     raise self.error(f"no operation of rank {self.rank} is called {label}")
             if is_whole:
                 required.setdefault(after, []).append(self.labels[before])
-        for after, before, is_whole, _ in self.needs:
+        for after, before, is_whole, line in self.needs:
             firsts = [self.labels[before]] if is_whole else required.get(before, [])
-            self.edges += [(first, self.labels[after]) for first in firsts]
+            self.edges.add(firsts, [self.labels[after]], f"{self.source}, line {line}")
         self.rank = -1
 
     def _message(self, found: re.Match[str]) -> None:
@@ -153,7 +155,7 @@ class _Reader:
         peer = ANY if peer_text == "-1" else self._number(peer_text, 0, self.ranks - 1, "the peer")
         if peer == self.rank:
             raise self.error(f"rank {self.rank} exchanges data with itself")
-        tag = ANY if found[6] == "-1" else self._number(found[6] or "0", 0, _MAX_TAG, "the tag")
+        tag = ANY if found[6] == "-1" else self._number(found[6] or "0", 0, MAX_TAG, "the tag")
         if is_send and tag == ANY:
             raise self.error("a send of any tag")
         self._add(found[1], (SEND if is_send else RECEIVE, self.rank, peer, amount, tag))
@@ -181,8 +183,16 @@ def parse(text: str, source: str) -> Schedule:
         WrongUseError: not GOAL, or values that cannot be.
     """
     reader = _Reader(source)
+
     # Comments go, the lines that they are on stay.
-    plain = _COMMENT.sub(lambda found: "\n" * found[0].count("\n") or " ", text)
+    def blank(found: re.Match[str]) -> str:
+        lines = found[0].count("\n")
+        if found[0].startswith("/*") and not found[0][2:].endswith("*/"):
+            reader.line = 1 + text.count("\n", 0, found.start())
+            raise reader.error("a comment that nothing closes")
+        return "\n" * lines or " "
+
+    plain = _COMMENT.sub(blank, text)
     for number, line in enumerate(plain.splitlines(), start=1):
         reader.line = number
         if stripped := line.strip():
@@ -192,5 +202,4 @@ def parse(text: str, source: str) -> Schedule:
     if reader.rank >= 0:
         raise WrongUseError(f"{source}: ends inside of rank {reader.rank}")
     columns = np.array(reader.operations, dtype=np.int64).reshape(-1, 5).T
-    edges = np.array(reader.edges, dtype=np.int64).reshape(-1, 2).T
-    return Schedule(reader.ranks, *columns, *edges)
+    return Schedule(reader.ranks, *columns, *reader.edges.columns())

@@ -1,0 +1,24 @@
+"""Packed content of others, unpacked with a limit."""
+
+from __future__ import annotations
+
+import zlib
+
+
+def expand(content: bytes, most_bytes: int) -> bytes:
+    """Unpack content that zlib packed.
+
+    Raises:
+        ValueError: it is not packed content, is cut off or goes on behind its end, or unpacks to
+            more than `most_bytes`.
+    """
+    expander = zlib.decompressobj()
+    try:
+        plain = expander.decompress(content, most_bytes + 1)
+    except zlib.error as error:
+        raise ValueError(f"packed content is damaged: {error}") from None
+    if len(plain) > most_bytes:
+        raise ValueError(f"packed content holds more than {most_bytes:,} bytes")
+    if not expander.eof or expander.unused_data:
+        raise ValueError("packed content is cut off, or goes on behind its end")
+    return plain

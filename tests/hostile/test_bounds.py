@@ -1,0 +1,140 @@
+"""Limits come before the work, and files are written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import time
+import zlib
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from plink.base.errors import PlinkError, WrongUseError
+from plink.base.expanding import expand
+from plink.deploy.kubernetes import folder as manifests
+from plink.files import document, whole
+from plink.probes.errors import HostListError
+from plink.probes.hosts.listing import parse_listing
+from plink.probes.hosts.slurm import is_topology_conf
+from plink.probes.ssh.connect import ProxyCommand
+from plink.simulate.simgrid import program
+from plink.simulate.traces import edges, goal
+
+
+def test_edges_are_counted_before_they_are_made() -> None:
+    collected = edges.Edges()
+    with pytest.raises(WrongUseError):
+        collected.add(range(1 << 13), range(1 << 13), "trace")
+    collected.add([1, 2], [3], "trace")
+    assert collected.columns().tolist() == [[1, 2], [3, 3]]
+
+
+def test_goal_whose_edges_multiply_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(edges, "MAX_EDGES", 100)
+    lines = ["num_ranks 1", "rank 0 {", "a: calc 1", "b: calc 1"]
+    lines += ["b requires a"] * 11 + ["a irequires b"] * 11 + ["}"]
+    with pytest.raises(WrongUseError):
+        goal.parse("\n".join(lines), "trace")
+
+
+def test_an_open_comment_is_refused_at_its_line_in_linear_time() -> None:
+    start_s = time.process_time()
+    with pytest.raises(WrongUseError, match="line 2"):
+        goal.parse("num_ranks 1\n" + "/*a" * 40_000, "trace")
+    assert time.process_time() - start_s < 1.0
+
+
+def test_blank_lines_are_no_topology_in_linear_time() -> None:
+    start_s = time.process_time()
+    assert not is_topology_conf("\n" * 40_000)
+    assert time.process_time() - start_s < 1.0
+
+
+def test_packed_content_has_a_limit() -> None:
+    assert expand(zlib.compress(b"abc"), 3) == b"abc"
+    for content in (zlib.compress(bytes(1 << 20)), zlib.compress(b"abc")[:-1], b"abc"):
+        with pytest.raises(ValueError, match="packed content"):
+            expand(content, 3)
+
+
+@pytest.mark.parametrize("text", ['{"items": [], "items": []}', '{"a": NaN}'])
+def test_listings_follow_the_rules_of_json_files(text: str) -> None:
+    with pytest.raises(HostListError, match="not valid JSON"):
+        parse_listing(text.encode(), "hosts")
+
+
+def test_a_proxy_command_that_has_ended_is_at_its_end() -> None:
+    proxy = ProxyCommand("true")
+    try:
+        proxy.settimeout(5.0)
+        assert proxy.recv(100) == b""
+    finally:
+        proxy.close()
+
+
+def test_links_are_followed_and_kept(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    document.write_bytes(str(tmp_path / "link"), b"1")
+    document.write_bytes(str(tmp_path / "link"), b"2")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "target").read_bytes() == b"2"
+    assert sorted(os.listdir(tmp_path)) == ["link", "target"]  # noqa: PTH208
+
+
+def test_nothing_stays_behind_a_dangling_link_where_writing_fails(tmp_path: Path) -> None:
+    def fail(_stream: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    with pytest.raises(OSError, match="No space"):
+        whole.write_whole(tmp_path / "link", fail, is_packed=False)
+    assert [path.name for path in tmp_path.iterdir()] == ["link"]
+
+
+def test_a_circle_of_links_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to(tmp_path / "b")
+    (tmp_path / "b").symlink_to(tmp_path / "a")
+    with pytest.raises(PlinkError):
+        document.write_bytes(str(tmp_path / "a"), b"1")
+
+
+def test_a_pipe_without_a_reader_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(whole, "READER_WAIT_S", 0.1)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(PlinkError):
+        document.write_bytes(str(tmp_path / "pipe"), b"1")
+
+
+def test_manifests_are_written_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    content = {"a": "1", "b": "2"}
+    with monkeypatch.context() as patch:
+        patch.setattr(manifests, "os", SimpleNamespace(fsync=fail))
+        with pytest.raises(PlinkError) as caught:
+            manifests.write(tmp_path / "out", content)
+    assert caught.value.exit_code == 1
+    assert list(tmp_path.iterdir()) == []
+    manifests.write(tmp_path / "out", content)
+    assert {path.name: path.read_text() for path in (tmp_path / "out").iterdir()} == content
+
+
+def test_a_simulator_that_others_may_replace_is_not_run(tmp_path: Path) -> None:
+    kept = tmp_path / "simulator"
+    kept.write_bytes(b"")
+    kept.chmod(0o755)
+    program._check_owner(kept)
+    kept.chmod(0o775)
+    with pytest.raises(PlinkError):
+        program._check_owner(kept)
+    if os.geteuid() == 0:
+        kept.chmod(0o755)
+        os.chown(kept, 1234, 1234)
+        with pytest.raises(PlinkError):
+            program._check_owner(kept)
