@@ -123,4 +123,5 @@ def _compile(compiler: str, sources: Mapping[str, bytes], program: Path) -> None
                 f"it was written for {_PACKAGE} 3.32",
             )
         # Whole or not at all, whoever else compiles it now.
+        made.chmod(0o755)  # whatever the umask: others must not be able to write to it
         made.replace(program)
