@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import shlex
 import signal
 import socket
 import ssl
-import stat
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TypeAlias
 
 import click
@@ -21,7 +20,7 @@ from plink.autotune.daemon.job import Job
 from plink.autotune.daemon.reprobing import Reprobing
 from plink.autotune.daemon.server import Served, Server
 from plink.autotune.daemon.terminal import view
-from plink.autotune.log.journal import LogJournal
+from plink.autotune.log.journal import LogJournal, only_writer
 from plink.autotune.log.replay import (
     ResumeState,
     UnusableLogError,
@@ -38,7 +37,7 @@ from plink.base.errors import PlinkError, WrongUseError
 from plink.base.interrupts import run_until_interrupted
 from plink.base.text import json_text, printable
 from plink.cli.autotune_prober import prober_of
-from plink.cli.stderr import note
+from plink.cli.stderr import note, note_if_others_read
 from plink.files import document
 from plink.files import plan as plan_file
 from plink.files.plan import Plan
@@ -130,18 +129,22 @@ def run(options: ServeOptions) -> int:
             )
         sys.stdout.flush()
 
-    try:
+    with contextlib.ExitStack() as stack, contextlib.suppress(KeyboardInterrupt):
+        if options.log is not None:
+            for name in paths:
+                stack.enter_context(only_writer(_log_path(options.log, name, len(paths))))
         watched = statuses if options.is_watching else None
         run_until_interrupted(_serve(server, begin, print_environments, watched, reprobing))
-    except KeyboardInterrupt:
-        note("training goes on with the plans that are in force")
+    note("training goes on with the plans that are in force")
     return 0
 
 
 def _tls_context(folder: str | None) -> ssl.SSLContext | None:
     if folder is None:
         return None
-    return context_of(Tls.of_folder(folder).for_host(), is_server=True)
+    files = Tls.of_folder(folder).for_host()
+    note_if_others_read(files.key)
+    return context_of(files, is_server=True)
 
 
 def _print_environment(
@@ -231,8 +234,12 @@ def _job(name: str, plan: Plan, log: str | None, jobs: int) -> Job:
 
     if log is None:
         return Job(name, plan, make)
-    path = log if jobs == 1 else f"{log}.{name}"
+    path = _log_path(log, name, jobs)
     return Job(name, plan, make, LogJournal(path), _resume_state(path, plan))
+
+
+def _log_path(log: str, job: str, jobs: int) -> str:
+    return log if jobs == 1 else f"{log}.{job}"
 
 
 def _resume_state(path: str, plan: Plan) -> ResumeState | None:
@@ -261,8 +268,7 @@ def _tuner(plan: Plan, source: str) -> Tuner:
 
 def _secret(path: str) -> bytes:
     if os.path.exists(path):  # noqa: PTH110  Path's own fails on names that are too long
-        if Path(path).stat().st_mode & (stat.S_IRGRP | stat.S_IROTH):
-            note(f"{path}: others may read this secret; chmod go-r keeps it to yourself")
+        note_if_others_read(path)
         return read_secret(path)
     return make_secret(path)
 

@@ -65,7 +65,7 @@ def command(
     import signal  # noqa: PLC0415
     import socket  # noqa: PLC0415
 
-    from plink.cli.stderr import note  # noqa: PLC0415
+    from plink.cli.stderr import note, note_if_others_read  # noqa: PLC0415
     from plink.hub.serving import Server, ServerOptions  # noqa: PLC0415  numpy: slow `--help`
     from plink.transport.addresses import parse_address  # noqa: PLC0415
     from plink.transport.proofs import make_secret, read_secret  # noqa: PLC0415
@@ -84,17 +84,22 @@ def command(
     for address in addresses:
         # Before a secret is made for nothing.
         parse_address(address, "--listen")
-    if not os.path.lexists(secret_file):
+    if os.path.lexists(secret_file):
+        note_if_others_read(secret_file)
+    else:
         make_secret(secret_file)
     if snapshots is not None and not os.path.isdir(snapshots):  # noqa: PTH112
         raise WrongUseError(f"{snapshots}: is no folder", "make it first")
+    files = None if tls is None else Tls.of_folder(tls)
+    if files is not None:
+        note_if_others_read(files.for_host().key)
     options = ServerOptions(
         addresses,
         read_secret(secret_file),
         cores,
         weights=numbers,
         snapshots=snapshots,
-        tls=None if tls is None else Tls.of_folder(tls),
+        tls=files,
         metrics=metrics,
     )
     with awaited_interrupts() as wait, Server(options, note) as server:

@@ -6,8 +6,10 @@ All of it may quote files, hosts and other programs, so nothing of it may steer 
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -44,6 +46,14 @@ def warn(text: str, hint: str | None = None) -> None:
 def note(text: str) -> None:
     """Something that the user should know."""
     click.echo(f"note: {fit(text)}", err=True)
+
+
+def note_if_others_read(path: str) -> None:
+    """Say so where other users of this host may read a file that holds a secret or a key."""
+    # Whether it is there and can be read is for whoever reads it to say.
+    with suppress(OSError, ValueError):
+        if Path(path).stat().st_mode & (stat.S_IRGRP | stat.S_IROTH):
+            note(f"{path}: others may read it; chmod go-r keeps it to yourself")
 
 
 def console() -> Console:

@@ -79,7 +79,9 @@ def _entry() -> Schema:
         **closed(
             "any other line",
             {
-                "now_s": parts.number("the daemon's clock, in s since 1970", 0.0, _MAX_CLOCK_S),
+                "now_s": parts.number(
+                    "the daemon's clock, in s since 1970", -_MAX_CLOCK_S, _MAX_CLOCK_S
+                ),
                 "window": window,
                 "decision": decision,
             },
@@ -110,7 +112,7 @@ def shown_log() -> Schema:
     decision = closed(
         "a decision but to wait",
         {
-            "at_s": parts.number("when, in s since 1970"),
+            "at_s": parts.number("when, in s since 1970", None),
             "action": parts.one_of("what was done", [*map(_value, Action), "begun anew"]),
             "reason": parts.text("why, in words"),
             "plan": parts.whole("the plan in force from then on"),
@@ -148,7 +150,7 @@ def replay_output() -> Schema:
     decision = closed(
         "a decision",
         {
-            "now_s": parts.number("the daemon's clock, in s since 1970"),
+            "now_s": parts.number("the daemon's clock, in s since 1970", None),
             "iteration_s": parts.number("the median iteration of the window, in s"),
             "action": _action(),
             "reason": parts.text("why, in words"),
@@ -187,7 +189,7 @@ def attach_output() -> Schema:
     event = closed(
         "something that happened",
         {
-            "at_s": parts.number("when, in s since 1970"),
+            "at_s": parts.number("when, in s since 1970", None),
             "what": parts.text("its kind, a word"),
             "text": parts.text("a sentence"),
         },

@@ -185,7 +185,11 @@ class PlinkRendezvousHandler(RendezvousHandler):
         members = meeting.members(own)
         settings = self._settings
         if settings.is_probed:
-            known = self._knowledge.newest(settings.cluster)
+            try:
+                known = self._knowledge.newest(settings.cluster)
+            except (PlinkError, ValueError) as error:
+                say(f"{error}: the hosts are measured anew")
+                known = settings.cluster
             settings = replace(settings, cluster=self._measured(meeting, members, known))
         found = numbered(members, settings)
         for note in found.notes:

@@ -20,7 +20,8 @@ _REFUSALS = {
     "SSLV3_ALERT_CERTIFICATE_EXPIRED": "it has expired",
     "TLSV1_ALERT_UNKNOWN_CA": "its authority did not sign it",
     "TLSV13_ALERT_CERTIFICATE_REQUIRED": "there was none",
-    "SSLV3_ALERT_BAD_CERTIFICATE": "it is broken",
+    # OpenSSL has no alert of its own for the first.
+    "SSLV3_ALERT_BAD_CERTIFICATE": "it is not valid yet, by the clock there, or is broken",
 }
 
 

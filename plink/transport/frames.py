@@ -21,6 +21,9 @@ from plink.base.errors import PlinkError
 # A plan of 1,000 ranks has 8 MB of JSON, and some 100 KB compressed.
 MOST_BYTES = 8 << 20
 MOST_EXPANDED_BYTES = 64 << 20
+# Arrays of many numbers travel packed. A megabyte of `[],[],` would take 32 of memory as objects,
+# and what unpacks to 64 MB a gigabyte and a half.
+MOST_VALUES = 1 << 20
 
 # Of a message's object: the bytes behind it.
 DATA = "data"
@@ -124,7 +127,9 @@ def _object(payload: bytes) -> tuple[dict[str, Any], bytes]:
         text = expander.decompress(payload, MOST_EXPANDED_BYTES)
         if not expander.eof:
             raise ProtocolError("a message that is too large, or not a whole archive")
-        value = json.loads(text)
+        if text.count(b",") + text.count(b"[") + text.count(b"{") > MOST_VALUES:
+            raise ProtocolError(f"a message of more than {MOST_VALUES:,} values")
+        value = json.loads(text.decode("ascii"))
     except (zlib.error, ValueError, RecursionError):
         raise ProtocolError("a message that is not JSON") from None
     if not isinstance(value, dict):

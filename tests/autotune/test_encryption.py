@@ -96,6 +96,18 @@ def test_who_does_not_fit_is_told_on_both_sides(
     assert said in sentence
 
 
+def test_a_certificate_that_is_not_valid_yet_is_not_called_broken_alone(
+    tls: Tls, tmp_path: Path
+) -> None:
+    early = Tls.of_folder(job(tmp_path / "early", since_days=-1) + "/host")
+    sentences: list[str] = []
+    both = replace(tls, authority=early.authority)
+    with serving(jobs(), sentences, tls=both) as port:
+        assert "not valid yet" in looked(port, replace(early, authority=tls.authority))
+    (sentence,) = sentences
+    assert "not yet valid" in sentence
+
+
 def test_a_certificate_alone_is_not_enough(tls: Tls) -> None:
     said: list[str] = []
     with (

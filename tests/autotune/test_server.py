@@ -213,8 +213,8 @@ def test_who_knows_the_secret_and_misbehaves_is_dropped_alone() -> None:
         ([message(), to_json(Ask(FIRST))], "ranks do not send"),
         ([message(), to_json(replace(report(0, FIRST, RANKS), end=1 << 60))], "end is"),
     ]
-    with serving({"job": Served(switching(RANKS), SECRET)}, said) as port:
-        for messages, why in wrong:
+    for messages, why in wrong:
+        with serving({"job": Served(switching(RANKS), SECRET)}, said) as port:
             found = admitted(port)
             assert found is not None
             connection, channel = found
@@ -222,6 +222,8 @@ def test_who_knows_the_secret_and_misbehaves_is_dropped_alone() -> None:
                 connection.sendall(b"".join(channel.pack(payload_of(each)) for each in messages))
                 assert closed(connection)
             assert why in said[-1]
+            still_serves(port)
+    with serving({"job": Served(switching(RANKS), SECRET)}, said) as port:
         connection, channel = admitted(port) or pytest.fail("not admitted")
         with connection:
             connection.sendall(b"\xff" * 100)

@@ -16,6 +16,8 @@ import pytest
 from engine.certificates import job
 from hub.runs import MANIFEST
 from plink.hub.hyper import Hyper
+from plink.hub.serving import Server, ServerOptions
+from plink.hub.serving import server as server_module
 from plink.hub.worker import Worker, WorkerOptions
 from plink.transport.proofs import read_secret
 from plink.transport.tls import Tls
@@ -40,6 +42,34 @@ def hub(*options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     finally:
         server.kill()
         server.communicate(timeout=30)
+
+
+def test_files_that_others_read_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = job(tmp_path / "tls") + "/none"
+    secret, key = Path("hub.secret"), Path(folder, "key.pem")
+    for mode, named in ((0o600, []), (0o644, ["hub.secret", str(key)])):
+        secret.write_text("0123456789abcdef0123456789abcdef")
+        secret.chmod(mode)
+        key.chmod(mode)
+        with hub("--tls", folder) as (server, _):
+            server.send_signal(signal.SIGTERM)
+            _, said = server.communicate(timeout=30)
+        notes = [line for line in said.splitlines() if "others may read" in line]
+        assert [line.split(": ")[1] for line in notes] == named
+
+
+def test_a_server_that_cannot_start_leaves_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread of a loop that nobody stops aborts the process when that ends."""
+    server = Server(ServerOptions(["127.0.0.1:0"], b"x" * 32, 1))
+
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(server_module, "Registry", interrupt)
+    with pytest.raises(KeyboardInterrupt), server:
+        pass
+    assert (server._loops, server._listeners) == ([], [])
 
 
 def test_the_verbs_talk_to_a_server_by_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

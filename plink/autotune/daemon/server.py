@@ -144,7 +144,7 @@ class Server:
                 await self._serve(admitted)
         except ProtocolError as error:
             self.dropped += 1
-            self._say(f"{peer}: dropped: {printable(str(error))}")
+            self._folding.dropped(peer, caller.source, printable(str(error)))
         except (OSError, asyncio.IncompleteReadError):
             pass  # It has gone.
         except asyncio.CancelledError:
@@ -152,7 +152,7 @@ class Server:
         except Exception as error:
             # Whatever one rank reported: others go on.
             self.dropped += 1
-            self._say(f"{peer}: dropped: {printable(repr(error))}")
+            self._folding.dropped(peer, caller.source, printable(repr(error)))
         finally:
             writer.close()
             with contextlib.suppress(OSError, asyncio.CancelledError):

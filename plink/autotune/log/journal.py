@@ -2,19 +2,48 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 from plink.autotune.log.records import LogWriter, Start
 from plink.autotune.log.replay import ResumeState
 from plink.autotune.tuner.interface import Decision, Window
 from plink.autotune.tuner.snapshot import to_json
 from plink.autotune.tuner.tuner import Tuner
-from plink.base.errors import PlinkError
+from plink.base.errors import PlinkError, WrongUseError
 from plink.files.plan import Plan
 
 # After so many windows the log has the tuner's state again.
 _WINDOWS_A_STATE = 256
+
+
+@contextmanager
+def only_writer(path: str) -> Iterator[None]:
+    """Keep a log for this daemon while the block runs, by a lock on `path.lock`.
+
+    The log itself is renamed when it is full, so a lock on it would not last. The kernel ends the
+    lock with the process; the empty file stays.
+
+    Raises:
+        WrongUseError: another daemon writes that log, or no file can be made there.
+    """
+    beside = f"{path}.lock"
+    try:
+        descriptor = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except (OSError, ValueError) as error:
+        raise WrongUseError(f"{beside}: {getattr(error, 'strerror', None) or error}") from None
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise WrongUseError(
+                f"{path}: another daemon writes this log", "give each daemon a log of its own"
+            ) from None
+        yield
+    finally:
+        os.close(descriptor)
 
 
 class LogJournal:

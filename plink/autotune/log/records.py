@@ -224,7 +224,8 @@ def _parse_entry(entry: Fields, hosts: int) -> Entry:
     if unlogged and state is None:
         raise entry.error("state", f"an object, after {unlogged} windows that are not there")
     return Entry(
-        entry.number("now_s", 0.0, _MAX_NUMBER),
+        # A host without a battery may believe that it is before 1970.
+        entry.number("now_s", -_MAX_NUMBER, _MAX_NUMBER),
         measured,
         Action(action),
         decision.text("reason"),

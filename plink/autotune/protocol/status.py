@@ -179,7 +179,7 @@ def _status(fields: Fields) -> JobStatus:
         _short(fields, "reprobe_hosts"),
         deque(
             Event(
-                event.number("at_s", 0.0, _MOST_SECONDS),
+                event.number("at_s", -_MOST_SECONDS, _MOST_SECONDS),
                 event.text("what")[:_LONGEST],
                 event.text("text")[:_LONGEST],
             )

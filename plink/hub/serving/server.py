@@ -115,7 +115,12 @@ class Server:
         self._listeners = []
 
     def __enter__(self) -> Server:
-        self.start()
+        try:
+            self.start()
+        except BaseException:
+            # Also where it is interrupted: threads of loops that are not stopped abort the process.
+            self.close()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:

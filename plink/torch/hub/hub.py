@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import sys
+import weakref
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -23,11 +26,27 @@ from plink.transport.proofs import read_secret
 from plink.transport.tls import Tls, tls_of
 
 
+def _leave_at_exit(reference: weakref.ref[Hub]) -> None:
+    hub = reference()
+    # A process that was forked has no connections of its own.
+    if hub is None or hub._process != os.getpid():
+        return
+    # Python keeps the error that ended the program there: its worker is lost, as `on_loss` says.
+    if getattr(sys, "last_value", None) is None:
+        hub.close()
+    else:
+        hub.abandon()
+
+
 class Hub:
     """A namespace at a hub, the parameter service (`docs/hub-torch.md`).
 
-        hub = plink.torch.Hub("10.0.0.9:7100", "job", secret_file="job.key")
-        optimizer = hub.optimizer(torch.optim.AdamW(model.parameters()), clip_norm=1.0)
+        with plink.torch.Hub("10.0.0.9:7100", "job", secret_file="job.key") as hub:
+            optimizer = hub.optimizer(torch.optim.AdamW(model.parameters()), clip_norm=1.0)
+
+    A worker that ends without leaving is lost to the service, which fails by default. So the worker
+    leaves at the end of the block; a program without one leaves when it ends, unless by an error
+    that nobody caught.
 
     Args:
         servers: "host:port" of each server, in the service's order; separated by commas, or a list.
@@ -64,6 +83,8 @@ class Hub:
         self._options = WorkerOptions(timeout_s=timeout_s, tls=files.for_host() if files else None)
         self._secret_file = secret_file
         self._open: dict[str, Worker] = {}
+        self._process = os.getpid()
+        atexit.register(_leave_at_exit, weakref.ref(self))
 
     def __enter__(self) -> Hub:
         return self
