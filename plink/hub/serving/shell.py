@@ -173,7 +173,7 @@ class Shell:
                     await converse(Control(stream, proven, host), self._registry)
             except PlinkError as error:
                 self._doors.dropped += 1
-                self._doors.say(f"{peer}: dropped: {printable(str(error))}")
+                self._doors.folding.dropped(peer, caller.source, printable(str(error)))
             except OSError:
                 pass  # It has gone.
 
