@@ -51,7 +51,7 @@ def test_a_daemon_ends_on_a_signal_without_a_traceback(
     number: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    plan_file.write("plan.json", plan_of(2))
+    plan_file.write_plan("plan.json", plan_of(2))
     serve = ["autotune", "serve", "plan.json", "--listen", "127.0.0.1:0", "--log", "job.log"]
     daemon = subprocess.Popen(
         plink_argv(*serve), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
