@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import fields
 from io import StringIO
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,14 +22,19 @@ _WIDTH = 100
 
 
 def upgraded(kind: type[_Object], found: Any, **more: Any) -> _Object:
-    """Return what a file holds as the library's struct, which adds methods and members.
+    """Return a value as the library's type, which adds methods and members.
 
     Args:
-        kind: struct that inherits from that of `found`.
+        kind: struct or dataclass that inherits from that of `found`.
         found: instance whose members it takes.
         more: members that `kind` adds.
     """
-    return kind(**{name: getattr(found, name) for name in found.__struct_fields__}, **more)
+    names = (
+        found.__struct_fields__
+        if isinstance(found, Struct)
+        else [member.name for member in fields(found)]
+    )
+    return kind(**{name: getattr(found, name) for name in names}, **more)
 
 
 def page(show: Callable[[Console], None]) -> str:

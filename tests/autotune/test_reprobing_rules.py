@@ -28,9 +28,10 @@ from plink.files.groups import Uplink, UplinkMeasurement
 from plink.files.hosts import Group, Host
 from plink.files.matrices import Matrix
 from plink.files.measurements import BandwidthMeasurement, RttMeasurement
-from plink.files.plan import Plan
+from plink.files.plan import Plan, PlanRank
 from plink.optimize.groups.finding import GroupRequest, find_groups, with_groups
 from plink.optimize.plans.planning import PlanRequest, find_plan
+from plink.plans.forest import make_forest
 
 NEAR_US, FAR_US = 10.0, 40.0
 RACKS = (0, 0, 0, 1, 1, 1)
@@ -267,20 +268,21 @@ def test_uplinks_that_were_not_all_measured_stay_as_they_were() -> None:
     assert merging.merged_uplinks(before, lost).uplinks == before.uplinks
 
 
+def plan_on(hosts: list[str]) -> Plan:
+    star = [[-1] + [0] * (len(hosts) - 1)]
+    ranks = [PlanRank(host, f"10.0.0.{place}") for place, host in enumerate(hosts)]
+    return Plan("flat", ranks, make_forest([1.0], star, star), 1000)
+
+
 def test_a_job_on_a_part_of_the_cluster_gets_a_plan_for_its_ranks() -> None:
     whole = cluster_in(RACKS)
     names = ["h5", "h2", "h0", "h3"]
-    part = cluster_of(
-        replace(planned(whole), ranks=[replace(planned(whole).ranks[0], host=n) for n in names]),
-        whole,
-    )
+    part = cluster_of(plan_on(names), whole)
     assert part.names == names
     assert partition(part.groups) == {frozenset({"h0", "h2"}), frozenset({"h3", "h5"})}
     assert part.rtt is not None
     with pytest.raises(PlinkError, match="h9, a host of the plan"):
-        cluster_of(
-            replace(planned(whole), ranks=[replace(planned(whole).ranks[0], host="h9")]), whole
-        )
+        cluster_of(plan_on(["h9"]), whole)
 
 
 def test_hosts_are_left_alone_for_longer_each_time_in_vain() -> None:

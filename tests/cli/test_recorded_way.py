@@ -9,9 +9,9 @@ import pytest
 
 from plink.base.errors import WrongUseError
 from plink.base.next_command import GivenWay
-from plink.files import order_file
+from plink.files import order as order_file
 from plink.files.hosts import Host
-from plink.files.order import Order, Solver
+from plink.files.order import Order, Solver, TimeCost
 from plink.measure.recorded_way import with_recorded
 from plink.probes.ssh.options import SshOptions
 from plink.probes.via.options import ViaOptions
@@ -89,13 +89,9 @@ def test_an_order_file_says_how_its_hosts_were_reached(tmp_path: Path) -> None:
     order = Order(
         algorithm="ring",
         hosts=[Host("a", "10.0.0.1"), Host("b", "10.0.0.2")],
-        hops_us=[1.0, 1.0],
-        given=["a", "b"],
-        cost_us=2.0,
-        cost_given_us=2.0,
-        cost_random_us=2.0,
+        listed=["a", "b"],
+        cost=TimeCost("latency", 2.0, 2.0, 2.0, [1.0, 1.0], 2.0),
         random_orders=1,
-        lower_bound_us=2.0,
         solver=Solver("none", {}, 0, 0, "exact"),
         seconds=0.0,
         way=way,
