@@ -89,11 +89,11 @@ def test_json_says_the_bottleneck_beside_others(
     capsys.readouterr()
     assert run(["order", "c.json", "--algo", "tree", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
-    assert data["objective"] == "bandwidth"
-    figures = data["bandwidth"]
-    assert 0 < figures["bottleneck_random_gbit_s"] <= figures["bottleneck_bound_gbit_s"]
-    assert figures["bottleneck_gbit_s"] <= figures["bottleneck_bound_gbit_s"] < 8 * 40.2 / 2
-    assert not [name for name in data if name.endswith("_us")]
+    assert data["cost"]["kind"] == "bandwidth"
+    figures = data["cost"]
+    assert 0 < figures["random_gbit_s"] <= figures["bound_gbit_s"]
+    assert figures["bottleneck_gbit_s"] <= figures["bound_gbit_s"] < 8 * 40.2 / 2
+    assert not [name for name in figures if name.endswith("_us")]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import textwrap
 import time
-from dataclasses import replace
+from plink.base.replacing import replace
 from pathlib import Path
 
 import pytest

@@ -72,8 +72,8 @@ def test_the_unit_and_the_percentile_are_kept(matrix: Path) -> None:
     assert run(["import", "matrix.csv", "--unit", "ms", "--percentile", "50", "-o", "c.json"]) == 0
     rtt = json.loads(Path("c.json").read_text())["rtt"]
     assert rtt["options"] == {"unit": "ms"}
-    assert rtt["reading"] == "p50"
-    assert rtt["rtt_us"]["p50"][0] == [None, 22100, 50000]
+    assert rtt["reading"] == 50
+    assert rtt["rtt_us"]["50"][0] == [None, 22100, 50000]
 
 
 def test_a_note_about_the_diagonal(matrix: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -145,7 +145,7 @@ def test_a_sample_can_be_extended_and_checked(measured: Measured, tmp_path: Path
     assert f"note: this is now spelled: plink check {file}" in done.stderr
     assert plink(*run, "--resume", file, "--rounds", "all").code == 0
     rtt = read_json(file)["rtt"]
-    assert sum(value is None for row in rtt["rtt_us"]["p10"] for value in row) == 5
+    assert sum(value is None for row in rtt["rtt_us"]["10"] for value in row) == 5
     assert "rounds" not in rtt["options"]
 
 

@@ -37,7 +37,7 @@ def test_a_host_that_is_down_keeps_its_readings(lab: Lab, tmp_path: Path) -> Non
     after = read_json(out)
     assert [host["name"] for host in after["hosts"]] == lab.names
     assert after["unreachable"] == []
-    assert [row[:5] for row in after["rtt"]["rtt_us"]["p50"][:5]] == before["rtt"]["rtt_us"]["p50"]
+    assert [row[:5] for row in after["rtt"]["rtt_us"]["50"][:5]] == before["rtt"]["rtt_us"]["50"]
     done = plink("probe", *ssh_options(lab), "--resume", out)
     assert done.code == 0, done.stderr
     assert "30 of 30 directed pairs" in done.stderr
@@ -112,9 +112,9 @@ def test_pairs_that_readings_ask_for_are_gone_on_with(lab: Lab, tmp_path: Path) 
     done = plink("probe", lab.hosts_file, *ssh_options(lab), "--resume", out)
     assert done.code == 0, done.stderr
     after = read_json(out)["rtt"]
-    measured = sum(value is not None for row in after["rtt_us"]["p10"] for value in row)
+    measured = sum(value is not None for row in after["rtt_us"]["10"] for value in row)
     assert measured > 12
-    assert all(row[host] is None for host, row in enumerate(after["rtt_us"]["p10"]))
+    assert all(row[host] is None for host, row in enumerate(after["rtt_us"]["10"]))
 
 
 def test_pairs_of_transfers_are_not_asked_for(lab: Lab, tmp_path: Path) -> None:

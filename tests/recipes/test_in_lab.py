@@ -113,5 +113,5 @@ def test_spot_machines(lab: Lab, folder: Path) -> None:
 
 def reading(cluster: dict[str, Any], one: str, other: str) -> float:
     names = [host["name"] for host in cluster["hosts"]]
-    value: float = cluster["rtt"]["rtt_us"]["p10"][names.index(one)][names.index(other)]
+    value: float = cluster["rtt"]["rtt_us"]["10"][names.index(one)][names.index(other)]
     return value
