@@ -33,7 +33,7 @@ MODULES = (
     "plink.engine",
 )
 
-_LINK = re.compile(r"(?<=\]\()(?:docs/|\.\./)?([\w/.-]+\.md)(?=[#)])")
+_LINK = re.compile(r"(?<=\]\()(?:docs/|\.\./)?([\w/.-]+\.(?:md|svg))(?=[#)])")
 # What a forge shows as code and Python-Markdown does not: a language with a word for our tests.
 _MARKED_CODE = re.compile(r"^(```\w+) \w+$", re.MULTILINE)
 _NAME_OF_SCHEMA = re.compile(r"^\| `([a-z-]+)` \|", re.MULTILINE)

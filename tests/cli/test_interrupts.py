@@ -9,13 +9,13 @@ import subprocess
 import sys
 import textwrap
 import time
-from plink.base.replacing import replace
 from pathlib import Path
 
 import pytest
 
 import plink
 from plink.base.interrupts import awaited_interrupts
+from plink.base.replacing import replace
 from plink.files import cluster
 from show.racks import racks
 
