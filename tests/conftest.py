@@ -23,6 +23,11 @@ os.environ.update(dict.fromkeys(THREADS, "1"))
 # A shell lets what it starts in the background ignore Ctrl-C, and all that tests start would too.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+# So does nohup with hang-ups. The run and its workers live through them, what tests start does not.
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    os.environ["PLINK_TEST_NOHUP"] = "yes"
+if "PLINK_TEST_NOHUP" in os.environ:
+    signal.signal(signal.SIGHUP, lambda _number, _frame: None)
 
 pytest_plugins = ["support.durations", "support.needs", "support.schemas"]
 

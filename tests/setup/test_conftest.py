@@ -1,4 +1,4 @@
-"""What every run of the tests begins with: one thread a process, and Ctrl-C that is heard."""
+"""What every run of the tests begins with: one thread a process, and signals that are heard."""
 
 from __future__ import annotations
 
@@ -28,16 +28,21 @@ def test_what_tests_start_takes_one_too() -> None:
     assert set(done.stdout.split()) == {"1"}
 
 
-def test_a_run_in_the_background_hears_interrupts(tmp_path: Path) -> None:
-    told = "import signal; print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
+def test_what_tests_start_hears_signals_that_the_run_was_told_to_ignore(tmp_path: Path) -> None:
+    told = (
+        "import signal; print(signal.getsignal(signal.SIGINT) is signal.default_int_handler, "
+        "signal.getsignal(signal.SIGHUP) is signal.SIG_DFL)"
+    )
     (tmp_path / "test_it.py").write_text(
-        "import subprocess, sys\n"
+        "import os, signal, subprocess, sys\n"
         "def test_it():\n"
-        f"    assert subprocess.check_output([sys.executable, '-c', {told!r}]) == b'True\\n'\n"
+        "    os.kill(os.getpid(), signal.SIGHUP)\n"
+        f"    told = subprocess.check_output([sys.executable, '-c', {told!r}])\n"
+        "    assert told == b'True True\\n'\n"
     )
     pytest_here = [sys.executable, "-m", "pytest", "-q", "-p", "conftest", "-p", "no:cacheprovider"]
     done = subprocess.run(
-        ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *pytest_here, tmp_path],
+        ["sh", "-c", 'trap "" INT HUP; exec "$@"', "sh", *pytest_here, "-n", "1", tmp_path],
         cwd=Path(__file__).parents[1],
         env={name: value for name, value in os.environ.items() if name != "PLINK_TEST_FAST"},
         capture_output=True,
