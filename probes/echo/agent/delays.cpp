@@ -27,7 +27,7 @@ int64_t waited_ns(int file) {
 
 }  // namespace
 
-Scheduler::Scheduler() : file_(open("/proc/self/schedstat", O_RDONLY | O_CLOEXEC)) {}
+Scheduler::Scheduler() : file_(::open("/proc/self/schedstat", O_RDONLY | O_CLOEXEC)) {}
 
 Times Scheduler::times() const {
     timespec run;

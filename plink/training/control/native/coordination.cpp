@@ -17,7 +17,7 @@ Settings at_once(Settings settings) {
     return settings;
 }
 
-double seconds_of(std::uint64_t ms) { return static_cast<double>(ms) / 1000.0; }
+double seconds_from_ms(std::uint64_t ms) { return static_cast<double>(ms) / 1000.0; }
 
 /// As people read it: a cycle more or less does not matter.
 std::uint64_t rounded(std::uint64_t waited_ms) {
@@ -61,7 +61,7 @@ void Coordination::wait(const std::string& name, double waited_s) {
 
 void Coordination::tell_of(const Stalled& stalled, double now_s) {
     for (const auto& [name, waited_ms] : stalled) {
-        readiness_.backdate(name, now_s - seconds_of(waited_ms), now_s);
+        readiness_.backdate(name, now_s - seconds_from_ms(waited_ms), now_s);
         if (readiness_.is_passed_on(name)) continue;
         Ranks announced = readiness_.announced(name);
         if (!announced.empty()) waiting_.push_back({name, 0, std::move(announced)});
@@ -89,7 +89,7 @@ Upward Coordination::pass_on(const std::vector<std::pair<std::int64_t, Upward>>&
         if (up.failed.empty()) up.failed = said.failed;
     }
     for (const Waiting& one : waiting) {
-        readiness_.backdate(one.name, now_s - seconds_of(one.waited_ms), now_s);
+        readiness_.backdate(one.name, now_s - seconds_from_ms(one.waited_ms), now_s);
     }
     std::vector<Waiting> stalled = readiness_.stalled(now_s);
     std::move(stalled.begin(), stalled.end(), std::back_inserter(waiting));

@@ -7,7 +7,7 @@ namespace plink::control {
 
 namespace {
 
-double seconds_of(std::uint64_t us) { return static_cast<double>(us) / 1e6; }
+double seconds_from_us(std::uint64_t us) { return static_cast<double>(us) / 1e6; }
 
 }  // namespace
 
@@ -152,7 +152,7 @@ void Cycles::end() {
     if (every > 0 && cycles_ % every == 0) {
         rounds_.enter(kSleep);
     } else {
-        begins_s_ = now_s_ + seconds_of(sleep_us_);
+        begins_s_ = now_s_ + seconds_from_us(sleep_us_);
     }
 }
 
@@ -164,7 +164,9 @@ std::string Cycles::least(const Values& values) {
     return packed_sleep(least_us);
 }
 
-void Cycles::sleep_alike(std::string_view data) { begins_s_ = now_s_ + seconds_of(sleep_of(data)); }
+void Cycles::sleep_alike(std::string_view data) {
+    begins_s_ = now_s_ + seconds_from_us(sleep_of(data));
+}
 
 /// A thread that sleeps hears nothing; one in a round that blocks awaits messages.
 void Cycles::fall_asleep() {

@@ -6,14 +6,14 @@ namespace plink::control {
 
 namespace {
 
-constexpr std::size_t kMostShown = 80;
+constexpr std::size_t kMostCharacters = 80;
 
 /// The first characters of UTF-8.
 std::string beginning(const std::string& text) {
     std::size_t characters = 0;
     for (std::size_t i = 0; i < text.size(); ++i) {
         const bool begins = (static_cast<unsigned char>(text[i]) & 0xC0) != 0x80;
-        if (begins && characters++ == kMostShown) return text.substr(0, i);
+        if (begins && characters++ == kMostCharacters) return text.substr(0, i);
     }
     return text;
 }

@@ -8,7 +8,7 @@ namespace plink::control {
 
 namespace {
 
-constexpr std::size_t kMostShown = 3;
+constexpr std::size_t kMostVersions = 3;
 
 /// A tensor that is in two requests of different names.
 std::string shared_tensor(const Versions& versions) {
@@ -70,14 +70,14 @@ std::string disagreement(Versions versions) {
                     [&name](const Version& version) { return version.request->name == name; });
     std::string text = "ranks differ in ";
     text += is_one_name ? "'" + name + "': it is " : "where '" + shared_tensor(versions) + "' is: ";
-    for (std::size_t i = 0; i < std::min(versions.size(), kMostShown); ++i) {
+    for (std::size_t i = 0; i < std::min(versions.size(), kMostVersions); ++i) {
         const auto& [request, ranks] = versions[i];
         if (i > 0) text += ", and ";
         text += is_one_name ? request->described() : "in '" + request->name + "'";
         text += " on " + ranks.described();
     }
-    if (versions.size() > kMostShown) {
-        text += ", and " + std::to_string(versions.size() - kMostShown) + " more";
+    if (versions.size() > kMostVersions) {
+        text += ", and " + std::to_string(versions.size() - kMostVersions) + " more";
     }
     return text;
 }

@@ -6,7 +6,7 @@ namespace plink::control {
 
 namespace {
 
-constexpr std::size_t kMostShown = 3;
+constexpr std::size_t kMostRanks = 3;
 
 }  // namespace
 
@@ -59,7 +59,7 @@ std::string Ranks::described() const {
     std::int64_t hidden = 0;
     for (std::size_t i = 0; i < spans_.size(); ++i) {
         const auto& [first, last] = spans_[i];
-        if (i >= kMostShown) {
+        if (i >= kMostRanks) {
             hidden += last - first + 1;
             continue;
         }

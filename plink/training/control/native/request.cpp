@@ -7,7 +7,7 @@ namespace plink::control {
 
 namespace {
 
-constexpr std::size_t kMostShown = 3;
+constexpr std::size_t kMostShownTensors = 3;
 
 }  // namespace
 
@@ -41,11 +41,11 @@ std::uint64_t Request::size_bytes() const {
 std::string Request::described() const {
     std::string text = op.empty() ? kind : op + " " + kind;
     text += members.empty() ? " of " : " of a group of " + std::to_string(tensors.size()) + ": ";
-    for (std::size_t i = 0; i < std::min(tensors.size(), kMostShown); ++i) {
+    for (std::size_t i = 0; i < std::min(tensors.size(), kMostShownTensors); ++i) {
         if (i > 0) text += ", ";
         text += tensors[i].described();
     }
-    if (tensors.size() > kMostShown) text += " ...";
+    if (tensors.size() > kMostShownTensors) text += " ...";
     if (device != "cpu") text += " on " + device;
     if (prescale != 1.0 || postscale != 1.0) {
         text += " scaled by " + general(prescale) + " and " + general(postscale);
