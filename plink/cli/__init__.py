@@ -21,7 +21,7 @@ from plink.base.errors import (
     PlinkError,
     WrongUseError,
 )
-from plink.base.interrupts import end_when_interrupted, end_with
+from plink.base.interrupts import end_when_interrupted, end_with, raise_when_interrupted
 from plink.base.output import (
     OUTPUT_ERRORS,
     fill_closed_descriptors,
@@ -31,7 +31,7 @@ from plink.base.output import (
 )
 from plink.base.text import named
 from plink.cli.flags import measuring, resuming, spelled
-from plink.cli.given import remembering
+from plink.cli.given import RUNNING
 from plink.cli.stderr import print_error
 from plink.probes.errors import ProbesError
 
@@ -72,6 +72,26 @@ _ON_ONE_THREAD = ("doctor", "group", "show", "plan")
 _EXTRA_ARGUMENTS = re.compile(r"(unexpected extra arguments? )\((.*)\)", re.DOTALL)
 
 
+class _RunningContext(click.Context):
+    """A context that is found again once its command has failed (`plink.cli.given`)."""
+
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
+        self.meta[RUNNING] = self
+
+    def invoke(self, *arguments: Any, **keywords: Any) -> Any:
+        """Call the verb's function: from here on an interrupt may leave something to keep."""
+        if not isinstance(self.command, click.Group):
+            raise_when_interrupted()
+        return super().invoke(*arguments, **keywords)
+
+
+def _use_running_context(command: click.Command) -> None:
+    command.context_class = _RunningContext
+    for verb in command.commands.values() if isinstance(command, click.Group) else ():
+        _use_running_context(verb)
+
+
 class LazyGroup(click.Group):
     """A group that knows its commands' names and help without importing them."""
 
@@ -85,7 +105,8 @@ class LazyGroup(click.Group):
             return None
         if cmd_name in _ON_ONE_THREAD:
             os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-        command = remembering(importlib.import_module(COMMANDS[cmd_name][0]).command)
+        command: click.Command = importlib.import_module(COMMANDS[cmd_name][0]).command
+        _use_running_context(command)
         if ctx.resilient_parsing:  # to complete a command line
             from plink.cli.completing import completing  # noqa: PLC0415  as rarely as that
 

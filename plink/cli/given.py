@@ -8,8 +8,6 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from plink.base.interrupts import raise_when_interrupted
-
 # How hosts are reached, which every verb that does so has.
 WAY = frozenset(
     {"via", "ssh_config", "identity", "user", "accept_new_host_keys", "ssh_concurrency"}
@@ -26,30 +24,8 @@ _UNRECORDED = frozenset(
 # Which files are read and written, which the next command says anew.
 _FILES = frozenset({"hosts", "output", "resume", "check", "cluster", "as_json", "all_stages"})
 
-
-_RUNNING = "plink.running"
-
-
-class RunningContext(click.Context):
-    """A context that is found again once its command has failed."""
-
-    def __init__(self, *arguments: Any, **keywords: Any) -> None:
-        super().__init__(*arguments, **keywords)
-        self.meta[_RUNNING] = self
-
-    def invoke(self, *arguments: Any, **keywords: Any) -> Any:
-        """Call the verb's function: from here on an interrupt may leave something to keep."""
-        if not isinstance(self.command, click.Group):
-            raise_when_interrupted()
-        return super().invoke(*arguments, **keywords)
-
-
-def remembering(command: click.Command) -> click.Command:
-    """The command, whose errors may ask what its command line gave."""
-    command.context_class = RunningContext
-    for verb in command.commands.values() if isinstance(command, click.Group) else ():
-        remembering(verb)
-    return command
+# Where a command's context holds the context of the verb that runs.
+RUNNING = "plink.running"
 
 
 def reaching_words(is_measuring: bool = False) -> list[str]:
@@ -85,7 +61,7 @@ def as_if_given(**values: str | None) -> None:
 
 def _running() -> click.Context | None:
     current = click.get_current_context(silent=True)
-    return None if current is None else current.meta.get(_RUNNING)
+    return None if current is None else current.meta.get(RUNNING)
 
 
 def _words(names: Container[str]) -> list[str]:

@@ -28,6 +28,7 @@ OF_OTHERS = (
     "plink/deploy/slurm/",
     "plink/deploy/verify.py",
     "plink/probes/fping/pings.py",
+    "plink/probes/hosts/launcher_files.py",
     "plink/probes/inventories/",
     "plink/probes/iperf3/commands.py",
     "plink/probes/remote/upload.py",

@@ -15,13 +15,12 @@ import torch.distributed as dist
 from torch._C._distributed_c10d import PrefixStore
 
 from benchkit.programs.meeting import Meeting, rank_task
-from plink.autotune.ranks.agreement import DEFAULT_BYTES, DEFAULT_COLLECTIVES
 from plink.torch import create
 from plink.torch.group import PlinkGroup
 
 TIMEOUT_S = 60
 WARM_UP = 3
-# So that the tuner's windows, of a second, are within a turn, and a point at least.
+# The tuner's windows, of a second, fit into a turn.
 TURN_S = 2.5
 
 
@@ -59,9 +58,7 @@ def in_turn(
     iteration_s = (time.perf_counter() - began) / WARM_UP / len(groups)
     agreed = torch.tensor([iteration_s], dtype=torch.float64)
     groups["plain"].allreduce(agreed, dist.ReduceOp.MAX).wait()
-    size_bytes = sum(tensor.nbytes for tensor in tensors)
-    to_a_point = min(DEFAULT_BYTES // size_bytes, DEFAULT_COLLECTIVES // len(tensors)) + 1
-    iterations = max(to_a_point, round(TURN_S / agreed.item()))
+    iterations = max(1, round(TURN_S / agreed.item()))
     pairs = max(3, round(seconds / (2 * iterations * agreed.item())))
     turns = []
     for pair in range(pairs):
