@@ -114,7 +114,7 @@ class GroupQuality(Struct, frozen=True, forbid_unknown_fields=True):
         within_us: median distance between two of its hosts, in µs; absent for one host
         between_us: median distance to the hosts of the nearest other group, in µs
         within_gbit_s, between_gbit_s: the same if hosts were grouped by bandwidth, in Gbit/s
-        probability: that it is a group, and not a part of another or several
+        probability: that its least sure host belongs to it
     """
 
     group: Word
@@ -135,6 +135,18 @@ class DoubtfulHost(Struct, frozen=True, forbid_unknown_fields=True):
 
     host: Word
     probability: Share
+
+
+class NearestGroups(Struct, frozen=True, forbid_unknown_fields=True):
+    """The groups that a host suits best.
+
+    Attributes:
+        host: name of the host
+        groups: names of at most two groups, the best first
+    """
+
+    host: Word
+    groups: Sequence[str]
 
 
 class Partition(Struct, frozen=True, forbid_unknown_fields=True):
@@ -161,13 +173,14 @@ class Grouping(Struct, frozen=True, forbid_unknown_fields=True):
         matrix: `raw` or `embedding`: the distances that were grouped
         options: options that the method ran with
         seed: seed of the random choices
-        probability: that the distances show groups at all
+        probability: that all groups are exactly right; without groups, that there are any
         rival: best explanation of the distances without groups, in words
         confirmed: adjusted mutual information of the groups found on one half of the readings and
             on the other; absent if it could not be checked
         quality: quality of each group
         doubtful: hosts that may belong elsewhere, the least sure first
         alone: names of hosts that fit nowhere
+        nearest: groups that hosts that are doubtful or alone suit best
         unmeasured: names of hosts with too few measurements to be placed
         levels: partitions that the distances show, the fewest groups first
         notes: what to know before trusting the groups
@@ -183,6 +196,7 @@ class Grouping(Struct, frozen=True, forbid_unknown_fields=True):
     quality: Sequence[GroupQuality] = []
     doubtful: Sequence[DoubtfulHost] = []
     alone: Sequence[str] = []
+    nearest: Sequence[NearestGroups] = []
     unmeasured: Sequence[str] = []
     levels: Sequence[Partition] = []
     notes: Sequence[str] = []

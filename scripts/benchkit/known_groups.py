@@ -56,7 +56,7 @@ def rows(files: Sequence[Path]) -> Iterator[list[object]]:
         cluster = _read(path)
         hosts = measured_hosts(cluster)
         denoised = denoise(cluster, hosts, needs_points=True)
-        discovery = discover(denoised.matrix, denoised.is_measured, noise=denoised.noise)
+        discovery = discover(denoised.matrix, denoised.is_measured)
         levels = discovery.levels
         shown = ", ".join(f"{level.groups} ({level.alone} alone)" for level in levels)
         names = [cluster.names[host] for host in hosts]

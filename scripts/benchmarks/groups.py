@@ -111,7 +111,7 @@ def _groups(seeds: int) -> Table:
                 continue
             distance = measured if share == 1.0 else embedding.distance
             distance = np.where(np.eye(len(distance)) > 0, 0.0, distance)
-            seen = partial(_discovered, measured, embedding.distance if share < 1.0 else None)
+            seen = partial(_discovered, measured)
             racks = centre.rack_of.tolist()
             count, elasticity = len(set(racks)), 1.0 if title.startswith("uniform") else 2.0
             passed, discovery = timed(seen)
@@ -215,10 +215,10 @@ def _two_level(seeds: int) -> Table:
     return ("data centre", "2LHA on", "times faster"), rows
 
 
-def _discovered(measured: Matrix, embedded: Matrix | None) -> Discovery:
+def _discovered(measured: Matrix) -> Discovery:
     is_measured = np.isfinite(measured)
     matrix, _ = filled(np.where(np.eye(len(measured)) > 0, np.nan, measured))
-    return discover(matrix, is_measured, also=() if embedded is None else [embedded])
+    return discover(matrix, is_measured)
 
 
 def _labels(labels: Labels) -> list[int]:

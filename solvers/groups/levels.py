@@ -1,4 +1,13 @@
-"""Groups that readings show: at which levels, how sure they are, or that there are none."""
+"""Groups that readings show: at which levels, how sure they are, or that there are none.
+
+1. *Distances.* The logarithm of the least reading of a pair: noise multiplies, and only adds.
+2. *Tree.* Average linkage on these (`partitions`).
+3. *Number of groups.* The cut whose two classes of readings, within and between groups, cost least
+   (`classes`), improved by moving hosts, with the times of slow hosts taken out (`explanation`).
+4. *How sure.* What is gained on the best explanation without groups (`rivals`), beside what is
+   gained when the readings are dealt to other pairs; and what the next best groups would cost.
+5. *Levels.* The same again between the groups that were found, and within them.
+"""
 
 from __future__ import annotations
 
@@ -8,26 +17,31 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from plink.solvers.groups.certainty import compared_share, host_probabilities
-from plink.solvers.groups.dendrogram import Mask
-from plink.solvers.groups.evidence import EQUAL, Evidence, Readings, probability, weigh
+from plink.solvers.groups.classes import Floats, Ints, Mask
+from plink.solvers.groups.explanation import EQUAL, SPACE, Explanation, explain, gain_on_points
 from plink.solvers.groups.grouping import ALONE, Labels, Matrix, check_distances, renumbered
-from plink.solvers.groups.structure import LEAST_GAIN, LEAST_NOISE, Structure
+from plink.solvers.groups.membership import weigh_membership
+from plink.solvers.groups.partitions import Pairs, best_partition
 
 # Below, an answer is a guess and not given.
 LIKELY = 0.8
-SURE = 0.99
-# Two levels differ in what they say only if one has this many times the other's groups.
-_LEAST_RATIO = 1.5
+SURE = 0.95
 # A wider level is taken if it costs less than this share of a finer one: the finer one leaves more
 # of the traffic within groups.
 _CLEARLY_CHEAPER = 0.75
 # Three distances are always two near ones, or a near one and two far ones.
 _LEAST_HOSTS = 4
-# With fewer pairs of groups compared, too many of them may be parts of one.
-_LEAST_COMPARED = 0.8
+_LEAST_PAIRS = 6
 # Below this share of the median a distance's logarithm says nothing.
 _LEAST_SHARE = 1e-3
+_SHUFFLES, _ROUNDS_OF_SHUFFLED = 12, 3
+# Of more hosts fewer shuffles are made, whose groups are cuts of the tree.
+_MANY, _FEW_SHUFFLES = 100, 3
+# Further levels that are less likely to be exactly right are not given, and no groups at all where
+# fewer pairs were measured.
+_MOST_SAMPLED, _LEAST_EXACT = 0.6, 0.1
+# A gain of so many nats, and so many more a host, is more than any shuffle has.
+_CLEAR_GAIN, _CLEAR_GAIN_OF_HOST = 50.0, 10.0
 
 
 @dataclass(frozen=True)
@@ -36,15 +50,17 @@ class Level:
 
     Args:
         labels: (N,) each host's group; `ALONE` for a host that is near no other.
-        step: by which share what is around groups is at least farther than what is within them.
         of_groups: (k,) the probability that each is a group.
         of_hosts: (N,) the probability that each host belongs where it is, given the groups.
+        nearest: (N, 2) the two groups that each host suits best.
+        probability: that all groups are exactly these.
     """
 
     labels: Labels
-    step: float
     of_groups: npt.NDArray[np.float64]
     of_hosts: npt.NDArray[np.float64]
+    nearest: Ints
+    probability: float
 
     @property
     def groups(self) -> int:
@@ -63,7 +79,8 @@ class Discovery:
 
     Args:
         levels: the fewest groups first; empty where groups are less than likely.
-        probability: that there are groups.
+        probability: that there are groups, and exactly these; where there are no levels, that
+            there are groups.
         rival: the best explanation without groups, in words.
         is_too_sparse: there are groups, but too few pairs were measured to say which.
     """
@@ -74,62 +91,49 @@ class Discovery:
     is_too_sparse: bool = False
 
 
-def discover(
-    distance: Matrix,
-    is_measured: Mask | None = None,
-    *,
-    also: Sequence[Matrix] = (),
-    noise: float = 0.0,
-    seed: int = 0,
-) -> Discovery:
-    """The levels of groups that readings show.
-
-    A structure of nested groups is a description of the readings, the shortest of which is taken
-    (`structure`), and weighed against others without groups and against shuffled readings
-    (`evidence`). It is cut into levels where the distances make clear steps.
+def discover(distance: Matrix, is_measured: Mask | None = None, *, seed: int = 0) -> Discovery:
+    """Find the levels of groups that readings show.
 
     Args:
-        distance: (N, N), symmetric, finite, zero diagonal; what was not measured is filled in.
+        distance: (N, N), symmetric, finite, zero diagonal; what was not measured may be anything.
         is_measured: (N, N) which of them were measured and so are evidence; None for all.
-        also: other (N, N) distances without gaps on which groups are looked for, such as those of
-            an embedding; what they are worth is judged by the readings alone.
-        noise: by which share readings are off, where that is known.
-        seed: of what chance decides.
+        seed: of the shuffles.
 
     Raises:
-        ValueError: no such matrices.
+        ValueError: not such a matrix.
     """
-    for matrix in (distance, *also):
-        check_distances(matrix)
+    check_distances(distance)
     size = len(distance)
     between = ~np.eye(size, dtype=bool)
     measured = between if is_measured is None else is_measured & between
     known = distance[measured & (distance > 0.0)]
     if size < _LEAST_HOSTS or not known.size:
         return Discovery((), 0.0, EQUAL)
-    least = _LEAST_SHARE * float(np.median(known))
-    filled = [np.log(np.maximum(matrix, least)) for matrix in (distance, *also)]
-    logs = np.where(measured, filled[0], 0.0)
-    readings = Readings(logs, measured, filled, max(noise, LEAST_NOISE))
-    evidence = weigh(readings, seed=seed)
-    if evidence.probability < LIKELY:
-        return Discovery((), evidence.probability, evidence.rival)
-    shown = _levels(evidence, logs, measured)
-    deviation = evidence.structure.deviation
-    levels = [
-        level
-        for level in shown
-        if compared_share(logs, measured, level.labels, deviation) >= _LEAST_COMPARED
-    ]
-    # A level that leaves most hosts alone says little beside one that does not.
-    levels = [level for level in levels if level.alone <= size / 2] or levels
-    is_too_sparse = bool(shown) and not levels
-    return Discovery(levels, evidence.probability, evidence.rival, is_too_sparse)
+    logs = np.log(np.maximum(distance, _LEAST_SHARE * float(np.median(known))))
+    logs = np.where(measured, logs, 0.0)
+    rng = np.random.default_rng(seed)
+    found = explain(logs, measured)
+    probability = _probability(found, rng)
+    if probability < LIKELY:
+        return Discovery((), probability, found.rival)
+    search = _LevelSearch(logs, found.pairs.logs, measured, rng)
+    below = search.between(None, found.host_labels)
+    chain = [*below, (found, probability), *search.between(found.host_labels, None)]
+    gain = gain_on_points(found, [each.host_labels for each, _ in chain], logs, measured)
+    probability *= _logistic(gain - 1.0)
+    if probability < LIKELY:
+        return Discovery((), probability, SPACE)
+    levels = [_level(each, min(chance, probability)) for each, chance in chain]
+    exact = levels[len(below)].probability
+    is_sampled = int(measured.sum()) < _MOST_SAMPLED * size * (size - 1)
+    if is_sampled and exact < _LEAST_EXACT:
+        return Discovery((), exact, found.rival, is_too_sparse=True)
+    return Discovery(levels[::-1], exact, found.rival)
 
 
 def primary(levels: Sequence[Level]) -> Level:
-    """The level to aggregate on: the finest, but for one that is clearly cheaper (`cost`)."""
-    chosen, *wider = sorted(levels, key=lambda level: -level.groups)
+    """Return the level to aggregate on: the finest, unless a wider one is clearly cheaper."""
+    chosen, *wider = sorted(levels, key=lambda level: -level.groups - level.alone)
     for level in wider:
         if cost(level.labels) < _CLEARLY_CHEAPER * cost(chosen.labels):
             chosen = level
@@ -137,7 +141,7 @@ def primary(levels: Sequence[Level]) -> Level:
 
 
 def cost(labels: Labels) -> int:
-    """What the busiest global master of two-level aggregation sends or receives, in messages.
+    """Return the messages of the busiest global master of two-level aggregation.
 
     Luo 2020, eq. 4.2, n / k + k, for groups of unequal sizes: those of the largest group, and one
     of each group. A host that is alone is a group.
@@ -147,62 +151,105 @@ def cost(labels: Labels) -> int:
     return largest + int(labels.max()) + 1 + int((labels == ALONE).sum())
 
 
-def _levels(evidence: Evidence, logs: Matrix, is_measured: Mask) -> Sequence[Level]:
-    """Cuts at the widest steps first; another with about as many groups says the same."""
-    structure = evidence.structure
-    found: list[Level] = []
-    for step, labels in sorted(_cuts(structure), key=lambda cut: -cut[0]):
-        groups = int(labels.max()) + 1
-        parts = [groups + int((labels == ALONE).sum())]
-        parts += [level.groups + level.alone for level in found]
-        ratios = (max(parts[0] / other, other / parts[0]) for other in parts[1:])
-        if parts[0] >= 2 and all(ratio >= _LEAST_RATIO for ratio in ratios):
-            found.append(_level(evidence, logs, is_measured, labels, step))
-    return sorted(found, key=lambda level: (level.groups, -level.step))
+@dataclass(frozen=True)
+class _LevelSearch:
+    """The search for levels beside one that was found.
+
+    Args:
+        logs: (N, N) logarithms of the readings.
+        without_times: (N, N) the same without the times of hosts.
+        is_measured: (N, N) which pairs count.
+        rng: of the shuffles.
+    """
+
+    logs: Floats
+    without_times: Floats
+    is_measured: Mask
+    rng: np.random.Generator
+
+    def between(self, fine: Ints | None, coarse: Ints | None) -> list[tuple[Explanation, float]]:
+        """Find the levels between a finer and a coarser one, each with its probability.
+
+        Args:
+            fine: (N,) groups that stay whole; None for hosts.
+            coarse: (N,) groups that contain those to find; None for all hosts.
+
+        Returns:
+            the levels, the finest first.
+        """
+        pairs, parents = self.is_measured, coarse
+        if fine is not None:
+            pairs = pairs & (fine[:, None] != fine[None, :])
+            if coarse is not None:
+                parents = coarse[np.unique(fine, return_index=True)[1]]
+        if coarse is not None:
+            pairs = pairs & (coarse[:, None] == coarse[None, :])
+        if int(pairs.sum()) < 2 * _LEAST_PAIRS:
+            return []
+        found = explain(self.logs if fine is None else self.without_times, pairs, fine, parents)
+        is_new = int(found.labels.max()) > (0 if parents is None else int(parents.max()))
+        chance = _probability(found, self.rng) if is_new else 0.0
+        if chance < LIKELY or weigh_membership(found.pairs, found.labels).exact < _LEAST_EXACT:
+            return []
+        own = found.host_labels
+        return [*self.between(fine, own), (found, chance), *self.between(own, coarse)]
 
 
-def _cuts(structure: Structure) -> list[tuple[float, Labels]]:
-    """The step in the logarithm, and the groups, of every cut between two means."""
-    order = np.argsort(structure.log_mean[1:], kind="stable") + 1
-    around = float(structure.log_mean[0])
-    least = max(np.log1p(LEAST_GAIN), structure.deviation)
-    cuts = []
-    for count in range(1, len(order) + 1):
-        inside = float(structure.log_mean[order[count - 1]])
-        outside = around
-        if count < len(order):
-            outside = min(around, float(structure.log_mean[order[count]]))
-        if outside - inside >= least:
-            nodes = [structure.nodes[place] for place in sorted(order[:count])]
-            cuts.append((outside - inside, _labels(structure, nodes)))
-    return cuts
+def _has_groups(labels: Ints, of_units: Ints | None = None) -> bool:
+    """Tell whether two groups have two hosts, and half of the hosts are in such groups."""
+    units = labels if of_units is None else of_units
+    counts, hosts = np.bincount(units), np.bincount(labels)
+    is_group = counts > 1
+    return int((hosts > 1).sum()) >= 2 and 2 * hosts[is_group].sum() >= len(labels)
 
 
-def _labels(structure: Structure, nodes: Sequence[int]) -> Labels:
-    """The groups of the widest of these nodes, which come before those below them."""
-    labels = np.full(len(structure.tree.hosts), ALONE, dtype=np.int64)
-    for number, node in enumerate(nodes):
-        hosts = structure.tree.hosts_below(node)
-        if labels[hosts[0]] == ALONE:
-            labels[hosts] = number
-    return renumbered(labels)
+def _probability(found: Explanation, rng: np.random.Generator) -> float:
+    """Return the probability that there are groups."""
+    if found.gain <= 0.0 or not _has_groups(found.host_labels, found.labels):
+        return 0.0
+    margin = found.gain
+    if found.gain < _CLEAR_GAIN + _CLEAR_GAIN_OF_HOST * len(found.pairs.logs):
+        shuffles = _SHUFFLES if found.pairs.size <= _MANY else _FEW_SHUFFLES
+        gains = [_gain_of_shuffled(found.pairs, rng) for _ in range(shuffles)]
+        margin -= float(np.mean(gains) + 2.0 * np.std(gains)) + 1.0
+    return _logistic(margin)
 
 
-def _level(
-    evidence: Evidence, logs: Matrix, is_measured: Mask, labels: Labels, step: float
-) -> Level:
-    structure = evidence.structure
-    whole = evidence.probability
-    of_groups = np.full(int(labels.max()) + 1, whole)
-    for place, node in enumerate(structure.nodes[1:], start=1):
-        hosts = structure.tree.hosts_below(node)
-        group = labels[hosts[0]]
-        if group != ALONE and int((labels == group).sum()) == len(hosts):
-            loss = structure.cost_without[place] - structure.cost
-            of_groups[group] = min(whole, float(probability(loss / 2.0)))
+def _logistic(nats: float) -> float:
+    return float(1.0 / (1.0 + np.exp(-np.clip(nats, -30.0, 30.0))))
+
+
+def _gain_of_shuffled(pairs: Pairs, rng: np.random.Generator) -> float:
+    """Return what groups gain when the readings are dealt to other pairs."""
+    logs = np.zeros_like(pairs.logs)
+    dealt = rng.permutation(pairs.logs[pairs.first, pairs.second])
+    logs[pairs.first, pairs.second] = logs[pairs.second, pairs.first] = dealt
+    shuffled = Pairs(logs, pairs.is_measured, pairs.units, pairs.parents)
+    rounds = _ROUNDS_OF_SHUFFLED if shuffled.size <= _MANY else 1
+    cost, _ = best_partition(shuffled, starts=1, rounds=rounds)
+    return shuffled.classes.one_class_cost - cost
+
+
+def _level(found: Explanation, structure: float) -> Level:
+    """Return groups as a level.
+
+    Args:
+        found: the groups.
+        structure: the probability that there are groups.
+    """
+    pairs, labels = found.pairs, found.host_labels
+    whole = weigh_membership(pairs, found.labels)
+    counts = np.bincount(labels)
+    shown = renumbered(np.where(counts[labels] > 1, labels, ALONE))
+    # The numbers of groups as they are shown; the last one stands for `ALONE`.
+    shown_of = np.full(int(labels.max()) + 2, ALONE)
+    shown_of[labels] = shown
+    of_hosts = whole.of_hosts[pairs.units]
+    of_groups = np.array([of_hosts[shown == group].min() for group in range(int(shown.max()) + 1)])
     return Level(
-        labels=labels,
-        step=float(np.expm1(step)),
-        of_groups=of_groups,
-        of_hosts=host_probabilities(logs, is_measured, labels, structure.deviation),
+        labels=shown,
+        of_groups=structure * of_groups,
+        of_hosts=of_hosts,
+        nearest=shown_of[whole.nearest][pairs.units],
+        probability=structure * whole.exact,
     )

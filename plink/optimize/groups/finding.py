@@ -13,7 +13,7 @@ from plink.files.cluster import Cluster, measured_rtt
 from plink.files.groups import Grouping, Partition
 from plink.files.hosts import Group
 from plink.model.denoising import Denoised, denoise, half_clusters, measured_hosts
-from plink.optimize.groups.quality import doubtful_hosts, qualities
+from plink.optimize.groups.quality import doubtful_hosts, nearest_groups, qualities
 from plink.solvers.groups.agreement import adjusted_mutual_information
 from plink.solvers.groups.grouping import ALONE, Labels, alone_apart, members, usual_count
 from plink.solvers.groups.kmeans import constrained_kmeans
@@ -135,6 +135,7 @@ def find_groups(
     placed = [cluster.names[host] for host in hosts]
     groups = _named(labels, placed, cluster.groups)
     tell("checking")
+    doubtful = doubtful_hosts(placed, labels, denoised, level)
     grouping = Grouping(
         method=method,
         matrix="embedding" if denoised.is_embedded else "raw",
@@ -144,7 +145,8 @@ def find_groups(
         rival=discovery.rival,
         confirmed=_confirmed(cluster, denoised, request, method) if groups else None,
         quality=qualities(groups, labels, denoised, level),
-        doubtful=doubtful_hosts(placed, labels, denoised, level),
+        doubtful=doubtful,
+        nearest=nearest_groups(placed, groups, level, doubtful),
         alone=[placed[host] for host in np.flatnonzero(labels == ALONE)] if groups else [],
         unmeasured=[name for host, name in enumerate(cluster.names) if host not in set(hosts)],
         levels=[
@@ -177,14 +179,7 @@ def _with(cluster: Cluster, groups: Sequence[Group], grouping: Grouping | None) 
 
 
 def _discovered(denoised: Denoised, seed: int) -> Discovery:
-    also = [] if denoised.embedding is None else [denoised.embedding.distance]
-    return discover(
-        denoised.matrix,
-        denoised.is_measured,
-        also=also if denoised.filled_pairs else (),
-        noise=denoised.noise,
-        seed=seed,
-    )
+    return discover(denoised.matrix, denoised.is_measured, seed=seed)
 
 
 def _chosen_level(discovery: Discovery, request: GroupRequest) -> Level | None:

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from plink.files.groups import DoubtfulHost, GroupQuality
+from plink.files.groups import DoubtfulHost, GroupQuality, NearestGroups
 from plink.files.hosts import Group
 from plink.model.denoising import Denoised
-from plink.solvers.groups.certainty import host_probabilities
-from plink.solvers.groups.grouping import ALONE, Labels
+from plink.solvers.groups.grouping import ALONE, Labels, alone_apart
 from plink.solvers.groups.levels import Level
-from plink.solvers.groups.structure import LEAST_NOISE
+from plink.solvers.groups.membership import weigh_membership
+from plink.solvers.groups.partitions import Pairs
 
 # Hosts that are less sure to belong where they are get named.
 _NAMED_BELOW = 0.9
@@ -62,7 +62,7 @@ def qualities(
 def doubtful_hosts(
     names: Sequence[str], labels: Labels, denoised: Denoised, level: Level | None
 ) -> list[DoubtfulHost]:
-    """The hosts that may belong elsewhere, the least sure first."""
+    """Return the hosts that may belong elsewhere, the least sure first."""
     if (labels == ALONE).all():
         return []
     of_hosts = _of_hosts(labels, denoised, level)
@@ -74,14 +74,29 @@ def doubtful_hosts(
     ]
 
 
+def nearest_groups(
+    names: Sequence[str],
+    groups: Sequence[Group],
+    level: Level | None,
+    doubtful: Sequence[DoubtfulHost],
+) -> list[NearestGroups]:
+    """Return the two best groups of each host that fits nowhere or may belong elsewhere."""
+    if level is None or not groups:
+        return []
+    open_hosts = {each.host for each in doubtful}
+    return [
+        NearestGroups(name, [groups[group].name for group in level.nearest[host] if group != ALONE])
+        for host, name in enumerate(names)
+        if name in open_hosts or level.labels[host] == ALONE
+    ]
+
+
 def _of_hosts(labels: Labels, denoised: Denoised, level: Level | None) -> npt.NDArray[np.float64]:
     """(M,) the probability that each host belongs where it is."""
     if level is not None:
         return level.of_hosts
     logs = np.log(np.maximum(denoised.matrix, _LEAST_DISTANCE))
-    is_inside = (labels[:, None] == labels[None, :]) & denoised.is_measured
-    spread = float(logs[is_inside].std()) if is_inside.any() else LEAST_NOISE
-    return host_probabilities(logs, denoised.is_measured, labels, spread)
+    return weigh_membership(Pairs(logs, denoised.is_measured), alone_apart(labels)).of_hosts
 
 
 def _mean_distances(labels: Labels, denoised: Denoised) -> npt.NDArray[np.float64]:

@@ -12,7 +12,7 @@ from plink.base.next_command import next_command
 from plink.base.text import bandwidth_text, counted, printable, rtt_text, share_text
 from plink.files import document
 from plink.files.cluster import Cluster
-from plink.files.groups import DoubtfulHost, Grouping, GroupQuality
+from plink.files.groups import Grouping, GroupQuality
 from plink.files.hosts import Group
 from plink.files.structs import encode
 from plink.model.network import Capacity
@@ -92,18 +92,17 @@ def grouping_lines(cluster: Cluster, grouping: Grouping) -> list[str]:
     """How sure groups are, what does not fit, and what would tell more."""
     lines = []
     if grouping.probability is not None:
-        lines.append(_belief(grouping.probability, grouping.rival))
+        lines.append(_belief(grouping.probability, grouping.rival, has_groups=bool(cluster.groups)))
     if len(grouping.levels) > 1:
         counts = " > ".join(counted(len(level), "group") for level in grouping.levels)
         lines.append(f"levels: {counts}")
     if grouping.doubtful:
-        lines.append(f"may belong elsewhere: {_doubtful(grouping.doubtful)}")
-    for title, hosts in (
-        ("fit nowhere", grouping.alone),
-        ("not measured enough", grouping.unmeasured),
-    ):
-        if hosts:
-            lines.append(f"{title}: {_names(hosts)}")
+        lines.append(f"may belong elsewhere: {_doubtful(grouping)}")
+    if grouping.alone:
+        alone = [f"{printable(host)}{_nearest(grouping, host)}" for host in grouping.alone[:SHOWN]]
+        lines.append(f"fit nowhere: {', '.join(alone)}{_more(grouping.alone)}")
+    if grouping.unmeasured:
+        lines.append(f"not measured enough: {_names(grouping.unmeasured)}")
     advice = more_passes(cluster)
     if advice is not None:
         file, passes = document.argument(cluster.source), str(advice.passes)
@@ -139,21 +138,37 @@ def method_lines(cluster: Cluster, grouping: Grouping) -> list[str]:
     return lines
 
 
-def _belief(chance: float, rival: str | None) -> str:
+def _belief(chance: float, rival: str | None, *, has_groups: bool) -> str:
     instead = "" if not rival else f"; the best explanation without groups: {printable(rival)}"
     if chance >= SURE:
         return f"groups: sure ({_percent(chance)}){instead}"
     if chance >= LIKELY:
         return f"groups: likely, not sure ({_percent(chance)}){instead}"
+    if has_groups:
+        return f"groups: not sure, as a whole right to {_percent(chance)}{instead}"
     return f"groups: not likely ({_percent(chance)}){instead}"
 
 
-def _doubtful(hosts: Sequence[DoubtfulHost]) -> str:
+def _doubtful(grouping: Grouping) -> str:
     shown = ", ".join(
-        f"{printable(each.host)} (sure to {_percent(each.probability)})" for each in hosts[:SHOWN]
+        f"{printable(each.host)} (sure to {_percent(each.probability)}"
+        f"{_nearest(grouping, each.host, '; ')})"
+        for each in grouping.doubtful[:SHOWN]
     )
-    more = f" and {len(hosts) - SHOWN:,} more" if len(hosts) > SHOWN else ""
-    return shown + more
+    return shown + _more(grouping.doubtful)
+
+
+def _nearest(grouping: Grouping, host: str, before: str = "") -> str:
+    """The two groups that a host suits best, in brackets unless something stands before them."""
+    nearest = {each.host: each.groups for each in grouping.nearest}
+    groups = " or ".join(printable(group) for group in nearest.get(host, ()))
+    if not groups:
+        return ""
+    return f"{before}best in {groups}" if before else f" (nearest to {groups})"
+
+
+def _more(hosts: Sequence[object]) -> str:
+    return f" and {len(hosts) - SHOWN:,} more" if len(hosts) > SHOWN else ""
 
 
 def judgement_lines(judgement: Judgement) -> list[str]:
@@ -236,8 +251,7 @@ def _distance(rtt_us: float | None, gbit_s: float | None) -> str:
 
 
 def _names(hosts: Sequence[str]) -> str:
-    more = f" and {len(hosts) - SHOWN:,} more" if len(hosts) > SHOWN else ""
-    return printable(" ".join(hosts[:SHOWN])) + more
+    return printable(" ".join(hosts[:SHOWN])) + _more(hosts)
 
 
 def _least(*rates: float | None) -> float | None:

@@ -1,0 +1,137 @@
+"""The best groups of one level, and by how much they beat the best explanation without groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from plink.solvers.groups.classes import Floats, Ints, Mask
+from plink.solvers.groups.partitions import Pairs, best_partition
+from plink.solvers.groups.rivals import (
+    MOST_PLACED,
+    added,
+    cost_of_points,
+    fit_times,
+    median_times,
+    price_of_times,
+)
+
+EQUAL = "all hosts are equally far from each other"
+LATENCIES = "each host adds a time of its own"
+SPACE = "hosts are points in a space without borders"
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Groups of one level and what speaks for them.
+
+    Args:
+        labels: (U,) the group of each unit.
+        times: (N,) what hosts add to the logarithms of their readings; mostly zero.
+        pairs: the readings without the hosts' times.
+        cost: of the groups, in nats.
+        rivals: the cost of each explanation without groups, in words.
+    """
+
+    labels: Ints
+    times: Floats
+    pairs: Pairs
+    cost: float
+    rivals: dict[str, float]
+
+    @property
+    def rival(self) -> str:
+        """The best explanation without groups."""
+        return min(self.rivals, key=lambda name: self.rivals[name])
+
+    @property
+    def gain(self) -> float:
+        """Nats that the groups gain on the best explanation without groups."""
+        return min(self.rivals.values()) - self.cost
+
+    @property
+    def host_labels(self) -> Ints:
+        """(N,) the group of each host."""
+        return self.labels[self.pairs.units]
+
+
+def explain(
+    logs: Floats,
+    is_measured: Mask,
+    units: Ints | None = None,
+    parents: Ints | None = None,
+) -> Explanation:
+    """Find the groups that describe readings best.
+
+    Args:
+        logs: (N, N) logarithms of the readings.
+        is_measured: (N, N) which pairs count.
+        units: (N,) groups that stay whole; None for hosts by themselves.
+        parents: (U,) groups to find smaller ones in; None for none.
+    """
+    plain = Pairs(logs, is_measured, units, parents)
+    none = np.zeros(len(logs))
+    cost, labels = best_partition(plain)
+    rivals = {EQUAL: plain.classes.one_class_cost}
+    best = Explanation(labels, none, plain, cost, rivals)
+    if int(labels.max()) == int(plain.parents.max()):
+        return best
+    if units is None:
+        latencies, best = _with_times(best, logs, is_measured, parents)
+        rivals[LATENCIES] = min(rivals[EQUAL], latencies)
+    return best
+
+
+def _with_times(
+    found: Explanation, logs: Floats, is_measured: Mask, parents: Ints | None
+) -> tuple[float, Explanation]:
+    """Return the cost of hosts' times without groups, and the better explanation with times."""
+    none = np.zeros(len(logs))
+    without = [
+        fit_times(logs, is_measured, none),
+        fit_times(logs, is_measured, median_times(logs, is_measured)),
+    ]
+    partners = float(is_measured.sum(axis=1).mean())
+    tried = [none]
+    best = found
+    for _ in range(2):
+        rival = min(without, key=lambda fit: fit[0])[1]
+        start = best.times if best.times.any() else rival
+        with_groups = fit_times(logs, is_measured, start, best.host_labels)[1]
+        for times in (rival, with_groups):
+            if any((times == other).all() for other in tried):
+                continue
+            tried.append(times)
+            pairs = Pairs(logs - added(times), is_measured, None, parents)
+            cost, labels = best_partition(pairs, best.labels)
+            cost += price_of_times(times, partners, pairs.classes.bandwidth)
+            if cost < best.cost:
+                best = Explanation(labels, times, pairs, cost, found.rivals)
+            without.append(fit_times(logs, is_measured, times))
+    return min(fit[0] for fit in without), best
+
+
+def gain_on_points(
+    found: Explanation, levels: Sequence[Ints], logs: Floats, is_measured: Mask
+) -> float:
+    """Return the nats that nested groups gain on hosts as points in a space.
+
+    Args:
+        found: one of the levels.
+        levels: (N,) labels each, the finest first.
+        logs: (N, N) logarithms of the readings.
+        is_measured: (N, N) which pairs count.
+    """
+    size = len(logs)
+    some = np.arange(size)
+    if size > MOST_PLACED:
+        some = np.linspace(0, size - 1, MOST_PLACED).astype(np.int64)
+    square = np.ix_(some, some)
+    pairs = Pairs(found.pairs.logs[square], is_measured[square])
+    cost = pairs.nested_cost([np.unique(labels[some], return_inverse=True)[1] for labels in levels])
+    if found.times.any():
+        partners = float(is_measured[square].sum(axis=1).mean())
+        cost += price_of_times(found.times[some], partners, pairs.classes.bandwidth)
+    return cost_of_points(logs[square], is_measured[square]) - cost
