@@ -134,4 +134,4 @@ def gain_on_points(
     if found.times.any():
         partners = float(is_measured[square].sum(axis=1).mean())
         cost += price_of_times(found.times[some], partners, pairs.classes.bandwidth)
-    return cost_of_points(logs[square], is_measured[square]) - cost
+    return cost_of_points(logs[square], is_measured[square], found.host_labels[some]) - cost

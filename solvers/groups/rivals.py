@@ -26,6 +26,8 @@ _DIMENSIONS = (1, 2, 3)
 _COMMON_TIMES = (0.02, 0.4)
 _ITERATIONS = 80
 _MEDIANS = 10
+# Of fewer points groups with gaps around them are often found by chance.
+_LEAST_CLUSTERED = 24
 # A logarithm: more is not a time beside the others but another network.
 _MOST_TIME = 3.0
 
@@ -133,8 +135,17 @@ def median_times(logs: Floats, is_measured: Mask) -> Floats:
     return np.round(times, 3)
 
 
-def cost_of_points(logs: Floats, is_measured: Mask) -> float:
-    """Return the cost of hosts as points in one to three dimensions, and a common time."""
+def cost_of_points(logs: Floats, is_measured: Mask, labels: Ints) -> float:
+    """Return the cost of hosts as points in one to three dimensions, and a common time.
+
+    Points of many hosts that lie in the groups themselves, with gaps around them, are no other
+    explanation: their cost is infinite.
+
+    Args:
+        logs: (N, N) logarithms of the readings.
+        is_measured: (N, N) which pairs count.
+        labels: (N,) the groups to compare with.
+    """
     size = len(logs)
     first, second = np.nonzero(np.triu(is_measured, 1))
     scale = float(np.median(logs[first, second]))
@@ -145,6 +156,7 @@ def cost_of_points(logs: Floats, is_measured: Mask) -> float:
     gram = -0.5 * (squared - squared.mean(0) - squared.mean(1)[:, None] + squared.mean())
     strengths, directions = np.linalg.eigh(gram)
     partners = float(is_measured.sum(axis=1).mean())
+    is_within = labels[first] == labels[second]
     least = np.inf
     for dimensions in _DIMENSIONS:
         if len(wanted) < 1.2 * (size * dimensions - dimensions * (dimensions + 1) // 2 + 1):
@@ -153,6 +165,8 @@ def cost_of_points(logs: Floats, is_measured: Mask) -> float:
         for common in _COMMON_TIMES:
             points, time = _placed(begin, np.log(common), first, second, wanted)
             apart = np.sqrt(((points[first] - points[second]) ** 2).sum(axis=1))
+            if size >= _LEAST_CLUSTERED and _is_clustered(apart, is_within):
+                continue
             classes = Classes(wanted - np.log(apart + max(time, 1e-3)))
             precision = np.sqrt(partners / dimensions) / (2.5 * classes.bandwidth)
             price = sum(
@@ -161,6 +175,13 @@ def cost_of_points(logs: Floats, is_measured: Mask) -> float:
             )
             least = min(least, classes.one_class_cost + price)
     return float(least)
+
+
+def _is_clustered(apart: Floats, is_within: Mask) -> bool:
+    """Tell whether distances within groups and between them leave a gap."""
+    if is_within.all() or not is_within.any():
+        return False
+    return bool(np.quantile(apart[is_within], 0.9) < np.quantile(apart[~is_within], 0.1))
 
 
 def _placed(
