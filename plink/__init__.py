@@ -4,6 +4,8 @@
 is first used; `__init__.pyi` says the same to type checkers.
 """
 
+import sys as _sys
+
 __version__ = "0.1.0"
 
 _HOMES = {
@@ -36,22 +38,29 @@ _HOMES = {
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604  they are texts
 
 
+class _MissingNative:
+    """Finder that comes last, and says why a compiled module of plink is not found."""
+
+    @staticmethod
+    def find_spec(name: str, *_: object) -> None:
+        if name.startswith("plink.") and name.endswith("._native"):
+            raise ImportError(
+                f"{__path__[0]} holds plink's source without its compiled modules: run "
+                "`pip install .` there, and Python from another folder",
+                name=name,
+            )
+
+
+_sys.meta_path.append(_MissingNative)
+
+
 def __getattr__(name: str) -> object:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'plink' has no attribute {name!r}")
     from importlib import import_module  # noqa: PLC0415  `import plink` alone imports nothing
 
-    try:
-        module = import_module(home)
-    except ImportError as error:
-        if "_native" not in str(error):
-            raise
-        raise ImportError(
-            f"{__path__[0]} holds plink's source without its compiled modules: run "
-            "`pip install .` there, and Python from another folder"
-        ) from error
-    value: object = getattr(module, name)
+    value: object = getattr(import_module(home), name)
     globals()[name] = value
     return value
 

@@ -42,7 +42,8 @@ class Verdict(checking.CheckResult):
 
     def __repr__(self) -> str:
         found = "no longer describes" if self.is_changed else "still describes"
-        pairs = f"{len(self.judgement.changed)} of {counted(self.judgement.pairs, 'pair')} changed"
+        pairs = f"{len(self.judgement.changed)} of {counted(self.judgement.pairs, 'pair')} "
+        pairs += "changed" if self.is_changed else "differ by chance"
         hosts = "".join(f"; {named(together)}" for together in self.changed)
         if self.rates is not None and self.rates.changes:
             links = dict.fromkeys(change.name for change in self.rates.changes)

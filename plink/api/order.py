@@ -14,7 +14,8 @@ from plink.api.objects import PathName, page, upgraded
 from plink.api.progress import OnProgress, search
 from plink.api.warning import warn
 from plink.base.errors import WrongUseError
-from plink.base.text import counted, named, rtt_text, share_text
+from plink.base.size import DEFAULT_SIZE
+from plink.base.text import counted, named, rtt_text
 from plink.deploy import launchers as writers
 from plink.files import document
 from plink.files import order as order_file
@@ -22,7 +23,7 @@ from plink.files import order as order_of_files
 from plink.files.mesh import parse_mesh
 from plink.optimize.leaving_out import Limiting, limiting
 from plink.optimize.orders.ordering import find_order
-from plink.optimize.orders.quality import notes_on
+from plink.optimize.orders.quality import against_random, notes_on
 from plink.optimize.orders.request import OrderRequest
 from plink.optimize.orders.slots import MAX_SLOTS
 from plink.solvers.collectives.registry import ALGORITHMS, OTHERS
@@ -109,13 +110,12 @@ class Order(order_of_files.Order, frozen=True, kw_only=True, dict=True):
 
     def __repr__(self) -> str:
         found = f"{self.algorithm} over {counted(self.ranks, 'rank')}"
-        cost = f"cost {rtt_text(self.cost.cost_us)}"
+        cost = f"{self.cost_name} {rtt_text(self.cost.cost_us)}"
         if self.bandwidth is not None:
             cost = f"at least {self.bandwidth.bottleneck_gbit_s:.3g} Gbit/s"
         elif self.cost.lower_bound_us > 0.0:
             cost += f", proven bound {rtt_text(self.cost.lower_bound_us)}"
-        saved = f"{share_text(max(0.0, self.gain))} below random orders"
-        return f"<plink.Order: {found}; {cost}, {saved}; {named(self.names)}>"
+        return f"<plink.Order: {found}; {cost}, {against_random(self)}; {named(self.names)}>"
 
     def __str__(self) -> str:
         """What `plink order` prints."""
@@ -131,7 +131,7 @@ def order(
     mesh: str | Mapping[str, int] | None = None,
     traffic: str | Mapping[str, str | int] | None = None,
     objective: Objective | None = None,
-    size: str | int = "100MB",
+    size: str | int = DEFAULT_SIZE,
     ranks: int | None = None,
     slots: int | None = None,
     interleave: bool = False,

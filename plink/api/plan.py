@@ -12,6 +12,7 @@ from plink.api.objects import PathName, page, upgraded
 from plink.api.progress import OnProgress, stages
 from plink.api.warning import warn
 from plink.base.errors import WrongUseError
+from plink.base.size import DEFAULT_SIZE
 from plink.base.text import counted, rtt_text
 from plink.files import plan as plan_file
 from plink.optimize.plans.planning import PlanRequest, find_plan
@@ -77,7 +78,7 @@ class Plan(plan_file.Plan, frozen=True):
 def plan(
     cluster: Cluster,
     *,
-    size: str | int = "100MB",
+    size: str | int = DEFAULT_SIZE,
     kind: Kind = "auto",
     collective: str | Sequence[str] = ALL_REDUCE,
     ranks_per_host: int | None = None,

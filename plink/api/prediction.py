@@ -14,7 +14,7 @@ from plink.api.order import Order
 from plink.api.progress import OnProgress, stages
 from plink.api.warning import warn
 from plink.base.errors import WrongUseError
-from plink.base.size import format_size
+from plink.base.size import DEFAULT_SIZE, format_size
 from plink.base.text import counted
 from plink.files.order import Order as FileOrder
 from plink.files.order_basis import is_made_from
@@ -178,7 +178,7 @@ def predict(
     found = forecast(
         known,
         order if isinstance(order, FileOrder) else None,
-        size_bytes("100MB" if size is None else size),
+        size_bytes(DEFAULT_SIZE if size is None else size),
         algorithms=algorithms or (),
         collectives=names,
         seed=seed,

@@ -217,7 +217,17 @@ def tool_options(tool: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _groups(groups: Mapping[str, Sequence[str]] | Sequence[Group]) -> list[Group]:
+    if isinstance(groups, str):
+        raise WrongUseError(
+            f"groups is {document.brief(groups)}, expected groups or a mapping of names to hosts"
+        )
     if isinstance(groups, Mapping):
+        for name, hosts in groups.items():
+            if isinstance(hosts, str):
+                raise WrongUseError(
+                    f"groups: {document.brief(name)} is {document.brief(hosts)}, "
+                    "expected a list of host names"
+                )
         return [Group(name, list(hosts)) for name, hosts in groups.items()]
     return list(groups)
 

@@ -16,6 +16,10 @@ _UNITS = {
     **dict.fromkeys(("MI", "MIB"), 2**20),
     **dict.fromkeys(("GI", "GIB"), 2**30),
 }
+# Buffer that is predicted and planned for where no size is given, in bytes and as text.
+DEFAULT_SIZE_BYTES = 100_000_000
+DEFAULT_SIZE = "100MB"
+
 _HINT = "write a size as 20MB, 4KiB or 1024"
 _PATTERN = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)\s*([A-Za-z]*)", re.ASCII)
 

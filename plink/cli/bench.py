@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from plink.base.size import DEFAULT_SIZE
 from plink.cli.client_options import with_mpi_options, with_timeout_option
 from plink.cli.collectives_option import CollectivesType
 from plink.cli.options import (
@@ -58,7 +59,7 @@ from plink.plans.names import ALL_REDUCE, COLLECTIVES
 @click.option(
     "--size",
     metavar="LIST",
-    default="20MB",
+    default=DEFAULT_SIZE,
     show_default=True,
     help="Bytes of the whole buffer, on each rank before or after: 20M or 20MB (10^6), 4KiB "
     "(2^10), 1024.",

@@ -89,13 +89,17 @@ def _warn(result: CheckResult) -> None:
     name_some(result.failures, "hosts and directed pairs")
 
 
+# Single pairs may differ by chance: only hosts with many such pairs count as changed.
+_DIFFER = {True: "changed", False: "differ, at no host in particular,"}
+
+
 def _print(source: str, cluster: Cluster, result: CheckResult) -> None:
     console, found = paper(None).console, result.judgement
     verdict = "no longer describes" if result.is_changed else "still describes"
     console.print(Text(f"{printable(source)} {verdict} the network", style="bold"))
     noise = f"{found.noise_factor - 1.0:.0%}".replace("%", " %")
     among = f"{counted(found.pairs, 'pair')} of {result.hosts:,} hosts"
-    text = f"{len(found.changed):,} of {among} changed by more than {noise}"
+    text = f"{len(found.changed):,} of {among} {_DIFFER[result.is_changed]} by more than {noise}"
     if abs(found.common_factor - 1.0) > _ALIKE:
         text += f"; the others take {_percent(found.common_factor)} than in the file"
     console.print(Text(text))

@@ -184,7 +184,7 @@ def _print(
     """Print the groups and what their links carry; return what was assumed of these."""
     from rich.console import Console  # noqa: PLC0415
 
-    from plink.model.network import capacity  # noqa: PLC0415
+    from plink.model.network import USUAL_LINK_GBIT_S, capacity  # noqa: PLC0415
     from plink.show.terminal.groups import (  # noqa: PLC0415
         group_lines,
         grouping_lines,
@@ -192,7 +192,7 @@ def _print(
         judgement_lines,
     )
 
-    known = capacity(cluster, cluster.groups)
+    known = capacity(cluster, cluster.groups, unknown_gbit_s=USUAL_LINK_GBIT_S)
     if as_json:
         text = json_text(groups_to_json(cluster, known, judgement))
         document.write_bytes(document.STANDARD_STREAM, f"{text}\n".encode())

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from plink.base.errors import EXIT_PARTIAL, WrongUseError
+from plink.base.size import DEFAULT_SIZE
 from plink.base.text import counted, json_text, named, printable, rtt_text, share_text
 from plink.cli.format_option import CommandWithFormats, with_format_option
 from plink.cli.options import (
@@ -96,7 +97,7 @@ def _list_algorithms(context: click.Context, _: click.Parameter, is_asked: bool)
     "--size",
     "size_bytes",
     type=SizeType(),
-    default="100MB",
+    default=DEFAULT_SIZE,
     show_default=True,
     help="Size of the buffer, for contention: 20MB, 4KiB, 1024.",
 )

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from plink.base.errors import EXIT_PARTIAL, WrongUseError
+from plink.base.size import DEFAULT_SIZE
 from plink.base.text import json_text
 from plink.cli.collectives_option import CollectivesType
 from plink.cli.options import SectionedCommand, SizeType, options_of, with_seed_option
@@ -38,7 +39,7 @@ _tls = options_of("For TLS")
     "--size",
     "size_bytes",
     type=SizeType(),
-    default="100MB",
+    default=DEFAULT_SIZE,
     show_default=True,
     help="Size of the buffer that the plan is for: 20MB, 4KiB, 1024.",
 )

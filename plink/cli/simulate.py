@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from plink.base.errors import WrongUseError
+from plink.base.size import DEFAULT_SIZE
 from plink.base.text import json_text, printable
 from plink.cli.collectives_option import CollectivesType
 from plink.cli.json_output import refuse_json_beside
@@ -70,7 +71,7 @@ if TYPE_CHECKING:
     "size_bytes",
     type=SizeType(),
     help="Bytes of each rank's buffer: 20M or 20MB (10^6), 4KiB (2^10), 1024 (default: a plan's, "
-    "else 20MB).",
+    f"else {DEFAULT_SIZE}).",
 )
 @click.option(
     "--random",

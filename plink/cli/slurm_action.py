@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from plink.base.errors import EXIT_FAILED, PlinkError
-from plink.base.text import counted, json_text, named, rtt_text, share_text
+from plink.base.text import counted, json_text, named, rtt_text
 from plink.cli.progress import StageProgress
 from plink.cli.stderr import naming_unreached, note, warn
 from plink.deploy.slurm.allocation import Allocation, allocation_of, has_one_node
@@ -23,6 +23,7 @@ from plink.deploy.slurm.ordering import Ordered, Reach, Reaching, order_allocati
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files.mesh import Mesh
+from plink.optimize.orders.quality import against_random
 from plink.optimize.orders.request import OrderRequest
 from plink.probes.errors import ProbesError
 
@@ -105,10 +106,11 @@ def interrupted_after(seconds: float) -> Iterator[None]:
 def _say(found: Ordered, seconds: float) -> None:
     how = _HOW.get(found.source, f"{counted(found.pairs, 'directed pair')} measured")
     order = found.order
-    gain = f", {share_text(order.gain)} below random orders" if order.gain > 0.0 else ""
+    gain = f", {against_random(order)}" if order.gain > 0.0 else ""
     note(
         f"{counted(len(found.hosts), 'node')} ordered for {order.algorithm}: "
-        f"cost {rtt_text(order.cost.cost_us)}, {rtt_text(order.cost.listed_us)} as given{gain}; "
+        f"{order.cost_name} {rtt_text(order.cost.cost_us)}, "
+        f"{rtt_text(order.cost.listed_us)} as given{gain}; "
         f"{how}; {seconds:.1f} s"
     )
     if found.lost:

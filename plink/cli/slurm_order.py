@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from plink.base.size import DEFAULT_SIZE
 from plink.cli.options import FiniteRange, SizeType, with_seed_option, with_time_limit_option
 from plink.cli.order_options import mesh_of
 
@@ -28,7 +29,7 @@ from plink.cli.order_options import mesh_of
     "--size",
     "size_bytes",
     type=SizeType(),
-    default="100MB",
+    default=DEFAULT_SIZE,
     show_default=True,
     help="Size of the buffer in each dimension of the mesh.",
 )

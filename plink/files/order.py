@@ -345,6 +345,16 @@ class Order(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return self.cost if isinstance(self.cost, BandwidthCost) else None
 
     @property
+    def is_score(self) -> bool:
+        """Whether the cost is a sum of latencies, which ranks orders and predicts no time."""
+        return self.bandwidth is None and self.cost.size_bytes is None
+
+    @property
+    def cost_name(self) -> str:
+        """The word for the cost: a score or a cost."""
+        return "score" if self.is_score else "cost"
+
+    @property
     def is_ring_of_latencies(self) -> bool:
         """Whether the cost is the sum of the hops."""
         return self.algorithm == "ring" and self.objective == "latency"

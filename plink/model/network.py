@@ -36,6 +36,11 @@ class UplinkCapacity:
     receive_gbit_s: float | None
 
 
+# What hosts' links are assumed to carry where nothing was measured: it decides from which size on
+# bytes count more than rounds.
+USUAL_LINK_GBIT_S = 10.0
+
+
 @dataclass(frozen=True)
 class Capacity:
     """What the links of a cluster carry.

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from plink.base.size import DEFAULT_SIZE_BYTES
 from plink.files.cluster import Cluster
 from plink.files.order import Order
 from plink.model.outliers import Outlier, by_host, outliers, to_json
-from plink.optimize.orders.request import DEFAULT_SIZE_BYTES
 from plink.optimize.orders.slots import placement_in, slots_of
 from plink.solvers.collectives.algorithm import Algorithm
 from plink.solvers.collectives.registry import ALGORITHMS

@@ -10,6 +10,7 @@ import numpy as np
 
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
+from plink.base.size import DEFAULT_SIZE_BYTES
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files import order as order_file
@@ -35,7 +36,6 @@ from plink.simulate.through_servers import traffic_of_ranks
 from plink.simulate.traces import files
 from plink.solvers.collectives.registry import find
 
-DEFAULT_SIZE_BYTES = 20_000_000
 DEFAULT_ALGORITHMS = ("openmpi-ring", "openmpi-recursive-doubling", "openmpi-rabenseifner")
 
 # With servers: through them, and between the workers.

@@ -11,10 +11,9 @@ from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
 from plink.files.cluster import Cluster
 from plink.files.plan import SERVER, Plan, PlanRank
-from plink.model.network import network_of
+from plink.model.network import USUAL_LINK_GBIT_S, network_of
 from plink.optimize.plans.demand import Demand
 from plink.optimize.plans.on_cluster import grouped_as, hosts_of
-from plink.optimize.plans.planning import USUAL_LINK_GBIT_S
 from plink.optimize.plans.servers import Server, members_network, parse_servers, port_rates
 from plink.optimize.plans.through_servers import traffic_through_servers
 from plink.optimize.plans.traffic import Traffic, traffic_time_s

@@ -104,9 +104,10 @@ def _found(
         kept: how many of the first of them are in order.
     """
     # An order that is followed as it is needs none of that.
+    from plink.base.size import DEFAULT_SIZE_BYTES  # noqa: PLC0415
     from plink.model.distance import distances  # noqa: PLC0415
     from plink.optimize.orders.ordering import find_order  # noqa: PLC0415
-    from plink.optimize.orders.request import DEFAULT_SIZE_BYTES, OrderRequest  # noqa: PLC0415
+    from plink.optimize.orders.request import OrderRequest  # noqa: PLC0415
 
     by_name = {host.name: host for host in known_hosts(order, cluster)}
     start = hosts

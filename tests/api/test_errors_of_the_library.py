@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import shutil
 import subprocess
 import sys
@@ -11,6 +13,7 @@ import pytest
 
 import plink
 from api.clusters import rack_cluster
+from plink.base.size import DEFAULT_SIZE_BYTES, parse_size
 from plink.engine.forest import prepared
 from plink.plans.forest import OTHER_NUMBER
 from plink.plans.regroup import flat
@@ -46,12 +49,13 @@ def test_a_file_is_read_as_the_kind_that_is_asked_for(tmp_path: Path) -> None:
         plink.read(path, plink.Order)
 
 
-def test_sources_that_are_not_built_say_so(tmp_path: Path) -> None:
+@pytest.mark.parametrize("program", ["import plink; plink.order", "import plink.torch"])
+def test_sources_that_are_not_built_say_so(tmp_path: Path, program: str) -> None:
     ignored = shutil.ignore_patterns("*.so", "__pycache__")
     for name in ("plink", "probes", "solvers"):
         shutil.copytree(CHECKOUT / name, tmp_path / name, ignore=ignored, symlinks=True)
     done = subprocess.run(
-        [sys.executable, "-c", "import plink; plink.order"],
+        [sys.executable, "-c", program],
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -59,3 +63,31 @@ def test_sources_that_are_not_built_say_so(tmp_path: Path) -> None:
     )
     last = done.stderr.strip().splitlines()[-1]
     assert last.startswith(f"ImportError: {tmp_path}/plink holds plink's source without")
+
+
+@pytest.mark.parametrize("groups", ["n01", {"r1": "n01"}])
+def test_a_text_is_no_list_of_groups(groups: object) -> None:
+    with pytest.raises(plink.WrongUseError):
+        plink.probe(["n01", "n02"], tool="uplinks", groups=groups)
+
+
+def test_there_is_one_default_size() -> None:
+    verbs = ("order", "plan", "bench", "slurm_order")
+    commands = [importlib.import_module(f"plink.cli.{verb}").command for verb in verbs]
+    defaults = {
+        option.default
+        for command in commands
+        for option in command.params
+        if option.name in ("size_bytes", "size", "sizes")
+    }
+    assert {parse_size(str(default)) for default in defaults} == {DEFAULT_SIZE_BYTES}
+    for function in (plink.order, plink.plan):
+        default = inspect.signature(function).parameters["size"].default
+        assert parse_size(default) == DEFAULT_SIZE_BYTES
+
+
+def test_a_sum_of_latencies_is_shown_as_a_score() -> None:
+    order = plink.order(rack_cluster(), objective="latency", time_limit_s=0.1)
+    assert order.is_score
+    assert "score" in repr(order)
+    assert "below random" not in repr(order)

@@ -54,6 +54,15 @@ def test_no_passes_are_advised_where_all_agree_or_nothing_is_open():
     assert more_passes(replace(noisy, rtt=single, grouping=unsure)) is None
 
 
+def test_hosts_that_met_often_are_not_advised_to_meet_again():
+    cluster, _ = passed([4, 5, 3], noise=0.1)
+    grouped = found_in(cluster)
+    unsure = replace(grouped, grouping=replace(grouped.grouping, probability=0.9))
+    often = replace(unsure.rtt, passes=np.where(unsure.rtt.passes > 0, 12, 0))
+    assert more_passes(unsure) is not None
+    assert more_passes(replace(unsure, rtt=often)) is None
+
+
 def test_the_question_is_settled_once_three_looks_agree():
     cluster, _ = passed([4, 5, 3])
     question = group_question()

@@ -9,6 +9,7 @@ from plink.files.cluster import Cluster
 from plink.files.hosts import Host
 from plink.measure.probing.collectors import RunRecord
 from plink.measure.probing.rtt_collector import RttCollector, disturbed_hosts
+from plink.probes.echo.readings import DISTURBED
 from plink.probes.samples import PairLoss, RttReading
 from support.pairs import all_pairs
 
@@ -124,6 +125,10 @@ def test_passes_that_agree_take_a_doubt_away() -> None:
         run = collector()
         for rtt_us, share in readings:
             run.reading(reading((0, 1), rtt_us, share))
+        # What reads the file counts the same directions as the warning.
+        recorded = run.result(RUN)[1].disturbance
+        assert recorded is not None
+        assert np.count_nonzero(recorded >= DISTURBED) == len(run.warnings())
         return bool(run.warnings())
 
     # Noise only adds: that a higher reading was disturbed says nothing of the least.

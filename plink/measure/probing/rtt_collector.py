@@ -62,8 +62,10 @@ class RttCollector(Collector[RttReading]):
         # What earlier runs recorded for pairs without a second pass.
         self._precision_percent = self._kept(None if kept is None else kept.precision_percent)
         self._disturbance = self._kept(None if kept is None else kept.disturbance)
-        # Whether one of the meetings was not disturbed; of earlier runs, the one that counts.
-        self._is_calm = ~(self._disturbance >= DISTURBED) & ~np.isnan(self._readings())
+        # Least disturbance of the meetings, 0 where unknown; of earlier runs, the recorded one.
+        self._calmest = np.where(
+            np.isnan(self._readings()), np.nan, np.nan_to_num(self._disturbance, nan=0.0)
+        )
 
     def _unknown(self) -> Matrix:
         size = len(self._cluster.hosts)
@@ -76,7 +78,9 @@ class RttCollector(Collector[RttReading]):
         return self._rtt_us[self._percentiles[0]]
 
     def _untrusted(self) -> npt.NDArray[np.bool_]:
-        return is_untrusted(self._disturbance, disagreement(self._halves_us), self._is_calm)
+        return is_untrusted(
+            self._disturbance, disagreement(self._halves_us), self._calmest < DISTURBED
+        )
 
     def warnings(self) -> list[str]:
         """Which readings other work on the hosts may have raised."""
@@ -108,7 +112,7 @@ class RttCollector(Collector[RttReading]):
         self._passes[pair] += 1
         self._samples[pair] += reading.received
         self._losses[pair] += reading.sent - reading.received
-        self._is_calm[pair] |= not (reading.disturbance or 0.0) >= DISTURBED
+        self._calmest[pair] = np.fmin(self._calmest[pair], reading.disturbance or 0.0)
         if reading_us >= self._readings()[pair]:
             return
         for percentile, rtt_us in reading.rtt_us.items():
@@ -119,13 +123,17 @@ class RttCollector(Collector[RttReading]):
         """The cluster with what was gathered so far, and the measurement in it."""
         apart_percent = 100.0 * disagreement(self._halves_us)
         precision = np.where(self._passes > 1, apart_percent, self._precision_percent)
+        # A reading that a calm meeting confirmed is recorded with that one's disturbance, so that
+        # whoever reads the file doubts the same directions as `warnings`.
+        is_confirmed = (self._disturbance >= DISTURBED) & ~self._untrusted()
+        disturbance = np.where(is_confirmed, self._calmest, self._disturbance)
         measurement = RttMeasurement(
             rtt_us={percentile: matrix.copy() for percentile, matrix in self._rtt_us.items()},
             reading=self._percentiles[0],
             samples=self._samples.copy(),
             losses=self._losses.copy(),
             precision_percent=_known(precision.round(3)),
-            disturbance=_known(self._disturbance.round(3)),
+            disturbance=_known(disturbance.round(3)),
             passes=self._passes.copy(),
             halves_us=Halves(self._halves_us[0].copy(), self._halves_us[1].copy()),
             failures=list(self.failures),

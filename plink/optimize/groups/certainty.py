@@ -22,6 +22,8 @@ _LOOKS = 3
 _MOST_HOSTS = 256
 
 _FURTHER = 3
+# Hosts that met so often are not advised to meet again: more passes would change nothing.
+_ENOUGH_PASSES = 12
 # Below, the readings speak against groups and more of them would hardly change that.
 _LEAST_CHANCE = 0.05
 # Above, passes agree so well that more of them say the same.
@@ -113,5 +115,7 @@ def more_passes(cluster: Cluster) -> MorePasses | None:
     if not is_open or not np.isfinite(apart).any() or np.nanmedian(apart) < _LEAST_NOISE:
         return None
     met = rtt.passes[rtt.passes > 0]
+    if int(met.max()) >= _ENOUGH_PASSES:
+        return None
     seconds = rtt.seconds / float(met.mean()) * _FURTHER
     return MorePasses(_FURTHER, int(met.max()) + _FURTHER, seconds)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from plink.base.text import counted
+from plink.base.text import counted, share_text
 from plink.files.order import Order
 from plink.optimize.orders.mesh import inner_advice
 
@@ -58,6 +58,13 @@ def notes_on(order: Order) -> Iterator[str]:
             f"{counted(order.filled_pairs, 'pair')} without a measurement: their distances were "
             "filled in from those that were measured"
         )
+
+
+def against_random(order: Order) -> str:
+    """Compare the cost with random orders': a share of a score, or a saving of a predicted time."""
+    if order.is_score:
+        return f"{share_text(1.0 - order.gain)} of random orders' score"
+    return f"{share_text(max(0.0, order.gain))} below random orders"
 
 
 def confirmation(order: Order) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from plink.base.size import DEFAULT_SIZE_BYTES
 from plink.files.mesh import Mesh
 from plink.solvers.collectives.algorithm import Algorithm
 from plink.solvers.orders.solution import Progress
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
 OnProgress = Callable[[Progress], None]
 
-DEFAULT_SIZE_BYTES = 100_000_000
 
 # What stands beside an order's cost, to say how good it is.
 RANDOM_ORDERS = 1001

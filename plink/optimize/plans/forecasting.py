@@ -10,12 +10,11 @@ import numpy as np
 
 from plink.files.cluster import Cluster
 from plink.files.plan import Plan, refuse_servers
-from plink.model.network import network_of
+from plink.model.network import USUAL_LINK_GBIT_S, network_of
 from plink.optimize.expected import Expected, ExpectedTimes
 from plink.optimize.plans.demand import Demand, least_of
 from plink.optimize.plans.expecting import expected_of_plan
 from plink.optimize.plans.on_cluster import grouped_as, hosts_of
-from plink.optimize.plans.planning import USUAL_LINK_GBIT_S
 from plink.optimize.plans.servers import members_network
 from plink.optimize.plans.traffic import measure_traffic, traffic_of, traffic_time_s
 from plink.plans.names import ALL_REDUCE, COLLECTIVES

@@ -9,12 +9,13 @@ import numpy as np
 
 from plink.base.errors import NotMeasuredError, WrongUseError
 from plink.base.replacing import replace
+from plink.base.size import DEFAULT_SIZE_BYTES
 from plink.files.cluster import Cluster
 from plink.files.hosts import Group
 from plink.files.matrices import Matrix
 from plink.files.plan import MAX_RANKS, Plan, PlanRank, Predicted
 from plink.model.distance import filled_bandwidth_distances, has_only_bandwidth
-from plink.model.network import network_of
+from plink.model.network import USUAL_LINK_GBIT_S, network_of
 from plink.optimize.groups.finding import GroupRequest, UngroupableError, find_groups, with_groups
 from plink.optimize.plans.candidates import (
     KINDS,
@@ -31,12 +32,6 @@ from plink.plans.names import ALL_REDUCE
 from plink.plans.ports import PortsVerdict
 from plink.solvers.contention.network import Network
 from plink.solvers.forests.lower_bound import lower_bound_s
-
-DEFAULT_SIZE_BYTES = 100_000_000
-
-# What hosts' links are assumed to carry where nothing was measured: it decides from which size on
-# bytes count more than rounds.
-USUAL_LINK_GBIT_S = 10.0
 
 # Another level of groups is taken if it is predicted to take less than this share of the time.
 _CLEARLY_QUICKER = 0.98

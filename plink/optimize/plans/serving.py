@@ -10,10 +10,9 @@ from plink.base.errors import WrongUseError
 from plink.files.cluster import Cluster
 from plink.files.hosts import Group
 from plink.files.plan import MAX_RANKS, Plan, PlanRank, Predicted
-from plink.model.network import network_of
+from plink.model.network import USUAL_LINK_GBIT_S, network_of
 from plink.optimize.plans.candidates import Candidate, Choice, Refused, asked_for, best
 from plink.optimize.plans.planning import (
-    USUAL_LINK_GBIT_S,
     Planned,
     PlanRequest,
     with_known_groups,

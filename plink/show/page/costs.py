@@ -82,17 +82,20 @@ def _said(named: NamedOrder) -> str:
         if order.cost.size_bytes is not None
         else "what a Gbit takes over the least bandwidth that is used"
         if order.bandwidth is not None
-        else "the sum of latencies"
+        else "a sum of latencies, not a time"
     )
-    of_cost = "" if order.cost.range_us else " of its cost"
+    of_cost = "" if order.cost.range_us else f" of its {order.cost_name}"
     saved = f"{savings_text(order)}{of_cost} could still be saved"
     gap = saved if order.gap else no_cheaper(order)
     gap = unproven(order) or (gap if has_bound(order) else "no lower bound is known")
-    against = f"{share_text(order.cost.cost_us / order.cost.random_us)} of a random order's cost"
-    share = against if order.cost.random_us else "as much as any"
+    share = f"the same {order.cost_name} as any"
+    if order.cost.random_us:
+        of_random = share_text(order.cost.cost_us / order.cost.random_us)
+        share = f"{of_random} of a random order's {order.cost_name}"
     return (
-        f"{named.source}: {what_for(order)} on {hosts_text(order)}; cost is {cost}. "
-        f"plink's order costs {share}{_between(order)}; {gap}. Gain found again on other "
+        f"{named.source}: {what_for(order)} on {hosts_text(order)}; "
+        f"the {order.cost_name} is {cost}. "
+        f"plink's order has {share}{_between(order)}; {gap}. Gain found again on other "
         f"readings: {confirmation(order)}."
     )
 
@@ -128,7 +131,7 @@ def _about_range(order: Order) -> str:
     if order.cost.range_us is None:
         return ""
     return (
-        " The line across plink's bar is the range of its cost: pairs that were not measured are "
+        " The line across plink's bar is the range of its value: pairs that were not measured are "
         "at nothing on the left, and as far as the shortest way over others on the right."
     )
 

@@ -106,8 +106,9 @@ def _order(named: NamedOrder) -> str | None:
             "any order will do."
         )
     share = share_text(order.cost.cost_us / order.cost.random_us)
+    measure = "latency score" if order.is_score else "predicted cost"
     return (
-        f"{named.source} is predicted to cost {share} of a random order for {what_for(order)}: "
+        f"{named.source} has {share} of a random order's {measure} for {what_for(order)}: "
         "start the job in that order."
     )
 

@@ -121,11 +121,14 @@ def _gained(named: NamedOrder) -> str:
         share_text(part / order.cost.random_us)
         for part in (order.cost.cost_us, order.cost.lower_bound_us)
     )
+    measure = "latency score" if order.is_score else "predicted cost"
     bound = f"lower bound {least}" if has_bound(order) else "no lower bound known"
     if order.cost.range_us is not None:
         limits_us = order.cost.range_us
-        bound = f"{bound}; the cost is {range_text(limits_us.low_us, limits_us.high_us)}"
-    return f"{named.source}: {what_for(order)}, {cost} of a random order's predicted cost, {bound}"
+        bound = (
+            f"{bound}; the {order.cost_name} is {range_text(limits_us.low_us, limits_us.high_us)}"
+        )
+    return f"{named.source}: {what_for(order)}, {cost} of a random order's {measure}, {bound}"
 
 
 def _found_by(named: NamedOrder) -> str:

@@ -54,7 +54,7 @@ def _decisions(run: History) -> Part:
         return Paragraph("None: the plan stayed as it was.")
     caption = (
         "Every decision but to wait. Iterations are medians of up to three windows with the plan "
-        "before, and with the one after. Reasons name hosts by number."
+        "before, and with the one after."
     )
     return Table(caption, DECISION_COLUMNS, decision_rows(run), numbers=_NUMBERS)
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from plink.base.next_command import next_command
-from plink.base.size import format_size
+from plink.base.size import DEFAULT_SIZE_BYTES, format_size
 from plink.base.text import counted, named, rtt_text
 from plink.files.order import Order
 from plink.model.outliers import sentences
 from plink.optimize.leaving_out import LeftOut, Limiting
-from plink.optimize.orders.request import DEFAULT_SIZE_BYTES
 
 
 def limiting_lines(found: Limiting, order: Order, source: str) -> list[str]:

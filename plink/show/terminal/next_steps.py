@@ -13,7 +13,6 @@ from plink.files import document
 from plink.files.cluster import Cluster
 from plink.files.measurements import RttMeasurement, recorded_sample
 from plink.files.order import Order
-from plink.measure.probing.rtt_collector import CONFIRMED
 from plink.optimize.orders.quality import doubt
 from plink.probes.echo.readings import DISTURBED
 
@@ -103,9 +102,7 @@ def _measuring(cluster: Cluster, file: str) -> list[Step]:
 def _disturbed(rtt: RttMeasurement) -> int:
     if rtt.disturbance is None:
         return 0
-    # What another pass has read as well is not doubted.
-    is_doubtful = (rtt.disturbance >= DISTURBED) & ~(rtt.disagreement <= CONFIRMED)
-    return int(np.count_nonzero(is_doubtful))
+    return int(np.count_nonzero(rtt.disturbance >= DISTURBED))
 
 
 def _grouping(cluster: Cluster, file: str) -> list[Step]:

@@ -65,11 +65,11 @@ def _what(order: Order) -> str:
         return WHAT
     if order.mesh is not None:
         cost = (
-            "latencies by share of traffic"
-            if order.cost.size_bytes is None
+            "latencies by share of traffic, not a time"
+            if order.is_score
             else "time of an iteration"
         )
-        return f"cost: {cost}: {order.mesh.traffic}"
+        return f"{order.cost_name}: {cost}: {order.mesh.traffic}"
     if order.cost.size_bytes is None:
         return "score: a sum of latencies, not a time; for times, plink probe --all first"
     return (
@@ -94,7 +94,7 @@ def _costs(order: Order, width: int) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="cyan")
     table.add_column("", no_wrap=True)
     most = 2 if width < _WIDE else 4 if order.is_ring_of_latencies else 3
-    titles = ("cost", "of random", "of given", "a hop")[:most]
+    titles = (order.cost_name, "of random", "of given", "a hop")[:most]
     for title in titles:
         table.add_column(title, justify="right", no_wrap=True)
     rows = (
