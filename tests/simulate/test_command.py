@@ -10,6 +10,7 @@ import pytest
 
 from plink.base.errors import PlinkError
 from plink.base.replacing import replace
+from plink.base.size import DEFAULT_SIZE_BYTES
 from plink.cli import run
 from plink.files import cluster as cluster_file
 from plink.files import order as order_file
@@ -48,7 +49,9 @@ def test_an_order_is_traced_by_hosts(cluster: str, tmp_path: Path) -> None:
     names = cluster_file.read_cluster(cluster).names
     ranked = [names.index(host.name) for host in order_file.read_order(order).hosts]
     expected = np.zeros((16, 16))
-    expected[np.ix_(ranked, ranked)] = find("gloo-ring").table(16, 20_000_000).bytes_between()
+    expected[np.ix_(ranked, ranked)] = (
+        find("gloo-ring").table(16, DEFAULT_SIZE_BYTES).bytes_between()
+    )
     assert np.allclose(found.bytes_between(), expected, atol=64)
 
 
