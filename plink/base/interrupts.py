@@ -43,8 +43,9 @@ _WAITS = {
 }
 # Modules through which an exception from plink's code may pass.
 _PASSED_THROUGH = {"__main__", "_thread", "contextlib", "functools", *_WAITS}
-# The function that calls a verb: what is outside of it belongs to no verb.
-_VERB_CALLER = ("click.core", "invoke")
+# The functions that call a verb, the second one with the context; what is outside of them belongs
+# to no verb.
+_VERB_CALLERS = {("click.core", "invoke"), ("click.decorators", "new_func")}
 # Functions that an exception would leave half done, or in which Python would drop it.
 _UNINTERRUPTED = {"__del__", "__exit__", "__aexit__"}
 # Seconds between two looks whether a kept interrupt can be raised.
@@ -273,7 +274,7 @@ def _look_again(main_thread: int, number: int) -> None:
 def _frames_of_verb(frame: FrameType | None) -> list[FrameType]:
     """Return the frames of the running verb, innermost first."""
     frames = []
-    while frame is not None and (_module(frame), frame.f_code.co_name) != _VERB_CALLER:
+    while frame is not None and (_module(frame), frame.f_code.co_name) not in _VERB_CALLERS:
         frames.append(frame)
         frame = frame.f_back
     return frames

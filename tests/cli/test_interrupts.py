@@ -201,6 +201,28 @@ def test_waits_end(tmp_path: Path, wait: str) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, b"heard\n", b"")
 
 
+@pytest.mark.parametrize("decorator", ["", "@click.pass_context"])
+def test_verbs_hear_at_once(tmp_path: Path, decorator: str) -> None:
+    program = f"""
+        import os, signal, threading, time
+        import click
+        from plink.base.interrupts import end_when_interrupted, raise_when_interrupted
+        end_when_interrupted()
+        @click.command()
+        {decorator}
+        def verb(*_):
+            raise_when_interrupted()
+            threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+            try:
+                time.sleep(60)
+            except KeyboardInterrupt:
+                print('heard')
+        verb([])
+    """
+    done = run_program(program, tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"heard\n", b"")
+
+
 def test_an_interrupt_in_a_finaliser_is_not_lost(tmp_path: Path) -> None:
     program = """
         import os, signal, time

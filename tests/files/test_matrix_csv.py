@@ -110,8 +110,10 @@ def test_where_the_unit_comes_from(corner: str, option: str | None, unit: str) -
     ],
 )
 def test_where_the_unit_stays_unknown(corner: str, option: str | None, reason: str) -> None:
-    with pytest.raises(WrongUseError, match=f"^m.csv: {reason}$") as caught:
+    with pytest.raises(WrongUseError) as caught:
         parse(f"{corner},a\na,\n", option)
+    # A pattern would be matched with the notes too, of which the hint is one.
+    assert str(caught.value) == f"m.csv: {reason}"
     assert caught.value.hint
 
 

@@ -114,7 +114,7 @@ def test_switches_of_a_topology_conf_are_groups_of_the_hosts_that_are_measured(
         Group("s1", ["n04"]),
     ]
     path.write_text("BlockName=b0 Nodes=n01\nBlockName=b1 Nodes=n[01-02]\n")
-    with pytest.raises(WrongUseError, match="n01 is already in a group at"):
+    with pytest.raises(WrongUseError, match="n01 is below two switches, 'b0' and 'b1'"):
         read_groups(str(path), HOSTS, "hosts.txt")
     path.write_text("BlockName=b0 Nodes=x\n")
     with pytest.raises(WrongUseError, match=r"names none of the hosts of hosts\.txt"):
