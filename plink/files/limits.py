@@ -70,11 +70,13 @@ Share = Annotated[float, Meta(ge=0, le=1)]
 EXPECTED: Mapping[str, str] = {_WORD: WORD_EXPECTED, _USER: "the name of a user"}
 
 _is_word = re.compile(_WORD).search
+# Half characters, as the command line has bytes that are no text: no file can hold them.
+_half = re.compile("[\ud800-\udfff]").search
 
 
 def is_word(value: str) -> bool:
     """Return whether a name is harmless in a host list, a launcher's file or a command."""
-    return 0 < len(value) <= MAX_NAME_LENGTH and _is_word(value) is not None
+    return 0 < len(value) <= MAX_NAME_LENGTH and _is_word(value) is not None and not _half(value)
 
 
 def check_settings(settings: Mapping[str, Any], name: str) -> None:

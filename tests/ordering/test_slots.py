@@ -215,7 +215,7 @@ def test_ranks_that_are_apart_are_read_and_written(tmp_path: Path):
         order = replace(order, host_of_rank=[0, 1, 2, 3, 0, 1, 2, 3])
     path = str(tmp_path / "order.json")
     order_file.write_order(path, order)
-    assert order_file.read_order(path) == order
+    assert order_file.encode_order(order_file.read_order(path)) == order_file.encode_order(order)
     assert [host.name for host in order.runs for _ in range(host.slots)] == [
         order.names[host] for host in order.host_of_rank or ()
     ]

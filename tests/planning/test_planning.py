@@ -74,7 +74,7 @@ def test_groups_are_found_where_the_file_has_none():
     assert found.chosen.measures.cross_group_bytes == pytest.approx(2 * 3 * S)
     assert found.plan.assumptions == [
         "no host's link was measured: assuming 10.0 Gbit/s each",
-        "uplinks not measured, assumed to be unlimited: g1, g2, g3, g4",
+        "uplinks not measured, assumed to be unlimited: g1, g2, g3 and 1 other",
     ]
 
 
