@@ -71,7 +71,7 @@ def test_an_order_says_what_it_costs() -> None:
     assert order.cost.lower_bound_us <= order.cost.cost_us <= order.cost.listed_us
     assert 0.1 < order.gain < 0.5
     assert order.notes == []
-    assert repr(order).startswith("<plink.Order: ring over 16 ranks; cost 3")
+    assert repr(order).startswith("<plink.Order: ring over 16 ranks; score 3")
     assert str(order).startswith("ring order of 16 hosts\nscore: a sum of latencies, not a time;")
 
 
