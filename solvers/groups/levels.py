@@ -37,9 +37,11 @@ _LEAST_SHARE = 1e-3
 _SHUFFLES, _ROUNDS_OF_SHUFFLED = 12, 3
 # Of more hosts fewer shuffles are made, whose groups are cuts of the tree.
 _MANY, _FEW_SHUFFLES = 100, 3
-# Further levels that are less likely to be exactly right are not given, and no groups at all where
-# fewer pairs were measured.
-_MOST_SAMPLED, _LEAST_EXACT = 0.6, 0.1
+# Levels that are less likely to be exactly right are not given. Where fewer pairs were measured, it
+# is the pairs that are too few.
+_MOST_SAMPLED, _LEAST_EXACT = 0.6, 0.2
+# Of two levels one has at least this many times the other's groups.
+_LEAST_RATIO = 1.5
 # A gain of so many nats, and so many more a host, is more than any shuffle has.
 _CLEAR_GAIN, _CLEAR_GAIN_OF_HOST = 50.0, 10.0
 
@@ -117,18 +119,38 @@ def discover(distance: Matrix, is_measured: Mask | None = None, *, seed: int = 0
     if probability < LIKELY:
         return Discovery((), probability, found.rival)
     search = _LevelSearch(logs, found.pairs.logs, measured, rng)
-    below = search.between(None, found.host_labels)
-    chain = [*below, (found, probability), *search.between(found.host_labels, None)]
+    own = found.host_labels
+    chain = [*search.between(None, own), (found, probability), *search.between(own, None)]
     gain = gain_on_points(found, [each.host_labels for each, _ in chain], logs, measured)
     probability *= _logistic(gain - 1.0)
     if probability < LIKELY:
         return Discovery((), probability, SPACE)
-    levels = [_level(each, min(chance, probability)) for each, chance in chain]
-    exact = levels[len(below)].probability
-    is_sampled = int(measured.sum()) < _MOST_SAMPLED * size * (size - 1)
-    if is_sampled and exact < _LEAST_EXACT:
-        return Discovery((), exact, found.rival, is_too_sparse=True)
-    return Discovery(levels[::-1], exact, found.rival)
+    levels = _distinct(chain, probability)
+    if not levels:
+        is_sampled = int(measured.sum()) < _MOST_SAMPLED * size * (size - 1)
+        likeliest = max(_level(each, probability).probability for each, _ in chain)
+        return Discovery((), likeliest, found.rival, is_too_sparse=is_sampled)
+    return Discovery(levels, primary(levels).probability, found.rival)
+
+
+def _distinct(chain: Sequence[tuple[Explanation, float]], most: float) -> list[Level]:
+    """Return the levels that are likely enough to be exact, the fewest groups first.
+
+    Of levels with about as many groups the one with the largest gain is kept: others say the same.
+
+    Args:
+        chain: groups, and the probability that there are some.
+        most: the largest probability that a level may have.
+    """
+    levels: list[Level] = []
+    for found, chance in sorted(chain, key=lambda each: -each[0].gain):
+        level = _level(found, min(chance, most))
+        parts = level.groups + level.alone
+        others = [other.groups + other.alone for other in levels]
+        is_distinct = all(max(parts, other) >= _LEAST_RATIO * min(parts, other) for other in others)
+        if is_distinct and level.probability >= _LEAST_EXACT:
+            levels.append(level)
+    return sorted(levels, key=lambda level: level.groups + level.alone)
 
 
 def primary(levels: Sequence[Level]) -> Level:
