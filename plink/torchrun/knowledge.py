@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 
+from plink.base.errors import WrongUseError
 from plink.base.expanding import expand
 from plink.engine.store import Store, get_all, peek
 from plink.files import cluster as cluster_file
@@ -13,6 +14,8 @@ from plink.files.unpacking import MOST_BYTES
 
 # PyTorch's store takes no more than 8 MiB at once.
 _PART_BYTES = 4 << 20
+# Packed content is hardly ever larger than what it holds.
+_MOST_PARTS = MOST_BYTES // _PART_BYTES + 1
 _KEY = "cluster"
 
 
@@ -29,20 +32,34 @@ class Knowledge:
         self._cluster: Cluster | None = None
 
     def newest(self, first: Cluster | None) -> Cluster | None:
-        """What was measured last; `first` before anything was."""
+        """What was measured last; `first` before anything was.
+
+        Raises:
+            WrongUseError: what the store holds is too large or damaged.
+        """
         said = peek(self._store, _KEY)
         if said is None:
             return first
-        if said.decode() != self._version:
-            version, _, parts = said.decode().partition(" ")
-            keys = [f"{_KEY}/{version}/{part}" for part in range(int(parts))]
-            values = get_all(self._store, keys, 0.0)
-            content = expand(b"".join(value or b"" for value in values), MOST_BYTES)
+        # Bytes that are no text are refused as a version that nobody wrote.
+        version = said.decode(errors="replace")
+        if version != self._version:
+            try:
+                content = self._content(version)
+            except ValueError as error:
+                raise WrongUseError(f"what was measured cannot be read: {error}") from None
             self._cluster = cluster_file.decode_cluster(
                 document.parse(content, "what was measured"), "what was measured"
             )
-            self._version = said.decode()
+            self._version = version
         return self._cluster
+
+    def _content(self, said: str) -> bytes:
+        version, _, parts = said.partition(" ")
+        if not 0 < int(parts) <= _MOST_PARTS:
+            raise ValueError(f"it has {int(parts):,} parts, not between 1 and {_MOST_PARTS}")
+        keys = [f"{_KEY}/{version}/{part}" for part in range(int(parts))]
+        values = get_all(self._store, keys, 0.0)
+        return expand(b"".join(value or b"" for value in values), MOST_BYTES)
 
     def renew(self, cluster: Cluster) -> None:
         """Let all later rounds know."""

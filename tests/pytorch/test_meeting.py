@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import time
 import zlib
@@ -11,11 +12,13 @@ import numpy as np
 import pytest
 from torch.distributed import HashStore, PrefixStore
 
-from plink.engine import C10dStore
+from plink.engine import C10dStore, EngineError
 from plink.engine.store import get_all
 from plink.plans.forest import Forest
 from plink.plans.regroup import flat
+from plink.torch import forest_text
 from plink.torch.forest_text import forest_from_json, forest_to_json
+from plink.torch.forests import PlanChoice
 
 
 class CountingStore:
@@ -63,3 +66,18 @@ def test_a_forest_is_told_in_few_bytes(is_alike: bool) -> None:
     assert np.array_equal(told.broadcast_parents, broadcast)
     assert forest_to_json(flat(ranks)) is None
     assert np.array_equal(forest_from_json(None, ranks).reduce_parents, stars)
+
+
+def test_a_forest_that_unpacks_to_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forest_text, "_MOST_BYTES", 1 << 10)
+    packed = base64.b64encode(zlib.compress(bytes(1 << 16))).decode()
+    agreement: dict[str, Any] = {
+        "forest": {"weights": [1.0], "reduce": packed, "broadcast": None},
+        "planned": [0, 1],
+        "tuned": None,
+        "is_cut": False,
+    }
+    with pytest.raises(ValueError, match="more than 1,024 bytes"):
+        forest_from_json(agreement["forest"], 2)
+    with pytest.raises(EngineError, match="cannot be read here"):
+        PlanChoice(0, 2, None, is_part=False).forest(agreement)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import threading
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from plink.base.errors import WrongUseError
 from plink.engine import DirectoryStore
+from plink.torchrun import knowledge
 from plink.torchrun.echoing import Door
 from plink.torchrun.knowledge import Knowledge
 from plink.torchrun.meeting import Decision, MeetAgainError, Meeting
@@ -112,3 +115,15 @@ def test_what_was_measured_is_known_to_whoever_decides_next(tmp_path: Path) -> N
     assert newest is not None
     assert newest.names == ["a0", "b0"]
     assert first.newest(None) is newest
+
+
+@pytest.mark.parametrize("said", ["1 1", "1 1000000000000", "1 0", "1", "\xff"])
+def test_what_the_store_holds_has_a_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str
+) -> None:
+    monkeypatch.setattr(knowledge, "MOST_BYTES", 1 << 20)
+    store = DirectoryStore(tmp_path / "store")
+    store.set("cluster/1/0", zlib.compress(bytes((1 << 20) + 1)))
+    store.set("cluster", said.encode("latin-1"))
+    with pytest.raises(WrongUseError):
+        Knowledge(store).newest(None)
