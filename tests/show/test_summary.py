@@ -113,3 +113,24 @@ def test_the_json_is_json() -> None:
     assert len(data["failures"]) == data["pairs"] - data["measured"]
     bare = to_json(Cluster([Host("a", "a")]), None)
     assert bare == {"of": "plink.cluster", "hosts": ["a"], "unreachable": []}
+
+
+@pytest.mark.parametrize(
+    ("options", "sample"),
+    [
+        ({}, None),
+        (
+            {"rounds": 2, "rounds_in_all": 3, "seed": 1},
+            {"rounds": 2, "in_all": 3, "seed": 1},
+        ),
+        ({"share": 0.5, "seed": 1}, {"share": 0.5, "seed": 1}),
+    ],
+)
+def test_the_json_says_which_sample_it_is(
+    options: dict[str, float], sample: dict[str, float] | None
+) -> None:
+    made = racks(2, 2)
+    rtt = replace(made.rtt, options=options)
+    summary = summarise(made.cluster.names, rtt, 10.0)
+    data = json.loads(json.dumps(to_json(replace(made.cluster, rtt=rtt), summary)))
+    assert data["sample"] == sample

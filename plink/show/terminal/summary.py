@@ -135,6 +135,7 @@ def to_json(cluster: Cluster, summary: Summary | None) -> dict[str, Any]:
         asymmetry["median"] = round(summary.asymmetry.median, 6)
         asymmetry["worst"] = round(summary.asymmetry.worst, 6)
     statistics["percentile"] = percentile_name(summary.percentile)
+    statistics["sample"] = encode(summary.sample)
     return data | {
         "tool": rtt.tool,
         "options": dict(rtt.options),
