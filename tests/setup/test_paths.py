@@ -16,4 +16,4 @@ def test_a_ring_order_goes_from_the_command_line_to_its_search() -> None:
 def test_a_probe_goes_from_the_command_line_through_measuring() -> None:
     files = probe_path()
     assert files[0].startswith("plink/cli/")
-    assert files[-1].startswith("plink/measure/")
+    assert any(file.startswith("plink/measure/") for file in files)
