@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 from labkit import namespaces, texts, wiring
@@ -12,6 +13,8 @@ from labkit.system import run
 # States of a bridge's port, as the kernel numbers them (linux/if_bridge.h).
 PORT_DISABLED = 0
 PORT_FORWARDING = 3
+# A port opens a moment after its link is up, and later on a busy machine.
+_OPENS_WITHIN_S = 5.0
 
 
 def missing_namespaces(state: State) -> list[str]:
@@ -71,6 +74,7 @@ def move(registry: Registry, state: State, host: str, rack: str) -> None:
             if old.rate_bits is not None:
                 run(["tc", "-batch", "-"], texts.shaping_command(port.interface, old.rate_bits))
             if host in state.stopped:
+                _wait_until_forwarding(port)
                 _set_port(port, PORT_DISABLED)
     # Every switch has learned where the host was, and would not forget for a day.
     for element in wiring.switch_elements(topology):
@@ -82,3 +86,15 @@ def move(registry: Registry, state: State, host: str, rack: str) -> None:
 
 def _set_port(port: wiring.End, number: int) -> None:
     run(["bridge", "link", "set", "dev", port.interface, "state", str(number)])
+
+
+def _wait_until_forwarding(port: wiring.End) -> None:
+    """Wait until the kernel has opened a port that came up; it would undo an earlier `disabled`.
+
+    A port whose host has no link is never opened.
+    """
+    deadline = time.monotonic() + _OPENS_WITHIN_S
+    while "state forwarding" not in run(["bridge", "link", "show", "dev", port.interface]):
+        if time.monotonic() > deadline:
+            return
+        time.sleep(0.005)
