@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 
 from benchkit.simulated import Behaviour, SimulatedProcess, simulated_reach
+from plink.cli import probe_action
 from plink.cli import run as plink
 from plink.files import cluster as cluster_file
 from plink.measure.probing import request
+from plink.measure.probing.question import Question
 from plink.probes.reach import Reached
 from plink.probes.rounds import sampled_rounds
 
@@ -30,6 +32,8 @@ def probe(
         return reached[0]
 
     monkeypatch.setattr(request, "reach", reach)
+    # Only the sample is measured, and no pair that groups ask for.
+    monkeypatch.setattr(probe_action, "group_question", Question)
     hosts, out = folder / "hosts", folder / "c.json"
     hosts.write_text("\n".join(f"10.9.0.{i}" for i in range(HOSTS)))
     code = plink(["probe", str(hosts), "-o", str(out), "--rounds", str(ROUNDS), *options])
