@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 import re
 import shutil
@@ -150,11 +151,19 @@ def test_it_works_on_a_bare_machine(machine: Machine) -> None:
 @pytest.mark.lab
 @pytest.mark.needs("containers")
 def test_it_probes_from_a_bare_machine(machine: Machine, lab: Lab) -> None:
-    out = "/root/cluster.json"
-    options = ["-F", str(lab.ssh_config), "--passes", "1", "--count", "20", "-o", out]
-    machine.run(f"{PLACE}/bin/plink", "probe", str(lab.hosts_file), *options)
+    """Without an SSH client there is no SSH configuration either: options and hosts say all."""
+    addresses = re.findall(r"HostName (\S+)", lab.ssh_config.read_text())
+    assert len(addresses) == len(lab.names)
+    listed, out = "/root/hosts.txt", "/root/cluster.json"
+    inside(machine.root, listed).write_text("\n".join(addresses))
+    known_hosts = inside(machine.root, "/root/.ssh/known_hosts")
+    known_hosts.parent.mkdir()
+    shutil.copy(lab.dir / "known_hosts", known_hosts)
+    options = ["-i", str(lab.dir / "id_ed25519"), "--user", getpass.getuser()]
+    options += ["--passes", "1", "--count", "20", "-o", out]
+    machine.run(f"{PLACE}/bin/plink", "probe", listed, *options)
     said = machine.run(f"{PLACE}/bin/plink", "order", out, "--format", "hosts")
-    assert sorted(said.split()) == sorted(lab.names)
+    assert sorted(said.split()) == sorted(addresses)
 
 
 def test_the_sdist_has_every_source_and_nothing_built(tmp_path: Path) -> None:
