@@ -410,6 +410,13 @@ def test_the_encoder_writes_what_protobuf_writes() -> None:
     assert content(chakra.parse(again, ["0", "1"])) == content(schedule)
 
 
+@pytest.mark.parametrize("tag", [0, (1 << 31) - 1, 1 << 31, goal.MAX_TAG])
+def test_every_tag_comes_back(tag: int) -> None:
+    schedule = goal.parse(GOAL.replace("tag 7", f"tag {tag}"), "file")
+    assert tag in schedule.tag.tolist()
+    assert content(chakra.parse(list(chakra.files_of(schedule)), ["0", "1"])) == content(schedule)
+
+
 @given(st.integers(-(1 << 63), (1 << 64) - 1))
 def test_numbers_come_back(number: int) -> None:
     found, end = protobuf.read_varint(protobuf.varint(number), 0)

@@ -45,6 +45,7 @@ _DOUBLE, _BOOL, _STRING = 3, 27, 29
 # Values of attributes that are whole numbers, by whether they are signed as int32, int64 are.
 _WHOLE = {7: 32, 9: 64, 11: 0, 13: 0}
 _INT32, _INT64 = 7, 9
+_MAX_INT32 = (1 << 31) - 1
 
 _PER_US = 1000
 _MAX_BYTES = (1 << 62) - 1
@@ -88,7 +89,7 @@ def _node(schedule: Schedule, one: int, number: int, needs: list[int]) -> bytes:
     content += _attribute("is_cpu_op", _BOOL, 0)
     content += _attribute("comm_src", _INT32, source)
     content += _attribute("comm_dst", _INT32, destination)
-    content += _attribute("comm_tag", _INT32, tag)
+    content += _attribute("comm_tag", _INT32 if tag <= _MAX_INT32 else _INT64, tag)
     content += _attribute("comm_size", _INT64, amount)
     return content
 
