@@ -87,7 +87,7 @@ def _goes_round(step: Round, table: PeerTable) -> bool:
     passed = [0]
     while (rank := next_of[passed[-1]]) not in passed:
         passed.append(rank)
-    if len(passed) != table.ranks:
+    if len(passed) != table.ranks or rank != passed[0]:
         return False
     most = in_a_row = 0
     for other in table.rounds:

@@ -8,9 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contention.instances import networks, racks_network, ring_table, tables
+from plink.solvers.collectives.table import PeerTable, Round
 from plink.solvers.contention import reference
 from plink.solvers.contention.limiting import HOSTS, UPLINKS, limits
 from plink.solvers.contention.network import make_network
+from plink.solvers.contention.time import time_s
 
 
 @given(st.data(), st.integers(1, 6))
@@ -23,6 +25,15 @@ def test_what_is_waited_for_sums_up_to_the_time(data, ranks):
     assert [each.seconds for each in found] == sorted((e.seconds for e in found), reverse=True)
     plain_s = reference.time_s(table, network, order)
     assert sum(each.seconds for each in found) == pytest.approx(plain_s, rel=1e-9, abs=1e-12)
+
+
+def test_what_comes_back_to_another_rank_is_no_ring():
+    step = Round(np.array([0, 1, 2]), np.array([1, 2, 1]), np.zeros(3))
+    network = make_network(2, latency_s=np.array([[0.0, 0.0], [1.0, 0.0]]))
+    table, order = PeerTable(3, [step, step], is_pipelined=False), [0, 0, 1]
+    [limit] = limits(table, network, order)
+    assert limit.seconds == reference.time_s(table, network, order) == time_s(table, network, order)
+    assert limit.seconds == 2.0
 
 
 def test_the_slow_host_and_its_direction_are_named():
