@@ -63,7 +63,7 @@ def test_racks_are_found_and_written_into_the_file(sizes, capsys):
     assert not found.grouping.doubtful
     assert "adjusted mutual information 1.000" in said.out
     assert "PAIA: raw 100.00 %, embedded 100.00 %" in said.out
-    assert "no host's link was measured: assuming unlimited links" in said.err
+    assert "no host's link was measured: assuming 10.0 Gbit/s each" in said.err
     assert "groups: sure (" in said.out
 
 
