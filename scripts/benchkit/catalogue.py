@@ -43,7 +43,7 @@ CATALOGUE = (
     Benchmark("rounds", "ring orders from a sample of rounds, simulated", "", "2 min"),
     Benchmark("sampling", "samples that follow the question, simulated", "scikit-learn", "20 min"),
     Benchmark("discovery", "racks of labs drawn at random", f"{_LAB}, scikit-learn", "10 min"),
-    Benchmark("groups", "embeddings and groups of generated data centres", "", "30 min"),
+    Benchmark("groups", "embeddings and groups of generated networks", "scikit-learn", "45 min"),
     Benchmark("ring", "rings against TSPLIB, bounds and fast-tsp", "data, fast-tsp", "5 min"),
     Benchmark("search", "orders against random ones, bounds and the paper's", "", "30 min"),
     Benchmark("annealers", "orders of rounds and trees, against a plain annealer", "cc", "5 min"),

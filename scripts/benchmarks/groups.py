@@ -6,6 +6,7 @@
   optimiser  L-BFGS beside Adam, for the embedding
   2lha       what groups are worth in two-level aggregation, predicted
   rings      rings on distances of which some were not measured
+  drawn      groups of networks drawn at random, beside a textbook recipe's, and how sure they are
   files      groups found in latency matrices (CSV)
 
 Times are processor seconds; with OMP_NUM_THREADS=1 in the environment they are of one thread.
@@ -20,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchkit import known_groups
+from benchkit import drawn_groups, known_groups
 from benchkit.arguments import add_seed_count
 from benchkit.embedding_figures import (
     Matrix,
@@ -59,7 +60,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Its options."""
     parser.add_argument("files", type=Path, nargs="*", help="in which groups are looked for")
     add_seed_count(parser, 3, "generated data centres of each kind")
-    parser.add_argument("--only", choices=[*_TABLES, "files"], help="one of the tables")
+    parser.add_argument("--first-seed", type=int, help="of drawn networks; drawn if not given")
+    parser.add_argument("--networks", type=int, default=20, help="networks drawn of each kind")
+    parser.add_argument("--only", choices=[*_TABLES, "drawn", "files"], help="one of the tables")
 
 
 def run(arguments: argparse.Namespace, report: Report) -> None:
@@ -69,6 +72,8 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
             heading, rows = table(arguments.seeds)
             report.table(heading, rows, name)
             _set_targets(name, rows, report)
+    if arguments.only in (None, "drawn"):
+        drawn_groups.report_drawn(arguments.networks, arguments.first_seed, report)
     if arguments.only in (None, "files"):
         report.table(known_groups.HEADER, known_groups.rows(arguments.files), "files")
 
