@@ -185,8 +185,8 @@ def test_the_page_begins_with_what_was_found_and_what_to_do(cluster: Cluster, sa
 def test_an_order_that_helps_is_what_to_do() -> None:
     cluster = racks([4, 4])
     said = finding(subject(cluster, ordered(cluster)))
-    assert said.startswith("8 hosts in 2 groups of 4. o0.json is predicted to cost ")
-    assert said.endswith(" for ring: start the job in that order.")
+    assert said.startswith("8 hosts in 2 groups of 4. o0.json has ")
+    assert said.endswith(" latency score for ring: start the job in that order.")
 
 
 def test_a_slow_host_is_followed_by_what_leaving_it_out_would_gain() -> None:
