@@ -22,8 +22,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-# scapy would leave a cache in the user's home.
-os.environ["XDG_CACHE_HOME"] = os.environ["XDG_CONFIG_HOME"] = "/dev/null/none"
+if __name__ == "__main__":
+    # scapy would leave a cache in the user's home.
+    os.environ["XDG_CACHE_HOME"] = os.environ["XDG_CONFIG_HOME"] = "/dev/null/none"
 logging.getLogger("scapy").setLevel(logging.CRITICAL)
 
 UDP_PROBE = "u"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import os
 import shlex
 
 import pytest
@@ -82,3 +84,9 @@ def test_an_interpreter_with_a_strange_path_is_one_word() -> None:
     assert len(command) == 4
     # A csh takes no line end between quotes.
     assert "\n" not in start_command("python3")
+
+
+def test_importing_the_worker_changes_no_variable() -> None:
+    before = dict(os.environ)
+    importlib.reload(importlib.import_module("plink.probes.trace.worker"))
+    assert dict(os.environ) == before
