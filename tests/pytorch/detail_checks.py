@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -82,6 +83,10 @@ def events(rank: int, world: dist.ProcessGroup, gloo: dist.ProcessGroup) -> list
         while not work.is_completed():
             pass
         dist.barrier(group=gloo)
+        # Another thread tells the profiler, which takes longer on a busy machine.
+        until = time.monotonic() + 20.0
+        while not work._event._recorded.done() and time.monotonic() < until:
+            time.sleep(0.001)
         with torch.profiler.record_function("long after"):
             work.wait()
         dist.all_reduce(torch.ones(1000))
