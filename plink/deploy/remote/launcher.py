@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from plink.base.errors import PlinkError
-from plink.base.interrupts import ignored_interrupts
+from plink.base.interrupts import held_back_interrupts, ignored_interrupts
 
 _VERSION_LIMIT_S = 30.0
 _TERMINATE_LIMIT_S = 10.0
@@ -56,9 +56,25 @@ def run_launcher(
     Raises:
         PlinkError: it cannot be started.
     """
+    process: subprocess.Popen[str] | None = None
+    try:
+        # Else an interrupt could come between its start and its name, and leave it running.
+        with held_back_interrupts():
+            process = _start(command, environment)
+        stdout, stderr = process.communicate(timeout=limit_s)
+    except BaseException as error:
+        if process is not None:
+            _end(process)
+        if isinstance(error, subprocess.TimeoutExpired):
+            return None
+        raise
+    return Ended(process.returncode, stdout, stderr)
+
+
+def _start(command: Sequence[str], environment: Mapping[str, str] | None) -> subprocess.Popen[str]:
     try:
         # Its own process group: Ctrl-C reaches plink alone, which then ends the launcher.
-        process = subprocess.Popen(
+        return subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -71,15 +87,6 @@ def run_launcher(
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise PlinkError(f"the launcher cannot be started: {reason}") from None
-    try:
-        stdout, stderr = process.communicate(timeout=limit_s)
-    except subprocess.TimeoutExpired:
-        _end(process)
-        return None
-    except BaseException:
-        _end(process)
-        raise
-    return Ended(process.returncode, stdout, stderr)
 
 
 def _end(process: subprocess.Popen[str]) -> None:
