@@ -11,11 +11,12 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
 from plink.base.errors import PlinkError, WrongUseError
+from plink.base.interrupts import held_back_interrupts
 from plink.base.opening import open_input
 from plink.deploy.kubernetes.api_server import Access
 
@@ -141,30 +142,38 @@ class _LocalConnection(http.client.HTTPConnection):
 @contextmanager
 def _proxy() -> Iterator[Access]:
     """What kubectl reaches, with the user's own account, by a socket that only this user opens."""
-    with tempfile.TemporaryDirectory(prefix="plink-kube-") as folder:
+    with ExitStack() as ends:
+        folder = ends.enter_context(tempfile.TemporaryDirectory(prefix="plink-kube-"))
         path = str(Path(folder, "api"))
-        command = ["kubectl", "proxy", "--unix-socket", path]
-        try:
-            process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-            )
-        except OSError as error:
-            raise PlinkError(
-                f"kubectl cannot be started ({error.strerror or error})",
-                "outside of a pod, install kubectl or name the API server by api=URL",
-            ) from None
-        try:
-            _wait_until_served(process)
-            yield Access("the API server", lambda timeout_s: _LocalConnection(path, timeout_s))
-        finally:
-            process.terminate()
-            try:
-                process.wait(_GOODBYE_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-            if process.stdout is not None:
-                process.stdout.close()
+        with held_back_interrupts():
+            process = _start_proxy(path)
+            ends.callback(_end_proxy, process)
+        _wait_until_served(process)
+        yield Access("the API server", lambda timeout_s: _LocalConnection(path, timeout_s))
+
+
+def _start_proxy(path: str) -> subprocess.Popen[bytes]:
+    command = ["kubectl", "proxy", "--unix-socket", path]
+    try:
+        return subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+    except OSError as error:
+        raise PlinkError(
+            f"kubectl cannot be started ({error.strerror or error})",
+            "outside of a pod, install kubectl or name the API server by api=URL",
+        ) from None
+
+
+def _end_proxy(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(_GOODBYE_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    if process.stdout is not None:
+        process.stdout.close()
 
 
 def _wait_until_served(process: subprocess.Popen[bytes]) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from plink.base.errors import PlinkError
+from plink.base.interrupts import held_back_interrupts
 from plink.base.progress import Progress
 from plink.deploy.slurm.allocation import Allocation, step_words
 from plink.probes.calls.callers import Callers, gather
@@ -53,7 +54,8 @@ def called_by_nodes(allocation: Allocation, wait_s: float, progress: Progress) -
         home = f"{own_address(allocation.names)}:{port}"
         options = [f"-N{nodes}", f"-n{nodes}", "--ntasks-per-node=1"]
         words = ["sh", "-c", _AGENT, sys.executable, home, str(int(wait_s))]
-        started.append(_step([*step_words(*options), *words], secret))
+        with held_back_interrupts():
+            started.append(_step([*step_words(*options), *words], secret))
 
     def on_call(count: int) -> None:
         nonlocal seen
