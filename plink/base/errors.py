@@ -9,7 +9,9 @@ differently); 130 interrupted before there was a result.
 
 from __future__ import annotations
 
-from plink.base.next_command import GivenWay
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from plink.base.given_way import GivenWay
 
 EXIT_FAILED = 1
 EXIT_WRONG_USE = 2

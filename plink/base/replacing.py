@@ -10,15 +10,15 @@ if TYPE_CHECKING:
 else:
     import dataclasses
 
-    import msgspec
-
     _Value = TypeVar("_Value")
 
     def replace(value: _Value, /, **members: Any) -> _Value:
         """Return a copy of a dataclass or a struct with other members."""
-        if isinstance(value, msgspec.Struct):
-            return msgspec.structs.replace(value, **members)
-        return dataclasses.replace(value, **members)
+        if dataclasses.is_dataclass(value):
+            return dataclasses.replace(value, **members)
+        import msgspec  # noqa: PLC0415  commands begin without it
+
+        return msgspec.structs.replace(value, **members)
 
 
 __all__ = ["replace"]

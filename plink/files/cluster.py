@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from plink.base.errors import NotMeasuredError
-from plink.base.next_command import GivenWay
+from plink.base.given_way import GivenWay
 from plink.files import document
 from plink.files.binary_form import Content, is_binary
 from plink.files.clients import ClientFit

@@ -8,7 +8,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 from msgspec.structs import asdict
 
-from plink.base.next_command import GivenWay
+from plink.base.given_way import GivenWay
 from plink.files.document import brief
 from plink.files.limits import HostName, Port, Slots, User, Word, find_repeated
 

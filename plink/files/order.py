@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from plink.base.next_command import GivenWay
+from plink.base.given_way import GivenWay
 from plink.files import document
 from plink.files.host_names import check_host_names
 from plink.files.hosts import Group, Host, check_groups, check_hosts, check_way

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from plink.base.errors import WrongUseError
-from plink.base.next_command import GivenWay
+from plink.base.given_way import GivenWay
 from plink.base.replacing import replace
 from plink.probes.ssh.options import SshOptions
 

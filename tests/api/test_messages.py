@@ -12,7 +12,7 @@ _FLAG = re.compile(r"(?<![\w-])--[a-z]")
 # Folders whose texts are the command line's: its options, the pages that commands print, and what
 # only a command does.
 OF_COMMANDS = (
-    "plink/base/next_command.py",
+    "plink/base/given_way.py",
     "plink/cli/",
     "plink/schemas/",
     "plink/show/",

@@ -11,7 +11,8 @@ import click
 import numpy as np
 import pytest
 
-from plink.base.next_command import REACHING, GivenWay, next_command
+from plink.base.given_way import GivenWay
+from plink.base.next_command import REACHING, next_command
 from plink.base.replacing import replace
 from plink.cli import COMMANDS, cli
 from plink.cli.given import all_words

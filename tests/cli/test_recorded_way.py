@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from plink.base.errors import WrongUseError
-from plink.base.next_command import GivenWay
+from plink.base.given_way import GivenWay
 from plink.files import order as order_file
 from plink.files.hosts import Host
 from plink.files.order import Order, Solver, TimeCost

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from plink.base.errors import WrongUseError
-from plink.base.next_command import GivenWay
+from plink.base.given_way import GivenWay
 from plink.base.replacing import replace
 from plink.files.cluster import Cluster, Unreachable
 from plink.files.groups import UplinkMeasurement

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from plink.base.next_command import UNNAMED_FILE, GivenWay, next_command
+from plink.base.given_way import GivenWay
+from plink.base.next_command import UNNAMED_FILE, next_command
 from plink.base.text import counted
 from plink.files import document
 from plink.files.cluster import Cluster

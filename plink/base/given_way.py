@@ -1,0 +1,31 @@
+"""The options with which hosts were reached, as files record them and commands repeat them."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class GivenWay(Struct, frozen=True, forbid_unknown_fields=True):
+    """What plink had to be told to reach the hosts, as it was typed.
+
+    Attributes:
+        config: SSH configuration (`-F`)
+        identity: private key (`-i`)
+        user: user for hosts whose line in the host list names none (`--user`)
+        via: command that leads into hosts, in place of SSH (`--via`)
+    """
+
+    config: str | None = None
+    identity: str | None = None
+    user: str | None = None
+    via: str | None = None
+
+    def words(self) -> list[str]:
+        """The options and their values."""
+        options = (
+            ("-F", self.config),
+            ("-i", self.identity),
+            ("--user", self.user),
+            ("--via", self.via),
+        )
+        return [word for option, value in options if value is not None for word in (option, value)]
