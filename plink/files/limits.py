@@ -36,20 +36,31 @@ _ADDRESS = f"^({_NAME}|{_IPV6}){_END}"
 
 WORD_EXPECTED = "a word: at most 255 printable characters, no space, no minus in front"
 
+# What a pattern expects, in words.
+EXPECTED: dict[str, str] = {}
+
+
+def matching(pattern: str, expected: str, **limits: Any) -> Meta:
+    """Return the constraint of a text that a pattern describes, and messages in words."""
+    EXPECTED[pattern] = expected
+    return Meta(pattern=pattern, **limits)
+
+
+def one_of(*words: str) -> Meta:
+    """Return the constraint of a text that is one of some words."""
+    pattern = f"^({'|'.join(words)}){_END}"
+    return matching(pattern, f"one of {', '.join(words)}", extra_json_schema={"enum": list(words)})
+
+
 # A name that is harmless in a host list, a launcher's file or a command.
-Word = Annotated[str, Meta(min_length=1, max_length=MAX_NAME_LENGTH, pattern=_WORD)]
+Word = Annotated[str, matching(_WORD, WORD_EXPECTED, min_length=1, max_length=MAX_NAME_LENGTH)]
 # A host's name or address. The readers ask `plink.files.host_names`, which gives the reason.
 HostName = Annotated[
     str,
     Meta(min_length=1, max_length=MAX_NAME_LENGTH, extra_json_schema={"pattern": _ADDRESS}),
 ]
-User = Annotated[str, Meta(pattern=_USER)]
+User = Annotated[str, matching(_USER, "the name of a user")]
 Text = Annotated[str, Meta(min_length=1)]
-
-
-def one_of(*words: str) -> Meta:
-    """Return the constraint of a text that is one of some words."""
-    return Meta(pattern=f"^({'|'.join(words)}){_END}", extra_json_schema={"enum": list(words)})
 
 
 # A name of `plink.plans.names`.
@@ -65,9 +76,6 @@ RttUs = Annotated[float, Meta(ge=0, le=MAX_RTT_US)]
 CostUs = Annotated[float, Meta(ge=0, le=MAX_COST_US)]
 GbitPerSecond = Annotated[float, Meta(ge=0, le=MAX_GBIT_S)]
 Share = Annotated[float, Meta(ge=0, le=1)]
-
-# For messages: what a pattern expects.
-EXPECTED: Mapping[str, str] = {_WORD: WORD_EXPECTED, _USER: "the name of a user"}
 
 _is_word = re.compile(_WORD).search
 # Half characters, as the command line has bytes that are no text: no file can hold them.

@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 from plink.base.errors import WrongUseError
 from plink.base.size import format_size, parse_size
 from plink.base.text import counted
-from plink.files.limits import Bytes, find_repeated
+from plink.files.limits import Bytes, find_repeated, matching
 from plink.files.structs import InvalidValueError
 
 # What an order for a mesh has in place of an algorithm's name.
@@ -42,9 +42,11 @@ class MeshDimension(Struct, frozen=True, forbid_unknown_fields=True):
         size_bytes: buffer that each rank puts into that algorithm in an iteration; 0 for nothing
     """
 
-    name: Annotated[str, Meta(pattern=rf"^{_NAME.pattern}$(?!\n)")]
+    name: Annotated[str, matching(rf"^{_NAME.pattern}$(?!\n)", "a name such as tp")]
     size: Annotated[int, Meta(ge=1, le=MAX_MESH_RANKS)]
-    algorithm: Annotated[str, Meta(pattern=rf"^{_ALGORITHM.pattern}$(?!\n)")]
+    algorithm: Annotated[
+        str, matching(rf"^{_ALGORITHM.pattern}$(?!\n)", "an algorithm such as ring")
+    ]
     size_bytes: Bytes
 
 

@@ -86,7 +86,7 @@ def convert(data: Any, kind: type[_Format], source: str) -> _Format:
             for pattern, expected in EXPECTED.items():
                 if f"matching regex {pattern!r}" in reason:
                     reason = f"expected {expected}"
-            reason = f"{reason[:1].lower()}{reason[1:]}{_show_value(data, place)}"
+            reason = f"{_show_value(data, place)}{reason[:1].lower()}{reason[1:]}"
         raise FormatError(source, place, reason, hint) from None
 
 
@@ -200,11 +200,11 @@ def _defaults(struct: type[Struct]) -> dict[str, Any]:
 
 
 def _show_value(data: Any, place: str) -> str:
-    """Return the value at a place in parsed JSON, to follow a reason; empty if it is not there."""
+    """Return what parsed JSON has at a place, to precede a reason; empty if it is not there."""
     value = data
     for member, index in _STEP.findall(place if place.startswith("[") else f".{place}"):
         try:
             value = value[member] if member else value[int(index)]
         except (LookupError, TypeError):
             return ""
-    return "" if isinstance(value, (dict, list)) else f", found {brief(value)}"
+    return "" if isinstance(value, (dict, list)) else f"is {brief(value)}, "

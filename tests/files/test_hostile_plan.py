@@ -17,6 +17,7 @@ from files.test_plan import LITERAL
 from plink.engine.forest import native
 from plink.files import plan as plan_file
 from plink.files.plan import Plan
+from plink.plans.names import COLLECTIVES
 
 NUMBERS = st.integers(-2, 5) | st.integers() | st.floats()
 JUNK = st.recursive(
@@ -49,6 +50,16 @@ def is_taken_or_refused(content: bytes) -> bool:
         native(plan.forest)
         plan_file.encode_plan(plan)
     return bool(taken) or is_one_sentence(error, "p.json")
+
+
+@pytest.mark.parametrize("digits", [1, 60, 5000])
+def test_a_text_of_any_length_is_refused_in_words(digits: int) -> None:
+    changed = LITERAL.replace("all-reduce", "9" * digits + "all-reduce", 1)
+    error = refusal(lambda: plan_file.parse_plan(changed.encode(), "p.json"))
+    assert error is not None
+    assert is_one_sentence(error, "p.json")
+    assert "regex" not in str(error)
+    assert all(collective in str(error) for collective in COLLECTIVES)
 
 
 @given(st.data())
