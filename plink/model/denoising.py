@@ -14,10 +14,10 @@ from plink.files.matrices import Matrix
 from plink.model.distance import (
     bandwidth_distances,
     both_directions,
-    filled,
     has_only_bandwidth,
 )
 from plink.solvers.embedding.embed import Embedding, embed
+from plink.solvers.gaps import filled
 
 Mask = npt.NDArray[np.bool_]
 

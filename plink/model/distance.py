@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from plink.files.cluster import Cluster, no_bandwidth_measured, nothing_measured
 from plink.files.matrices import Matrix
+from plink.solvers.gaps import filled
 from plink.solvers.limits.deadline import Deadline
 
 Mask = npt.NDArray[np.bool_]
@@ -21,8 +22,6 @@ _LEAST_IN_BOTH = 0.9
 _MOST_WAYS_S = 20.0
 # What a way over a third host takes at least, so that nobody begins what cannot end in time.
 _S_PER_WAY = 5e-10
-# So many third hosts' rows are looked at in one go.
-_AT_ONCE = 256
 
 # Hosts in a block of a matrix that is gone through block by block.
 _BLOCK = 128
@@ -290,23 +289,3 @@ def of_both(values: Matrix, choose: Callable[[Matrix, Matrix], Matrix]) -> Matri
             chosen[rows, columns] = block
             chosen[columns, rows] = block.T
     return chosen
-
-
-def filled(matrix: Matrix) -> tuple[Matrix, Mask]:
-    """A symmetric matrix, now without gaps and with a zero diagonal, and where the gaps were.
-
-    The matrix itself is changed: of a large cluster there is no room for many.
-    """
-    missing = np.isnan(matrix)
-    np.fill_diagonal(missing, val=False)
-    # Third hosts that were not measured must lose every minimum.
-    if missing.any():
-        known = np.where(np.isnan(matrix), np.inf, matrix)
-        largest = float(np.fmax.reduce(matrix, axis=None))
-        for host in np.flatnonzero(missing.any(axis=1)):
-            others = np.flatnonzero(missing[host])
-            for some in np.array_split(others, 1 + len(others) // _AT_ONCE):
-                nearest = np.maximum(known[host], known[some]).min(axis=1)
-                matrix[host, some] = np.where(np.isfinite(nearest), nearest, largest)
-    np.fill_diagonal(matrix, 0.0)
-    return matrix, missing

@@ -11,12 +11,12 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from benchkit.drawn_networks import GROUPED, UNGROUPED, DrawnNetwork, draw
+from benchkit.drawn_networks import GROUPED, UNGROUPED, DrawnNetwork, Matrix, draw
 from benchkit.peers import textbook_groups
 from benchkit.report import Report
-from plink.model.distance import filled
+from plink.solvers.gaps import filled
 from plink.solvers.groups.grouping import alone_apart
-from plink.solvers.groups.levels import SURE, discover, primary
+from plink.solvers.groups.levels import SURE, Discovery, discover, primary
 
 _LARGEST_SEED = 10**9
 _WORKERS = 2
@@ -79,6 +79,12 @@ def report_drawn(networks: int, first_seed: int | None, report: Report) -> None:
         report.at_least("right among the sure", 95, 100 * float(np.mean(sure)), "%")
 
 
+def discovered(measured: Matrix) -> Discovery:
+    """Return the groups of a symmetric matrix, NaN where nothing was measured."""
+    is_measured = np.isfinite(measured)
+    return discover(np.where(is_measured, measured, 0.0), is_measured)
+
+
 def _exact(found: Sequence[Found]) -> tuple[int, int]:
     return sum(each.is_exact for each in found), sum(each.is_textbook_exact for each in found)
 
@@ -86,9 +92,8 @@ def _exact(found: Sequence[Found]) -> tuple[int, int]:
 def _found(kind: str, seed: int) -> Found:
     network = draw(kind, seed)
     least = np.fmin(network.readings_us, network.readings_us.T)
-    matrix, is_filled = filled(least)
-    discovery = discover(matrix, ~is_filled)
-    textbook = textbook_groups(matrix)
+    discovery = discovered(least)
+    textbook = textbook_groups(filled(least)[0])
     levels = [alone_apart(level.labels) for level in discovery.levels]
     chosen = alone_apart(primary(discovery.levels).labels) if levels else None
     return Found(

@@ -35,7 +35,6 @@ from benchkit.embedding_figures import (
 )
 from benchkit.peers import two_level_table
 from benchkit.report import Report
-from plink.model.distance import filled
 from plink.solvers.contention.network import make_network
 from plink.solvers.contention.time import time_s
 from plink.solvers.datacenters import FAMILIES
@@ -43,7 +42,7 @@ from plink.solvers.embedding.embed import embed
 from plink.solvers.groups.agreement import adjusted_mutual_information
 from plink.solvers.groups.grouping import Labels, alone_apart, usual_count
 from plink.solvers.groups.kmeans import balanced_random, constrained_kmeans
-from plink.solvers.groups.levels import Discovery, discover, primary
+from plink.solvers.groups.levels import discover, primary
 from plink.solvers.groups.linkage import balanced_linkage
 
 EXAMPLE = "--only 2lha --seeds 1"
@@ -116,7 +115,7 @@ def _groups(seeds: int) -> Table:
                 continue
             distance = measured if share == 1.0 else embedding.distance
             distance = np.where(np.eye(len(distance)) > 0, 0.0, distance)
-            seen = partial(_discovered, measured)
+            seen = partial(drawn_groups.discovered, measured)
             racks = centre.rack_of.tolist()
             count, elasticity = len(set(racks)), 1.0 if title.startswith("uniform") else 2.0
             passed, discovery = timed(seen)
@@ -218,12 +217,6 @@ def _two_level(seeds: int) -> Table:
             for name, values in ratios.items():
                 rows.append([f"{family} {size}", name, f"{np.mean(values):.2f}"])
     return ("data centre", "2LHA on", "times faster"), rows
-
-
-def _discovered(measured: Matrix) -> Discovery:
-    is_measured = np.isfinite(measured)
-    matrix, _ = filled(np.where(np.eye(len(measured)) > 0, np.nan, measured))
-    return discover(matrix, is_measured)
 
 
 def _labels(labels: Labels) -> list[int]:

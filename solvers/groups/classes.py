@@ -67,6 +67,7 @@ class Classes:
         best = int(np.argmin(costs))
         self.one_class_cost = costs[best]
         self.density = densities[best]
+        self.log_density = np.log(self.density)
         self.bandwidth = BANDWIDTHS[best]
 
     def windows(self, histograms: Floats) -> Mask:

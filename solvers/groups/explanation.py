@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from plink.solvers.groups.classes import Floats, Ints, Mask
+from plink.solvers.groups.membership import Membership, weigh_membership
 from plink.solvers.groups.partitions import Pairs, best_partition
 from plink.solvers.groups.rivals import (
     MOST_PLACED,
@@ -50,6 +52,11 @@ class Explanation:
     def gain(self) -> float:
         """Nats that the groups gain on the best explanation without groups."""
         return min(self.rivals.values()) - self.cost
+
+    @cached_property
+    def membership(self) -> Membership:
+        """How sure the units' groups are."""
+        return weigh_membership(self.pairs, self.labels)
 
     @property
     def host_labels(self) -> Ints:

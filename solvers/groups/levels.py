@@ -20,7 +20,6 @@ import numpy.typing as npt
 from plink.solvers.groups.classes import Floats, Ints, Mask
 from plink.solvers.groups.explanation import EQUAL, SPACE, Explanation, explain, gain_on_points
 from plink.solvers.groups.grouping import ALONE, Labels, Matrix, check_distances, renumbered
-from plink.solvers.groups.membership import weigh_membership
 from plink.solvers.groups.partitions import Pairs, best_partition
 
 # Below, an answer is a guess and not given.
@@ -211,7 +210,7 @@ class _LevelSearch:
         found = explain(self.logs if fine is None else self.without_times, pairs, fine, parents)
         is_new = int(found.labels.max()) > (0 if parents is None else int(parents.max()))
         chance = _probability(found, self.rng) if is_new else 0.0
-        if chance < LIKELY or weigh_membership(found.pairs, found.labels).exact < _LEAST_EXACT:
+        if chance < LIKELY or found.membership.exact < _LEAST_EXACT:
             return []
         own = found.host_labels
         return [*self.between(fine, own), (found, chance), *self.between(own, coarse)]
@@ -260,7 +259,7 @@ def _level(found: Explanation, structure: float) -> Level:
         structure: the probability that there are groups.
     """
     pairs, labels = found.pairs, found.host_labels
-    whole = weigh_membership(pairs, found.labels)
+    whole = found.membership
     counts = np.bincount(labels)
     shown = renumbered(np.where(counts[labels] > 1, labels, ALONE))
     # The numbers of groups as they are shown; the last one stands for `ALONE`.

@@ -13,6 +13,7 @@ from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
 from scipy.special import gammaln
 
+from plink.solvers.gaps import filled
 from plink.solvers.groups.classes import Classes, Floats, Ints, Mask
 
 NEW_GROUP = 2.0
@@ -168,29 +169,12 @@ def tree_distances(pairs: Pairs) -> Floats:
         sums = hot.T @ np.where(is_measured, logs, 0.0) @ hot
         is_measured = counts > 0
         logs = sums / np.maximum(counts, 1.0)
-    filled = fill_gaps(logs, is_measured)
-    filled = filled - filled[~np.eye(size, dtype=bool)].min()
-    filled = filled.copy()
-    filled[pairs.parents[:, None] != pairs.parents[None, :]] = 4.0 * filled.max() + 1.0
-    np.fill_diagonal(filled, 0.0)
-    found: Floats = (filled + filled.T) / 2.0
+    whole, _ = filled(np.where(is_measured, logs, np.nan))
+    whole -= whole[~np.eye(size, dtype=bool)].min()
+    whole[pairs.parents[:, None] != pairs.parents[None, :]] = 4.0 * whole.max() + 1.0
+    np.fill_diagonal(whole, 0.0)
+    found: Floats = (whole + whole.T) / 2.0
     return found
-
-
-def fill_gaps(logs: Floats, is_measured: Mask) -> Floats:
-    """Return the readings with gaps filled by the nearest third host, as in a tree of switches."""
-    size = len(logs)
-    if int(is_measured.sum()) >= size * (size - 1):
-        return logs
-    near = np.where(is_measured, logs, np.inf)
-    farthest = float(logs[is_measured].max())
-    filled = logs.copy()
-    for host in range(size):
-        partners = np.flatnonzero(is_measured[host])
-        ways = np.maximum(near[host, partners][:, None], near[partners]).min(axis=0, initial=np.inf)
-        ways = np.where(np.isfinite(ways), ways, farthest)
-        filled[host] = np.where(is_measured[host], logs[host], ways)
-    return np.maximum(filled, filled.T)
 
 
 def _moved(odds: Floats, labels: Ints) -> Ints:

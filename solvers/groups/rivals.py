@@ -13,8 +13,8 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import gammaln
 
+from plink.solvers.gaps import filled
 from plink.solvers.groups.classes import Classes, Floats, Ints, Mask
-from plink.solvers.groups.partitions import fill_gaps
 
 _SWEEPS, _COARSE_SWEEPS = 8, 3
 _COARSE = np.arange(-0.6, 0.61, 0.03)
@@ -117,7 +117,7 @@ def _best_time(
     missed = readings[None, :] - np.log(factors) - classes.lowest
     bins = np.rint(missed / classes.step).astype(np.int64)
     is_outside = (bins < 0) | (bins >= classes.count)
-    found = np.log(classes.density)[np.clip(bins, 0, classes.count - 1)] - 3.0 * is_outside
+    found = classes.log_density[np.clip(bins, 0, classes.count - 1)] - 3.0 * is_outside
     gain = found.sum(axis=1) - price * (offered != 0.0)
     return round(float(offered[int(gain.argmax())]), 3)
 
@@ -150,7 +150,7 @@ def cost_of_points(logs: Floats, is_measured: Mask, labels: Ints) -> float:
     first, second = np.nonzero(np.triu(is_measured, 1))
     scale = float(np.median(logs[first, second]))
     wanted = logs[first, second] - scale
-    distance = np.exp(fill_gaps(logs, is_measured) - scale)
+    distance = np.exp(filled(np.where(is_measured, logs, np.nan))[0] - scale)
     np.fill_diagonal(distance, 0.0)
     squared = distance**2
     gram = -0.5 * (squared - squared.mean(0) - squared.mean(1)[:, None] + squared.mean())
