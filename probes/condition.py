@@ -89,7 +89,7 @@ _MOST_MBIT = 10_000_000
 
 
 class HostCondition(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a host says of its network; None if it does not say.
+    """Network condition of a host; None for what it does not report.
 
     Attributes:
         interface: interface that carries the host's traffic; empty if unknown
@@ -160,7 +160,7 @@ def ask(session: Session, interface: str) -> HostCondition:
 
 @dataclass(frozen=True)
 class Turns:
-    """What a program that wants all of a processor got of it; None where a host cannot tell."""
+    """Shares of a processor that a busy program got; None where a host cannot tell."""
 
     processor_share: float | None
     throttled_share: float | None
@@ -177,7 +177,7 @@ def take_turns(session: Session) -> Turns:
 
 
 def throttled_share(text: str) -> float | None:
-    """Of the periods between two readings, `before periods 5` and so on, those with a stop."""
+    """Return the share of scheduling periods between two readings in which a stop occurred."""
     counts: dict[str, int] = {}
     for line in text.splitlines():
         name, _, value = line.rpartition(" ")
@@ -207,7 +207,7 @@ def best_share(text: str) -> float | None:
 def parse(
     text: str, interface: str, offset_s: float | None = None, error_s: float | None = None
 ) -> HostCondition:
-    """What a host said; lines that are not understood are passed over."""
+    """Parse a host's report, skipping lines that are not understood."""
     said: dict[str, str] = {}
     for line in text.splitlines():
         name, _, value = line.strip().partition(" ")
@@ -256,7 +256,7 @@ def _rate(before: Mapping[str, int], after: Mapping[str, int], name: str) -> flo
 
 
 def _cpu_shares(before: str, after: str) -> tuple[float, float] | None:
-    """What was used of the processors' time between two readings, and what was stolen of it."""
+    """Return the shares of the processors' time used, and stolen, between two readings."""
     ticks = [
         [int(word) for word in text.split() if _WHOLE.fullmatch(word)] for text in (before, after)
     ]

@@ -1,4 +1,4 @@
-"""What hosts say of themselves, and how many pairs may be measured at once on such hosts."""
+"""Facts that hosts report, and how many pairs may be measured at once on such hosts."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _MAX_ADDRESSES = 1024
 
 @dataclass(frozen=True)
 class HostFacts:
-    """What a host says of itself.
+    """Facts that a host reports about itself.
 
     Args:
         architecture: as `uname -m` has it.
@@ -76,7 +76,7 @@ def ask(session: Session) -> HostFacts:
 
 
 def parse(output: str) -> HostFacts | None:
-    """What the questions' output says; None where it is not such an output."""
+    """Parse the output of the questions; None if it is not such an output."""
     head, separator, addresses = output.partition("\nip\n")
     parse_addresses = parse_ip_addr
     if not separator:

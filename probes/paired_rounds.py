@@ -94,7 +94,7 @@ def measure_rounds(
 
 @dataclass(frozen=True)
 class _Direction(Generic[Reading]):
-    """What became of one direction of a pair."""
+    """Outcome of one direction of a pair."""
 
     source: int
     destination: int

@@ -42,7 +42,7 @@ class ReachedHost:
 
     @property
     def name(self) -> str:
-        """Its name in the host list."""
+        """Name of the host in the host list."""
         return self.listed.name
 
 
@@ -65,7 +65,7 @@ class Reached:
 
 
 def opener_for(way: Way) -> Opener:
-    """What leads into hosts in such a way.
+    """Return the opener of connections for this way of reaching hosts.
 
     Raises:
         OptionError: a command that is no template, or a place where nothing can listen.

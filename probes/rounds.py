@@ -1,4 +1,4 @@
-"""Who meets whom, and when: the round-robin tournament (Luo 2020, §5.2.2), or some rounds of it.
+"""Rounds of disjoint pairs: the round-robin tournament (Luo 2020, §5.2.2), or some of its rounds.
 
 Which rounds to take of many hosts: in the circle method two hosts of the turning ring meet in the
 round that the sum of their places names, modulo the number of rounds M, which is odd. Two rounds

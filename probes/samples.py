@@ -1,4 +1,4 @@
-"""What measuring a pair of hosts yields, whatever the tool."""
+"""Results of measuring a pair of hosts, whatever the tool."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class RttReading:
 
 @dataclass(frozen=True)
 class BandwidthReading:
-    """What one host could send to another.
+    """Rate from one host to another.
 
     Args:
         source: index of the host that sent.

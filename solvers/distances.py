@@ -1,4 +1,4 @@
-"""What every solver asks of a matrix of distances."""
+"""Checks that every solver makes of a matrix of distances."""
 
 from __future__ import annotations
 

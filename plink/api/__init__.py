@@ -1,1 +1,1 @@
-"""What `import plink` offers: the commands as functions."""
+"""Public functions of `import plink`: one for each command."""

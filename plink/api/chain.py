@@ -21,7 +21,7 @@ from plink.optimize.groups.finding import FoundGroups, GroupRequest, find_groups
 
 @dataclass(frozen=True)
 class GroupsResult:
-    """What grouping the hosts yielded.
+    """Result of grouping the hosts.
 
     Args:
         cluster: what to write.

@@ -24,7 +24,7 @@ _SOURCE = "the cluster"
 
 @dataclass(frozen=True, repr=False)
 class Verdict(checking.CheckResult):
-    """What measuring some pairs of a cluster again has shown.
+    """Result of measuring some pairs of a cluster again.
 
     The members of `plink.measure.probing.check.CheckResult`, of which most are used: `is_changed`,
     `is_whole`, `moved`, `unreachable`, `rates` (of links and uplinks) and `not_checked`.

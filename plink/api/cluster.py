@@ -144,7 +144,7 @@ class Cluster(cluster_file.Cluster, frozen=True, dict=True):
 
     @property
     def notes(self) -> list[str]:
-        """What to know before trusting the readings, a sentence each."""
+        """Reasons for caution about the readings, one sentence each."""
         parts = (self.rtt, self.bandwidth, self.routes, self.uplinks)
         found = [note for part in parts if part is not None for note in part.notes]
         missing = [f"{failure.source} was unreachable" for failure in self.unreachable]
@@ -181,7 +181,7 @@ class Cluster(cluster_file.Cluster, frozen=True, dict=True):
         return f"<plink.Cluster: {', '.join(parts)}; {named(self.names)}>"
 
     def __str__(self) -> str:
-        """What `plink show` prints."""
+        """Return the text that `plink show` prints."""
         # Who prints nothing does without.
         from plink.show.terminal.page import print_cluster  # noqa: PLC0415
         from plink.show.terminal.paper import Paper  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""What `diagnose` measures on hosts: their condition, round trips, links and uplinks."""
+"""Measure hosts for `diagnose`: their condition, round trips, links and uplinks."""
 
 from __future__ import annotations
 

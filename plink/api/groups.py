@@ -55,12 +55,12 @@ class Groups(Sequence[Group]):
 
     @property
     def probability(self) -> float | None:
-        """That the distances show groups at all, from 0 to 1; None where that is not known."""
+        """Probability that the distances show groups at all, from 0 to 1; None if unknown."""
         return self.grouping.probability
 
     @property
     def notes(self) -> list[str]:
-        """What to know before trusting them, a sentence each."""
+        """Reasons for caution about the groups, one sentence each."""
         return list(self.grouping.notes)
 
     def of(self, host: str) -> Group | None:
@@ -81,7 +81,7 @@ class Groups(Sequence[Group]):
         return f"<plink.Groups: {sizes or 'none'}{known}>"
 
     def __str__(self) -> str:
-        """What `plink group` prints."""
+        """Return the text that `plink group` prints."""
         from plink.model.network import capacity  # noqa: PLC0415  who prints nothing does without
         from plink.show.terminal.groups import group_lines, grouping_lines  # noqa: PLC0415
 
@@ -128,7 +128,7 @@ def group(
 
 
 def groups_of(cluster: Cluster, found: FoundGroups) -> Groups:
-    """What was found in a cluster, beside the cluster that has it."""
+    """Return the groups found in a cluster, together with the cluster that holds them."""
     # The groups make it another cluster than the one in the file.
     grouped = replace(cluster, file_hash=None)
     with_them = with_groups(grouped, found)

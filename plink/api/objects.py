@@ -1,4 +1,4 @@
-"""What the objects of the library have in common: what they are made from, and how they print."""
+"""Common base of the library's objects: what they are made from, and how they print."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def upgraded(kind: type[_Object], found: Any, **more: Any) -> _Object:
 
 
 def page(show: Callable[[Console], None]) -> str:
-    """What `show` prints on a console, as plain text."""
+    """Return as plain text what `show` prints on a console."""
     from rich.console import Console  # noqa: PLC0415  who prints nothing does without
 
     text = StringIO()

@@ -74,7 +74,7 @@ class Order(order_of_files.Order, frozen=True, kw_only=True, dict=True):
 
     @property
     def notes(self) -> list[str]:
-        """What to know before trusting it, a sentence each."""
+        """Reasons for caution about the order, one sentence each."""
         return list(notes_on(self))
 
     def save(self, path: PathName) -> None:
@@ -118,7 +118,7 @@ class Order(order_of_files.Order, frozen=True, kw_only=True, dict=True):
         return f"<plink.Order: {found}; {cost}, {against_random(self)}; {named(self.names)}>"
 
     def __str__(self) -> str:
-        """What `plink order` prints."""
+        """Return the text that `plink order` prints."""
         from plink.show.terminal.order import print_order  # noqa: PLC0415  who prints nothing ...
 
         return page(lambda console: print_order(console, self))
@@ -246,7 +246,7 @@ def _pairs_text(pairs: str | Mapping[str, str | int] | Mapping[str, int]) -> str
 @overload
 def _pairs_text(pairs: str | Mapping[str, str | int] | None) -> str | None: ...
 def _pairs_text(pairs: str | Mapping[str, Any] | None) -> str | None:
-    """As the command line has it."""
+    """Spell pairs as the command line does."""
     if pairs is None or isinstance(pairs, str):
         return pairs
     return ",".join(f"{name}={value}" for name, value in pairs.items())

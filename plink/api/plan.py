@@ -49,7 +49,7 @@ class Plan(plan_file.Plan, frozen=True):
 
     @property
     def time_s(self) -> float | None:
-        """What its collectives of `size_bytes` are predicted to take; None where not known."""
+        """Predicted seconds of its collectives of `size_bytes`; None if unknown."""
         times = {each.kind: each.time_s for each in self.predicted}
         return times.get(self.kind)
 
@@ -69,7 +69,7 @@ class Plan(plan_file.Plan, frozen=True):
         return f"<plink.Plan: {what}{time}{bound}>"
 
     def __str__(self) -> str:
-        """What `plink show` prints."""
+        """Return the text that `plink show` prints."""
         from plink.show.terminal.plan import print_plan_page  # noqa: PLC0415  if at all
 
         return page(lambda console: print_plan_page(console, self))

@@ -1,4 +1,4 @@
-"""What algorithms are predicted to take."""
+"""Predicted times of algorithms and collectives, as the library returns them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class _Rows(Mapping[str, T]):
 
 @dataclass(frozen=True, repr=False)
 class Prediction(_Rows[Row]):
-    """By the name of each algorithm, what it is predicted to cost.
+    """Predicted cost of each algorithm, by name.
 
     Each row has `order` (None where a cluster was given), `given` and `random`; each of these has
     `time_s` and `latency_us`, None where that is not known.
@@ -68,7 +68,7 @@ class Prediction(_Rows[Row]):
 
     @property
     def assumptions(self) -> list[str]:
-        """What was taken for granted of the network, a sentence each."""
+        """Assumptions made about the network, one sentence each."""
         return list(self.forecast.assumptions)
 
     def __repr__(self) -> str:
@@ -77,7 +77,7 @@ class Prediction(_Rows[Row]):
         return f"<plink.Prediction: {what} on {counted(known.ranks, 'rank')}>"
 
     def __str__(self) -> str:
-        """What `plink predict` prints."""
+        """Return the text that `plink predict` prints."""
         from plink.show.terminal.algorithms import print_forecast  # noqa: PLC0415  if at all
 
         return page(lambda console: print_forecast(console, self.forecast, None))
@@ -85,7 +85,7 @@ class Prediction(_Rows[Row]):
 
 @dataclass(frozen=True, repr=False)
 class PlanPrediction(_Rows[CollectiveRow]):
-    """By the name of each collective, what it is predicted to take along a plan.
+    """Predicted time of each collective along a plan, by name.
 
     Each row has `time_s`, `bound_s` (no way of doing it takes less), `rounds`, `wire_bytes` and
     `cross_group_bytes`.
@@ -101,7 +101,7 @@ class PlanPrediction(_Rows[CollectiveRow]):
 
     @property
     def assumptions(self) -> list[str]:
-        """What was taken for granted of the network, a sentence each."""
+        """Assumptions made about the network, one sentence each."""
         return list(self.forecast.assumptions)
 
     def __repr__(self) -> str:
@@ -110,7 +110,7 @@ class PlanPrediction(_Rows[CollectiveRow]):
         return f"<plink.PlanPrediction: {what} along {known.kind}, {counted(known.ranks, 'rank')}>"
 
     def __str__(self) -> str:
-        """What `plink predict` prints."""
+        """Return the text that `plink predict` prints."""
         from plink.show.terminal.collectives import print_plan_forecast  # noqa: PLC0415  if at all
 
         return page(lambda console: print_plan_forecast(console, self.forecast))

@@ -233,7 +233,7 @@ def _groups(groups: Mapping[str, Sequence[str]] | Sequence[Group]) -> list[Group
 
 
 def gaps(unreachable: Sequence[Failure], failures: Sequence[Failure]) -> list[str]:
-    """What could not be measured, a sentence each: hosts, and the first of the pairs."""
+    """Return what was not measured, one sentence each: hosts, and the first of the pairs."""
     hosts = [each for each in [*unreachable, *failures] if each.destination is None]
     pairs = [each for each in failures if each.destination is not None]
     texts = [str(each) for each in [*hosts, *pairs[:_MOST_NAMED]]]

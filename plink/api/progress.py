@@ -11,7 +11,7 @@ from plink.solvers.orders.solution import Progress as SearchProgress
 
 @dataclass(frozen=True)
 class Progress:
-    """What is being done, and how far it is; as text `probing: 3 of 6`.
+    """State of a running call; as text, `probing: 3 of 6`.
 
     Args:
         stage: what is being done, or a remark on it.

@@ -1,4 +1,4 @@
-"""What a call says beside its result: warnings of what the result lacks."""
+"""Warnings that a call issues about what its result lacks."""
 
 from __future__ import annotations
 

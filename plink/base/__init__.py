@@ -1,1 +1,1 @@
-"""What every part of plink may use: errors, interrupts, progress, sizes, text."""
+"""Utilities for every part of plink: errors, interrupts, progress, sizes, text."""

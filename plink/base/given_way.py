@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class GivenWay(Struct, frozen=True, forbid_unknown_fields=True):
-    """What plink had to be told to reach the hosts, as it was typed.
+    """Options about reaching the hosts, as they were typed.
 
     Attributes:
         config: SSH configuration (`-F`)

@@ -1,4 +1,4 @@
-"""What SIGINT, SIGTERM and SIGHUP do to a command, from its first moment to its last.
+"""Handle SIGINT, SIGTERM and SIGHUP from a command's first moment to its last.
 
 Until a verb's function is called, nothing has to be kept, and an interrupt ends the process. From
 then on an interrupt becomes a `KeyboardInterrupt` in plink's own code or in one of the waits of

@@ -1,4 +1,4 @@
-"""What launchers and log collectors put before every line of a program's output.
+"""Strip the prefixes that launchers and log collectors put before each line of output.
 
 Ranks (srun --label, mpiexec -l, mpirun --tag-output, torchrun), hosts (pdsh, DeepSpeed), pods
 (kubectl, stern, docker compose), times and colours: all of them can be combined.

@@ -46,7 +46,7 @@ class VerbGroup(click.Group):
 
 
 def with_verb(arguments: Sequence[str]) -> list[str] | None:
-    """What an old spelling means, verb first; None where it means none.
+    """Translate an old spelling to one with a verb first; None if it means none.
 
     Args:
         arguments: behind `plink autotune`, as in `PLAN --listen HOST:PORT`, `--attach HOST:PORT`

@@ -1,4 +1,4 @@
-"""What probes hosts again for `plink autotune serve`, from its options."""
+"""Build the prober of `plink autotune serve` from its options."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def prober_of(
     *,
     is_ssh_said: bool = False,
 ) -> Prober | None:
-    """What probes hosts again; None if the options do not say how they are reached.
+    """Return the prober; None if the options do not say how hosts are reached.
 
     Args:
         cluster: the cluster file.

@@ -150,7 +150,7 @@ def _tls_context(folder: str | None) -> ssl.SSLContext | None:
 def _print_environment(
     job: str, address: str, secret_file: str, plan: str, *, by_tls: bool, as_json: bool
 ) -> None:
-    """What a job is to be started with: words of shell, or a line of JSON."""
+    """Print a job's environment: shell words, or a line of JSON."""
     values = {"PLINK_AUTOTUNE": address, "PLINK_AUTOTUNE_SECRET_FILE": secret_file}
     if job != DEFAULT_JOB:
         values["PLINK_AUTOTUNE_JOB"] = job
@@ -199,7 +199,7 @@ async def _watch(jobs: Sequence[JobStatus]) -> None:
 
 
 def _address_to_tell(plan: Plan, job: str, bound: str) -> str:
-    """Where the ranks of a job are to call, if the daemon listens on all addresses."""
+    """Return the address for the ranks of a job if the daemon listens on all addresses."""
     address = address_for(plan, bound)
     if address is None:
         name = socket.gethostname()
@@ -243,7 +243,7 @@ def _log_path(log: str, job: str, jobs: int) -> str:
 
 
 def _resume_state(path: str, plan: Plan) -> ResumeState | None:
-    """Where an earlier daemon's log ends; says what becomes of the log."""
+    """Read where an earlier daemon's log ends, and print what becomes of the log."""
     if path == document.STANDARD_STREAM or path.endswith(".gz"):
         raise WrongUseError(f"--log is {path}, expected a plain file", "it is added to and read")
     document.check_writable(path)

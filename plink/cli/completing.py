@@ -1,4 +1,4 @@
-"""What stands for a value of an option or an argument when a shell completes a command line.
+"""Complete the values of options and arguments in a shell.
 
 click completes commands, options and choices by itself. What else a value is, its metavar says.
 """
@@ -33,7 +33,7 @@ def completing(command: click.Command) -> click.Command:
 
 
 def items(named: list[tuple[str, str]], beginning: str) -> list[CompletionItem]:
-    """What of names, each with its help, begins so."""
+    """Return the names, each with its help, that begin with `beginning`."""
     return [CompletionItem(name, help=text) for name, text in named if name.startswith(beginning)]
 
 

@@ -42,7 +42,7 @@ _MOST_COLUMNS = 100
 
 @dataclass
 class _Files:
-    """What files hold: at most one of each kind."""
+    """Contents of the given files, at most one of each kind."""
 
     cluster: Cluster | None = None
     tuned: History | None = None

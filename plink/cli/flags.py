@@ -1,4 +1,4 @@
-"""What the library's messages name, as the command line spells it: arguments and calls."""
+"""Spell the names in the library's messages as the command line does: arguments and calls."""
 
 from __future__ import annotations
 

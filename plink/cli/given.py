@@ -1,4 +1,4 @@
-"""What of the running command line the next one needs, so that it reaches the same hosts."""
+"""Options of the running command line that the next one needs to reach the same hosts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def reaching_words(is_measuring: bool = False) -> list[str]:
 
 
 def resuming_words() -> list[str]:
-    """What goes on with a running `plink probe` and stands in no file."""
+    """Return the options that continue a running `plink probe` and stand in no file."""
     return _words(WAY | _UNRECORDED)
 
 

@@ -85,7 +85,7 @@ def tls_files(folder: str | None) -> Tls | None:
 
 
 def print_done(text: str, done: object, *, as_json: bool) -> None:
-    """What a verb has done, for people or as JSON."""
+    """Print what a verb has done, for people or as JSON."""
     from plink.base.text import json_text  # noqa: PLC0415  numpy would slow `--help`
 
     click.echo(json_text(done) if as_json else text)

@@ -1,4 +1,4 @@
-"""What `plink kube labels` does."""
+"""Action of `plink kube labels`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `plink kube manifests` does."""
+"""Action of `plink kube manifests`."""
 
 from __future__ import annotations
 

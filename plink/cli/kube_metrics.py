@@ -1,4 +1,4 @@
-"""What `plink kube metrics` does."""
+"""Action of `plink kube metrics`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commands share of their options: headings in the help, types of values, and --seed."""
+"""Options that commands share: headings in the help, types of values, and --seed."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class SectionedCommand(click.Command):
 
 
 def options_of(section: str) -> Callable[..., Callable[[Function], Function]]:
-    """What makes options of that section, in place of `click.option`."""
+    """Return a decorator like `click.option` for options of this section."""
     return partial(click.option, cls=SectionedOption, section=section)
 
 
@@ -69,7 +69,7 @@ def with_options(
 
 
 def given_options(context: click.Context) -> dict[str, str]:
-    """What the command line gives: the name of each parameter, and how a user writes it."""
+    """Return the parameters that the command line gives, each by name as a user writes it."""
     return {
         parameter.name: _written(parameter)
         for parameter in context.command.params

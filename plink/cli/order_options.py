@@ -1,4 +1,4 @@
-"""What options of `plink order` exclude or need each other."""
+"""Options of `plink order` that exclude or need each other."""
 
 from __future__ import annotations
 

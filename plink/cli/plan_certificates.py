@@ -21,7 +21,7 @@ HUB = "hub"
 
 @dataclass(frozen=True)
 class AskedCertificates:
-    """What the options of the command say.
+    """Certificates that the options ask for.
 
     Args:
         folder: where certificates go.
@@ -53,7 +53,7 @@ class AskedCertificates:
 
 
 def asked_certificates(context: click.Context, options: dict[str, Any]) -> AskedCertificates | None:
-    """What is asked for; None if nothing is. Takes its options out of `options`.
+    """Return the requested certificates, or None; removes their options from `options`.
 
     Raises:
         WrongUseError: options without a folder, or one that holds something.
@@ -73,7 +73,7 @@ def asked_certificates(context: click.Context, options: dict[str, Any]) -> Asked
 
 
 def holders_of(plan: Plan, *, for_ranks: bool) -> dict[str, Holder]:
-    """By the name of its folder: every host or rank of the plan, the daemon, and the hub.
+    """Return the holder of each folder: the hosts or ranks of the plan, the daemon and the hub.
 
     Raises:
         WrongUseError: a host has one of the last two folders' names.

@@ -128,7 +128,7 @@ def read_earlier(options: Mapping[str, Any]) -> Cluster | None:
 def request_of(
     options: Mapping[str, Any], tool: str, earlier: Cluster | None, progress: StageProgress
 ) -> ProbeRequest:
-    """What is asked for.
+    """Build the request from the command line's options.
 
     Args:
         options: of the command line.

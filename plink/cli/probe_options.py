@@ -42,7 +42,7 @@ def _default(tool: str, option: str) -> Any:
 
 
 def _defaults(option: str, *tools: str) -> str:
-    """What tools do where the option is not given: `5 for echo and dpdk, 2 for fping`."""
+    """Say what tools do without the option: `5 for echo and dpdk, 2 for fping`."""
     named: dict[Any, list[str]] = {}
     for tool in tools:
         named.setdefault(_default(tool, option), []).append(tool)

@@ -1,4 +1,4 @@
-"""What `plink probe` and `plink check` say of a run: what was found, and what is missing."""
+"""Report of `plink probe` and `plink check`: what was measured, and what is missing."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from plink.show.terminal.bandwidth import uplink_lines
 
 
 def resume_command(tool: str, output: str) -> str:
-    """What goes on with a run of this tool that wrote `output`."""
+    """Return the command that resumes a run of this tool whose output is `output`."""
     chosen = [] if tool == DEFAULT_TOOL else ["--tool", tool]
     return _resume(output, *chosen, *resuming_words())
 
 
 def resume_all_command(output: str) -> str:
-    """What goes on with a run of all stages that wrote `output`.
+    """Return the command that resumes a run of all stages whose output is `output`.
 
     No file records how a stage that was not begun was to be measured.
     """

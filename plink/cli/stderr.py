@@ -1,4 +1,4 @@
-"""What plink prints on standard error: errors and their hints, warnings, notes, what failed.
+"""Print errors and their hints, warnings, notes and failures on standard error.
 
 All of it may quote files, hosts and other programs, so nothing of it may steer a terminal.
 """

@@ -107,7 +107,7 @@ def command(**values: Any) -> int:
 
 
 def _trial(values: dict[str, Any]) -> Trial:
-    """What the options ask to be run.
+    """Return the trial that the options ask for.
 
     Raises:
         WrongUseError: a launcher that cannot be run, or options that exclude each other.

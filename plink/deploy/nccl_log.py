@@ -1,4 +1,4 @@
-"""What NCCL logs of a job with NCCL_DEBUG=INFO: where its ranks are, its rings and its trees.
+"""Parse NCCL logs of a job with NCCL_DEBUG=INFO: hosts of its ranks, rings and trees.
 
 The lines are those of NCCL's sources (`src/init.cc`, `src/graph/rings.cc`), which differ a little
 from version to version; those since 2.4 are read, and AMD's RCCL, which is made from NCCL and logs
@@ -71,7 +71,7 @@ class NcclJob:
 
 @dataclass
 class _Setup:
-    """What one thread of a process has logged of the communicator that it sets up."""
+    """Lines that one thread of a process logged about the communicator it sets up."""
 
     rings: dict[int, list[int]] = field(default_factory=dict)
     next_of: list[tuple[int, int, int]] = field(default_factory=list)

@@ -40,7 +40,7 @@ class Ring:
 
 @dataclass(frozen=True)
 class NcclOrder:
-    """What NCCL made of an order.
+    """Comparison of NCCL's rings and trees with an order.
 
     Args:
         job: as logged.
@@ -142,7 +142,7 @@ def _lacks_hosts(job: NcclJob, source: str) -> PlinkError:
 
 
 def _aliases(host: Host) -> set[str]:
-    """By what NCCL, which cuts a name at its first dot, may call a host."""
+    """Return the names that NCCL, which cuts a name at its first dot, may use for a host."""
     return {host.name, host.name.partition(".")[0], host.address}
 
 

@@ -111,7 +111,7 @@ def rank_command(folder: str, words: Sequence[str], *, is_required: bool = False
 
 
 def rank_settings(environment: Mapping[str, str]) -> str:
-    """What a rank reads first on its standard input: what is added to the host's environment."""
+    """Return shell lines that extend the host's environment; a rank reads them first on stdin."""
     lines = [
         f"export {name}={shlex.quote(value)}".replace("\n", "'\"$1\"'")
         for name, value in environment.items()
@@ -230,7 +230,7 @@ class LineSplitter:
         return [_text(line) for line in lines]
 
     def end(self) -> list[str]:
-        """What is left when the stream ends."""
+        """Return the last, unfinished line when the stream ends."""
         rest, self._rest = self._rest, b""
         return [_text(rest)] if rest else []
 

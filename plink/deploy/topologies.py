@@ -64,7 +64,7 @@ def render_slurm(cluster: Cluster) -> str:
 
 
 def render_topograph(cluster: Cluster) -> str:
-    """What topograph's graph engine prints: every host with the switches above it.
+    """Render topograph's graph format: every host with the switches above it.
 
     Raises:
         WrongUseError: as `switches_of`.

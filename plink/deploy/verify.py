@@ -54,7 +54,7 @@ _MAX_LINE = 1 << 16
 
 @dataclass(frozen=True)
 class Trial:
-    """What is run.
+    """Launcher run that verifies an order.
 
     Args:
         launcher: the name of its format.
@@ -71,7 +71,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Report:
-    """What a rank reported: its number, its machine's own name, and the machine's addresses."""
+    """Report of a rank: its number, its machine's own name, and the machine's addresses."""
 
     rank: int
     hostname: str
@@ -80,7 +80,7 @@ class Report:
 
 @dataclass(frozen=True)
 class PlacedRank:
-    """Where the order wants a rank, and where it was: names of the order's hosts.
+    """Expected and actual place of a rank, as names of the order's hosts.
 
     `found` is the machine's own name where the order has no such host.
     """
@@ -180,7 +180,7 @@ def program(rank_variable: str) -> list[str]:
 
 
 def parse_reports(output: str) -> list[Report]:
-    """What the ranks reported, among whatever the launcher printed beside it."""
+    """Parse the ranks' reports out of whatever else the launcher printed."""
     reports = []
     for line in output.splitlines():
         # Launchers may put something in front of what a rank prints.

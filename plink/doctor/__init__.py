@@ -1,1 +1,1 @@
-"""What slows a cluster down: findings in words, from what was measured. Nothing here does I/O."""
+"""Find what slows a cluster down: findings in words from what was measured. Does no I/O."""

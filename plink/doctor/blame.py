@@ -1,4 +1,4 @@
-"""Whose doing it is that pairs deviate: a host's, a group's way to others, or the pair's own.
+"""Attribute deviating pairs to a host, to a group's uplink, or to the pair itself.
 
 The fewest causes that explain what deviates are taken, the one first that explains most beyond what
 it explains wrongly. A cause is no explanation where most of its pairs do not deviate.
@@ -25,7 +25,7 @@ _MOST_CAUSES = 12
 
 @dataclass(frozen=True)
 class Cause:
-    """Who explains the deviation of which pairs.
+    """Cause that explains the deviation of some pairs.
 
     Args:
         hosts: names.

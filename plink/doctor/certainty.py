@@ -20,7 +20,7 @@ _PER_MAD = 1.4826
 
 
 def probability(deviations: float, looked_at: int) -> float:
-    """That so great a deviation, to one side, is no chance.
+    """Return the probability that a deviation this large to one side is not chance.
 
     Args:
         deviations: in standard deviations.

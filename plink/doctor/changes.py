@@ -1,4 +1,4 @@
-"""What is worse than in an earlier file: longer ways, and links and uplinks that carry less."""
+"""Find what got worse since an earlier file: longer paths, slower links and uplinks."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def _rate(link: HostLink | Uplink, verb: str) -> float | None:
 def _less(
     pairs: dict[str, tuple[float | None, float | None]], least: int = _LEAST_RATES
 ) -> dict[str, tuple[float, float, float]]:
-    """What carries less than before, beyond what is common to all: then, now, probability."""
+    """Return rates below the earlier ones beyond the common change: then, now, probability."""
     known = {name: (old, new) for name, (old, new) in pairs.items() if old and new}
     if len(known) < least:
         return {}

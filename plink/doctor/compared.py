@@ -1,4 +1,4 @@
-"""What a job took before and takes now, by two comparisons of `plink bench`."""
+"""Compare a job's times in two comparisons of `plink bench`, before and now."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ _LARGE_PART = 1.0 / 3.0
 
 
 def diagnose(evidence: Evidence) -> list[Finding]:
-    """What is wrong, as far as the evidence shows it; empty where nothing is."""
+    """Return the findings that the evidence supports; empty if there are none."""
     found = [
         each for find in FINDERS for each in find(evidence) if each.probability >= LEAST_PROBABILITY
     ]

@@ -1,4 +1,4 @@
-"""What a diagnosis starts from: a cluster, an earlier one, and who belongs together."""
+"""Input of a diagnosis: a cluster, an earlier one, and the groups of hosts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BEST_SHARE = 0.25
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is known.
+    """Evidence for a diagnosis.
 
     Args:
         cluster: as it is now.
@@ -44,7 +44,7 @@ class Evidence:
 
     @cached_property
     def names(self) -> list[str]:
-        """Of the hosts."""
+        """Names of the hosts."""
         return self.cluster.names
 
     @cached_property
@@ -66,18 +66,18 @@ class Evidence:
 
     @cached_property
     def conditions(self) -> Mapping[str, HostCondition]:
-        """What hosts say, by name."""
+        """Condition of each host that reports one, by name."""
         said = self.cluster.conditions
         return {} if said is None else {each.host: each.condition for each in said.hosts}
 
     @cached_property
     def links(self) -> Sequence[HostLink]:
-        """What each host sends and receives by itself, of those of which it is known."""
+        """Links of the hosts whose rates are known."""
         return links_of(self.cluster)
 
 
 def links_of(cluster: Cluster) -> list[HostLink]:
-    """What each host sends and receives by itself: from beside uplinks, or its best bandwidths."""
+    """Return the link of each host: as measured beside uplinks, or by its best bandwidths."""
     if cluster.uplinks is not None and cluster.uplinks.links:
         known = set(cluster.names)
         return [link for link in cluster.uplinks.links if link.host in known]

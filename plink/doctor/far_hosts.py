@@ -75,7 +75,7 @@ def find(evidence: Evidence) -> list[Finding]:
 def _excess(
     evidence: Evidence, times: Matrix, usual_of: Mapping[int, Floats], host: int
 ) -> tuple[float, float, float, int] | None:
-    """By which share a host is farther, and by how much in µs, than what in µs, to how many."""
+    """Return a host's excess: as a share, in µs, over what in µs, and towards how many hosts."""
     own = int(evidence.group_of[host])
     best: tuple[float, tuple[float, float, float, int] | None] | None = None
     for group in {own, *_nearest(times[host], usual_of)}:

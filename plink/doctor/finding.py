@@ -13,7 +13,7 @@ LEAST_PROBABILITY = _WORDS[-1][0]
 
 
 class Kind(Enum):
-    """What may be wrong."""
+    """Kind of finding."""
 
     SLOW_HOST = "slow host"
     SLOW_ONE_WAY = "host slow one way"
@@ -68,11 +68,11 @@ class Finding:
 
     @property
     def weight(self) -> float:
-        """What the findings are ranked by: the cost that is to be expected."""
+        """Expected cost, by which findings are ranked."""
         return self.probability * (self.cost - 1.0)
 
     def to_json(self) -> dict[str, Any]:
-        """As `--json` prints it."""
+        """Return the finding as `--json` prints it."""
         return {
             "kind": self.kind.value,
             "hosts": list(self.hosts),

@@ -1,4 +1,4 @@
-"""What a diagnosis could look at, so that silence about the rest is not taken for health."""
+"""Coverage of a diagnosis, so that silence about the rest is not taken for health."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from plink.files.measurements import Measurement
 
 @dataclass(frozen=True)
 class LookedAt:
-    """What was there to look at and when it was measured, and what was not there, a clause each."""
+    """Inputs that were present, with the time of their measurement, and those that were missing."""
 
     present: Sequence[str]
     missing: Sequence[str]

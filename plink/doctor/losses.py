@@ -50,7 +50,7 @@ class _Way:
 
 
 def find(evidence: Evidence) -> list[Finding]:
-    """Where packets are lost, the clearest first."""
+    """Return the places where packets are lost, the clearest first."""
     rtt = evidence.cluster.rtt
     if rtt is None or not rtt.losses.any():
         return []

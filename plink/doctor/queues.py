@@ -118,7 +118,7 @@ def _waits(evidence: Evidence) -> tuple[Matrix, Matrix] | None:
 
 
 def _probability(across: Mask, elsewhere: Mask, looked_at: int) -> float:
-    """That more pairs wait across than elsewhere is no chance (likelihood ratio, Wilks 1938)."""
+    """Return the probability that waits across are no chance (likelihood ratio, Wilks 1938)."""
     gain = _likelihood(across) + _likelihood(elsewhere)
     gain -= _likelihood(np.concatenate((across, elsewhere)))
     return 1.0 - min(1.0, looked_at * math.exp(-gain / _TOGETHER))

@@ -60,7 +60,7 @@ def _usual(evidence: Evidence, logs: Matrix) -> Matrix:
 
 
 def _medians(matrix: Matrix) -> Floats:
-    """Of each row with enough known values; else NaN."""
+    """Return the median of each row with enough known values, else NaN."""
     rows = np.sort(matrix, axis=1)
     known = np.isfinite(rows).sum(axis=1)
     places = np.arange(len(rows))

@@ -91,7 +91,7 @@ def _members(evidence: Evidence, group: str) -> list[str]:
 
 
 def _merged(evidence: Evidence, found: list[Finding]) -> list[Finding]:
-    """Of two groups each sees the other's uplink as its own: one finding, that names both."""
+    """Merge two findings of one slow path: each group sees the other's uplink as its own."""
     if len(evidence.cluster.groups) != _TWO or len(found) < _TWO:
         return found
     first, second = found[:_TWO]

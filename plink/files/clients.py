@@ -1,4 +1,4 @@
-"""What is known of clients in a cluster file: what their software costs, and how sure that is."""
+"""Costs of clients' software in a cluster file, and how certain they are."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class FitSample(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ClientFit(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a client's software does and costs.
+    """Costs and behaviour of a client's software.
 
     Attributes:
         client: `engine`, `gloo`, `openmpi` or `mpich`

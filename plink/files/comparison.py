@@ -139,7 +139,7 @@ class Setting(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Comparison(Struct, frozen=True, forbid_unknown_fields=True):
-    """What several clients, plans, orders, collectives or sizes took.
+    """Times of several clients, plans, orders, collectives or sizes.
 
     Attributes:
         setting: conditions under which they ran

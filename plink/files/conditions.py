@@ -1,4 +1,4 @@
-"""What a cluster's hosts say of their networks: settings, rates of NICs, counters, clocks."""
+"""Network settings, rates of NICs, counters and clocks that a cluster's hosts report."""
 
 from __future__ import annotations
 

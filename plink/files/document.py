@@ -43,7 +43,7 @@ class Document:
 
     @property
     def format(self) -> object:
-        """What it says that it is, which may be anything."""
+        """Format that the document claims to have, which may be anything."""
         return self.data.get("format")
 
 
@@ -72,12 +72,12 @@ def loaded(content: Content, source: str) -> Document:
 
 
 def label(path: str) -> str:
-    """What messages call the file at `path`."""
+    """Return the name of the file at `path` in messages."""
     return "standard input" if path == STANDARD_STREAM else path or "''"
 
 
 def argument(source: str) -> str:
-    """What a command in a hint calls a file that messages call `source`, before it is quoted."""
+    """Return the name in hints' commands of a file that messages call `source`, before quoting."""
     return UNNAMED_FILE if source in (label(STANDARD_STREAM), NOT_A_FILE) else source
 
 

@@ -30,7 +30,7 @@ LimitedRate = Annotated[float, Meta(ge=LEAST_GBIT_S, le=MAX_GBIT_S)]
 
 
 class Uplink(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the hosts of a group, all at once, exchange with hosts of other groups.
+    """Rates that a group's hosts, all at once, exchange with hosts of other groups.
 
     Attributes:
         group: name of the group
@@ -55,7 +55,7 @@ class Uplink(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class HostLink(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a host sends and receives by itself, at best.
+    """Best rates that a host sends and receives by itself.
 
     Attributes:
         host: name of the host
@@ -95,7 +95,7 @@ class Row(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LinkFacts(Struct, frozen=True, forbid_unknown_fields=True):
-    """What else is known of links.
+    """Further facts about links.
 
     Attributes:
         burst_bytes: what every limited link lets pass at once after a pause, in bytes

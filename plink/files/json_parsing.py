@@ -98,7 +98,7 @@ def _array(text: str, at: int, levels: int) -> tuple[list[Any], int]:
 
 
 def _next(text: str, at: int, end: str) -> tuple[int, bool]:
-    """Where the next item begins; or where the container ends, and True."""
+    """Return where the next item begins; or where the container ends, and True."""
     at = _past_space(text, at)
     found = text[at : at + 1]
     if found == end:

@@ -1,4 +1,4 @@
-"""What was measured between the hosts of a cluster: times, bandwidths, routes.
+"""Measurements between the hosts of a cluster: times, bandwidths, routes.
 
 Every matrix is (N, N), [source][destination], in the order of the cluster's hosts.
 """
@@ -195,7 +195,7 @@ class RttMeasurement(Measurement, frozen=True, forbid_unknown_fields=True):
 
 
 class BandwidthMeasurement(Measurement, frozen=True, forbid_unknown_fields=True):
-    """What every ordered pair could transfer.
+    """Bandwidth of every ordered pair.
 
     Attributes:
         gbit_s: what the destination received, in Gbit/s; null if not measured

@@ -83,12 +83,12 @@ class Mesh(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def text(self) -> str:
-        """As people write it: `dp=4,tp=2`."""
+        """Format the dimensions as on the command line: `dp=4,tp=2`."""
         return ",".join(f"{one.name}={one.size}" for one in self.dimensions)
 
     @property
     def given_traffic(self) -> str:
-        """What its dimensions carry, as people write it: `dp=ring:2000000`."""
+        """Format the dimensions' traffic as on the command line: `dp=ring:2000000`."""
         return ",".join(
             f"{one.name}={one.algorithm}:{one.size_bytes}"
             for one in self.dimensions
@@ -97,7 +97,7 @@ class Mesh(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def traffic(self) -> str:
-        """What its dimensions carry, in words."""
+        """Describe the dimensions' traffic in words."""
         return ", ".join(
             f"{one.name} {one.algorithm} {format_size(one.size_bytes)}"
             if one.size_bytes

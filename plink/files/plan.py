@@ -46,7 +46,7 @@ class Port(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class PlanRank(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Where a rank runs, and what it does there.
+    """Host and role of a rank.
 
     Attributes:
         host: name of its host

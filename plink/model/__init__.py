@@ -1,1 +1,1 @@
-"""What a network is, as a cluster file tells it: distances, gaps, capacities, links."""
+"""Model of a network as a cluster file describes it: distances, gaps, capacities, links."""

@@ -180,7 +180,7 @@ def both_directions(cluster: Cluster) -> Iterator[Matrix] | None:
 
 
 def _one_direction(readings: Matrix) -> Matrix:
-    """What the readings from each host to those after it say of the distances."""
+    """Return the distances by the readings from each host to those after it."""
     matrix = readings.copy()
     for host in range(len(matrix)):
         matrix[host:, host] = matrix[host, host:]
@@ -231,7 +231,7 @@ def _any_between(values: Matrix, least: float) -> bool:
 
 
 def bandwidth_distances(cluster: Cluster) -> Matrix:
-    """How long a Gbit takes between two hosts, in seconds, by the slower of the two directions.
+    """Return the seconds that a Gbit takes between two hosts, by the slower of both directions.
 
     Returns:
         (N, N) in s a Gbit, symmetric, zero diagonal; the direction that was measured where only one
@@ -247,7 +247,7 @@ def bandwidth_distances(cluster: Cluster) -> Matrix:
 
 
 def _s_per_gbit(one: Matrix, other: Matrix) -> Matrix:
-    """How long a Gbit takes by the slower of two directions; NaN where neither carried any."""
+    """Return the seconds that a Gbit takes by the slower direction; NaN if neither carried any."""
     slower: Matrix = np.fmin(
         *(np.where(gbit_s >= _LEAST_GBIT_S, gbit_s, np.nan) for gbit_s in (one, other))
     )
@@ -275,7 +275,7 @@ def filled_bandwidth_distances(cluster: Cluster) -> BandwidthDistances:
 
 
 def of_both(values: Matrix, choose: Callable[[Matrix, Matrix], Matrix]) -> Matrix:
-    """What is chosen of the two directions of every pair.
+    """Combine both directions of every pair with `choose`.
 
     In blocks, as the columns of a large matrix lie too far apart for the processor's caches.
     """

@@ -1,4 +1,4 @@
-"""What is certain of costs where pairs were not measured: from what to what they are, and a bound.
+"""Ranges and bounds of costs that hold although some pairs were not measured.
 
 The search is on distances that were filled in. What it proves of these is no proof for the network,
 where any pair that was not measured may be nearer, or farther (`plink.model.distance.Limits`).

@@ -1,4 +1,4 @@
-"""What links between hosts carry: as measured, and what is assumed where they were not."""
+"""Rates of the links between hosts: as measured, and as assumed where they were not."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ALIKE = 0.25
 
 @dataclass(frozen=True)
 class UplinkCapacity:
-    """What a group exchanges with all other hosts; None where nothing is known of it."""
+    """Rates that a group exchanges with all other hosts; None where unknown."""
 
     group: str
     send_gbit_s: float | None
@@ -43,7 +43,7 @@ USUAL_LINK_GBIT_S = 10.0
 
 @dataclass(frozen=True)
 class Capacity:
-    """What the links of a cluster carry.
+    """Rates of a cluster's links.
 
     Args:
         send_gbit_s, receive_gbit_s: (N,) of each host's link; NaN where unknown.
@@ -137,7 +137,7 @@ def no_rates_known(cluster: Cluster, source: str | None = None) -> NotMeasuredEr
 def network_of(
     cluster: Cluster, *, unknown_gbit_s: float = np.inf, found: Distances | None = None
 ) -> KnownNetwork:
-    """What a cluster file says of the network, and what had to be assumed.
+    """Return the network that a cluster file describes, and what had to be assumed.
 
     A latency is half the round-trip time of the pair. What links carry is `capacity`'s to say.
 
@@ -169,7 +169,7 @@ def network_of(
 def _links(
     cluster: Cluster, groups: Sequence[Group], measured: dict[str, Uplink]
 ) -> tuple[Vector, Vector]:
-    """What each host's link sends and receives; NaN where unknown."""
+    """Return the rates that each host's link sends and receives; NaN where unknown."""
     shares = _shares_of_groups(cluster, groups, measured)
     send, receive = (np.where(np.isnan(own), shares, own) for own in _own_links(cluster, groups))
     if cluster.bandwidth is not None:
@@ -205,7 +205,7 @@ def _shares_of_groups(
 
 
 def _own_links(cluster: Cluster, groups: Sequence[Group]) -> tuple[Vector, Vector]:
-    """What each host did by itself beside the uplinks, evened out within groups; NaN if unknown."""
+    """Return each host's rates alone beside uplinks, evened out within groups; NaN if unknown."""
     place_of = {name: place for place, name in enumerate(cluster.names)}
     send = np.full(len(place_of), np.nan)
     receive = send.copy()
@@ -315,7 +315,7 @@ def _latency_s(cluster: Cluster, found: Distances | None, assumptions: list[str]
 
 
 def _uplink_rates(known: Capacity) -> tuple[Vector, Vector]:
-    """What each group's uplink sends and receives in Gbit/s; infinite where unknown."""
+    """Return the rates in Gbit/s that groups' uplinks send and receive; infinite if unknown."""
     send = np.array([uplink.send_gbit_s or np.inf for uplink in known.uplinks])
     receive = np.array([uplink.receive_gbit_s or np.inf for uplink in known.uplinks])
     return send, receive

@@ -83,7 +83,7 @@ def outliers(cluster: Cluster) -> list[Outlier]:
 
 
 def by_host(found: Sequence[Outlier]) -> dict[str, list[Outlier]]:
-    """What stands out, by the name of the host, in the same order."""
+    """Group outliers by host, in the same order."""
     hosts: dict[str, list[Outlier]] = {}
     for each in found:
         hosts.setdefault(each.name, []).append(each)
@@ -108,7 +108,7 @@ def summary(found: Sequence[Outlier]) -> str:
 
 
 def to_json(found: Sequence[Outlier]) -> list[dict[str, object]]:
-    """What `--json` prints of them."""
+    """Return the object that `--json` prints."""
     return [
         {
             "host": each.name,
@@ -142,7 +142,7 @@ def _how(respects: Sequence[Outlier]) -> str:
 
 
 def _rates(cluster: Cluster) -> list[tuple[Kind, Vector, Callable[[], Mask]]]:
-    """What hosts did at best in each direction, NaN if unknown, and what tells where it counts."""
+    """Return hosts' best rates per direction, NaN if unknown, and when each of them counts."""
     size = len(cluster.hosts)
     if cluster.bandwidth is not None:
         gbit_s = np.where(cluster.bandwidth.gbit_s > 0.0, cluster.bandwidth.gbit_s, np.nan)

@@ -1,4 +1,4 @@
-"""What a time under contention is said to be where pairs of hosts were not measured."""
+"""Ranges of times under contention where pairs of hosts were not measured."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def time_bound_us(
     position_of: npt.NDArray[np.intp],
     deadline: Deadline,
 ) -> float:
-    """What the time of no order is less than, in µs; 0 where an interrupt (Ctrl-C) ends that."""
+    """Return a lower bound, in µs, on the time of every order; 0 if Ctrl-C ends the search."""
     try:
         at_best = with_latency(network, limits.lowest_us)
         return lower_bound_s(table, at_best, position_of, deadline) * 1e6

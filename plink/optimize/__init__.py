@@ -1,1 +1,1 @@
-"""What follows from a measured network: groups, orders, plans, predictions."""
+"""Decisions derived from a measured network: groups, orders, plans and predictions."""

@@ -1,4 +1,4 @@
-"""What a fitted client is expected to take, as a time with an interval; or why nobody can say.
+"""Predict the time that a fitted client takes, with an interval, or say why that is impossible.
 
 The contention form (`plink.optimize.prediction`) says what links allow. Here ranks go on by
 themselves (`plink.solvers.contention.flows`), and the client's own costs are added.
@@ -84,7 +84,7 @@ def client_of(algorithm: str, clients: Sequence[ClientFit]) -> ClientFit | None:
 
 
 class ExpectedTimes:
-    """What one client takes on one cluster.
+    """Expected times of one client on one cluster.
 
     Args:
         cluster: hosts, and what is known of their network.
@@ -105,7 +105,7 @@ class ExpectedTimes:
 
     @cached_property
     def links(self) -> SharedLinks:
-        """That flows cross."""
+        """Return the links that flows share."""
         facts = self._cluster.links
         place_of = {group.name: place for place, group in enumerate(self._cluster.groups)}
         trunks = [
@@ -126,7 +126,7 @@ class ExpectedTimes:
     def of_algorithm(
         self, algorithm: Algorithm, ranks: int, size_bytes: int, hosts: Sequence[int]
     ) -> Expected:
-        """What an algorithm takes with rank r on host `hosts[r]`.
+        """Return the time of an algorithm with rank r on host `hosts[r]`.
 
         Args:
             algorithm: one that takes so many ranks.
@@ -150,7 +150,7 @@ class ExpectedTimes:
 
     @cached_property
     def manner(self) -> Manner:
-        """Of the client."""
+        """Return the client's costs as the simulation of flows takes them."""
         fit = self.fit
         return Manner(
             fit.overhead_us.value * 1e-6,
@@ -176,7 +176,7 @@ class ExpectedTimes:
         ]
 
     def _drawn_manner(self, seed: int) -> Manner:
-        """Of what is not known of turns, one possibility."""
+        """Return the client's costs with one random choice of its unknown turn times."""
         turn_us = self.fit.turn_us
         if turn_us is None:
             return self.manner
@@ -247,7 +247,7 @@ def spread_at(fit: ClientFit, size_bytes: int) -> float:
 
 
 def beyond_spread(fit: ClientFit, size_bytes: int) -> float:
-    """What is added for a size above all that were measured; nothing for a client described."""
+    """Return the relative error added for sizes above those measured; 0 for a described client."""
     if not fit.samples or not fit.spreads:
         return 0.0
     doublings = math.log2(max(1.0, size_bytes / max(1, fit.spreads[-1].size_bytes)))

@@ -67,7 +67,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Costs:
-    """What was measured beside times.
+    """Costs that were measured beside the times.
 
     Args:
         reduction_s_per_gb: of adding, each time that it was measured.
@@ -194,7 +194,7 @@ class _Search:
         return FlowClock(table, reading.hosts, self._first.latency_s, self._first.links)
 
     def _turn_us(self, cores: int) -> Estimate:
-        """By what is small; the search is for what large messages show."""
+        """Estimate the length of a turn from small messages; large ones are left to the search."""
         small = [
             (model, reading.sample.seconds)
             for model, reading in zip(self._models, self._readings, strict=True)
@@ -275,7 +275,7 @@ class _Search:
         ]
 
     def _spreads(self, fit: ClientFit) -> list[SizeSpread]:
-        """By size: of all repetitions around what is predicted."""
+        """Return, for each size, how far repetitions spread around the prediction."""
         misses: dict[int, list[float]] = {}
         for reading, logs, predicted in zip(
             self._readings, self._logs, self._predicted(fit), strict=True

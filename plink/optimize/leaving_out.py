@@ -1,4 +1,4 @@
-"""What a job would gain without the hosts that stand out: predicted, with the same algorithm.
+"""Predict what a job gains without the outlying hosts, with the same algorithm.
 
 The order stays as it is but for the hosts that are left out, whose ranks are gone: the job has so
 many fewer. A better order of the rest may gain more.
@@ -28,7 +28,7 @@ _LEAST_GAIN = 0.05
 
 @dataclass(frozen=True)
 class LeftOut:
-    """What an order costs with some hosts and without them.
+    """Costs of an order with some hosts and without them.
 
     Args:
         hosts: names of those that are left out.
@@ -92,7 +92,7 @@ def limiting(cluster: Cluster, order: Order) -> Limiting:
 
 
 def leaving_out(cluster: Cluster, order: Order, hosts: Sequence[str]) -> LeftOut | None:
-    """What an order costs with these hosts and without them.
+    """Return the costs of an order with these hosts and without them.
 
     By time where anything is known of what links carry, whatever the order minimised: a sum of
     latencies does not know how slow a link is.
@@ -148,7 +148,7 @@ def _other_slots(cluster: Cluster, order: Order) -> int | None:
 
 
 def limiting_to_json(found: Limiting) -> dict[str, Any]:
-    """What `--json` prints: the hosts that stand out, and what leaving them out would gain."""
+    """Return the `--json` form: the outlying hosts and the gain of leaving them out."""
     left_out = found.left_out
     return {
         "outliers": to_json(found.found),

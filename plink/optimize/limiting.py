@@ -1,4 +1,4 @@
-"""What limits collectives on a cluster: which links, or latency, and for how much of the time."""
+"""Find what limits collectives on a cluster, links or latency, and for which share of the time."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def what_limits(
     size_bytes: int,
     order: Order | None = None,
 ) -> list[Limited]:
-    """What limits each algorithm, without those that do not run with so many ranks.
+    """Return what limits each algorithm, leaving out those that do not run with so many ranks.
 
     Args:
         cluster: the hosts.

@@ -1,4 +1,4 @@
-"""What algorithms are predicted to cost in an order, in the given one, and in random ones.
+"""Predict the cost of algorithms in an order, in the cluster's own order and in random ones.
 
 By latency (Luo 2020, §5.2.1), and under contention where something is known of what links carry.
 """
@@ -50,7 +50,7 @@ _RANGES = ("_range_us", "_range_s")
 
 @dataclass(frozen=True)
 class Cost:
-    """What one order costs.
+    """Cost of one order.
 
     Args:
         latency_us: the latency form of the algorithm's cost (Luo 2020, §5.2.1); None where no
@@ -83,7 +83,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What algorithms are predicted to cost.
+    """Predicted costs of algorithms.
 
     Args:
         source: what messages call the order, or the cluster where there is no order.
@@ -217,7 +217,7 @@ def _refusal(algorithm: Algorithm, layout: RankLayout) -> str | None:
 
 
 def _random_orders(messages: int) -> int:
-    """Of how many random orders so many messages are looked at in bounded time."""
+    """Return how many random orders can be evaluated in bounded time."""
     return min(RANDOM_ORDERS, max(_LEAST_RANDOM_ORDERS, _MOST_LOOKED_AT // max(messages, 1)))
 
 

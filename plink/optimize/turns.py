@@ -1,4 +1,4 @@
-"""How long a rank that spins keeps a core that it shares, by the times of small all-reduces.
+"""Estimate, from small all-reduces, how long a spinning rank keeps a core that it shares.
 
 Small messages hardly take time on links, so that nearly all of such a time are waits for turns, and
 it grows as turns do.

@@ -1,4 +1,4 @@
-"""What a forest costs whatever the network: rounds, and bytes (Luo 2020, Table 4.1)."""
+"""Costs of a forest on any network: rounds and bytes (Luo 2020, Table 4.1)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Bytes = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Measures:
-    """What a collective of one buffer takes.
+    """Costs of a collective on one buffer.
 
     Args:
         rounds: messages that the longest way from a rank to the root and on to a rank takes.
@@ -102,7 +102,7 @@ def bytes_between(forest: Forest, size_bytes: float) -> Bytes:
 
 
 def summed(each: Sequence[Measures]) -> Measures:
-    """What several collectives take, one after the other; of the same ranks, at least one."""
+    """Add up the costs of several collectives of the same ranks, one after the other."""
     sent = np.sum([one.sent_bytes for one in each], axis=0)
     received = np.sum([one.received_bytes for one in each], axis=0)
     return Measures(

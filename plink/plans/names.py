@@ -1,4 +1,4 @@
-"""What collectives are called, wherever plink plans, predicts or measures one."""
+"""Names of collectives, wherever plink plans, predicts or measures one."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _EVEN = 1e-9
 
 @dataclass(frozen=True)
 class PortsVerdict:
-    """What a server's ports bring at most.
+    """Greatest gain from the ports of servers.
 
     Args:
         workers: N.
@@ -37,7 +37,7 @@ class PortsVerdict:
 
     @property
     def sentence(self) -> str:
-        """For people."""
+        """Describe the verdict for people."""
         if self.needed_ports is None:
             return "a single worker has nothing to aggregate"
         ports = "1 port" if self.ports == 1 else f"{self.ports:.3g} ports"
@@ -55,7 +55,7 @@ class PortsVerdict:
 
 
 def judge_ports(workers: int, ports: float) -> PortsVerdict:
-    """What ports of servers that contribute nothing bring to so many workers at most.
+    """Compute the greatest gain that ports of servers bring to so many workers.
 
     Args:
         workers: at least 1.

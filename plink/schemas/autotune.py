@@ -107,7 +107,7 @@ def _masters() -> dict[str, Schema]:
 
 
 def shown_log() -> Schema:
-    """What `plink show --json` prints of a log."""
+    """Return the schema of what `plink show --json` prints of a log."""
     time_s = or_null(parts.number("the median of the windows beside it, in s"))
     decision = closed(
         "a decision but to wait",
@@ -145,7 +145,7 @@ def _value(action: Action) -> str:
 
 
 def replay_output() -> Schema:
-    """What `plink autotune replay --json` prints."""
+    """Return the schema of what `plink autotune replay --json` prints."""
     what = "Decisions made again: what `plink autotune replay --json` prints"
     decision = closed(
         "a decision",

@@ -11,7 +11,7 @@ _MAX_COUNT = 1_000_000
 
 
 def bench_output() -> Schema:
-    """What `plink bench --json` prints."""
+    """Return the schema of what `plink bench --json` prints."""
     what = "What was measured: what `plink bench --json` prints"
     by_case = parts.by_case([(parts.has("format"), parts.struct(Comparison))], _orders())
     return parts.document("plink bench --json", what, by_case)

@@ -60,7 +60,7 @@ def _file(kind: Any, what: str) -> Schema:
 
 
 def schema_output() -> Schema:
-    """What `plink schema --json` prints."""
+    """Return the schema of what `plink schema --json` prints."""
     what = "The names of all schemas, or a schema: what `plink schema --json` prints"
     row = closed(
         "a schema",
@@ -73,7 +73,7 @@ def schema_output() -> Schema:
 
 
 def completion_output() -> Schema:
-    """What `plink completion --json` prints."""
+    """Return the schema of what `plink completion --json` prints."""
     what = "What lets a shell complete commands: what `plink completion --json` prints"
     required = {
         "shell": parts.one_of("that it is for", ["bash", "zsh", "fish"]),
@@ -126,12 +126,12 @@ PRINT_LINES = ("autotune serve", "autotune attach", "run", "agent")
 
 
 def output_name(verb: str) -> str:
-    """What the schema of a verb's output is called: `autotune-serve-output`."""
+    """Return the schema name of a verb's output: `autotune-serve-output`."""
     return f"{verb.replace(' ', '-')}-output"
 
 
 def makers() -> dict[str, Make]:
-    """What makes the schema of each name: of files, then of outputs."""
+    """Return the function that makes each schema, by name: files, then outputs."""
     return {**FILES, **{output_name(verb): make for verb, make in OUTPUTS.items()}}
 
 

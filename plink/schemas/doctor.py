@@ -8,7 +8,7 @@ from plink.schemas.parts import Schema, closed, listed, or_null
 
 
 def doctor_output() -> Schema:
-    """What `plink doctor --json` prints."""
+    """Return the schema of what `plink doctor --json` prints."""
     what = "What slows a cluster or a job down: what `plink doctor --json` prints"
     finding = closed(
         "one cause, with all that it explains",

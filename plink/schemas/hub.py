@@ -135,7 +135,7 @@ def _pieces() -> Schema:
 
 
 def status_output() -> Schema:
-    """What `plink hub status --json` prints."""
+    """Return the schema of what `plink hub status --json` prints."""
     what = "A server and its services"
     each = closed(
         "a service",
@@ -163,13 +163,13 @@ def status_output() -> Schema:
 
 
 def serve_output() -> Schema:
-    """What `plink hub serve --json` prints."""
+    """Return the schema of what `plink hub serve --json` prints."""
     required = {"addresses": parts.texts("of the ports, HOST:PORT")}
     return _output("serve", "Where a server listens", required)
 
 
 def create_output() -> Schema:
-    """What `plink hub create --json` prints."""
+    """Return the schema of what `plink hub create --json` prints."""
     required = {
         "namespace": _name(),
         "worker_secret_file": parts.text("where the secret lies that workers need"),
@@ -178,7 +178,7 @@ def create_output() -> Schema:
 
 
 def checkpoint_output() -> Schema:
-    """What `plink hub checkpoint --json` prints."""
+    """Return the schema of what `plink hub checkpoint --json` prints."""
     each = closed(
         "what a server has written",
         {
@@ -193,13 +193,13 @@ def checkpoint_output() -> Schema:
 
 
 def restore_output() -> Schema:
-    """What `plink hub restore --json` prints."""
+    """Return the schema of what `plink hub restore --json` prints."""
     required = {"namespace": _name(), "snapshot": parts.text("that it goes on from")}
     return _output("restore", "A service that goes on", required)
 
 
 def delete_output() -> Schema:
-    """What `plink hub delete --json` prints."""
+    """Return the schema of what `plink hub delete --json` prints."""
     return _output("delete", "A service that has ended", {"namespace": _name()})
 
 

@@ -9,7 +9,7 @@ _PLACEMENTS = ["CC", "CS", "NCC", "NCS", "all-reduce"]
 
 
 def bounds_output() -> Schema:
-    """What `plink hub bounds --json` prints."""
+    """Return the schema of what `plink hub bounds --json` prints."""
     what = "What bandwidth hides a model's exchange: what `plink hub bounds --json` prints"
     placement = closed(
         "where servers are",
@@ -37,7 +37,7 @@ def bounds_output() -> Schema:
 
 
 def ports_verdict() -> Schema:
-    """What a server's ports bring at most."""
+    """Return the schema of the greatest gain from servers' ports."""
     return closed(
         "what servers' ports bring at most",
         {
@@ -54,7 +54,7 @@ def ports_verdict() -> Schema:
 
 
 def cost_output() -> Schema:
-    """What `plink hub cost --json` prints."""
+    """Return the schema of what `plink hub cost --json` prints."""
     what = "What a worker costs with quick links and with a hub: `plink hub cost --json` prints it"
     row = closed(
         "a deployment",

@@ -7,7 +7,7 @@ from plink.schemas.parts import Schema, closed, listed, or_null
 
 
 def verify_output() -> Schema:
-    """What `plink verify --json` prints."""
+    """Return the schema of what `plink verify --json` prints."""
     what = "Where every rank was: what `plink verify --json` prints"
     by_case = parts.by_case([(parts.has("command"), _launched())], _logged())
     return parts.document("plink verify --json", what, by_case)
@@ -96,7 +96,7 @@ def agent_output() -> Schema:
 
 
 def slurm_order_output() -> Schema:
-    """What `plink slurm-order --json` prints."""
+    """Return the schema of what `plink slurm-order --json` prints."""
     what = "The order of a Slurm job's nodes: what `plink slurm-order --json` prints"
     host = closed("a node", {"name": parts.text("its name"), "tasks": parts.whole("on it", low=1)})
     sources = ["kept", "switches", "groups", "measured"]

@@ -7,7 +7,7 @@ from plink.schemas.parts import Schema, by_name, closed, listed
 
 
 def manifests_output() -> Schema:
-    """What `plink kube manifests --json` prints."""
+    """Return the schema of what `plink kube manifests --json` prints."""
     what = "The files that were written: what `plink kube manifests --json` prints"
     required = {
         "output": parts.text("the folder"),
@@ -17,7 +17,7 @@ def manifests_output() -> Schema:
 
 
 def labels_output() -> Schema:
-    """What `plink kube labels --json` prints."""
+    """Return the schema of what `plink kube labels --json` prints."""
     what = "Labels, and what changed: what `plink kube labels --json` prints"
     labels = by_name("key to value", parts.text("of the label"))
     required = {
@@ -36,7 +36,7 @@ def labels_output() -> Schema:
 
 
 def metrics_output() -> Schema:
-    """What `plink kube metrics --json` prints."""
+    """Return the schema of what `plink kube metrics --json` prints."""
     what = "Figures of a measurement: what `plink kube metrics --json` prints"
     domains = _figures("domains of each tier", {"tier": parts.text("its number, 0 the nearest")})
     rtt = _figures("median round trip to other hosts, in s", {"host": parts.text("its name")})

@@ -12,7 +12,7 @@ from plink.schemas.parts import Schema, closed, listed, or_null
 
 
 def probe_output() -> Schema:
-    """What `plink probe --json` prints."""
+    """Return the schema of what `plink probe --json` prints."""
     what = "What a run measured: what `plink probe --json` prints"
     stage = closed(
         "what one tool measured",
@@ -39,7 +39,7 @@ def probe_output() -> Schema:
 
 
 def check_output() -> Schema:
-    """What `plink check --json` prints."""
+    """Return the schema of what `plink check --json` prints."""
     what = "Whether a cluster file still describes its network: what `plink check --json` prints"
     address = closed(
         "a host at another address",
@@ -112,7 +112,7 @@ def _transfers() -> Schema:
 
 
 def import_output() -> Schema:
-    """What `plink import --json` prints."""
+    """Return the schema of what `plink import --json` prints."""
     what = "What was found in a file: what `plink import --json` prints"
     found = closed(
         "what was found of a quantity",
@@ -133,14 +133,14 @@ def import_output() -> Schema:
 
 
 def fit_output() -> Schema:
-    """What `plink fit --json` prints."""
+    """Return the schema of what `plink fit --json` prints."""
     what = "What a client costs: what `plink fit --json` prints"
     required = {"output": parts.text("the file that was written"), "fit": parts.struct(ClientFit)}
     return parts.document("plink fit --json", what, closed(what, required))
 
 
 def export_output() -> Schema:
-    """What `plink export --json` prints."""
+    """Return the schema of what `plink export --json` prints."""
     what = "A matrix, or switches: what `plink export --json` prints"
     value: Schema = {"type": ["number", "null"], "minimum": 0}
     rows = listed("of a source", value)

@@ -11,7 +11,7 @@ _HIDDEN = ("format", "version", "hosts", "groups", "unused")
 
 
 def order_output() -> Schema:
-    """What `plink order --json` prints."""
+    """Return the schema of what `plink order --json` prints."""
     what = "The order and its costs: what `plink order --json` prints"
     order = parts.struct(Order)
     members = {name: part for name, part in order["properties"].items() if name not in _HIDDEN}

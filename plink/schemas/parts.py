@@ -1,4 +1,4 @@
-"""What schemas are made of: JSON Schema (draft 2020-12) as Python values."""
+"""Building blocks of schemas: JSON Schema (draft 2020-12) as Python values."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def or_null(schema: Schema) -> Schema:
 
 
 def any_of(what: str, schemas: Sequence[Schema]) -> Schema:
-    """What one of several schemas lets pass."""
+    """Return a schema that accepts what one of several schemas accepts."""
     return {"description": what, "anyOf": list(schemas)}
 
 

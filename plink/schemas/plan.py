@@ -39,7 +39,7 @@ def _balance() -> Schema:
 
 
 def plan_output() -> Schema:
-    """What `plink plan --json` prints."""
+    """Return the schema of what `plink plan --json` prints."""
     what = "The plan that was chosen, beside the others: what `plink plan --json` prints"
     candidate = closed(
         "a kind of plan that fits",
@@ -87,7 +87,7 @@ def _port_use() -> Schema:
 
 
 def shown_plan() -> Schema:
-    """What `plink show --json` prints of a plan."""
+    """Return the schema of what `plink show --json` prints of a plan."""
     share = "for every rank the share of the buffer that it is the root of, 0 to 1"
     return closed(
         "what a plan does",
@@ -108,7 +108,7 @@ def shown_plan() -> Schema:
 
 
 def predict_output() -> Schema:
-    """What `plink predict --json` prints."""
+    """Return the schema of what `plink predict --json` prints."""
     what = "What algorithms or collectives take: what `plink predict --json` prints"
     by_case = parts.by_case([(parts.has("kind"), _predicted_plan())], _predicted_order())
     return parts.document("plink predict --json", what, by_case)

@@ -17,7 +17,7 @@ from plink.schemas.timeline import shown_timeline
 
 
 def show_output() -> Schema:
-    """What `plink show --json` prints."""
+    """Return the schema of what `plink show --json` prints."""
     what = "A file: what `plink show --json` prints"
     cases = [
         (parts.says("of", "plink.plan"), shown_plan()),
@@ -161,7 +161,7 @@ def _routes() -> Schema:
 
 
 def group_output() -> Schema:
-    """What `plink group --json` prints."""
+    """Return the schema of what `plink group --json` prints."""
     what = "Groups of near hosts: what `plink group --json` prints"
     send, receive = (
         or_null(parts.number(f"{verb}, in Gbit/s; null if unknown"))
@@ -227,7 +227,7 @@ def _judgement() -> Schema:
 
 
 def report_output() -> Schema:
-    """What `plink report --json` prints."""
+    """Return the schema of what `plink report --json` prints."""
     what = "What a page shows: what `plink report --json` prints"
     cell: Schema = {"type": ["string", "null", "array"], "items": {"type": "string"}}
     table = closed(

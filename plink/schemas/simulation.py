@@ -7,7 +7,7 @@ from plink.schemas.parts import Schema, closed, listed, or_null
 
 
 def simulate_output() -> Schema:
-    """What `plink simulate --json` prints."""
+    """Return the schema of what `plink simulate --json` prints."""
     what = "What was simulated: what `plink simulate --json` prints"
     row = closed(
         "an algorithm, a collective along a plan, or a trace",

@@ -85,13 +85,13 @@ def _event() -> Schema:
 
 
 def timeline_output() -> Schema:
-    """What `plink timeline --json` prints."""
+    """Return the schema of what `plink timeline --json` prints."""
     what = "Who kept whom waiting: what `plink timeline --json` prints"
     return parts.document("plink timeline --json", what, shown_timeline())
 
 
 def shown_timeline() -> Schema:
-    """What is printed of a timeline."""
+    """Return the schema of what is printed of a timeline."""
     rank = closed(
         "a rank",
         {

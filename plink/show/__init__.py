@@ -1,1 +1,1 @@
-"""What a person looks at: the terminal and the page."""
+"""Output for people: the terminal and the report's page."""

@@ -75,7 +75,7 @@ class Call:
 
 
 class _Server(paramiko.ServerInterface):
-    """Who may do what on the connection: the owner of one key, and run commands."""
+    """SSH server of an agent: the owner of one key may run commands, and nothing else."""
 
     def __init__(self, keys: Keys, name: str) -> None:
         self.trusted = threading.Event()

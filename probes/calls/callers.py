@@ -32,7 +32,7 @@ class Callers:
 
     @property
     def hosts(self) -> list[ListedHost]:
-        """Those that are there, by name."""
+        """Hosts that have called, by name."""
         return [ListedHost(name, place=_PLACE) for name in self.listener.names()]
 
 

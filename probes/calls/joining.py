@@ -40,7 +40,7 @@ class Home:
 
 @dataclass(frozen=True)
 class Told:
-    """What an agent says of its calls.
+    """Report of an agent about its calls.
 
     Args:
         state: `waiting`, `connected`, `left` (plink was there, and has gone) or `refused`.

@@ -20,7 +20,7 @@ _SEED_BYTES = 32
 
 @dataclass(frozen=True)
 class Keys:
-    """What both ends derive.
+    """Keys that both ends derive from the secret.
 
     Args:
         agent: the key of every agent.

@@ -1,4 +1,4 @@
-"""Where agents call: connections are taken in, both ends prove who they are, hosts get names."""
+"""Accept agents' calls: both ends prove who they are, and hosts get names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the user may say about agents that call home."""
+"""Options for agents that call home."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class ListenOptions:
-    """Where agents call, and who they must be.
+    """Listening address for agents, and the secret they must prove.
 
     Args:
         host: the address to listen on; empty for all of this machine's.

@@ -87,7 +87,7 @@ def _leave_to_meet(_: int, grant: Grant, processor: int | None) -> str:
 
 
 class _EchoRun:
-    """What the coordinator says, and when: the opening, the schedule, leave for meetings."""
+    """Messages of the coordinator in a run: the opening, the schedule and permission to meet."""
 
     def __init__(
         self,

@@ -160,7 +160,7 @@ class Pace:
 
 
 class Placement:
-    """Where two hosts meet.
+    """Placement of a pair's two ends on processors.
 
     A reading would else depend on whether the scheduler puts the two ends together or apart.
 

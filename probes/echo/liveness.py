@@ -8,7 +8,7 @@ from plink.probes.echo.schedule import Schedule
 
 
 class Liveness:
-    """Who has to answer until when.
+    """Deadlines of the agents that owe an answer.
 
     Times are seconds of a clock that never goes back.
 
@@ -50,7 +50,7 @@ class Liveness:
         return min(due, default=float("inf"))
 
     def overdue(self, now: float) -> list[tuple[int, float]]:
-        """Those that have not answered in time, each with the seconds that it had."""
+        """Return the agents that have not answered in time, each with the seconds that it had."""
         return [
             (index, self._limit_s(index))
             for index, asked_at in sorted(self._asked_at.items())
@@ -125,7 +125,7 @@ class Reports:
         self._due = dict.fromkeys(self._due, now)
 
     def late(self, now: float, *, in_turn: bool) -> list[Late]:
-        """Those that should have left a meeting by now; each is told, then given up.
+        """Return the hosts that should have left a meeting; each is told first, then given up.
 
         Args:
             in_turn: hosts come to their meetings in order of rounds, and so may not have come to

@@ -100,7 +100,7 @@ class Lost:
 
 @dataclass(frozen=True)
 class Effort:
-    """What a meeting took of one of its ends, the greeting aside.
+    """Time that a meeting took at one of its ends, without the greeting.
 
     Args:
         elapsed_us: how long it lasted.
@@ -132,7 +132,7 @@ Event = Bound | Rtt | Lost | Over | Alive
 
 
 def opening(index: int, address: str, options: EchoOptions, secret: str, *, granted: bool) -> str:
-    """What the coordinator says first."""
+    """Return the coordinator's first message."""
     silence_ms = max(1, round(options.silence_s * 1000))
     pace = "granted" if granted else "free"
     percentiles = " ".join(f"{percentile:g}" for percentile in options.percentiles)
@@ -150,7 +150,7 @@ def schedule_text(peers: Sequence[tuple[int, str, int]], meetings: Sequence[Meet
 
 
 def peer_text(index: int, address: str, port: int) -> str:
-    """Where a host listens."""
+    """Return the line that tells where a host listens."""
     return f"peer {index} {address} {port}\n"
 
 

@@ -1,4 +1,4 @@
-"""What is known of an echo run by what its agents say: who lives, what is owed, what is lost."""
+"""State of an echo run according to its agents: who lives, what is owed, what is lost."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from plink.probes.samples import Rounds, Wanted
 
 
 class Schedule:
-    """Who meets whom in which round, and which directions still lack a reading.
+    """Pairs of each round, and the directions that still lack a reading.
 
     Args:
         hosts: the number of hosts.

@@ -52,7 +52,7 @@ class Pings(Running):
     def run(
         self, session: Session, address: str, count: int, *, period_ms: int, timeout_ms: int
     ) -> str:
-        """What fping on the session's host says of `count` probes to `address`.
+        """Run fping on the session's host and return its report on `count` probes to `address`.
 
         Raises:
             HostError: the connection is gone, or fping does not end.

@@ -234,7 +234,7 @@ def _named_addresses(text: str, source: str) -> list[ListedHost] | None:
 
 
 def _identity(name: str) -> str:
-    """What two spellings of one host have in common: case, IPv6 form, the final dot."""
+    """Return the form that all spellings of a host share: case, IPv6 form, no final dot."""
     if ":" in name:
         return str(ipaddress.IPv6Address(name))
     return name.lower().removesuffix(".")
@@ -255,7 +255,7 @@ def parse_line(line: str, place: str) -> Iterator[ListedHost]:
 
 
 def _items(line: str, place: str) -> Iterator[_Item]:
-    """As `parse_line`, with what is known of how each host is written."""
+    """Parse as `parse_line`, keeping how each host is written."""
     control = _CONTROL.search(line)
     if control:
         message = f"{place}: contains the control character {control[0]!r}"

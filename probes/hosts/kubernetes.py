@@ -1,4 +1,4 @@
-"""What the Kubernetes API says of nodes and pods. Pure.
+"""Parse the Kubernetes API's descriptions of nodes and pods. Pure.
 
 Kubernetes API reference: NodeStatus, PodStatus (`conditions`, `phase`, `podIP`), Container
 (`resources.limits`). Device plugins name their GPUs `nvidia.com/gpu` and `amd.com/gpu`.

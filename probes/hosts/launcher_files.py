@@ -30,7 +30,7 @@ _HINT_RANKS = "every rank from 0 on stands in such a file once"
 
 @dataclass(frozen=True)
 class _Entry:
-    """What a line says of a host: ranks in a row from `rank`, or from the one before."""
+    """Line about a host: consecutive ranks from `rank`, or from the previous line's last."""
 
     host: str
     rank: int | None = None

@@ -1,4 +1,4 @@
-"""What stands where in the JSON of other programs, which may be anything. Pure."""
+"""Look up values in the JSON of other programs, which may be anything. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def at(value: Any, *path: str) -> Any:
-    """What stands at a path of nested objects; None where it does not exist."""
+    """Return the value at a path of nested objects; None if it does not exist."""
     for key in path:
         value = value.get(key) if isinstance(value, dict) else None
     return value

@@ -1,4 +1,4 @@
-"""What another program knows of the hosts of a run."""
+"""Hosts of a run as another program knows them."""
 
 from __future__ import annotations
 
@@ -31,6 +31,6 @@ class FoundHosts:
 
 
 def file_and_part(where: str) -> tuple[str, str]:
-    """What stands before the last colon, and behind it, where no slash is; empty for no part."""
+    """Split at the last colon if no slash follows; the part is empty without one."""
     path, colon, part = where.rpartition(":")
     return (path, part) if colon and path and "/" not in part else (where, "")

@@ -12,7 +12,7 @@ TIMEOUT_S = 60.0
 
 
 def output_of(words: Sequence[str], place: str, hint: str) -> bytes:
-    """What a program writes to standard output.
+    """Run a program and return its standard output.
 
     Args:
         words: the program and its arguments; no shell sees them.

@@ -147,7 +147,7 @@ def _of(item: Any) -> tuple[str, str | None] | None:
 
 
 def _network_addresses(item: Mapping[str, Any]) -> Iterator[str]:
-    """As Google's provider has them: `network_interface[0].network_ip`."""
+    """Yield addresses as Google's provider has them: `network_interface[0].network_ip`."""
     for interface in entries(item.get("network_interface")):
         address = at(interface, "network_ip")
         if isinstance(address, str) and is_address(address):

@@ -1,4 +1,4 @@
-"""What a topograph server knows: `topograph:URL`, or `topograph:FILE` with what it wrote.
+"""Topology of a topograph server: `topograph:URL`, or `topograph:FILE` with its output.
 
 topograph's API: `GET /v1/topology?uid=ID` answers 200 with the topology, and 202 while it is being
 discovered; ID is what `POST /v1/generate` answered.
@@ -54,7 +54,7 @@ def read_topology(where: str, read_file: ReadFile) -> tuple[Topology, bytes]:
 
 
 def _fetched(url: str, place: str) -> bytes:
-    """What a server answers once it has it."""
+    """Fetch a server's answer, waiting until it is complete."""
     deadline = time.monotonic() + TIMEOUT_S
     while True:
         status, content = _answer(url, place)

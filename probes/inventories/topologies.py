@@ -53,7 +53,7 @@ _FAMILIES: Sequence[Sequence[str]] = (
 
 @dataclass(frozen=True)
 class Topology:
-    """What is above every host.
+    """Switches or blocks above every host.
 
     Args:
         source: names it in messages.
@@ -93,7 +93,7 @@ Paths = Iterator[tuple[str, tuple[str, ...]]]
 
 
 def _reader(content: bytes) -> tuple[Callable[[Any, str], Paths], Any] | None:
-    """What reads such a content, and what it is to be given."""
+    """Return the parser for such a content and its input."""
     text = content.decode("utf-8-sig", errors="replace")
     if text.lstrip().startswith(("{", "[")):
         try:
@@ -233,7 +233,7 @@ def _there(nodes: Sequence[Any]) -> str:
 
 
 def _labelled(labels: Any) -> tuple[str, ...]:
-    """What the first family of labels that a node has says of it; empty for none."""
+    """Return the values of the first label family that a node has; empty if it has none."""
     if not isinstance(labels, dict):
         return ()
     numbered = {int(found[1]): key for key in labels if (found := _TIER.fullmatch(key))}

@@ -19,14 +19,14 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]
 
 
 def _unknown(*_: object) -> None:
-    """What is of a tag that only its program knows, such as !vault: nothing here asks for it."""
+    """Ignore values with tags of other programs, such as !vault."""
 
 
 _Loader.add_multi_constructor("!", _unknown)
 
 
 def parse_yaml(text: str, source: str, hint: str) -> Any:
-    """What a text says, in Python's own types.
+    """Parse YAML into Python's own types.
 
     Raises:
         HostListError: it is not YAML; `source` names it, and `hint` is the hint.

@@ -58,7 +58,7 @@ def no_limit() -> float:
 
 @dataclass(frozen=True)
 class TransferOptions:
-    """What is the same for all tests of a run.
+    """Options common to all tests of a run.
 
     Args:
         duration_s: of a test; iperf3 knows whole seconds only.

@@ -1,4 +1,4 @@
-"""What iperf3 prints, from version 3.1 on. Pure."""
+"""Parse the output of iperf3 since version 3.1. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TOLERANCE_S = 0.01
 
 @dataclass(frozen=True)
 class Interval:
-    """What arrived between two moments of a test, counted from its beginning."""
+    """Bytes that arrived between two moments of a test, counted from its beginning."""
 
     start_s: float
     end_s: float
@@ -60,7 +60,7 @@ def parse_version(output: str) -> Version | None:
 
 
 def parse_report(output: str) -> Report | Complaint:
-    """What `iperf3 -c ADDRESS -R -J` says of a test, in which the client is the receiver.
+    """Parse the output of `iperf3 -c ADDRESS -R -J`, in which the client is the receiver.
 
     Older versions differ in what is at the end; the intervals are the same in all of them.
     """
@@ -83,7 +83,7 @@ def parse_report(output: str) -> Report | Complaint:
 
 
 def received_gbit_s(report: Report, start_s: float, end_s: float = math.inf) -> float | None:
-    """What arrived in a part of a test, in Gbit/s; None where no interval lies in that part."""
+    """Return the rate of a part of a test, in Gbit/s; None if no interval lies in it."""
     inside = [
         interval
         for interval in report.intervals

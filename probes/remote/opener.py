@@ -1,4 +1,4 @@
-"""What leads into the hosts of one run."""
+"""Interface of whatever opens connections to the hosts of a run."""
 
 from __future__ import annotations
 

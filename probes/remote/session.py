@@ -41,7 +41,7 @@ class RemoteProcess(ABC):
 
     @abstractmethod
     def chunks(self) -> Iterator[bytes]:
-        """Its standard output as it comes, until it closes it.
+        """Yield the command's standard output as it arrives, until it closes.
 
         Raises:
             HostError: the connection is lost.
@@ -57,7 +57,7 @@ class RemoteProcess(ABC):
 
     @abstractmethod
     def wait_for_exit(self, timeout_s: float) -> int | None:
-        """Its exit status, waited for; -1 where it was killed, None where it still runs."""
+        """Wait for the exit status; -1 if the command was killed, None if it still runs."""
 
     @abstractmethod
     def close(self) -> None:

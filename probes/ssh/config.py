@@ -149,7 +149,7 @@ class SshConfig:
         return tuple(self._target(parse_jump(part.strip()), depth + 1) for part in chain.split(","))
 
     def _ask(self, name: str, user: str | None, port: int | None) -> Mapping[str, Sequence[str]]:
-        """What the configuration says of a host, by the lower-case names of its options."""
+        """Look up a host in the configuration; keys are option names in lower case."""
         if not self._can_ask:
             asked = {"port": [str(port)]} if port else {}
             return {**_DEFAULTS, "hostname": [name], "user": [user or _local_user()], **asked}
@@ -222,7 +222,7 @@ def parse_jump(text: str) -> ListedHost:
 def _tokens(
     name: str, hostname: str, port: str, user: str, found: Mapping[str, Sequence[str]]
 ) -> dict[str, str]:
-    """What the tokens of ssh_config(5) stand for, but %C, whose hash differs between versions."""
+    """Return the values of ssh_config(5)'s tokens, but for %C, whose hash differs by version."""
     own = socket.gethostname()
     return {
         "%": "%",

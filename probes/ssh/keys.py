@@ -80,7 +80,7 @@ def _offers(
 
 
 def _public_parts(file: Path) -> Iterator[bytes]:
-    """What stands beside a private key, or in its place where only the agent has that."""
+    """Yield the public keys that stand beside a private key, or in its place."""
     for place in (file, Path(f"{file}.pub"), Path(f"{file}-cert.pub")):
         blob = _public_part(place)
         if blob is not None:

@@ -36,7 +36,7 @@ _WITH_PORT = re.compile(r"\[(.+)\]:[0-9]+")
 
 @dataclass(frozen=True)
 class KnownKeys:
-    """What is known of one host.
+    """Known keys of one host.
 
     Args:
         trusted: its keys, as (type, blob).
@@ -67,7 +67,7 @@ class KnownHosts:
         self._files: dict[str, list[_Line] | None] = {}
 
     def of(self, name: str, files: Iterable[str]) -> KnownKeys:
-        """What any of `files` knows of `name` (`host` or `[host]:port`)."""
+        """Collect what `files` know of `name` (`host` or `[host]:port`)."""
         with self._lock:
             loaded = {file: self._load(file) for file in files}
         lines = [line for each in loaded.values() for line in each or ()]
@@ -111,7 +111,7 @@ class KnownHosts:
                     stream.write(text.encode())
 
     def _load(self, file: str) -> list[_Line] | None:
-        """Its lines; None where it is there and cannot be read."""
+        """Read a file's lines; None if it exists and cannot be read."""
         if file not in self._files:
             try:
                 text = read_file(file).decode(errors="replace")

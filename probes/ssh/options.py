@@ -1,4 +1,4 @@
-"""What the user may say about SSH."""
+"""Options for SSH."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class SshProcess(RemoteProcess):
             raise HostError(self.host, LOST)
 
     def chunks(self) -> Iterator[bytes]:
-        """Its standard output as it comes, until it closes it.
+        """Yield the command's standard output as it arrives, until it closes.
 
         Raises:
             HostError: the connection is lost.
@@ -83,7 +83,7 @@ class SshProcess(RemoteProcess):
         return last_line(tail)
 
     def wait_for_exit(self, timeout_s: float) -> int | None:
-        """Its exit status, waited for; -1 where it was killed, None where it still runs."""
+        """Wait for the exit status; -1 if the command was killed, None if it still runs."""
         if not self._channel.status_event.wait(timeout_s):
             return None
         return self._channel.recv_exit_status()

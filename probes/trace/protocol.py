@@ -1,4 +1,4 @@
-"""What is said to the workers, and what they say. Pure; a host's words are hostile until parsed.
+"""Protocol of the trace workers. Pure; a host's words are hostile until parsed.
 
 To a worker: its own program, then lines
 
@@ -81,12 +81,12 @@ class Limits:
     interval_s: float = 0.002
 
     def longest_s(self, tries: int) -> float:
-        """How long a trace may take: so many tries with UDP, and one with ICMP echo."""
+        """Return the seconds that a trace may take: these tries by UDP, and one by ICMP echo."""
         return (tries + 1) * (self.max_hops * self.interval_s + self.wait_s)
 
 
 def opening(program: str, address: str, limits: Limits) -> str:
-    """What a worker is told first: its program, the host's own traffic address, and the limits."""
+    """Return a worker's first message: its program, the host's traffic address, and the limits."""
     words = f"{limits.port} {limits.max_hops} {limits.wait_s:.3f} {limits.interval_s:.3f}"
     return f"{len(program)}\n{program}begin {address} {words}\n"
 
@@ -97,7 +97,7 @@ def request(address: str, tries: int) -> str:
 
 
 def parse_said(line: str, python: str) -> Said:
-    """What a worker says in one line.
+    """Parse one line from a worker.
 
     Args:
         line: without its end.

@@ -23,7 +23,7 @@ _UNREACHABLE = {
 
 @dataclass(frozen=True)
 class Answer:
-    """Who answered a probe.
+    """Answer to a probe.
 
     Args:
         is_echo: the probe was an ICMP echo request, and not UDP.

@@ -45,7 +45,7 @@ class TraceOptions:
 
     @property
     def limits(self) -> Limits:
-        """What the workers are told: all tries of a destination take as long as its silence may."""
+        """Limits of the workers: all tries of a destination share the allowed silence."""
         wait_s = max(_LEAST_WAIT_S, self.silence_s / self.count)
         return Limits(self.port or DEFAULT_PORT, self.max_hops, wait_s)
 

@@ -40,7 +40,7 @@ class Turns:
             self._free.append(source)
 
     def next(self) -> list[Direction]:
-        """What to trace from now on."""
+        """Return the directions to trace next."""
         begun = []
         while self._free and len(self.running) < self._most:
             source = self._free.popleft()

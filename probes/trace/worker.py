@@ -41,7 +41,7 @@ GRACE_FACTOR = 4
 
 @dataclass(frozen=True)
 class Options:
-    """What `begin` says: this host's address, the port to probe, and the limits of a trace."""
+    """Arguments of `begin`: this host's address, the port to probe, and the limits of a trace."""
 
     address: str
     port: int

@@ -1,1 +1,1 @@
-"""What groups of hosts can exchange with each other, all their hosts at once."""
+"""Measure the rates between groups of hosts, all hosts of a group at once."""

@@ -37,7 +37,7 @@ Outcome = Timed | Exception
 
 @dataclass(frozen=True)
 class _Start:
-    """Where transfers meet before they begin: each says that it is there, and waits for the word.
+    """Barrier of transfers: each reports that it is ready, and waits for the start signal.
 
     Args:
         options: of all of them.
@@ -85,7 +85,7 @@ class AtOnce:
         return host not in self._lost
 
     def run(self, pairs: Sequence[tuple[int, int]], duration_s: int) -> list[Outcome]:
-        """What became of transfers, each from its first host to its second.
+        """Run transfers, each from its first host to its second, and return their outcomes.
 
         A host whose connection is gone takes no part any more.
         """

@@ -22,7 +22,7 @@ def both_ways_gbit_s(
     duration_s: int,
     enough_gbit_s: float,
 ) -> float | None:
-    """What a group exchanges with the others, both directions together, in Gbit/s.
+    """Measure a group's exchange with the others, both directions together, in Gbit/s.
 
     Args:
         between: the hosts.

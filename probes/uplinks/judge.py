@@ -16,7 +16,7 @@ _FULL = 0.9
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of the links on the way, in Gbit/s, in the direction of the transfers.
+    """Known rates of the links on the way, in Gbit/s, in the direction of the transfers.
 
     Args:
         members: what each host of the group can do by itself.
@@ -54,7 +54,7 @@ def may_be_more(
 
 
 def seen_links(links: Links, exchanges: Iterable[Exchange]) -> Links:
-    """What hosts can do by themselves, at least what they were seen to do among others."""
+    """Return the rates of hosts alone, at least what they were seen to do among others."""
     send, receive = dict(links.send), dict(links.receive)
     for exchange in exchanges:
         of_member: dict[int, float] = defaultdict(float)

@@ -64,7 +64,7 @@ def in_turn(groups: Sequence[Sequence[int]]) -> list[int]:
 
 
 def slots(senders: Sequence[int]) -> list[int]:
-    """For each transfer, how many of its sender's come before it: each needs a port of its own."""
+    """Number each sender's transfers from 0: each needs a port of its own."""
     seen: Counter[int] = Counter()
     found = []
     for sender in senders:

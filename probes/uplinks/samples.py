@@ -1,4 +1,4 @@
-"""What measuring uplinks yields."""
+"""Results of measuring uplinks."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class Exchange:
 
     @property
     def gbit_s(self) -> float:
-        """What the group exchanged."""
+        """Total rate of the group."""
         return sum(gbit_s for _, gbit_s in self.rates)
 
 
 @dataclass(frozen=True)
 class Links:
-    """What hosts, by index, can do by themselves, in Gbit/s."""
+    """Rates of hosts alone, by index, in Gbit/s."""
 
     send: Mapping[int, float]
     receive: Mapping[int, float]

@@ -116,7 +116,7 @@ def _ends_of(flow: Flow, *, sends: bool) -> tuple[int, int]:
 
 
 def _rates(done: Mapping[int, Mapping[Flow, Timed]], duration_s: int) -> dict[int, Rates] | None:
-    """What each group's transfers achieved while all of them ran; None where that is not known."""
+    """Return each group's rates while all its transfers ran; None if unknown."""
     order = [(group, flow, timed) for group, some in done.items() for flow, timed in some.items()]
     found: dict[int, Rates] = {group: [] for group in done}
     if not order:

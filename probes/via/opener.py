@@ -55,7 +55,7 @@ class ViaOpener(Opener):
 
 
 def _address_of(name: str) -> str | None:
-    """Where this machine finds the name; names of pods and containers are often unknown to it."""
+    """Resolve a name here; the names of pods and containers are often unknown."""
     try:
         found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""What the user may say about a command that leads into hosts."""
+"""Options for a command that leads into hosts."""
 
 from __future__ import annotations
 

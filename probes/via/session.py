@@ -61,7 +61,7 @@ class ViaProcess(RemoteProcess):
         self.end_input()
 
     def chunks(self) -> Iterator[bytes]:
-        """Its standard output as it comes, until it closes it."""
+        """Yield the command's standard output as it arrives, until it closes."""
         self._is_read = True
         with _pipe(self._process.stdout) as stdout:
             while chunk := os.read(stdout.fileno(), _CHUNK):
@@ -79,7 +79,7 @@ class ViaProcess(RemoteProcess):
         return last_line(self._tail)
 
     def wait_for_exit(self, timeout_s: float) -> int | None:
-        """Its exit status, waited for; -1 where it was killed, None where it still runs."""
+        """Wait for the exit status; -1 if the command was killed, None if it still runs."""
         try:
             return max(-1, self._process.wait(timeout_s))
         except subprocess.TimeoutExpired:

@@ -19,7 +19,7 @@ class Template:
     words: tuple[str, ...]
 
     def argv(self, host: str, command: str) -> list[str]:
-        """What runs a shell command on a host.
+        """Return the words that run a shell command on a host.
 
         Where the template has `{command}`, one word stands there, as `ssh` and all that join their
         words need it: `sh -c COMMAND`, quoted for a shell. Else the words `sh`, `-c` and the

@@ -45,7 +45,7 @@ class Course(Protocol):
 
     @property
     def best_cost(self) -> float:
-        """Its cost."""
+        """Cost of the best order."""
 
     def step(self, progress: float, deadline: Deadline) -> int:
         """Try some moves; returns how many.

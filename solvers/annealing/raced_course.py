@@ -104,7 +104,7 @@ class RacedCourse:
 
     @property
     def best_cost(self) -> float:
-        """Its cost."""
+        """Cost of the best order."""
         return self._cheapest.best_cost
 
     @property

@@ -11,7 +11,7 @@ LEAST_HEAT = 1e-290
 
 @dataclass(frozen=True)
 class Falling:
-    """What falls geometrically, from and to, in spreads of the distances."""
+    """Geometrically falling parameters, first and last, in spreads of the distances."""
 
     softness: tuple[float, float]
     temperature: tuple[float, float]
@@ -87,5 +87,5 @@ def leg_at(progress: float, shares: Sequence[float]) -> tuple[int, float]:
 
 
 def between(first: float, last: float, share: float) -> float:
-    """What falls geometrically from `first` to `last`, at a share of the way."""
+    """Interpolate geometrically from `first` to `last`."""
     return float(first * (last / first) ** share)

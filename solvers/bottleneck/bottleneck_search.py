@@ -175,7 +175,7 @@ class _BottleneckSearch:
             self._keep(self._cheap[-1])
 
     def _proven_at_once(self, known: Matrix) -> float:
-        """What the graphs of near hosts prove, and how near others are to every host."""
+        """Return the bound by the graphs of near hosts, and by each host's nearest others."""
         at_once = self._used.nearest_needed(known)
         levels = _levels(known)
         place = farthest_bound(self._used, known, levels, self._deadline.part(_BOUND_SHARE))
@@ -287,7 +287,7 @@ class _BottleneckSearch:
 
 
 def _least_weight(form: Form) -> float:
-    """What one step counts at least in a form's cost."""
+    """Return the least weight that one step has in a form's cost."""
     if not isinstance(form, RoundsForm):
         return 1.0
     return min((step.weight for step in form.rounds if len(step.edges)), default=1.0)

@@ -77,7 +77,7 @@ class Used:
         return distinct_pairs(every, self.form.ranks)
 
     def _hosts(self, order: Sequence[int]) -> Edges:
-        """Where a form's ranks are: of a ring the hosts in turn, else the host of every rank."""
+        """Return the hosts of a form's ranks: of a ring the hosts in turn, else each rank's."""
         if isinstance(self.form, RingForm):
             return np.asarray(order[: self.layout.used(order)], dtype=np.intp)
         return self.layout.placement(order)

@@ -57,7 +57,7 @@ def lower_bound(form: Form, distance: Matrix, time_limit_s: float = 1.0) -> Boun
 
 
 def lower_bound_of_checked(form: Form, matrix: Matrix, deadline: Deadline) -> Bound:
-    """As `lower_bound`, of a matrix that was checked."""
+    """Return the bound of `lower_bound` for a matrix that was checked."""
     if form.ranks < 2:
         return Bound(0.0, "trivial")
     if isinstance(form, RingForm):

@@ -85,7 +85,7 @@ def _cophenetic(merges: Floats) -> Floats:
 
 
 def _cut_bound(form: MeshForm, merges: Floats) -> float:
-    """What the ultrametric of single linkage costs at least."""
+    """Return the least cost by the ultrametric of single linkage."""
     mesh_ranks = form.mesh_ranks
     inside = most_inside(form)
     total = sum(line.weight * mesh_ranks / line.size for line in form.lines)

@@ -38,7 +38,7 @@ def nearest_distances(matrix: Matrix, count: int = _MOST_NEAREST) -> Matrix:
 
 
 def quick_rounds_bound(form: RoundsForm, nearest: Matrix) -> float:
-    """What no order costs less than: the greater of two sums over the rounds.
+    """Return a bound on every order: the greater of two sums over the rounds.
 
     Of each round: so many ranks have d peers in it, and so the dearest of its edges is no nearer
     than the d-th nearest host is to as many hosts. And where no two rounds share an edge: a host
@@ -78,7 +78,7 @@ def degrees_threshold(degrees: npt.NDArray[np.intp], reached: Matrix) -> float:
 
 
 def quick_trees_bound(form: TreesForm, nearest: Matrix) -> float:
-    """What no order costs less than: the longest way down, each hop to a host's nearest other."""
+    """Return a bound on every order: the longest way down, by hops to the nearest other host."""
     ascending = np.sort(nearest[:, 0])
     return max((float(ascending[: _depth(tree)].sum()) for tree in form.parents), default=0.0)
 

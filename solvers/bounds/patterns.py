@@ -1,4 +1,4 @@
-"""What some rounds together ask of the hosts: the graph of all pairs that exchange messages."""
+"""Pattern of several rounds together: the graph of all pairs that exchange messages."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ _NEAR = 0.01
 
 
 def small_groups(distance: Matrix, deadline: Deadline) -> list[int]:
-    """By host, the number of its group; most hosts of most matrices are alone in theirs.
+    """Return the number of each host's group; most hosts of most matrices are alone.
 
     Groups are clusters of the average-linkage dendrogram, of few hosts. Where one is in another,
     that counts whose hosts are nearer, compared with the cluster that it is merged with.

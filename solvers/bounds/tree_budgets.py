@@ -208,5 +208,5 @@ class _Limits:
 
 
 def _values_per_cell(group: Sequence[int]) -> int:
-    """By host, as many as its group has hosts."""
+    """Count the values in a cell: for each host, as many as its group has hosts."""
     return int((np.bincount(group) ** 2).sum())

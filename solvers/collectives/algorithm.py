@@ -13,12 +13,12 @@ MOST_MESSAGES = 1 << 22
 
 
 def ring_messages(ranks: int) -> int:  # noqa: ARG001
-    """Of a ring, whose form names none."""
+    """Return 0: a ring's form has no messages."""
     return 0
 
 
 def few_messages(ranks: int) -> int:
-    """Of an algorithm of about log N rounds in which ranks have a peer or two: both ways."""
+    """Count the messages of about log N rounds in which ranks have one or two peers."""
     return 2 * ranks * max(1, ranks.bit_length())
 
 

@@ -1,4 +1,4 @@
-"""What the latency form of an algorithm's cost sums up (Luo 2020, §5.2.1, without bandwidth)."""
+"""Terms of the latency form of an algorithm's cost (Luo 2020, §5.2.1, without bandwidth)."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class JoinedRounds:
 
 @dataclass(frozen=True)
 class MeshLine:
-    """What each group of one dimension of a mesh exchanges.
+    """Traffic of each group of one dimension of a mesh.
 
     Args:
         size: ranks in a group, at least 2.

@@ -1,4 +1,4 @@
-"""What PyTorch's Gloo backend does for collectives other than an allreduce, with root 0."""
+"""Collectives of PyTorch's Gloo backend other than the allreduce, with root 0."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class Dimension:
 
 
 def find_pattern(name: str) -> Algorithm:
-    """What the groups of a dimension may run: the algorithm called `name`.
+    """Return the algorithm called `name`, if the groups of a dimension may run it.
 
     Raises:
         ValueError: there is no such algorithm, or its latencies are no sum over rounds of ranks.
@@ -78,7 +78,7 @@ def find_pattern(name: str) -> Algorithm:
 
 
 def _form_of(algorithm: Algorithm) -> RingForm | RoundsForm | TreesForm:
-    """Its form for some number of ranks that it takes."""
+    """Return the algorithm's form for some number of ranks that it takes."""
     ranks = next(number for number in range(2, 1 << 20) if algorithm.refusal(number) is None)
     return algorithm.form(ranks)
 

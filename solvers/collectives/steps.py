@@ -31,7 +31,7 @@ def exchange(low: Ranks, high: Ranks, size_bytes: float) -> Round:
 
 
 def together(rounds: Sequence[Round]) -> Round:
-    """What several rounds do, at the same time."""
+    """Merge rounds into one in which all happen at once."""
     return Round(
         np.concatenate([step.sources for step in rounds]),
         np.concatenate([step.destinations for step in rounds]),

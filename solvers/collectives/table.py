@@ -14,7 +14,7 @@ Bytes = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Round:
-    """What is under way at the same time.
+    """Messages that are under way at the same time.
 
     Args:
         sources: (F,) the sending ranks.

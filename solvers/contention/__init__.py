@@ -1,1 +1,1 @@
-"""What a collective takes where flows share links, and orders that share them well."""
+"""Time of a collective whose flows share links, and orders that share them well."""

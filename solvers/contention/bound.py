@@ -141,7 +141,7 @@ def _sums(sizes: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
 
 
 def _cut_bound_s(loads: Loads, network: Network) -> float:
-    """What the uplinks need for what all stages together must send across them."""
+    """Return the time that uplinks need for what all stages together must send across them."""
     hosts = network.hosts
     stage = np.repeat(np.arange(len(loads.counts)), np.diff(loads.starts))
     between = np.zeros((hosts, hosts))
@@ -163,7 +163,7 @@ def _cut_bound_s(loads: Loads, network: Network) -> float:
 
 
 def _groups(network: Network) -> list[tuple[int, float, float]]:
-    """For each group with members: how many, and what its uplink sends and receives in bytes/s."""
+    """Return for each group its size, and its uplink's rates in bytes/s."""
     sizes = np.bincount(network.group_of[network.group_of >= 0], minlength=network.groups)
     rates = zip(network.uplink_send_bytes_s, network.uplink_receive_bytes_s, strict=True)
     return [

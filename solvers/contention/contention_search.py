@@ -77,7 +77,7 @@ class ContentionSolution:
 
 @dataclass(frozen=True)
 class ContentionProgress:
-    """Where a search stands: seconds since it began, least time so far, proven bound."""
+    """State of a search: seconds since it began, least time so far, proven bound."""
 
     seconds: float
     time_s: float
@@ -290,7 +290,7 @@ class _ContentionSearch:
         return len(self._clock.loads.sources) + len(self._clock.waits.sources) <= _FEW_MESSAGES
 
     def _proven_s(self) -> float:
-        """What no order takes less than."""
+        """Return a proven lower bound on the time of every order."""
         return bound_of_sums_s(
             self._clock.loads,
             self._clock.waits,

@@ -1,4 +1,4 @@
-"""How long a collective takes whose ranks go on by themselves: flow by flow, in fluid.
+"""Time of a collective whose ranks proceed independently: flow by flow, in fluid.
 
 `plink.solvers.contention.time` lets all ranks begin a round together. Here a rank begins its next
 round once its own messages of the last one have arrived, so that flows of several rounds meet on
@@ -30,7 +30,7 @@ EAGER_BYTES = 65536
 
 @dataclass(frozen=True)
 class Manner:
-    """What the software of the ranks does.
+    """Costs and behaviour of the ranks' software.
 
     Args:
         overhead_s: before a message begins, beside the network's latency: alpha, less that.
@@ -54,7 +54,7 @@ class Manner:
 
 @dataclass(frozen=True)
 class Messages:
-    """What is sent, by rounds: lists with an item for each message.
+    """Messages of a collective by rounds: lists with an item for each message.
 
     Args:
         ranks: how many there are.
@@ -154,7 +154,7 @@ class FlowClock:
         return found
 
     def messages(self, manner: Manner, seed: int) -> Messages:
-        """What is sent; the seed decides which exchanges are serialised, and who goes first."""
+        """Return the messages; the seed draws which exchanges are serialised, and who is first."""
         after = [-1] * len(self._senders)
         chance = random.Random(seed)
         for one, other in self._exchanges:
@@ -179,11 +179,11 @@ class FlowClock:
         )
 
     def turns(self, manner: Manner, seed: int) -> Turns:
-        """Whose turn is when; the seed decides who shares a core with whom, in which sequence."""
+        """Return the turns on cores; the seed draws who shares a core, and in which sequence."""
         return drawn_turns(self._ranks, manner.cores, manner.slice_s, seed)
 
     def paths(self, manner: Manner, turns: Turns, links: SharedLinks) -> Paths:
-        """What messages cross where ranks take turns."""
+        """Return the links that messages cross where ranks take turns."""
         return socket_paths(self._paths, self._senders, links, turns, manner.kept_s)
 
     def time_s(self, manner: Manner, seed: int = 0, links: SharedLinks | None = None) -> float:
@@ -228,5 +228,5 @@ class FlowClock:
 
 
 def _flat(paths: Sequence[tuple[int, ...]]) -> tuple[list[int], list[int]]:
-    """Where the links of each path begin, and all links in sequence."""
+    """Flatten paths: where the links of each begin, and all links in sequence."""
     return [0, *itertools.accumulate(map(len, paths))], list(itertools.chain.from_iterable(paths))

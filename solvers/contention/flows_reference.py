@@ -145,7 +145,7 @@ class _Run:
                     self._leave(rank, message)
 
     def _leave(self, rank: int, message: int) -> None:
-        """It has all of its round, and goes on once it has added the last message."""
+        """End the rank's round once it has added its last message."""
         added_s = self._reduction_s_byte * self._messages.sizes_bytes[message]
         self._push(self._turn_s(rank, self._now_s + added_s), -1, rank)
 
@@ -199,7 +199,7 @@ def fair(
 
 
 def next_empty_s(links: SharedLinks, tokens: Sequence[float], used: dict[int, float]) -> float:
-    """How long until the first bucket is empty, at these rates."""
+    """Return the time until the first bucket is empty at these rates."""
     least_s = float("inf")
     for link, burst in enumerate(links.burst_bytes):
         excess = used.get(link, 0.0) - links.rate_bytes_s[link]

@@ -13,7 +13,7 @@ Indices = npt.NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Network:
-    """What is known of a network. Links carry both directions at once, each at its own rate.
+    """Network under contention. Links carry both directions at once, each at its own rate.
 
     Args:
         latency_s: (N, N) one way from host (row) to host (column), zero diagonal.

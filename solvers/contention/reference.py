@@ -59,7 +59,7 @@ def _slowest_s(load: Mapping[Link, float], network: Network) -> float:
 
 
 def _latency_s(place: int, table: PeerTable, network: Network, order: Sequence[int]) -> float:
-    """What the latency of one round adds."""
+    """Return the latency of one round."""
     step = table.rounds[place]
     latencies_s = [
         float(network.latency_s[order[source], order[destination]])

@@ -20,7 +20,7 @@ EMPTY = 0.02
 
 @dataclass(frozen=True)
 class Trunk:
-    """What several groups share further up: their traffic with all groups beyond it.
+    """Link that several groups share to all groups beyond it.
 
     Args:
         groups: indices.
@@ -68,7 +68,7 @@ class SharedLinks:
         return tuple(link for link in crossed if self.rate_bytes_s[link] < float("inf"))
 
     def carried_s(self, table: PeerTable, order: Sequence[int]) -> float:
-        """What the busiest link takes for all bytes of a table, all of them under way together."""
+        """Return the busiest link's time for all bytes of a table, all under way together."""
         loads, _ = split(table)
         total: dict[int, float] = {}
         for stage, count in enumerate(loads.counts.tolist()):

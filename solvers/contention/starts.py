@@ -37,7 +37,7 @@ def in_sequence(order: Sequence[int], group_of: npt.NDArray[np.intp]) -> list[in
 def ring_by_groups(
     waits: Waits, network: Network, distance: Floats, seed: int, deadline: Deadline
 ) -> list[int] | None:
-    """For a table that is one ring: an order that leaves as few groups as can be, then the nearest.
+    """Order one ring: leave as few groups as possible, then take the nearest hosts.
 
     Args:
         waits: of the table, of as many positions as the ring takes hosts.

@@ -1,4 +1,4 @@
-"""How long a collective takes where flows that are under way together share links."""
+"""Time of a collective whose concurrent flows share links."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Clock:
 def native_problem(
     loads: Loads, waits: Waits, network: Network, ranks: int, tie_distance: Floats
 ) -> _native.ContentionProblem:
-    """What native evaluators and searches work on.
+    """Build the input of the native evaluators and searches.
 
     Args:
         loads, waits: between ranks, or positions.

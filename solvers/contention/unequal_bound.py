@@ -54,7 +54,7 @@ def unequal_bound_s(
 
 @dataclass(frozen=True)
 class _Windows:
-    """Of so many adjacent ranks each, by the first of them: what they exchange with the others.
+    """Outside traffic of each run of adjacent ranks, by its first rank.
 
     Args:
         leaving, entering: (W,) sums of the weights of flows.
@@ -91,7 +91,7 @@ def _covered(last: Ranks, first: Ranks, weights: Floats, size: int, ranks: int) 
 def _windows_s(
     loads: Loads, network: Network, takes: Ranks, ranks: int, deadline: Deadline
 ) -> float:
-    """What the links of hosts need for the ranks that exchange least."""
+    """Return the time that hosts' links need for the ranks that exchange least."""
     sizes, size_of = np.unique(takes, return_inverse=True)
     total_s = 0.0
     for number, count in enumerate(loads.counts):
@@ -113,7 +113,7 @@ def _windows_s(
 
 
 def _waits_s(waits: Waits, network: Network, takes: Ranks, ranks: int, deadline: Deadline) -> float:
-    """What messages wait for whose ranks cannot all be on one host."""
+    """Return the time of messages whose ranks cannot all be on one host."""
     sizes, size_of = np.unique(takes, return_inverse=True)
     is_full = int(takes.sum()) == ranks
     nearest_s = _nearest_s(network)

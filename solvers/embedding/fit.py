@@ -19,7 +19,7 @@ _MEDIAN_TO_DEVIATION = 1.4826
 
 @dataclass(frozen=True)
 class Shape:
-    """What is fitted.
+    """Shape of the fitted points.
 
     Args:
         dimensions: of the points.
@@ -59,7 +59,7 @@ class Fit:
 
     @property
     def shape(self) -> Shape:
-        """What was fitted."""
+        """Shape of the fit."""
         return Shape(int(self.points.shape[1]), self.has_heights)
 
     @property
@@ -69,7 +69,7 @@ class Fit:
 
 
 def start(observations: Observations, shape: Shape, alpha: float) -> Fit:
-    """Where an optimisation begins: classical scaling of what the heights leave."""
+    """Return the start of an optimisation: classical scaling of what the heights leave."""
     size = len(observations.distance)
     heights = smallest_halves(observations) if shape.has_heights else np.zeros(size)
     rest = observations.distance - heights[:, None] - heights[None, :]

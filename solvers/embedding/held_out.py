@@ -1,4 +1,4 @@
-"""What is held out of a fit, and how well points and the raw matrix predict it."""
+"""Hold out readings of a fit, and measure how well points and the raw matrix predict them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST_TO_SWAP = 128
 
 @dataclass(frozen=True)
 class Split:
-    """What a fit may know and what it is judged by.
+    """Readings that a fit may use, and those that it is judged by.
 
     Args:
         known: N hosts.

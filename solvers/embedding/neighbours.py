@@ -1,4 +1,4 @@
-"""What the raw matrix alone predicts: a pair by the hosts that are most like its ends."""
+"""Predict a pair from the raw matrix alone, by the hosts that are most like its ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where an embedding's optimisation starts."""
+"""Starting points of an embedding's optimisation."""
 
 from __future__ import annotations
 

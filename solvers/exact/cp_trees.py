@@ -53,7 +53,7 @@ class _Tree:
 
     @property
     def children(self) -> Mapping[int, Sequence[int]]:
-        """Of every rank."""
+        """Children of every rank."""
         below: dict[int, list[int]] = {rank: [] for rank in range(len(self.parents))}
         for rank, parent in enumerate(self.parents):
             if parent >= 0:
@@ -98,7 +98,7 @@ def _add_tree(
 
 
 def _shortest_walks(hops: Whole) -> list[Whole]:
-    """By the number of hops up to N, the (N,) least sums of that many hops from each host."""
+    """Return, for each number of hops up to N, the (N,) least sums of that many hops."""
     apart = hops + np.diag(np.full(len(hops), hops.max() * len(hops)))
     walks = [np.zeros(len(hops), dtype=np.int64)]
     for _ in hops:

@@ -35,7 +35,7 @@ _BOUND_S_PER_RANK = 0.01
 
 @dataclass(frozen=True)
 class Verdict:
-    """Where an engine ended.
+    """Result of an engine.
 
     Args:
         outcome: `optimal`: no order costs less than `order`, but for the tolerance. `improved`:
@@ -128,7 +128,7 @@ def prove(
 
 @dataclass(frozen=True)
 class _Task:
-    """What is to be proven. The form is without equal rounds; `known` is a lower bound."""
+    """Problem to prove. The form is without equal rounds; `known` is a lower bound."""
 
     form: Form
     matrix: Matrix
@@ -138,7 +138,7 @@ class _Task:
 
 
 def _by_engine(task: _Task, engine: Engine) -> Stage:
-    """What an engine finds that counts in whole units."""
+    """Run an engine that counts in whole units."""
     most_ranks, look_below = _engine(engine)
     if task.form.ranks > most_ranks(task.form):
         return Stage(None, task.known, is_final=False)

@@ -67,7 +67,7 @@ def look_below(form: Form, whole: WholeTerms, below: int, least: int, deadline: 
 
 @dataclass(frozen=True)
 class _Formula:
-    """What is asserted, and `places[rank][host]`: whether the rank is there."""
+    """Assertions, and the variables `places[rank][host]`: whether the rank is there."""
 
     solver: Any
     places: Sequence[Sequence[Any]]

@@ -38,7 +38,7 @@ class WholeTerms:
     terms_of: Sequence[Whole]
 
     def cost(self, form: Form, order: Sequence[int]) -> int:
-        """What an order costs, in units."""
+        """Return the cost of an order, in units."""
         if not isinstance(form, RoundsForm):
             return int(latency_cost(form, self.terms_of[0].astype(np.float64), order))
         hosts = np.asarray(order, dtype=np.intp)
@@ -48,7 +48,7 @@ class WholeTerms:
         )
 
     def least(self, bound: float) -> int:
-        """What every order costs at least, in units, where `bound` is a lower bound."""
+        """Return the least cost of any order, in units, by the lower bound `bound`."""
         return max(0, math.floor((bound - self.tolerance) / self.unit) - 1)
 
 

@@ -33,7 +33,7 @@ _HALVINGS = 200
 
 @dataclass(frozen=True)
 class MasterShares:
-    """Who is a master of how much.
+    """Shares of the buffer that groups and members are masters of.
 
     Args:
         of_groups: (G,) the share of the buffer whose GM is in each group; the sum is 1.
@@ -74,7 +74,7 @@ def master_shares(
 
 @dataclass(frozen=True)
 class _Room:
-    """What links have room for in a time for a buffer of one byte."""
+    """Room of the links for a buffer of one byte in a given time."""
 
     group_of: Indices
     sizes: npt.NDArray[np.intp]

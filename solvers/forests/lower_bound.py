@@ -1,4 +1,4 @@
-"""What links need at least for a collective, however it is done; latency left out."""
+"""Least traffic of links for a collective, however it is done; latency left out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from plink.solvers.forests.routes import Floats, Indices
 
 @dataclass(frozen=True)
 class Exchange:
-    """What K parties, hosts or groups of hosts, exchange at least.
+    """Least traffic that K parties, hosts or groups of hosts, exchange.
 
     Args:
         sent_bytes, received_bytes: (K,) by each.

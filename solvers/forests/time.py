@@ -1,4 +1,4 @@
-"""How long collectives take where flows share links: along routes, or straight between ranks."""
+"""Time of collectives whose flows share links: along routes, or straight between ranks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What orders cost by the latency form, very many of them too, natively."""
+"""Evaluate orders by the latency form natively, very many of them too."""
 
 from __future__ import annotations
 

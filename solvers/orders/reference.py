@@ -1,4 +1,4 @@
-"""What an order costs, in plain Python: what the native evaluators must equal."""
+"""Evaluate an order in plain Python: the reference for the native evaluators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a search for an order tells: its answer, where it stands, and what an engine answers."""
+"""Results of a search for an order: its answer, its progress, and an engine's answer."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class OrderSolution:
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a search stands: seconds since it began, cheapest cost so far, proven bound so far."""
+    """State of a search: seconds since it began, cheapest cost so far, proven bound so far."""
 
     seconds: float
     cost: float
@@ -40,7 +40,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Stage:
-    """Where a search for a cheaper order ended.
+    """Result of a search for a cheaper order.
 
     Args:
         order: the cheapest that was found, or None.

@@ -1,4 +1,4 @@
-"""What no ring costs less than: from nearest hosts, in no time, and from 1-trees, given time."""
+"""Lower bounds on every ring: from nearest hosts, at once, and from 1-trees, given time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What several good rings agree on, and where they differ."""
+"""Merge good rings: where they agree, and where they differ."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 def edges_of_rings(
     distance: npt.NDArray[np.float64], rings: Sequence[Sequence[int]]
 ) -> list[list[int]]:
-    """By host, its neighbours in any of the rings, nearest first.
+    """Return each host's neighbours in any of the rings, nearest first.
 
     A search among these edges alone merges the rings (Cook and Seymour 2003): few hosts have more
     than three, so that most of the rings stands firm and what differs is soon tried.

@@ -19,7 +19,7 @@ def ring_cost(distance: Matrix, order: Sequence[int]) -> float:
 
 
 def reversal_gain(distance: Matrix, order: Sequence[int], first: int, last: int) -> float:
-    """What a 2-opt move saves: positions `first` to `last` in reverse. Needs 0 <= first <= last.
+    """Return the gain of a 2-opt move: positions `first` to `last` reversed.
 
     Reversing the whole ring, or all but one of it, saves nothing.
     """
@@ -31,7 +31,7 @@ def reversal_gain(distance: Matrix, order: Sequence[int], first: int, last: int)
 
 
 def move_gain(distance: Matrix, order: Sequence[int], first: int, last: int, to: int) -> float:
-    """What an Or-opt move saves: positions `first` to `last` go between `to` and `to` + 1.
+    """Return the gain of an Or-opt move: positions `first` to `last` go behind `to`.
 
     Needs 0 <= first <= last < N and `to` outside of them (Or 1976).
     """

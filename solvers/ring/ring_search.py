@@ -117,7 +117,7 @@ def search_checked_ring(
     deadline: Deadline,
     on_progress: Callable[[Progress], None] | None,
 ) -> RingSolution:
-    """As `search_ring`, of arguments that were checked, until a deadline."""
+    """Run `search_ring` with checked arguments until a deadline."""
     if len(matrix) <= MAX_EXACT_SIZE:
         return _exact(matrix, given)
     climb = _RingSearch(matrix, given, seed, deadline, on_progress)

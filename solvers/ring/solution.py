@@ -1,4 +1,4 @@
-"""What a ring search tells: its answer, and where it stands."""
+"""Results of a ring search: its answer and its progress."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class RingSolution:
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a search stands: seconds since it began, cheapest cost so far, proven bound so far."""
+    """State of a search: seconds since it began, cheapest cost so far, proven bound so far."""
 
     seconds: float
     cost: float

@@ -1,4 +1,4 @@
-"""What the readings of a sample show so far: fragments of groups, and what lies between them."""
+"""Structure in the readings of a sample: fragments of groups, and what lies between them."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def summed(rows: Labels, columns: Labels, one: Labels, other: Labels, values: Ve
 
 
 def _cast(logs: Vector, mode: Vector, end: float) -> Vector:
-    """What readings say for being nearer than the end of a mode."""
+    """Weigh readings by how clearly they are below the end of a mode."""
     # Votes are whole where readings are as near as most of the mode.
     width = max(end - float(np.median(mode)), _LEAST_WIDTH)
     return np.clip((end - logs) / width, _FAR_VOTE, 1.0)

@@ -76,6 +76,6 @@ def _joined_some(sums: Matrix) -> tuple[Labels, bool]:
 
 
 def _merit(sums: Matrix) -> Matrix:
-    """What speaks for joins."""
+    """Return the merit of joins."""
     merit: Matrix = sums[0] / (sums[1] + _CAUTION)
     return merit

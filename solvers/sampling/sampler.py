@@ -39,7 +39,7 @@ _ROUNDING = 1e-6
 
 @dataclass(frozen=True)
 class Step:
-    """What to do next.
+    """Next step of the sampler.
 
     Args:
         rounds: of disjoint pairs (i, j), i < j; empty if nothing is left to do.
@@ -211,7 +211,7 @@ def _bar(barred: Mask, pairs: Pairs) -> None:
 
 
 def _within(rounds: Sequence[Pairs], left: int) -> list[Pairs]:
-    """As many of the pairs as the budget has left, in rounds that are not empty."""
+    """Return as many of the pairs as the budget has left, in rounds that are not empty."""
     kept = []
     for pairs in rounds:
         if left > 0 and pairs:

@@ -23,7 +23,7 @@ _REACH = 30
 
 
 def limits(logs: Vector) -> list[float]:
-    """Where the modes of logarithms of readings end, but for the last; nothing where there is one.
+    """Return the ends of the modes of log readings but the last; empty if there is one mode.
 
     The smoothed histogram is gone through from the left for valleys that are too deep to be
     chance between the peaks before and after them.
@@ -67,7 +67,7 @@ def _in_window(counts: Vector) -> Vector:
 
 
 def _first_valley(window: Vector) -> int | None:
-    """Where the way up to the second mode begins, in bins."""
+    """Return the bin where the rise to the second mode begins."""
     peak, lowest, place = 0.0, math.inf, 0
     for step, value in enumerate(window):
         if _is_deeper(lowest, peak) and _is_deeper(lowest, value):

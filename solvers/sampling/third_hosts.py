@@ -1,4 +1,4 @@
-"""What third hosts say of two clusters, or two hosts, that have not met."""
+"""Compare two clusters, or two hosts, that have not met by their readings to third hosts."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def by_slot(matrix: Matrix, layout: RankLayout) -> Matrix:
 def subset_ring_bound(
     distance: Matrix, layout: RankLayout, deadline: Deadline | None = None
 ) -> float:
-    """What every ring costs that goes through hosts with slots for all ranks.
+    """Return a lower bound on every ring through hosts with slots for all ranks.
 
     The greater of two sums. Half of the distances from each host to its two nearest ones, of the
     hosts for which that is least. And, at each distance t, the hosts fall into components by pairs

@@ -188,7 +188,7 @@ class _WholeOrderSearch:
         return OrderSolution(found, best, bound, ended_by, steps)
 
     def _cheapest_of_all(self, given_cost: float, deadline: Deadline) -> OrderSolution:
-        """Of so few hosts; the given order stays where another costs as much."""
+        """Try all orders of few hosts; the given order stays where another costs as much."""
         best, cheapest, tried = given_cost, self.given, 1
         for order in itertools.permutations(range(self.layout.hosts)):
             if deadline.is_over:

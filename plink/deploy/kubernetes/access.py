@@ -141,7 +141,7 @@ class _LocalConnection(http.client.HTTPConnection):
 
 @contextmanager
 def _proxy() -> Iterator[Access]:
-    """What kubectl reaches, with the user's own account, by a socket that only this user opens."""
+    """Yield access through kubectl with the user's own account, by a socket of this user alone."""
     with ExitStack() as ends:
         folder = ends.enter_context(tempfile.TemporaryDirectory(prefix="plink-kube-"))
         path = str(Path(folder, "api"))

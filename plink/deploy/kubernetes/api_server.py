@@ -116,7 +116,7 @@ class ApiServer:
     def _answer(
         self, method: str, path: str, body: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        """What the API server answers, in the end."""
+        """Send a request until the API server answers it or the time limit ends."""
         end_s, pause_s = time.monotonic() + self._limit_s, _FIRST_PAUSE_S
         while True:
             wanted_s: float | None = None

@@ -53,7 +53,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Change:
-    """What is to be done to a node.
+    """Change of a node's labels.
 
     Args:
         node: its name.
@@ -69,7 +69,7 @@ class Change:
 
 
 def change_of(node: Node, wanted: Labels, *, overwrite: bool = False) -> Change:
-    """What makes of a node one that has the labels `wanted`, and none of plink's besides.
+    """Return the change after which a node has exactly plink's labels `wanted`.
 
     Args:
         node: as it is.

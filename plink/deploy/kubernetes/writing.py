@@ -24,7 +24,7 @@ _TRIES = 8
 
 @dataclass(frozen=True)
 class Request:
-    """What is wanted.
+    """Request to label nodes.
 
     Args:
         keys: of labels, the finest tier first (`keys_of`).
@@ -39,7 +39,7 @@ class Request:
 
 @dataclass
 class Outcome:
-    """What was done, or would be.
+    """Outcome of labelling nodes, or of its dry run.
 
     Args:
         keys: of the tiers that were found, the finest first.

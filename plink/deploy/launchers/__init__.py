@@ -69,7 +69,7 @@ def render(
 
 
 def caveat_of(name: str) -> str | None:
-    """Where the order decides less than one would think with the format `name`, or None."""
+    """Return what the format leaves undecided against expectation, or None."""
     return FORMATS[name].caveat if name in FORMATS else None
 
 

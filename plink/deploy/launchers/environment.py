@@ -30,7 +30,7 @@ def render_torch(hosts: Sequence[Host]) -> str:
 
 
 def render_nccl(hosts: Sequence[Host]) -> str:
-    """As `render_torch`, with what keeps NCCL on the network that was measured."""
+    """Render as `render_torch`, and keep NCCL on the network that was measured."""
     rows = torch_environments(hosts, "NCCL")
     # As PyTorch's master address, so NCCL's first meeting is at rank 0.
     family = ["NCCL_SOCKET_FAMILY=AF_INET6"] if ":" in hosts[0].address else []
@@ -92,7 +92,7 @@ def gloo_interface(host: Host) -> str:
 
 
 def _nccl_interface(host: Host) -> str:
-    """As `gloo_interface`; without `=` in front, `eth1` would mean `eth10` to NCCL too."""
+    """Return as `gloo_interface`; without `=` in front, `eth1` would mean `eth10` to NCCL too."""
     if not is_address(host.address):
         return ""
     return f"NCCL_SOCKET_IFNAME=$(ip -o addr show to {host.address} | cut -d' ' -f2 | sed 's/^/=/')"

@@ -1,4 +1,4 @@
-"""What a writer of launchers' files is: a pure function from hosts to the text of a file.
+"""Interface of the writers of launchers' files: pure functions from hosts to a file's text.
 
 A `Format` fixes the rank of every host. A `TopologyFormat` says which hosts are near each other,
 whatever their ranks; a scheduler then decides.
@@ -66,7 +66,7 @@ class TopologyFormat:
 
 @dataclass(frozen=True)
 class Place:
-    """Where one rank runs: the host, and which of the host's ranks it is."""
+    """Place of one rank: its host, and its number among the host's ranks."""
 
     rank: int
     host: Host
@@ -93,7 +93,7 @@ def places(hosts: Sequence[Host]) -> Iterator[Place]:
 
 
 def ranks_by_host(hosts: Sequence[Host]) -> Counter[str]:
-    """By name, how many ranks a host has in all."""
+    """Count the ranks of each host, by name."""
     ranks_on: Counter[str] = Counter()
     for host in hosts:
         ranks_on[host.name] += host.slots

@@ -48,7 +48,7 @@ def render_block(groups: Sequence[Group]) -> str:
 
 
 def render_tree_yaml(groups: Sequence[Group]) -> str:
-    """As `render_tree`, for topology.yaml (Slurm 25.05)."""
+    """Render as `render_tree`, for topology.yaml (Slurm 25.05)."""
     check_names(groups)
     lines = ["- topology: plink", "  cluster_default: true", "  tree:", "    switches:"]
     if len(groups) > 1:
@@ -59,7 +59,7 @@ def render_tree_yaml(groups: Sequence[Group]) -> str:
 
 
 def render_block_yaml(groups: Sequence[Group]) -> str:
-    """As `render_block`, for topology.yaml (Slurm 25.05)."""
+    """Render as `render_block`, for topology.yaml (Slurm 25.05)."""
     check_names(groups)
     lines = ["- topology: plink", "  cluster_default: true", "  block:", "    block_sizes:"]
     lines += [f"      - {_base_size(groups)}", "    blocks:"]

@@ -38,7 +38,7 @@ exit $status
 
 
 def commands(hosts: Sequence[Host]) -> list[str]:
-    """For every host in rank order, a shell command that lacks the script.
+    """Return a shell command for every host in rank order; it lacks the script.
 
     Raises:
         WrongUseError: a name is not a host name, or rank 0 has no address.

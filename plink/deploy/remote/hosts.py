@@ -44,7 +44,7 @@ class RemoteHost:
 
     @property
     def name(self) -> str:
-        """Its name in the cluster file."""
+        """Name of the host in the cluster file."""
         return self.entry.name
 
     @property

@@ -27,7 +27,7 @@ class Ended:
 
 
 def version_text(launcher: str) -> str:
-    """What the launcher says to `--version`.
+    """Return the launcher's answer to `--version`.
 
     Raises:
         PlinkError: it cannot be run.

@@ -59,7 +59,7 @@ def write_hostfile(hosts: Sequence[Host], path: str | None, folder: Path, job: s
 
 
 def shell_lines(hostfile: str) -> str:
-    """What a job script evaluates, and a task prolog prints."""
+    """Return the lines that a job script evaluates and a task prolog prints."""
     return f"export SLURM_HOSTFILE={hostfile}\nexport SLURM_DISTRIBUTION=arbitrary\n"
 
 

@@ -49,7 +49,7 @@ class Kept:
         self._now = now
 
     def known(self, names: Sequence[str], others: Collection[str] = ()) -> Cluster | None:
-        """What is known of these hosts, in this order, and then of others; None for nothing.
+        """Return earlier readings of these hosts, in this order, then of others; None without any.
 
         Args:
             names: hosts that are wanted, whether anything is known of them or not.
@@ -94,7 +94,7 @@ class Kept:
         self._drop()
 
     def _read(self) -> Iterator[Cluster]:
-        """Those that are young enough and compare with what is measured here, oldest first."""
+        """Yield the kept clusters that are recent and comparable, oldest first."""
         percentiles = set(EchoOptions().percentiles)
         for file in self._files()[-_MOST_FILES:]:
             if self._is_old(file):

@@ -59,7 +59,7 @@ class Reaching:
 
 @dataclass(frozen=True)
 class Ordered:
-    """What was found.
+    """Order of a job's nodes, and what it is based on.
 
     Args:
         order: of the nodes that are known.
@@ -179,7 +179,7 @@ def _measured(
     reaching: Reaching,
     progress: Progress,
 ) -> tuple[Cluster, int]:
-    """What is known once the pairs that lacked were measured, and how many directed ones."""
+    """Measure the pairs without a reading; return the cluster and how many were measured."""
     with _way(allocation, reaching, progress) as way:
         request = ProbeRequest(
             allocation.hosts,

@@ -1,4 +1,4 @@
-"""What changed between a cluster file and new readings of some of its pairs.
+"""Find the changes between a cluster file and new readings of some of its pairs.
 
 Three things are told apart. A *common factor* is in all readings: the hosts' processors are faster
 or slower than they were, and no distance changed against another. A *pair* has changed when both
@@ -62,7 +62,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Judgement:
-    """What was found.
+    """Verdict on which pairs and hosts changed.
 
     Args:
         changed: unordered pairs that changed, whether a host explains it or not.

@@ -1,4 +1,4 @@
-"""What changed between the rates in a cluster file and new ones: of hosts' links, and of uplinks.
+"""Find the changes between a cluster file's rates and new ones: of hosts' links and of uplinks.
 
 A host's link is named in a direction when most of its pairs changed in that direction, and no other
 host explains them better. As with round trips, a factor common to all is no change unless it is
@@ -47,7 +47,7 @@ class RateChange:
 
 @dataclass(frozen=True)
 class LinkJudgement:
-    """What was found of hosts' links.
+    """Verdict on which hosts' links changed.
 
     Args:
         changes: links that changed, the most changed first.
@@ -89,7 +89,7 @@ def judge_links(names: Sequence[str], expected: Matrix, now: Matrix) -> LinkJudg
 
 
 def link_ceiling(expected: Matrix) -> float:
-    """By how much the log of an unchanged rate may differ: as directions of the file's pairs do."""
+    """Return the largest log ratio of an unchanged rate, judging by the file's two directions."""
     with np.errstate(divide="ignore", invalid="ignore"):
         apart = np.abs(np.log(expected / expected.T))
     known = apart[np.isfinite(apart)]
@@ -189,7 +189,7 @@ def changed_uplinks(
 def explained_by_hosts(
     groups: Sequence[Group], links: Sequence[HostLink], changes: Sequence[RateChange]
 ) -> dict[Way, float]:
-    """What groups can exchange at most, in Gbit/s, where hosts of theirs carry another amount now.
+    """Return the most, in Gbit/s, that groups can exchange given the changed links of their hosts.
 
     Args:
         groups: of the hosts.

@@ -87,7 +87,7 @@ def refuse_list_without_hosts(text: str, source: str) -> None:
 def read_pair_list(
     text: str, source: str, size_bytes: int | None, unit: RateUnit | TimeUnit | None
 ) -> Readings:
-    """What a list says of every pair.
+    """Parse a list with one row for each pair.
 
     Args:
         text: of the file.

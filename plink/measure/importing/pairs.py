@@ -39,7 +39,7 @@ _TITLE = re.compile(
 
 @dataclass(frozen=True)
 class Message:
-    """What was measured of messages of one size; None for what was not.
+    """Measurement with messages of one size; None for a quantity not measured.
 
     Args:
         size_bytes: of the message.
@@ -72,7 +72,7 @@ def bandwidth_of(messages: Sequence[Message], size_bytes: int | None) -> Message
 
 @dataclass(frozen=True)
 class PairReading:
-    """What was measured from one host to another; None for what was not.
+    """Measurement from one host to another; None for a quantity not measured.
 
     `size_bytes` is of the messages that the bandwidth was reached with.
     """
@@ -107,7 +107,7 @@ class LeftOut:
 
 @dataclass
 class Readings:
-    """What a file holds of pairs of hosts.
+    """Readings of pairs of hosts from one file.
 
     Args:
         tool: what measured them.

@@ -110,7 +110,7 @@ def import_measurement(
 
 @dataclass(frozen=True)
 class Imported:
-    """What files hold, and how many of them were left out (a note of the cluster names them)."""
+    """Cluster from the imported files, and how many files were left out (named in its notes)."""
 
     cluster: Cluster
     files_left_out: int = 0
@@ -239,7 +239,7 @@ def is_log(content: bytes) -> bool:
 
 
 def _read_pairs(content: Content, source: str, options: ImportOptions) -> list[Readings]:
-    """What a log or a list of pairs holds.
+    """Parse a benchmark's log or a list of pairs.
 
     Raises:
         WrongUseError: it is of another kind.
@@ -276,7 +276,7 @@ def _text(content: bytes, source: str) -> str | None:
 
 
 def described(cluster: Cluster) -> dict[str, Any]:
-    """What was imported, as a JSON object: hosts, and of each quantity how much is known."""
+    """Return a JSON object about the import: its hosts, and the share known of each quantity."""
     found: dict[str, Any] = {"hosts": cluster.names}
     if cluster.rtt is not None:
         found["rtt"] = _about(cluster.rtt, cluster.rtt.readings_us)

@@ -42,7 +42,7 @@ _SEEDS = 1 << 31
 
 @dataclass(frozen=True)
 class CheckResult:
-    """What measuring again has shown.
+    """Result of measuring some pairs of a cluster again.
 
     Args:
         hosts: how many were reached.
@@ -181,7 +181,7 @@ def check(
 
 
 def _not_checked(cluster: Cluster, rates: RatesResult | None) -> list[str]:
-    """What a file holds beside the round trips that were compared."""
+    """Return what the file holds besides the round trips that were compared."""
     found = [] if rates is None else list(rates.not_checked)
     if cluster.bandwidth is not None and cluster.bandwidth.tool not in TOOLS:
         found.append(f"bandwidths, which plink did not measure (tool: {cluster.bandwidth.tool})")

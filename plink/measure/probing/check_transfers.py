@@ -24,7 +24,7 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True)
 class RatesResult:
-    """What transfers have shown.
+    """Result of measuring rates again.
 
     Args:
         hosts: names of those whose links were compared.
@@ -133,7 +133,7 @@ def _compared(names: Sequence[str], links: LinkJudgement) -> list[str]:
 
 
 def _not_checked(cluster: Cluster, hosts: Collection[str], groups: Collection[str]) -> list[str]:
-    """What a file holds beyond what was compared."""
+    """Return what the file holds beyond the compared rates."""
     found = []
     if _has_links(cluster):
         others = [name for name in cluster.names if name not in set(hosts)]

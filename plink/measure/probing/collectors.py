@@ -119,7 +119,7 @@ class Collector(ABC, Generic[Reading]):
         return []
 
     def achieved(self, precision_percent: float) -> list[str]:
-        """What the readings are worth, in a few words, where that precision was asked for."""
+        """Describe the precision that the readings reached, where one was asked for."""
         del precision_percent
         return []
 

@@ -25,7 +25,7 @@ _LITTLE = 0.75
 
 
 def ask_conditions(reached: Reached, progress: Progress, concurrency: int) -> ConditionMeasurement:
-    """What all hosts say, while nothing is measured; those that do not say are failures."""
+    """Ask all hosts for their condition while nothing is measured; silent ones are failures."""
     progress.stage("asking hosts", len(reached.hosts))
     started, began_s = datetime.now(timezone.utc), time.monotonic()
     said: dict[str, HostCondition] = {}
@@ -53,7 +53,7 @@ def ask_conditions(reached: Reached, progress: Progress, concurrency: int) -> Co
 
 
 def _turns(reached: Reached, concurrency: int) -> dict[str, Turns]:
-    """What a program gets of a processor, of so few hosts at once that they do not compete."""
+    """Measure each host's share of a processor, few hosts at once so that they do not compete."""
     facts = [host.facts for host in reached.hosts]
     cores = min(fact.cores for fact in facts)
     at_once = min(cores, concurrency) if shared_machines(facts) else concurrency

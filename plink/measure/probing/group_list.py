@@ -120,7 +120,7 @@ def _of_cluster(content: bytes, source: str, hosts: Collection[str], listed_in: 
 def _of_topology(
     topology: Topology, hosts: Collection[str], listed_in: str, *, are_positions: bool
 ) -> list[Group]:
-    """As `read_groups`; a topology is of the whole cluster, so other hosts are left out."""
+    """Read a topology as `read_groups` does, leaving out hosts that are not in the cluster."""
     members: dict[tuple[str, ...], list[str]] = {}
     for host, path in topology.paths.items():
         if host not in hosts:

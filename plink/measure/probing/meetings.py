@@ -1,4 +1,4 @@
-"""Who meets whom in a run: the rounds of the first pass, and what further passes are for."""
+"""Choose the pairs of each round: those of the first pass, and those of further passes."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def directed_pairs(rounds: Rounds) -> int:
 
 
 def advice(hosts: int, sample: Sample | None, example: int) -> list[str]:
-    """What a user with many hosts should know of the rounds, before they begin.
+    """Return advice for users with many hosts about the number of rounds, before they begin.
 
     Args:
         example: the number of rounds to speak of.

@@ -53,7 +53,7 @@ class PassOptions:
 
 @dataclass(frozen=True)
 class Seen:
-    """What was measured so far, of N hosts.
+    """Readings of N hosts so far.
 
     Args:
         passes: (N, N) how often a direction was read.

@@ -1,4 +1,4 @@
-"""What is asked of a cluster while it is measured. Who asks need not know how hosts are reached."""
+"""Question that a measurement is to answer, independent of how hosts are reached."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _nothing(_: Cluster) -> Collection[Pair]:
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of a cluster while it is measured.
+    """Question that a measurement is to answer.
 
     Args:
         hinges: after each pass, the pairs of the cluster's hosts (indices, in any order) on which

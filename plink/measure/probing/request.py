@@ -1,4 +1,4 @@
-"""What a run is asked, by itself or after an earlier one, and connections to its hosts."""
+"""Request for a run, alone or after an earlier one, and connections to its hosts."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class ProbeRequest:
         return self.options.tool
 
     def recorded_addresses(self) -> dict[str, Any]:
-        """What a cluster file records of how the hosts' addresses were chosen."""
+        """Return how the hosts' addresses were chosen, as the cluster file records it."""
         return {
             **({"network": str(self.network)} if self.network else {}),
             **({"interface": self.interface} if self.interface else {}),
@@ -78,7 +78,7 @@ class ProbeRequest:
 
 @dataclass(frozen=True)
 class Resumed:
-    """What a run takes over from an earlier one, under the names that `ProbeRequest` has."""
+    """Settings that a run takes over from an earlier one, named as in `ProbeRequest`."""
 
     options: ToolOptions
     network: IPNetwork | None

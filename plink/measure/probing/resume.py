@@ -27,7 +27,7 @@ from plink.probes.via.options import ViaOptions
 
 @dataclass(frozen=True)
 class ResumeState:
-    """What is known before anything is measured.
+    """State from which a run starts.
 
     Args:
         cluster: the hosts that were reached now or measured earlier, and what is kept of that.
@@ -41,7 +41,7 @@ class ResumeState:
 
 
 def resume_state(request: ProbeRequest, reached: Reached) -> ResumeState:
-    """What a run begins with: the earlier cluster, if any, with the hosts as they are now."""
+    """Build a run's starting state: the earlier cluster, if any, with the hosts as they are."""
     present = {host.name: _to_host(host) for host in reached.hosts}
     hosts = kept_hosts(request.hosts, present, request.earlier)
     moved = moved_hosts(hosts, request.earlier)
@@ -56,7 +56,7 @@ def resume_state(request: ProbeRequest, reached: Reached) -> ResumeState:
 
 
 def _way_as_given(way: Way) -> GivenWay | None:
-    """What the file is to say of how the hosts were reached."""
+    """Return how the hosts were reached, as the file records it."""
     match way:
         case SshOptions():
             config, identity = map(_from_anywhere, (way.config_file, way.identity_file))
@@ -117,7 +117,7 @@ def _unreachable(
 
 
 def _moves(hosts: Sequence[Host], moved: Mapping[str, str]) -> list[str]:
-    """What a reader should know of hosts at other addresses than before."""
+    """Return a note for each host whose address differs from the earlier one."""
     return [
         f"{host.name} had the address {moved[host.name]} and now has {host.address}: "
         "its earlier readings are dropped"

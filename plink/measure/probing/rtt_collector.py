@@ -100,7 +100,7 @@ class RttCollector(Collector[RttReading]):
         return found
 
     def seen(self) -> Seen:
-        """What passes have shown of the run's hosts, in the run's order."""
+        """Return the passes' readings of the run's hosts, in the run's order."""
         here = np.ix_(self._measured, self._measured)
         odd_us, even_us = self._halves_us
         return Seen(self._passes[here], (odd_us[here], even_us[here]))

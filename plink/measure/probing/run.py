@@ -46,7 +46,7 @@ from plink.probes.samples import Rounds, Wanted, no_more
 
 @dataclass(frozen=True)
 class ProbeResult:
-    """What a run that measures pairs yielded.
+    """Result of a run that measures pairs.
 
     Args:
         cluster: what to write.
@@ -219,7 +219,7 @@ def job_for(
     rounds: Rounds,
     visits: Visits | None,
 ) -> Job[Any]:
-    """What the request's tool is to do; `visits` says which pairs meet again."""
+    """Build the job for the request's tool; `visits` says which pairs meet again."""
     fitting = most_pairs([host.facts for host in hosts], TOOLS[request.tool].cores_per_pair)
     return Job(
         hosts,
@@ -247,7 +247,7 @@ def _recorded(request: ProbeRequest, job: Job[Any], sample: Sample | None) -> di
 
 
 def _notes_on(hosts: Sequence[ReachedHost], concurrency: int, cores_per_pair: int) -> list[str]:
-    """What a reader should know of hosts that share a machine, where a pair takes so many cores."""
+    """Return notes on hosts that share a machine, given how many cores a pair takes."""
     facts = [host.facts for host in hosts]
     sharing = shared_machines(facts)
     if not sharing or not cores_per_pair:
@@ -263,7 +263,7 @@ def _notes_on(hosts: Sequence[ReachedHost], concurrency: int, cores_per_pair: in
 
 
 def _address_notes(hosts: Sequence[ReachedHost]) -> list[str]:
-    """What a reader should know of hosts with several addresses, of which one was chosen."""
+    """Return a note on hosts with several addresses, of which one was chosen."""
     note = describe_choices(
         {host.name: host.address for host in hosts},
         {host.name: host.facts.addresses for host in hosts},

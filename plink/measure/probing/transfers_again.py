@@ -130,7 +130,7 @@ class TransfersAgain:
         self.failures: list[Failure] = []
 
     def links(self, gbit_s: Matrix | None, limit_s: float) -> LinkJudgement:
-        """What hosts' links carry now, beside the file.
+        """Measure the hosts' links again and compare them with the file.
 
         Args:
             gbit_s: (N, N) bandwidths of the file that plink measured; None for what it has of the
@@ -162,7 +162,7 @@ class TransfersAgain:
     def uplinks(
         self, uplinks: UplinkMeasurement, hosts: Sequence[RateChange], limit_s: float
     ) -> tuple[dict[Way, float], list[RateChange]]:
-        """What groups exchange now, in Gbit/s, and which of that changed.
+        """Measure the uplinks again; return the rates in Gbit/s and those that changed.
 
         Args:
             uplinks: of the file.

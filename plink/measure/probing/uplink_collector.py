@@ -46,7 +46,7 @@ class LinkCollector:
         self.failures: list[Failure] = []
 
     def links(self) -> Links:
-        """What is known so far."""
+        """Return the links' rates known so far."""
         return Links(
             send=_largest(self._gbit_s),
             receive=_largest(self._gbit_s.T),
@@ -107,7 +107,7 @@ class UplinkCollector:
         return wanted
 
     def doubtful(self, links: Links) -> list[tuple[int, bool]]:
-        """What was measured while other groups exchanged data, too, which may have been the limit.
+        """Return the readings taken while other groups' traffic may have been the limit.
 
         That is so where the group's own uplink need not have been the limit, or hosts share a
         machine that may have been, or a group's two directions differ: it had other company, or
@@ -133,7 +133,7 @@ class UplinkCollector:
         ]
 
     def uplinks(self, links: Links) -> list[Uplink]:
-        """What is known so far; nothing of a group that has no reading."""
+        """Return the uplinks known so far, leaving out groups without a reading."""
         groups = list(self._groups.values())
         links = seen_links(links, self._exchanges.values())
         carried = self._all_carried()
@@ -150,7 +150,7 @@ class UplinkCollector:
         return found
 
     def host_links(self, links: Links) -> list[HostLink]:
-        """What each host of the run is known to send and receive, by itself or among others."""
+        """Return the rates at which each host sent and received, by itself or among others."""
         seen = seen_links(links, self._exchanges.values())
         return [
             HostLink(name, seen.send.get(host), seen.receive.get(host))

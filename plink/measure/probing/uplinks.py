@@ -32,7 +32,7 @@ from plink.probes.uplinks.plan import Turn, plan_links, plan_turns
 
 @dataclass(frozen=True)
 class UplinkResult:
-    """What a run yielded.
+    """Result of a run that measures uplinks.
 
     Args:
         cluster: what to write.
@@ -203,7 +203,7 @@ def _members(groups: Sequence[Group], hosts: Sequence[ReachedHost]) -> dict[str,
 
 
 def _kept(cluster: Cluster, earlier: Cluster | None) -> dict[str, Uplink]:
-    """What an earlier run measured of groups that have the same hosts still."""
+    """Return an earlier run's uplinks of groups whose hosts are the same."""
     before = {} if earlier is None else {group.name: group.hosts for group in earlier.groups}
     same = {group.name for group in cluster.groups if before.get(group.name) == group.hosts}
     known = () if cluster.uplinks is None else cluster.uplinks.uplinks

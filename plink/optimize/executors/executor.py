@@ -1,4 +1,4 @@
-"""What an engine does for a search, and which one an address names."""
+"""Interface of the engines that run a search, and the choice of one by its address."""
 
 from __future__ import annotations
 

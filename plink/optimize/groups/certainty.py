@@ -1,4 +1,4 @@
-"""What would make groups sure: pairs that meet again while probing, and more passes."""
+"""Choose what makes groups sure: pairs to measure again while probing, and further passes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LEAST_NOISE = 0.01
 
 
 def group_question() -> Question:
-    """What `plink probe` asks after each pass: are the groups sure, and which pairs would tell?"""
+    """Return the question `plink probe` asks after each pass: which pairs decide the groups."""
     watch = _GroupWatch()
     return Question(hinges=watch.hinges, answer=watch.answer)
 

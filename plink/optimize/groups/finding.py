@@ -30,7 +30,7 @@ _MOST_CONFIRMED = 2048
 
 @dataclass(frozen=True)
 class GroupRequest:
-    """What groups are wanted.
+    """Request for groups.
 
     Args:
         method: of `METHODS`; `auto` is `levels`, or `linkage` where k is given.
@@ -61,7 +61,7 @@ DEFAULT_REQUEST = GroupRequest()
 
 
 class UngroupableError(WrongUseError):
-    """What is measured of these hosts does not allow the groups that are asked for."""
+    """The measurements of these hosts do not allow the requested groups."""
 
 
 @dataclass(frozen=True)

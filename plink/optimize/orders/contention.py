@@ -187,7 +187,7 @@ class ContentionObjective:
     def _bound_us(
         self, found: ContentionSolution, position_of: npt.NDArray[np.intp], deadline: Deadline
     ) -> float:
-        """What the search proved; where pairs were not measured, what holds without them."""
+        """Return the proven bound; where pairs were not measured, one that holds without them."""
         if self.limits is None:
             return found.lower_bound_s * 1e6
         if found.ended_by == "interrupt":
@@ -253,7 +253,7 @@ class ContentionObjective:
         return FoundOrder(order, cost_us, min(cost_us, bound_us), _SEARCH, steps, ended_by)
 
     def _bound_of_any_slots_us(self, deadline: Deadline) -> float:
-        """What holds whichever ranks the hosts have, and whatever pairs were not measured are."""
+        """Return a bound that holds for any slots of the hosts and any unmeasured distances."""
         network = self.network
         if self.limits is not None:
             network = with_latency(network, self.limits.lowest_us)

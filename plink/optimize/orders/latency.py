@@ -160,7 +160,7 @@ class LatencyObjective:
         return FoundOrder(found.order, found.cost, bound, solver, found.steps, found.ended_by)
 
     def bound_us(self, order: Sequence[int], time_limit_s: float) -> float:
-        """What no order costs less than; `order` is one to begin with."""
+        """Return a lower bound on the cost of every order; the search starts from `order`."""
         matrix_us = self.matrix_us if self.limits is None else self.limits.lowest_us
         return least_cost(self.form, matrix_us, self.layout, order, _PROOF_SHARE * time_limit_s)
 
@@ -240,7 +240,7 @@ class LatencyObjective:
     def _told_of_gaps(
         self, limits: Limits, found: FoundOrder, as_filled: Verdict, below: Verdict
     ) -> Verdict:
-        """What an engine's two verdicts, on distances as filled and at their lowest, prove."""
+        """Combine an engine's verdicts on filled distances and on their lower limits."""
         placement = self.layout.placement(as_filled.order)
         cost_us = measured_latency_us(self.form, limits, placement)
         proven_us = max(found.lower_bound_us, below.lower_bound)

@@ -33,7 +33,7 @@ def for_mesh(request: OrderRequest) -> OrderRequest:
 
 
 def algorithm_asked(request: OrderRequest, layout: RankLayout) -> Algorithm:
-    """What the order is for: an algorithm of that name, or a mesh.
+    """Return the algorithm to order for: one with that name, or a mesh.
 
     Raises:
         WrongUseError: it is unknown, or not run with so many ranks.

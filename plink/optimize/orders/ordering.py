@@ -177,7 +177,7 @@ def find_order(
 
 @dataclass(frozen=True)
 class _Answer:
-    """What was found.
+    """Result of a search for an order.
 
     Args:
         found: the order of hosts, or where ranks are apart, of their slots.
@@ -279,7 +279,7 @@ def _confirmed_gain(
     request: OrderRequest,
     deadline: Deadline,
 ) -> float | None:
-    """What an order found on one direction's readings saves on the other's, if that can be told."""
+    """Return what an order from one direction's readings saves on the other's, if known."""
     if deadline.is_over or deadline.left_s < _S_PER_PAIR * len(cluster.hosts) ** 2:
         return None
     readings = both_directions(cluster) if objective.name == "latency" else None
@@ -327,7 +327,7 @@ def _at_percentile(cluster: Cluster, percentile: float | None) -> Cluster:
 
 
 def _effort(request: OrderRequest) -> dict[str, float]:
-    """How long, or how much, was searched."""
+    """Return how long, or how many steps, the search ran."""
     if request.executor is None:
         return {"time_limit_s": request.time_limit_s}
     return {"restarts": request.restarts, "steps": request.steps}

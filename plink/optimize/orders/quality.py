@@ -40,7 +40,7 @@ def doubt(order: Order) -> str | None:
 
 
 def notes_on(order: Order) -> Iterator[str]:
-    """What to know before trusting an order, a sentence each."""
+    """Yield the reasons for caution about an order, one sentence each."""
     doubtful = doubt(order)
     if doubtful:
         yield doubtful

@@ -1,4 +1,4 @@
-"""What random orders cost, to say how good an order is: as many as there is time for."""
+"""Sample the cost of random orders, for comparison: as many as the time allows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an order is asked for."""
+"""Request for an order."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _SEEDS = 1 << 63
 
 @dataclass(frozen=True)
 class _Problem:
-    """What every restart is given."""
+    """Problem that every restart receives."""
 
     objective: LatencyObjective | ContentionObjective
     given: Sequence[int]

@@ -29,7 +29,7 @@ _EQUAL = 0.01
 
 @dataclass(frozen=True)
 class PortUse:
-    """What goes through a server's port.
+    """Traffic through one port of a server.
 
     Args:
         host: of the server.
@@ -233,7 +233,7 @@ def _thrift(candidate: Candidate) -> tuple[int, int]:
 
 
 def _beyond(chosen: Candidate, equal: Sequence[Candidate]) -> str:
-    """What the chosen one is better at than all others that are as quick."""
+    """Name what the chosen plan is better at than all others of equal time."""
     cross_bytes, rounds = _thrift(chosen)
     others = [_thrift(each) for each in equal if each is not chosen]
     if all(other_bytes > cross_bytes for other_bytes, _ in others):

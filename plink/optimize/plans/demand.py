@@ -86,7 +86,7 @@ def between_bytes(demand: Demand, ranks: int) -> Floats:
 
 
 def least_of(demand: Demand, host_of: Sequence[int] | Indices) -> LeastExchange:
-    """What hosts, or groups of them, exchange at least.
+    """Return the least that hosts, or groups of hosts, exchange.
 
     A segment of a reduce-scatter leaves every party but its owner's once, summed up there, and
     enters the owner's at least once; an all-gather is that turned round (as in Patarasuk and Yuan
@@ -109,7 +109,7 @@ def least_of(demand: Demand, host_of: Sequence[int] | Indices) -> LeastExchange:
 
 
 def _least_along_trees(demand: Demand, party_of: Indices, is_gathered: bool) -> Exchange:
-    """Of what ends at its owner; of what begins there where it is gathered."""
+    """Return the least traffic of segments that end at their owner, or begin there if gathered."""
     parties = int(party_of.max()) + 1
     if demand.collective in (BROADCAST, REDUCE):
         parts = np.where(np.arange(len(party_of)) == demand.root, demand.size_bytes, 0.0)
@@ -124,7 +124,7 @@ def _least_along_trees(demand: Demand, party_of: Indices, is_gathered: bool) -> 
 
 
 def _least_of_messages(between: Floats, party_of: Indices) -> Exchange:
-    """Of messages that nothing sums up, (P, P) from rank (row) to rank."""
+    """Return the least traffic of (P, P) messages from rank (row) to rank that nothing sums up."""
     parties = int(party_of.max()) + 1
     crossing = np.zeros((parties, parties))
     np.add.at(crossing, (party_of[:, None], party_of[None, :]), between)

@@ -1,4 +1,4 @@
-"""What the engine is expected to take along a plan, where its costs were fitted."""
+"""Expected times of plink's engine along a plan, where its costs were fitted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from plink.solvers.forests.trees import messages_on_the_way
 def expected_of_plan(
     times: ExpectedTimes, traffic: Traffic, size_bytes: int, hosts: Sequence[int]
 ) -> Expected:
-    """What one call along a plan takes with rank r on host `hosts[r]`."""
+    """Return the expected time of one call along a plan with rank r on host `hosts[r]`."""
     free_s, whole_s = plan_s(times, traffic, hosts)
     rounds = _messages_of(traffic)
     return times.expected([whole_s], free_s, size_bytes, hosts, rounds=rounds)
@@ -37,7 +37,7 @@ def plan_s(times: ExpectedTimes, traffic: Traffic, hosts: Sequence[int]) -> tupl
 
 
 def _messages_of(traffic: Traffic) -> int:
-    """That ranks handle one after the other, on the longest way."""
+    """Return how many messages ranks handle one after the other on the longest path."""
     if traffic.routes is None:
         return 1
     up, down = (

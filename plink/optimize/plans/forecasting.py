@@ -1,4 +1,4 @@
-"""What each collective is predicted to take along a plan, and at least, on a cluster."""
+"""Predict each collective's time along a plan on a cluster, with a lower bound."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class CollectiveRow:
 
 @dataclass(frozen=True)
 class PlanForecast:
-    """What collectives are predicted to take along a plan.
+    """Predicted times of collectives along a plan.
 
     Args:
         source: what messages call the plan.

@@ -39,7 +39,7 @@ _CLEARLY_QUICKER = 0.98
 
 @dataclass(frozen=True)
 class PlanRequest:
-    """What a plan is asked for.
+    """Request for a plan.
 
     Args:
         kind: of `KINDS`, or `auto`.

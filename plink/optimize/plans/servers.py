@@ -136,7 +136,7 @@ def server_ranks(servers: Sequence[Server], cluster: Cluster, rates: Floats) -> 
 
 
 def assumed_of(servers: Sequence[Server], cluster: Cluster) -> list[str]:
-    """What is assumed of servers' ports, a sentence each."""
+    """Return the assumptions about servers' ports, one sentence each."""
     found = []
     for server in servers:
         name, ports = cluster.names[server.place], counted(len(server.addresses), "port")

@@ -41,7 +41,7 @@ _CHUNK_BYTES = 32 * 1024
 
 @dataclass(frozen=True)
 class Setting:
-    """Who takes part, and in what.
+    """Input of the search for plans through servers.
 
     Args:
         cluster: the hosts, and what was measured.
@@ -63,7 +63,7 @@ class Setting:
 
 
 def traffic_through_servers(demand: Demand, forest: Forest) -> Traffic:
-    """What a collective sends along a forest through servers, in a service's chunks."""
+    """Return the traffic of a collective along a forest through servers, in a service's chunks."""
     traffic = traffic_of(demand, forest)
     if traffic.chunks_bytes is None:
         return traffic
@@ -199,7 +199,7 @@ def _among(routes: Routes, members: Indices, count: int) -> Routes:
 
 
 def _least(size_bytes: float, is_worker: Flags) -> LeastExchange:
-    """What parties exchange at least: those without a worker need neither send nor receive."""
+    """Return what parties exchange at least; those without a worker exchange nothing."""
 
     def least(party_of: Indices) -> Exchange:
         working = np.bincount(party_of, is_worker) > 0

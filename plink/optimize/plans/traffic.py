@@ -1,4 +1,4 @@
-"""What goes over a plan's routes, or straight between ranks, in one call of a collective.
+"""Traffic of one call of a collective, along a plan's routes or straight between ranks.
 
 The engine does the same with the plan it has (`docs/engine.md`): every segment of a reduce-scatter
 or all-gather along the routes of its owner, a large broadcast or reduction over all routes.
@@ -58,7 +58,7 @@ class Traffic:
 
 
 def traffic_of(demand: Demand, forest: Forest) -> Traffic:
-    """What a collective sends along a forest.
+    """Return the traffic of a collective along a forest.
 
     Args:
         demand: the collective; its parts are of the forest's ranks.

@@ -1,4 +1,4 @@
-"""What was measured of bandwidth: between hosts, of their links and of uplinks; what it limits."""
+"""Section on bandwidth: between hosts, of their links and of uplinks, and what it limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an order is predicted to cost, beside the given order, random ones and the bound."""
+"""Section on an order's predicted cost, beside the given order, random ones and the bound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was found and what to do about it, in a sentence or two."""
+"""State in a sentence or two what was found and what to do about it."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _outstanding(subject: Subject) -> str | None:
 
 
 def _gain(subject: Subject) -> Iterator[str]:
-    """What the first order is predicted to gain without the hosts that stand out."""
+    """Yield the predicted gain of the first order without the outlying hosts."""
     if subject.cluster is None or not subject.orders:
         return
     order = subject.orders[0].order

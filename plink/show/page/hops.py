@@ -20,7 +20,7 @@ _PALE = 0.35
 
 
 def staying_title(subject: Subject) -> str:
-    """What hops are called that do not lead from one group to another."""
+    """Return the name of hops that do not lead from one group to another."""
     return "stays in the group" if subject.groups else "hop"
 
 
@@ -113,7 +113,7 @@ def _about(order: Order, filled: int) -> str:
 
 
 def _what(filled: int) -> str:
-    """What the bars are."""
+    """Describe what the bars show."""
     if not filled:
         return "The measured distance of every hop of plink's order."
     verb = "was" if filled == 1 else "were"

@@ -88,7 +88,7 @@ def page(title: str, sections: Sequence[Section], library: str) -> str:
 
 
 def figures_json(figures: Sequence[Figure]) -> str:
-    """What the page's script draws, as JSON that may stand in a script element."""
+    """Return the data for the page's script as JSON that is safe in a script element."""
     data = {
         f"figure-{figure.name}": {
             "data": figure.traces,

@@ -1,4 +1,4 @@
-"""What limits which collective, as a table."""
+"""Section on what limits which collective, as a table."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _said(subject: Subject, each: Limited) -> tuple[str, str]:
 
 
 def limit_text(subject: Subject, limit: Limit) -> str:
-    """What is waited for, in words."""
+    """Name what a collective waits for."""
     if limit.kind == LATENCY:
         return "round trips"
     is_hosts = limit.kind == HOSTS

@@ -1,4 +1,4 @@
-"""What links carry, as bars: of every host, and of every group's uplink."""
+"""Bar charts of the rates of links: every host's, and every group's uplink."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _bar(gbit_s: float, most: float, *, is_low: bool) -> Bar | None:
 
 
 def uplink_bars(uplinks: Sequence[Uplink]) -> Bars | None:
-    """For each group what it sends and receives, beside what its hosts could do by themselves."""
+    """Return the bars of what each group sends and receives, beside what its hosts could do."""
     rates = [
         rate
         for uplink in uplinks

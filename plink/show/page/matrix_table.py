@@ -1,4 +1,4 @@
-"""What a heat map shows as a table, for those who cannot see it."""
+"""Table with the content of a heat map, for those who cannot see it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a page says, as JSON values: for programs, which need no pictures."""
+"""Content of a page as JSON values, for programs, which need no pictures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a report begins with: what it is about, and what to do next. And what it was made from."""
+"""First and last sections of a report: the essentials, what to do next, and its sources."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from plink.show.terminal.order import has_bound, what_for
 
 
 def overview_section(subject: Subject) -> Section:
-    """What was found and what to do in a sentence or two, and the essentials in a few lines."""
+    """Return the section with the main finding, the advice and the essentials."""
     return Section(
         "overview",
         "In short",
@@ -32,7 +32,7 @@ def overview_section(subject: Subject) -> Section:
 
 
 def next_section(subject: Subject) -> Section:
-    """What to do next, with commands."""
+    """Return the section with the next steps and their commands."""
     steps = next_steps(
         subject.cluster,
         subject.source,

@@ -1,4 +1,4 @@
-"""What a section of a report is made of. No HTML here: texts are plain, and not to be trusted.
+"""Parts of a report's sections. No HTML here: texts are plain, and not to be trusted.
 
 Groups have both a colour and a symbol of their own, so that no reader depends on colour alone."""
 
@@ -101,7 +101,7 @@ class Bars:
 
 @dataclass(frozen=True)
 class Steps:
-    """What to do, each with the command that does it, or None."""
+    """Next steps, each with its command or None."""
 
     steps: Sequence[tuple[str, str | None]]
 

@@ -100,7 +100,7 @@ def above(matrix: Vector, readings: Vector) -> Vector:
 
 
 def spread_curves(curves: Sequence[tuple[str, Vector]]) -> Figure:
-    """For each way of being off, the share of pairs that are off by at most so much, as a line."""
+    """Return, for each kind of error, a line with the share of pairs below each error."""
     shares = np.linspace(0.0, 1.0, _POINTS)
     traces = [
         {

@@ -1,4 +1,4 @@
-"""What a report calls its files: a page is sent around, and the folders of a machine are not."""
+"""Names of files in a report: pages are sent around, and must not show a machine's folders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a report is about, read from files: a cluster and orders of its hosts, a tuned run, or the
+"""Subject of a report, read from files: a cluster and orders of its hosts, a tuned run, or the
 timelines of ranks.
 """
 
@@ -44,7 +44,7 @@ class NamedOrder:
 
 @dataclass(frozen=True)
 class Subject:
-    """What a report is about; there is a cluster or an order.
+    """Subject of a report; there is a cluster or an order.
 
     Args:
         cluster: hosts and what was measured.
@@ -137,7 +137,7 @@ class Subject:
 
 
 def read_inputs(paths: Sequence[str]) -> Subject | History | Timeline:
-    """What files are about: a cluster and orders, a tuned run, or collectives by name.
+    """Read the subject of files: a cluster and orders, a tuned run, or collectives by name.
 
     Args:
         paths: at most one cluster file and any number of order files, or the logs of one run, or

@@ -67,7 +67,7 @@ class _Axis:
 
     @property
     def x(self) -> list[float | None]:
-        """Where the points are."""
+        """Horizontal positions of the points."""
         return self.thinned(self.places)
 
 

@@ -109,7 +109,7 @@ def expected_cells(expected: Expected | None) -> list[str]:
 
 
 def _best(row: Row) -> Cost:
-    """What the table is about: the order, or the given one where there is no other."""
+    """Return the cost that the table is about: the order's, or the given one's without an order."""
     return row.given if row.order is None else row.order
 
 

@@ -1,4 +1,4 @@
-"""What a cluster file says of bandwidth: between hosts as facts, of groups' uplinks as a table."""
+"""Bandwidth in a cluster file: between hosts as facts, of groups' uplinks as a table."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def bandwidth_facts(cluster: Cluster) -> list[Fact]:
 
 
 def uplink_facts(cluster: Cluster) -> list[Fact]:
-    """What failed when uplinks were measured, and what to know of it."""
+    """Return failures and notes of the measurement of uplinks."""
     if cluster.uplinks is None:
         return []
     return failures("failed", cluster.uplinks.failures) + notes(cluster.uplinks)
 
 
 def bandwidth_to_json(cluster: Cluster) -> dict[str, Any]:
-    """What `plink show --json` says of bandwidth and uplinks; empty where nothing is known."""
+    """Return bandwidth and uplinks for `plink show --json`; empty if unknown."""
     data: dict[str, Any] = {}
     bandwidth = cluster.bandwidth
     if bandwidth is not None:

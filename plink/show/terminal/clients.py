@@ -1,4 +1,4 @@
-"""What a client's software costs, as a table."""
+"""Table of the costs of a client's software."""
 
 from __future__ import annotations
 

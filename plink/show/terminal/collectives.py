@@ -1,4 +1,4 @@
-"""What each collective is predicted to take along a plan, as a table."""
+"""Table of each collective's predicted time along a plan."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def how(measurement: Measurement) -> str:
 
 
 def notes(measurement: Measurement) -> list[Fact]:
-    """What to know before trusting a measurement; empty where there is nothing."""
+    """Return a measurement's reasons for caution; empty if there are none."""
     lines = [printable(note) for note in measurement.notes[:_SHOWN_NOTES]]
     return [("notes", lines)] if lines else []
 

@@ -207,7 +207,7 @@ def _elsewhere_lines(judgement: Judgement) -> list[str]:
 def groups_to_json(
     cluster: Cluster, capacity: Capacity, judgement: Judgement | None
 ) -> dict[str, Any]:
-    """What `plink group --json` prints."""
+    """Return the object that `plink group --json` prints."""
     data: dict[str, Any] = {
         "groups": encode(cluster.groups),
         "grouping": None if cluster.grouping is None else encode(cluster.grouping),

@@ -84,7 +84,7 @@ def draw(
 
 
 def legend(scale: Scale, *, has_gaps: bool, shades: str | None = None) -> Text:
-    """What the colours or shades mean, on one line."""
+    """Return one line that explains the colours or shades."""
     text = Text()
     if shades is None:
         text.append(f"{rtt_text(scale.low_us)} ")

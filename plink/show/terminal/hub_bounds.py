@@ -1,4 +1,4 @@
-"""What bandwidth each placement of servers needs (`plink hub bounds`)."""
+"""Bandwidth that each placement of servers needs (`plink hub bounds`)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TITLES = ("at a server", "at a worker", "exchange", "behind computing")
 
 @dataclass(frozen=True)
 class FoundBounds:
-    """What was asked for, and what holds.
+    """Bounds for the requested training, placement by placement.
 
     Args:
         model: as it was asked for.
@@ -59,7 +59,7 @@ def found_bounds(
 
 
 def bounds_to_json(found: FoundBounds) -> dict[str, Any]:
-    """What `--json` prints."""
+    """Return the object that `--json` prints."""
     in_racks = None
     if found.racks is not None and found.verdict is not None:
         in_racks = {**asdict(found.racks), **asdict(found.verdict)}

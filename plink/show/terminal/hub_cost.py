@@ -1,4 +1,4 @@
-"""What workers cost with quick links and with hubs (`plink hub cost`)."""
+"""Costs of workers with fast links and with hubs (`plink hub cost`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TITLES = ("uplinks", "workers", "network", "hub", "in all", "work per dollar")
 
 
 def costs_to_json(rows: Sequence[CostRow], contradiction: Contradiction) -> dict[str, Any]:
-    """What `--json` prints."""
+    """Return the object that `--json` prints."""
     return {"rows": [asdict(row) for row in rows], "contradiction": asdict(contradiction)}
 
 

@@ -22,7 +22,7 @@ def limiting_lines(found: Limiting, order: Order, source: str) -> list[str]:
 
 
 def gain_lines(found: Limiting, order: Order, source: str) -> list[str]:
-    """What is predicted without these hosts, and how to get there; arguments as before."""
+    """Return what is predicted without these hosts, and the commands that lead there."""
     left_out = found.left_out
     if left_out is None:
         return []
@@ -45,7 +45,7 @@ def gain_lines(found: Limiting, order: Order, source: str) -> list[str]:
 
 
 def _words(left_out: LeftOut, order: Order) -> list[str]:
-    """What `plink order` is told for as good an order of fewer ranks."""
+    """Return the options of `plink order` for an equally good order of fewer ranks."""
     words = ["--algo", order.algorithm, "--ranks", str(left_out.ranks)]
     if left_out.slots is not None:
         words += ["--slots", str(left_out.slots)]

@@ -1,4 +1,4 @@
-"""What to do next with a cluster and its orders, in words and exact commands."""
+"""Next steps with a cluster and its orders, in words and exact commands."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Step:
 def next_steps(
     cluster: Cluster | None, source: str | None, orders: Sequence[tuple[str, Order]] = ()
 ) -> list[Step]:
-    """What to do next, the most urgent first.
+    """Return the next steps, the most urgent first.
 
     Args:
         cluster: hosts and what was measured, or None where only orders are at hand.
@@ -157,7 +157,7 @@ def _ordering(file: str, order_file: str, order: Order, way: GivenWay | None) ->
 
 
 def _ranks(order: Order) -> list[str]:
-    """What tells `plink bench` how many ranks an order has, where hosts are left out."""
+    """Return the option that tells `plink bench` the ranks of an order that leaves out hosts."""
     if not order.unused:
         return []
     slots = max(host.slots for host in (*order.hosts, *order.unused))

@@ -60,7 +60,7 @@ def hosts_text(order: Order) -> str:
 
 
 def _what(order: Order) -> str:
-    """What the costs below are."""
+    """Describe the costs in the table below."""
     if order.bandwidth is not None:
         return WHAT
     if order.mesh is not None:
@@ -139,7 +139,7 @@ def range_facts(order: Order) -> list[str]:
 
 
 def no_cheaper(order: Order) -> str:
-    """What a bound equal to the cost proves; where the cost is a range, only its low end."""
+    """Say what a bound equal to the cost proves; for a range of costs, only about its low end."""
     if order.cost.range_us is None:
         return "no order is cheaper"
     return f"no order costs less than {rtt_text(order.cost.lower_bound_us)}"
@@ -231,7 +231,7 @@ def bandwidth_table(bandwidth: BandwidthCost) -> Table:
 
 
 def bandwidth_gap(bandwidth: BandwidthCost) -> str:
-    """By how much the bottleneck of another order could be wider at most."""
+    """Say by how much another order's bottleneck could be wider at most."""
     bound = bandwidth.bound_gbit_s
     if bound is None:
         return "not known"

@@ -161,7 +161,7 @@ def _print_routes(console: Console, cluster: Cluster) -> None:
 
 
 def _print_doubts(console: Console, cluster: Cluster, source: str | None) -> None:
-    """What failed, what to know before trusting the readings, and what to do next."""
+    """Print failures, reasons for caution and the next steps."""
     rows = facts.failures("no answer", cluster.unreachable)
     if cluster.rtt is not None:
         rows += facts.failures("failed", cluster.rtt.failures)

@@ -1,4 +1,4 @@
-"""What a page is printed on: its width, and whether it takes colour."""
+"""Width and colours of the console that a page is printed on."""
 
 from __future__ import annotations
 

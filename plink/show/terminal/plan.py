@@ -47,7 +47,7 @@ def print_plan(console: Console, source: str, found: Planned) -> None:
 
 
 def planned_to_json(found: Planned) -> dict[str, Any]:
-    """What `--json` prints: all but the routes themselves."""
+    """Return the object that `--json` prints: everything except the routes themselves."""
     plan = found.plan
     return {
         "kind": plan.kind,
@@ -70,7 +70,7 @@ def planned_to_json(found: Planned) -> dict[str, Any]:
 
 
 def _of_servers(found: Planned) -> dict[str, Any]:
-    """What is there with servers only."""
+    """Return the part that plans with servers have."""
     if found.ports is None:
         return {}
     return {
@@ -104,7 +104,7 @@ def _planned_heading(source: str, found: Planned) -> str:
 
 
 def _purpose(plan: Plan) -> str:
-    """What it was made for: `20 MB` of an all-reduce, `2 all-gather, reduce-scatter of 20 MB`."""
+    """Describe the plan's purpose: `20 MB` of an all-reduce, `2 all-gather of 20 MB`."""
     size = format_size(plan.size_bytes)
     if tuple(plan.collectives) == (ALL_REDUCE,):
         return size
@@ -154,7 +154,7 @@ def print_plan_page(console: Console, plan: Plan) -> None:
 
 
 def plan_to_json(plan: Plan) -> dict[str, Any]:
-    """What `plink show --json` prints."""
+    """Return the object that `plink show --json` prints."""
     found = _measured(plan)
     return {
         "of": "plink.plan",
@@ -178,7 +178,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
 
 
 def _measured(plan: Plan) -> Measures:
-    """Of all that it was made for, one after the other."""
+    """Measure the plan's collectives together, one after the other."""
     return summed([_measured_in(plan, name) for name in plan.collectives])
 
 
@@ -191,7 +191,7 @@ def _measured_in(plan: Plan, collective: str) -> Measures:
 
 
 def _ports(plan: Plan) -> list[dict[str, Any]]:
-    """What an all-reduce sends through every port of servers."""
+    """Return what an all-reduce sends through each port of the servers."""
     counts = [len(rank.ports) for rank in plan.ranks]
     carried = bytes_by_port(plan.forest, plan.route_ports, counts, plan.size_bytes)
     return [
@@ -203,7 +203,7 @@ def _ports(plan: Plan) -> list[dict[str, Any]]:
 
 
 def _servers(plan: Plan) -> list[str]:
-    """What goes through each server, a line each."""
+    """Return a line for each server with its traffic."""
     lines = [f"{counted(plan.contributors, 'worker')}, by whose number a mean is divided"]
     for host in dict.fromkeys(rank.host for rank in plan.ranks if rank.role == SERVER):
         received = [port["received_bytes"] for port in _ports(plan) if port["host"] == host]

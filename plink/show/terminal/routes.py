@@ -1,4 +1,4 @@
-"""What a cluster file says of routes, in numbers and as facts for its page."""
+"""Routes in a cluster file, in numbers and as facts for its page."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def route_facts(cluster: Cluster) -> list[Fact]:
 
 
 def routes_to_json(cluster: Cluster) -> dict[str, Any]:
-    """What `plink show --json` says of routes; empty where nothing is known."""
+    """Return routes for `plink show --json`; empty if unknown."""
     routes = cluster.routes
     if routes is None:
         return {}

@@ -39,7 +39,7 @@ class Scale:
     high_us: float
 
     def positions(self, values_us: Values) -> Values:
-        """Where values stand on the scale, from 0 (near) to 1 (far); NaN stays NaN."""
+        """Return the positions of values on the scale, from 0 (near) to 1 (far); NaN stays NaN."""
         span = np.log(self.high_us / self.low_us)
         clipped = np.clip(values_us, self.low_us, self.high_us)
         return np.asarray(np.log(clipped / self.low_us) / span, dtype=np.float64)

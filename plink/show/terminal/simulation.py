@@ -1,4 +1,4 @@
-"""What was simulated, as a table."""
+"""Table of a simulation's results."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _time(times: Times | None) -> str:
 
 
 def _of_model(row: Row) -> str:
-    """Of the first order that has both."""
+    """Return the ratio of simulated to predicted time, for the first order that has both."""
     for times in (row.order, row.given, row.random):
         if times is not None and times.simulated_s is not None and times.predicted_s:
             return f"{times.simulated_s / times.predicted_s:.2f}"

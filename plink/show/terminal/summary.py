@@ -1,4 +1,4 @@
-"""What a cluster file says in numbers. No terminal here: the page and `--json` both use it."""
+"""Summary of a cluster file in numbers, for the page, the terminal and `--json`."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def summarise(names: Sequence[str], rtt: RttMeasurement, percentile: float) -> S
 
 
 def to_json(cluster: Cluster, summary: Summary | None) -> dict[str, Any]:
-    """What `plink show --json` prints of a cluster file."""
+    """Return the object that `plink show --json` prints for a cluster file."""
     data: dict[str, Any] = {
         "of": "plink.cluster",
         "hosts": cluster.names,

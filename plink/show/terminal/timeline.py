@@ -70,7 +70,7 @@ def latest_text(timeline: Timeline, summary: Summary) -> str:
 
 
 def pending_text(timeline: Timeline, pending: Pending) -> str:
-    """Who had announced something that was never agreed on, and who had not."""
+    """Say which ranks had announced a collective that was never agreed on, and which had not."""
     there = Ranks.of(pending.announced_by)
     others = Ranks.of(set(timeline.ranks) - set(pending.announced_by))
     missing = f", not by {others}" if others else ""
@@ -113,7 +113,7 @@ def name_rows(names: Sequence[NameSummary]) -> list[tuple[str, ...]]:
 
 
 def timeline_to_json(timeline: Timeline, summary: Summary) -> dict[str, Any]:
-    """What `plink timeline --json` prints, and `plink show --json` of a timeline."""
+    """Return the object that `plink timeline --json` prints, as does `plink show --json`."""
     return {
         "of": FORMAT,
         "ranks_of_group": timeline.of_ranks,

@@ -79,7 +79,7 @@ def options_rows(run: History) -> list[tuple[str, str]]:
 
 
 def tuned_to_json(run: History) -> dict[str, Any]:
-    """What `plink show --json` prints: a summary, and every decision but to wait."""
+    """Return the object of `plink show --json`: a summary, and all decisions but to wait."""
     return {
         "of": "plink.autotune",
         "hosts": list(run.hosts),

@@ -68,7 +68,7 @@ class Group:
 
 @dataclass
 class Inventory:
-    """What a file says.
+    """Content of an inventory file.
 
     Args:
         source: names it in errors.

@@ -1,4 +1,4 @@
-"""What every measuring tool looks like to a run: its options, what it is given, how it is called.
+"""Interface of every measuring tool to a run: its options, its job and how it is called.
 
 A tool imports what measures only when it measures, so that the command line can list all tools at
 once.
@@ -52,7 +52,7 @@ class ToolOptions(ABC):
 
     @abstractmethod
     def recorded(self) -> dict[str, Any]:
-        """What the cluster file records of them, as JSON values."""
+        """Return the options as JSON values, as the cluster file records them."""
 
 
 Options = TypeVar("Options", bound=ToolOptions)
@@ -65,7 +65,7 @@ def no_limit() -> float:
 
 @dataclass(frozen=True)
 class Job(Generic[Options]):
-    """What a tool is to measure.
+    """Job for a measuring tool.
 
     Args:
         hosts: the N hosts of the run, all reached.

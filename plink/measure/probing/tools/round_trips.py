@@ -51,7 +51,7 @@ class RttOptions(ToolOptions):
 
     @classmethod
     def resumed(cls, given: Mapping[str, Any], recorded: Mapping[str, Any], source: str) -> Self:
-        """As `ToolOptions.resumed`; more passes than earlier are so many more for every pair."""
+        """Resume as `ToolOptions.resumed`; additional passes are added for every pair."""
         del source
         before = {
             "count": recorded_count(recorded),
@@ -72,7 +72,7 @@ class RttOptions(ToolOptions):
         return f"{self.tool} x {self.count}"
 
     def recorded(self) -> dict[str, Any]:
-        """What the cluster file records."""
+        """Return the options as the cluster file records them."""
         return {
             "count": self.count,
             "passes": self.passes,
@@ -109,12 +109,12 @@ class DpdkOptions(EchoOptions):
 
     @classmethod
     def resumed(cls, given: Mapping[str, Any], recorded: Mapping[str, Any], source: str) -> Self:
-        """As `RttOptions.resumed`, with the same NICs."""
+        """Resume as `RttOptions.resumed`, with the same NICs."""
         nics = _same_nics(recorded, given.get("nics", ()), source)
         return super().resumed({**given, "nics": nics}, recorded, source)
 
     def recorded(self) -> dict[str, Any]:
-        """What the cluster file records."""
+        """Return the options as the cluster file records them."""
         nics = {"nics": [str(nic) for nic in self.nics]} if self.nics else {}
         return {**super().recorded(), **nics}
 

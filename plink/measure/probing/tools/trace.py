@@ -33,7 +33,7 @@ class TraceOptions(ToolOptions):
 
     @classmethod
     def resumed(cls, given: Mapping[str, Any], recorded: Mapping[str, Any], source: str) -> Self:
-        """As `ToolOptions.resumed`."""
+        """Resume as `ToolOptions.resumed`."""
         del source
         count = recorded_count(recorded)
         return cls(**{**({} if count is None else {"count": count}), **given})
@@ -43,7 +43,7 @@ class TraceOptions(ToolOptions):
         return f"trace x {self.count}"
 
     def recorded(self) -> dict[str, Any]:
-        """What the cluster file records."""
+        """Return the options as the cluster file records them."""
         return {"count": self.count, "max_hops": self.max_hops}
 
 

@@ -36,7 +36,7 @@ class _TransferOptions(ToolOptions):
 
     @classmethod
     def resumed(cls, given: Mapping[str, Any], recorded: Mapping[str, Any], source: str) -> Self:
-        """As `ToolOptions.resumed`: only how long a transfer takes may be another."""
+        """Resume as `ToolOptions.resumed`; only the duration of a transfer may differ."""
         known = {field.name for field in fields(cls)}
         before = {
             name: value for name, value in _checked(recorded, source).items() if name in known
@@ -47,7 +47,7 @@ class _TransferOptions(ToolOptions):
         return cls(**{**before, **given})
 
     def recorded(self) -> dict[str, Any]:
-        """What the cluster file records."""
+        """Return the options as the cluster file records them."""
         return {
             "duration_s": self.duration_s,
             "streams": self.streams,
@@ -72,7 +72,7 @@ class Iperf3Options(_TransferOptions):
         return f"iperf3 for {self.duration_s} s"
 
     def recorded(self) -> dict[str, Any]:
-        """What the cluster file records."""
+        """Return the options as the cluster file records them."""
         return {**super().recorded(), "direction": self.direction}
 
 
@@ -103,7 +103,7 @@ class UplinkOptions(_TransferOptions):
         return f"uplinks for {self.group_duration_s} s"
 
     def recorded(self) -> dict[str, Any]:
-        """What the cluster file records."""
+        """Return the options as the cluster file records them."""
         return {**super().recorded(), "duration_s": self.group_duration_s}
 
 
