@@ -1,4 +1,4 @@
-"""Where a rank listens."""
+"""Choose the address on which a rank listens."""
 
 from __future__ import annotations
 

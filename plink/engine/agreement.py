@@ -62,7 +62,7 @@ class Meeting:
     silence_s: float
 
     def agree(self, plan: Callable[[Sequence[int]], str]) -> Roster:
-        """Who is in; this member may not be.
+        """Agree on the members; this one may not be among them.
 
         Args:
             plan: puts a plan for members of these numbers into the store, and returns its key.
@@ -80,7 +80,7 @@ class Meeting:
                 return decided
 
     def _expected(self) -> list[Member]:
-        """Those that are waited for, with this one."""
+        """Return the members to wait for, this one included."""
         out = {*self.suspects, *self.banned}
         return [one for one in self.before.members if one.number not in out]
 
@@ -103,7 +103,7 @@ class Meeting:
         return parse_roster(self.store.claim(roster_key(self.generation), claimed))
 
     def _gathered(self) -> tuple[Roster | None, dict[int, Presence]]:
-        """Those that have come; or what was decided meanwhile."""
+        """Return the members that have come; or the decision made meanwhile."""
         present: dict[int, Presence] = {}
         expected = self._expected()
         suspected = [one for one in self.before.members if one.number in self.suspects]

@@ -74,7 +74,7 @@ def _next_roster(
 def newcomers(
     store: SharedStore, before: Roster, steps: int, watch: Watch
 ) -> tuple[list[Member], int]:
-    """Those that ask to join and live, and how many have asked in all."""
+    """Return the living processes that ask to join, and how many have asked in all."""
     asking = []
     asked = before.asked
     while (content := peek(store, asking_key(asked))) is not None:

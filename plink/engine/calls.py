@@ -1,4 +1,4 @@
-"""What a collective is called with, as the native part takes it."""
+"""Arguments of a collective, as the native part takes them."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def whole(value: Any, what: str, least: int, most: int) -> int:
 
 
 def check_apart(source: Any, result: Any, place_items: int | None, item_bytes: int) -> None:
-    """That arrays share no memory, or that the smaller lies in the larger at its place.
+    """Check that arrays share no memory, or that the smaller lies in the larger at its place.
 
     Args:
         source: what is read.

@@ -16,7 +16,7 @@ class Choice(Protocol):
     """
 
     def told(self) -> Any:
-        """What this rank tells rank 0 of itself; at rank 0, before it waits for the others."""
+        """Return this rank's information for rank 0; on rank 0, before it waits for the others."""
 
     def decided(self, told: Sequence[Any]) -> Any:
         """At rank 0, what all are to know, by what each rank told."""

@@ -26,7 +26,7 @@ _NOTHING = np.empty(0, dtype=np.uint8)
 
 
 class Collectives(Connected):
-    """What an engine offers beside all-reduce.
+    """Collectives of an engine other than all-reduce.
 
     Arrays are contiguous buffers on the CPU of float32, float64, float16, bfloat16 (say so by
     `dtype` for an array of `uint16`), int32, int64, and uint8 where nothing is reduced. Every rank

@@ -34,7 +34,7 @@ class CongestionControl:
 def congestion_control(
     asked: str | None, systems: str, allowed: Collection[str] = ()
 ) -> CongestionControl:
-    """What connections get.
+    """Choose the congestion control of connections.
 
     Args:
         asked: by the user, for all; None for what suits.
@@ -50,7 +50,7 @@ def congestion_control(
 
 
 def allowed_congestion_controls() -> list[str]:
-    """What every user of this host may choose."""
+    """Return the congestion controls that every user of this host may choose."""
     try:
         return _ALLOWED.read_text(encoding="ascii").split()
     except (OSError, ValueError):
@@ -58,7 +58,7 @@ def allowed_congestion_controls() -> list[str]:
 
 
 def systems_congestion_control() -> str:
-    """What TCP has on this host, in this network namespace, by itself."""
+    """Return the congestion control that TCP uses by default in this network namespace."""
     with socket.socket() as probe:
         name = probe.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, _NAME_BYTES)
     return name.partition(b"\0")[0].decode("ascii", "replace")

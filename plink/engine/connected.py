@@ -1,4 +1,4 @@
-"""What an engine's parts share: who it is, whether it has failed, and its end."""
+"""Common state of an engine's parts: its rank, its failure and its end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Closing(ABC):
-    """What is closed at the end of its context."""
+    """Object that is closed at the end of its context."""
 
     @abstractmethod
     def close(self) -> None:

@@ -198,7 +198,7 @@ class Engine(Collectives, Messages):
         self._native.post_letter(rank, letter)
 
     def letters(self, timeout_s: float) -> list[tuple[int, bytes | None]]:
-        """What other ranks have sent by `post_letter`, and from whom; None for one who has closed.
+        """Return messages sent by `post_letter`, with their senders; None for one that has closed.
         Empty where nothing came in time, or `wake_letters` was called.
 
         Raises:
@@ -216,7 +216,7 @@ class Engine(Collectives, Messages):
 
     @property
     def letter_box(self) -> Letters:
-        """For native code that posts and reads letters itself, in place of this."""
+        """Mailbox for native code that posts and reads messages itself."""
         return self._native.letter_box
 
     def statistics(self) -> Statistics:

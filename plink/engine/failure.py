@@ -1,4 +1,4 @@
-"""What an engine fails with."""
+"""Errors with which an engine fails."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ _NOBODY_LISTENS = (errno.ECONNREFUSED, errno.ECONNRESET, errno.EPIPE)
 
 @dataclass(frozen=True)
 class Address:
-    """Where a process is called.
+    """Address of a process.
 
     Args:
         host: a numeric address.
@@ -115,7 +115,7 @@ class LifeLine:
 
 
 class Life(enum.Enum):
-    """What is known of a process."""
+    """State of a process, as far as it is known."""
 
     UNKNOWN = enum.auto()
     ALIVE = enum.auto()
@@ -191,7 +191,7 @@ class Watch:
         self._calls: dict[Address, _Call] = {}
 
     def life(self, address: Address) -> Life:
-        """What is known by now; ask again. It never waits."""
+        """Return what is known so far, without waiting; ask again later."""
         now = time.monotonic()
         if address not in self._calls:
             self._calls[address] = _Call(address, now)
@@ -216,12 +216,12 @@ class Watch:
 
 
 def pack_address(address: Address) -> list[Any]:
-    """For JSON."""
+    """Encode an address for JSON."""
     return [address.host, address.port, address.token]
 
 
 def parse_address(said: Any) -> Address:
-    """What `pack_address` made.
+    """Parse the output of `pack_address`.
 
     Raises:
         ValueError: it is something else.

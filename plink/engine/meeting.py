@@ -264,7 +264,7 @@ def _next_use(store: Store, rank: int) -> int:
 
 
 def _agreement(forest: Prepared, options: Options) -> int:
-    """What ranks must agree on, as one number."""
+    """Return what ranks must agree on, as one number."""
     return core.agreement(forest.forest, options.chunk_bytes or 0, options.deterministic)
 
 

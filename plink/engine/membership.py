@@ -129,7 +129,7 @@ class Members(Closing):
 
     @property
     def rank(self) -> int:
-        """Of this process in this generation."""
+        """Rank of this process in this generation."""
         return self._roster.numbers.index(self.number)
 
     @property
@@ -139,7 +139,7 @@ class Members(Closing):
 
     @property
     def numbers(self) -> list[int]:
-        """By rank the member's number, which it keeps; those that are longest there come first."""
+        """Members' numbers by rank, which they keep; the longest-standing members come first."""
         return self._roster.numbers
 
     @property
@@ -149,7 +149,7 @@ class Members(Closing):
 
     @property
     def engine(self) -> Engine:
-        """Of this generation.
+        """Engine of this generation.
 
         Raises:
             EngineError: there is none: the last one failed, or this process has left.
@@ -164,7 +164,7 @@ class Members(Closing):
         return self._forest
 
     def allreduce(self, array: Any, op: str = "sum", dtype: str | None = None) -> Work:
-        """As `Engine.allreduce`, over those that are there."""
+        """Reduce as `Engine.allreduce`, over the present members."""
         return self.engine.allreduce(array, op, dtype)
 
     def commit(self, *, leave: bool = False) -> bool:

@@ -14,7 +14,7 @@ _ANYBODY = -1
 
 
 class Messages(Connected):
-    """What an engine offers beside collectives, in no order with them.
+    """Messages between two ranks, unordered with collectives.
 
     Up to 64 KB are sent at once (eager) and kept by the receiver, up to 256 KB from each peer.
     What is larger, or more, waits until its receiver has asked for it (a rendezvous).
@@ -71,7 +71,7 @@ class Messages(Connected):
         is_received: bool,
         type_code: int = 0,
     ) -> Work:
-        """As `send` or `receive`, with memory at `address` that `owner` keeps until the end.
+        """Send or receive with memory at `address` that `owner` keeps until the end.
 
         Raises:
             WrongUseError: a peer or tag that cannot be.

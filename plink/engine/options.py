@@ -91,7 +91,7 @@ class Options:
                 raise WrongUseError(f"{name} is {seconds}, not between 0 and a million seconds")
 
     def certificates(self, rank: int) -> Tls | None:
-        """What a rank shows and believes; None for clear connections.
+        """Return a rank's certificates; None for connections without TLS.
 
         Raises:
             WrongUseError: a file cannot be read.
@@ -100,7 +100,7 @@ class Options:
         return tls.for_rank(rank) if tls is not None else None
 
     def spin_time_us(self, ranks_of_host: int) -> float:
-        """How long a thread that waits looks for what comes before it sleeps."""
+        """Return for how many µs a waiting thread spins before it sleeps."""
         if self.spin_us is not None:
             return self.spin_us
         return DEFAULT_SPIN_US if ranks_of_host <= len(os.sched_getaffinity(0)) else 0.0

@@ -1,4 +1,4 @@
-"""What members know of each generation: read from the store, where anybody may have written."""
+"""Rosters and presences in the store, where anybody may have written."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ class Roster:
 
     @property
     def numbers(self) -> list[int]:
-        """Of the members, by rank."""
+        """Numbers of the members, by rank."""
         return [member.number for member in self.members]
 
 
 @dataclass(frozen=True)
 class Presence:
-    """What a member says when it comes to the meeting of a generation.
+    """Message of a member that comes to the meeting of a generation.
 
     Args:
         line: where it is called.
@@ -98,7 +98,7 @@ def latest_key() -> str:
 
 
 def pack_roster(roster: Roster) -> bytes:
-    """As it is claimed."""
+    """Encode a roster."""
     said = {**vars(roster), "missing": list(roster.missing)}
     said["members"] = [
         [member.number, pack_address(member.line), member.since] for member in roster.members
@@ -107,7 +107,7 @@ def pack_roster(roster: Roster) -> bytes:
 
 
 def parse_roster(content: bytes) -> Roster:
-    """What `pack_roster` made.
+    """Parse the output of `pack_roster`.
 
     Raises:
         EngineError: it is something else.
@@ -116,12 +116,12 @@ def parse_roster(content: bytes) -> Roster:
 
 
 def pack_presence(presence: Presence) -> bytes:
-    """As it is set, or claimed by one that asks to join."""
+    """Encode a presence, as a member sets it or an applicant claims it."""
     return json.dumps([pack_address(presence.line), presence.steps]).encode()
 
 
 def parse_presence(content: bytes) -> Presence:
-    """What `pack_presence` made.
+    """Parse the output of `pack_presence`.
 
     Raises:
         EngineError: it is something else.
@@ -141,7 +141,7 @@ def pack_forest(forest: Forest) -> bytes:
 
 
 def parse_forest(content: bytes, ranks: int) -> Forest:
-    """What `pack_forest` made of a forest over `ranks`.
+    """Parse the output of `pack_forest` for a forest over `ranks`.
 
     Raises:
         EngineError: it is something else.

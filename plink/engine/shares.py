@@ -1,4 +1,4 @@
-"""What share of every buffer each worker should carry: pure.
+"""Compute the share of every buffer that each worker should carry. Pure.
 
 A worker's *cost* on a rank is how long it would take there if it alone carried all that the rank
 sends: the time that its connections had something to send, over its share of the bytes. Small

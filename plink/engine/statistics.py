@@ -1,4 +1,4 @@
-"""What an engine's connections did so far."""
+"""Statistics of an engine's connections."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class PeerStatistics:
 
 @dataclass(frozen=True)
 class WorkerStatistics:
-    """What one worker did with the buffers that all workers share, which small ones are not.
+    """Traffic of one worker in the buffers that all workers share, which small ones are not.
 
     Args:
         busy_us: during which it had some under way.
@@ -74,7 +74,7 @@ class WorkerStatistics:
 
 @dataclass(frozen=True)
 class Statistics:
-    """What one rank has sent and received.
+    """Traffic of one rank.
 
     Args:
         collectives: how many were posted.
@@ -94,7 +94,7 @@ def statistics_of(
     figures: Iterable[core.ConnectionFigures],
     workers: Iterable[core.WorkerFigures] = (),
 ) -> Statistics:
-    """What the native engine's figures say."""
+    """Build statistics from the native engine's figures."""
     names = ConnectionStatistics.__dataclass_fields__
     connections = [
         ConnectionStatistics(**{name: getattr(figure, name) for name in names})

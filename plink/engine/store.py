@@ -1,4 +1,4 @@
-"""Where ranks meet before they are connected: a key-value store that all of them reach."""
+"""Key-value store where ranks meet before they are connected."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ class C10dStore:
         self._store = store
 
     def set(self, key: str, value: bytes) -> None:
-        """As PyTorch's does."""
+        """Set a key as PyTorch's store does."""
         self._store.set(key, value)
 
     def get(self, key: str, timeout_s: float) -> bytes:
@@ -218,7 +218,7 @@ class C10dStore:
         return [bytes(value) for value in self._store.multi_get(list(keys))]
 
     def _read(self, key: str) -> bytes:
-        """Of a key that is set: PyTorch's `get` waits for it once more, a round trip."""
+        """Read a key that is set: PyTorch's `get` waits for it once more, a round trip."""
         value = self._store.multi_get([key])[0] if self._has_batches() else self._store.get(key)
         return bytes(value)
 
@@ -226,7 +226,7 @@ class C10dStore:
         return hasattr(self._store, "multi_get") and self._store.has_extended_api()
 
     def claim(self, key: str, value: bytes) -> bytes:
-        """By `compare_set`; `value` is text in UTF-8."""
+        """Claim a key by `compare_set`; `value` is text in UTF-8."""
         return bytes(self._store.compare_set(key, "", value.decode()))
 
     def _polled(self, key: str, timeout_s: float) -> bytes:

@@ -1,4 +1,4 @@
-"""What ranks read of each other in the store: checked, since anybody may have written there."""
+"""Entries of ranks in the store, checked, since anybody may have written there."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _HINT = "does every job have a store, or a directory, of its own?"
 
 @dataclass(frozen=True)
 class Entry:
-    """What a rank puts into the store.
+    """Entry that a rank puts into the store.
 
     Args:
         endpoints: where it listens.
@@ -35,7 +35,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Table:
-    """What rank 0 tells all others.
+    """Table that rank 0 sends to all others.
 
     Args:
         job: its random name, 16 bytes.
@@ -66,7 +66,7 @@ def pack_entry(entry: Entry) -> bytes:
 
 
 def parse_entry(content: bytes, rank: int) -> Entry:
-    """What `rank` put into the store.
+    """Parse the entry that `rank` put into the store.
 
     Raises:
         EngineError: something else.

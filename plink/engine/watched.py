@@ -25,11 +25,11 @@ class WatchedStore:
         self._check = check
 
     def set(self, key: str, value: bytes) -> None:
-        """As the whole store's."""
+        """Set a key as the whole store does."""
         self._store.set(f"{self._prefix}/{key}", value)
 
     def get(self, key: str, timeout_s: float) -> bytes:
-        """As the whole store's, or what `check` raises."""
+        """Get a key as the whole store does, or raise what `check` raises."""
         deadline = time.monotonic() + timeout_s
         while True:
             left_s = deadline - time.monotonic()

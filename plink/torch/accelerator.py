@@ -39,7 +39,7 @@ _COPIED_AHEAD = 2
 
 
 class Lane:
-    """What all collectives of one device share.
+    """Streams and buffers that all collectives of one device share.
 
     Args:
         runtime: the device's streams and events: `torch.cuda`, or what has the same functions.
@@ -98,7 +98,7 @@ class AcceleratorStage:
 
     @property
     def size_bytes(self) -> int:
-        """Of all tensors together."""
+        """Bytes of all tensors together."""
         return sum(tensor.nbytes for tensor in self._tensors)
 
     def fuse(self, tensors: Sequence[Tensor], stages: Sequence[Stage]) -> Stage:

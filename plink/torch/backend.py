@@ -42,7 +42,7 @@ _LONGEST_TIMEOUT_S = 999_999.0
 
 @dataclass(frozen=True)
 class _Asked:
-    """What plink reads of PyTorch's `_DistributedBackendOptions`."""
+    """Fields of PyTorch's `_DistributedBackendOptions` that plink reads."""
 
     store: Store
     group_rank: int
@@ -107,7 +107,7 @@ def create_asked(asked: Any, options: Options | None) -> PlinkGroup:
 
 
 def _restart_hint(environment: Mapping[str, str]) -> str | None:
-    """What may be wrong where torchrun restarts workers: they share the store of an attempt before,
+    """Return a hint where torchrun restarts workers: they share the store of an earlier attempt,
     whose number hosts may count differently.
     """
     if (

@@ -61,7 +61,7 @@ def grouped_all_reduce(
     prescale_factor: float = 1.0,
     postscale_factor: float = 1.0,
 ) -> list[NamedWork]:
-    """As `all_reduce`, of tensors of one type that begin together, once all ranks have all of them.
+    """Reduce tensors of one type together, as `all_reduce`, once all ranks have all of them.
 
     Args:
         tensors: at least one, in the same order on all ranks.
@@ -98,7 +98,7 @@ def join(group: ProcessGroup | None = None) -> int:
 
 
 def negotiation_of(group: ProcessGroup | None) -> Negotiation:
-    """By which a group's ranks agree.
+    """Return the negotiation by which a group's ranks agree.
 
     Args:
         group: None for the default group.
@@ -118,7 +118,7 @@ def negotiation_of(group: ProcessGroup | None) -> Negotiation:
 
 
 def members_of(name: str, tensors: int) -> tuple[str, ...]:
-    """What each tensor of a group is called."""
+    """Return the names of a group's tensors."""
     return tuple(f"{name}/{i}" for i in range(tensors))
 
 
@@ -129,7 +129,7 @@ def request_of(
     op: Any,
     scales: tuple[float, float] = (1.0, 1.0),
 ) -> Request:
-    """What ranks tell each other of an all-reduce.
+    """Build the request that ranks exchange for an all-reduce.
 
     Args:
         name: of it.

@@ -1,4 +1,4 @@
-"""What a group runs on the engine beside all-reduce."""
+"""Collectives of a group that run on the engine, except all-reduce."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class EngineCollectives(ProcessGroup):
 
     @property
     def message_timeout(self) -> timedelta:
-        """How long a message is waited for."""
+        """Time to wait for a message."""
         raise NotImplementedError
 
     def message_at_hand(self, kind: Kind, tensor: Tensor, peer: int | None, tag: int) -> Any:
@@ -338,11 +338,11 @@ class EngineCollectives(ProcessGroup):
 
 
 def _given(*arguments: Any) -> list[Any]:
-    """Those that were given."""
+    """Return the arguments that were given."""
     return [argument for argument in arguments if argument is not None]
 
 
 def _timeout(args: Sequence[Any]) -> timedelta:
-    """Of the options, where there are any."""
+    """Return the timeout of the options, if there are any."""
     timeout = getattr(args[0], "timeout", None) if args else None
     return timeout if isinstance(timeout, timedelta) else NO_TIMEOUT

@@ -36,7 +36,7 @@ class Uncompiled:
         return call
 
     def _tell_compiler(self, kind: type) -> None:
-        """Where the methods are defined: what a subclass has in their place stays."""
+        """Disable the methods where they are defined: a subclass's overrides stay."""
         disabled = {call: sys.modules[_COMPILER].disable(method) for call, method in self._methods}
         for owner in kind.__mro__:
             for name, call in list(vars(owner).items()):

@@ -40,7 +40,7 @@ class ProcessGroupPlink(ProcessGroupWrapper):  # type: ignore[misc]
         return "torchft-plink"
 
     def errored(self) -> Exception | None:
-        """What the group has failed with, which names the lost rank; None if it has not."""
+        """Return the group's failure, which names the lost rank; None if it has not failed."""
         return self._pg.failure() if isinstance(self._pg, PlinkGroup) else None
 
     def shutdown(self) -> None:

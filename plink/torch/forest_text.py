@@ -18,7 +18,7 @@ _MOST_BYTES = 64 << 20
 
 
 def forest_to_json(forest: Forest) -> dict[str, Any] | None:
-    """For the other ranks: None for the flat forest, which every rank can make.
+    """Encode a forest for the other ranks; None for the flat forest, which every rank can make.
 
     A plan of 1,000 ranks may have millions of parents, which would take JSON long: they go as
     bytes, compressed and in base 64.
@@ -42,7 +42,7 @@ def forest_to_json(forest: Forest) -> dict[str, Any] | None:
 
 
 def forest_from_json(data: Mapping[str, Any] | None, ranks: int) -> Forest:
-    """What `forest_to_json` made, for so many ranks.
+    """Parse the output of `forest_to_json` for so many ranks.
 
     Raises:
         ValueError, KeyError, TypeError, zlib.error: it made something else.

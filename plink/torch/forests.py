@@ -32,7 +32,7 @@ _LOG = logging.getLogger("plink.torch")
 
 @dataclass(frozen=True)
 class Agreed:
-    """What all ranks of a group know of its plan.
+    """Plan of a group, as all its ranks know it.
 
     Args:
         forest: over the group's ranks.
@@ -88,13 +88,13 @@ class PlanChoice:
 
     @property
     def agreed(self) -> Agreed:
-        """What all ranks know, once they have met."""
+        """Plan that all ranks know, once they have met."""
         if self._agreed is None:
             raise WrongUseError("the ranks have not met")
         return self._agreed
 
     def told(self) -> dict[str, Any]:
-        """Where this rank is.
+        """Return this rank's information for the others.
 
         Raises:
             WrongUseError: at rank 0, the plan cannot be read.
@@ -167,7 +167,7 @@ class PlanChoice:
 
 
 def _parsed(said: Any, rank: int, parse: Callable[[Any], T]) -> T:
-    """What a rank told the others.
+    """Parse a rank's message to the others.
 
     Raises:
         EngineError: it cannot be understood.
@@ -187,7 +187,7 @@ def _place(data: Any) -> Place:
 
 
 def agreement_to_json(agreed: Agreed) -> dict[str, Any]:
-    """What rank 0 tells all others."""
+    """Encode rank 0's message to all others."""
     return {
         "forest": forest_to_json(agreed.forest),
         "planned": list(agreed.placing.planned_rank),

@@ -56,7 +56,7 @@ class LateGloo:
 
     @property
     def timeout(self) -> timedelta:
-        """Of Gloo's collectives, and of messages."""
+        """Timeout of Gloo's collectives, and of messages."""
         return self._timeout
 
     @property
@@ -87,7 +87,7 @@ class LateGloo:
         raise DistBackendError(f"plink: Gloo cannot be set up: {failure}{hint}")
 
     def set_timeout(self, timeout: timedelta) -> None:
-        """Of Gloo's collectives, where it is not made yet, and of messages."""
+        """Set the timeout of messages, and of Gloo's collectives if its group is not made yet."""
         self._timeout = timeout
 
     def end(self) -> None:
@@ -139,7 +139,7 @@ class WordsStore(Store):
         self._untold[key] = bytes(value).hex()
 
     def get(self, key: str) -> bytes:
-        """What a rank sets before it first reads.
+        """Return a key that another rank sets before it first reads.
 
         Raises:
             EngineError: a rank was lost, or tells nothing; it is named.

@@ -1,4 +1,4 @@
-"""What a group leaves to Gloo, and what PyTorch's own class would keep in Gloo's backend."""
+"""Collectives that a group leaves to Gloo, and state that PyTorch's class keeps with Gloo."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class GlooBeside(EngineCollectives):
     # PyTorch's own class keeps name and description in its backend, which there may not be yet.
 
     def getGroupName(self) -> str:  # noqa: N802 - PyTorch's
-        """By which PyTorch finds it."""
+        """Return the name by which PyTorch finds the group."""
         return self._named
 
     def setGroupName(self, name: str) -> None:  # noqa: N802 - PyTorch's
@@ -80,7 +80,7 @@ class GlooBeside(EngineCollectives):
             self._of_gloo._set_group_name(name)
 
     def getGroupDesc(self) -> str:  # noqa: N802 - PyTorch's
-        """What its maker says of it."""
+        """Return the description that the group's creator gave."""
         return self._described
 
     def setGroupDesc(self, text: str) -> None:  # noqa: N802 - PyTorch's
@@ -115,7 +115,7 @@ class GlooBeside(EngineCollectives):
 
     @property
     def message_timeout(self) -> timedelta:
-        """How long a message is waited for."""
+        """Time to wait for a message."""
         return self._gloo.timeout
 
     def _compare(self, called: str) -> Any:
@@ -133,7 +133,7 @@ class GlooBeside(EngineCollectives):
         return self._plain._get_backend(device)
 
     def set_timeout(self, timeout: timedelta) -> None:
-        """Of Gloo's collectives, and of messages."""
+        """Set the timeout of Gloo's collectives, and of messages."""
         self._gloo.set_timeout(timeout)
         super().set_timeout(timeout)
 

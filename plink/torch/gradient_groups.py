@@ -103,7 +103,7 @@ def _of_one_type(names: Sequence[str], parameters: Mapping[str, Parameter]) -> l
 
 
 def size_bytes_of(text: str) -> int:
-    """What "25MB" says.
+    """Parse a size such as "25MB".
 
     Raises:
         WrongUseError: it is no such size.

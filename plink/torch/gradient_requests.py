@@ -1,4 +1,4 @@
-"""What ranks tell each other of gradients, step by step the same."""
+"""Requests for gradients, which ranks send alike step by step."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from plink.training.control.requests import Request
 
 
 class GradientRequests:
-    """Of gradients that are announced together.
+    """Requests for gradients that are announced together.
 
     Args:
         names: of their parameters.
@@ -31,7 +31,7 @@ class GradientRequests:
         self._kinds: list[Any] = []
 
     def request(self, gradients: Sequence[Tensor]) -> Request:
-        """Of these, in the order of names.
+        """Build the request for these gradients, in the order of names.
 
         Raises:
             WrongUseError: the engine does not reduce them.
@@ -44,6 +44,6 @@ class GradientRequests:
         return self._made
 
     def work(self, gradients: Sequence[Tensor]) -> NamedWork:
-        """By which they are awaited."""
+        """Return the work by which the gradients are awaited."""
         made = NamedWork if self._is_alone else GroupedWork
         return made(self.name, gradients, NO_TIMEOUT)

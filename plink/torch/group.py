@@ -162,7 +162,7 @@ class PlinkGroup(GlooBeside):
         return None if self._engine is None else self._engine.statistics()
 
     def failure(self) -> DistBackendError | None:
-        """What the engine has failed with; None if it has not, or after the end."""
+        """Return the engine's failure; None if it has not failed, or after the end."""
         try:
             if self._engine is not None:
                 self._engine.check()
@@ -199,7 +199,7 @@ class PlinkGroup(GlooBeside):
         super().shutdown()
 
     def abort(self) -> None:
-        """As `shutdown`; what is pending fails, here and on the ranks that wait for it."""
+        """Shut down and fail what is pending, here and on the ranks that wait for it."""
         self._end()
         super().abort()
 

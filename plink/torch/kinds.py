@@ -1,4 +1,4 @@
-"""What collectives are called in PyTorch."""
+"""Names of collectives in PyTorch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Kind:
 
     @property
     def collective(self) -> str:
-        """Its name in `plink.plans.names`, where it is a collective."""
+        """Name in `plink.plans.names`, where it is a collective."""
         return self.name.replace("_", "-")
 
 

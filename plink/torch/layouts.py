@@ -1,4 +1,4 @@
-"""What ranks must call alike beside lengths, as numbers that the engine compares."""
+"""Encode, as numbers that the engine compares, what ranks must call alike beside lengths."""
 
 from __future__ import annotations
 

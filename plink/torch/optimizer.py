@@ -105,7 +105,7 @@ class DistributedOptimizer(Optimizer):
 
     @property
     def param_groups(self) -> Any:  # type: ignore[override]
-        """Of the optimizer that steps."""
+        """Parameter groups of the wrapped optimizer."""
         # GradScaler is about to look for infinite gradients, which all ranks must see alike.
         caller = sys._getframe(1).f_code.co_name
         if caller == _UNSCALES and self._synchronizes and not self._is_reduced:
@@ -114,19 +114,19 @@ class DistributedOptimizer(Optimizer):
 
     @property
     def state(self) -> Any:  # type: ignore[override]
-        """Of the optimizer that steps."""
+        """State of the wrapped optimizer."""
         return self._optimizer.state
 
     @property
     def defaults(self) -> Any:  # type: ignore[override]
-        """Of the optimizer that steps."""
+        """Defaults of the wrapped optimizer."""
         return self._optimizer.defaults
 
     def __repr__(self) -> str:
         return f"DistributedOptimizer({self._optimizer!r})"
 
     def state_dict(self) -> Any:
-        """Of the optimizer that steps: without plink it can be read as well."""
+        """Return the wrapped optimizer's state, which can be read without plink as well."""
         return self._optimizer.state_dict()
 
     def load_state_dict(self, state_dict: Any) -> None:
@@ -172,7 +172,7 @@ class DistributedOptimizer(Optimizer):
         raise WrongUseError("parameters cannot be added to a DistributedOptimizer")
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Of the optimizer that steps.
+        """Clear the wrapped optimizer's gradients.
 
         Raises:
             WrongUseError: gradients are being reduced.
@@ -345,7 +345,7 @@ class DistributedOptimizer(Optimizer):
 def _named(
     optimizer: Optimizer, named_parameters: Iterable[tuple[str, Parameter]]
 ) -> dict[str, Parameter]:
-    """Those that are trained, by name."""
+    """Return the trained parameters by name."""
     parameters: dict[str, Parameter] = {}
     for name, parameter in named_parameters:
         if name in parameters:

@@ -79,7 +79,7 @@ class HostPairs:
 
     @property
     def size_bytes(self) -> int:
-        """Of what this rank contributes."""
+        """Bytes that this rank contributes."""
         return sum(source.nbytes for source in self._sources)
 
     def begin(self, post: PostPair) -> PieceWork | None:
@@ -139,7 +139,7 @@ class AcceleratorPairs:
 
     @property
     def size_bytes(self) -> int:
-        """Of what this rank contributes."""
+        """Bytes that this rank contributes."""
         return sum(source.nbytes for source in self._sources)
 
     def begin(self, post: PostPair) -> PieceWork | None:
@@ -182,7 +182,7 @@ def _collide(source: Tensor, result: Tensor, place_bytes: int | None) -> bool:
 
 
 def _room(results: Sequence[Tensor], allocate: Callable[[int], Tensor]) -> Tensor:
-    """As much host memory as the results have together."""
+    """Allocate as much host memory as the results have together."""
     if not results:
         return torch.empty(0, dtype=torch.uint8)
     size_bytes = sum(tensor.nbytes for tensor in results)

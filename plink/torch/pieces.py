@@ -16,13 +16,13 @@ _ALIGNED_ITEMS = 1024
 
 
 class PieceWork(Protocol):
-    """What the engine, or something in its place, gives for one piece."""
+    """Work of the engine, or of a substitute, for one piece."""
 
     def done(self) -> bool:
         """Whether it has ended, well or not."""
 
     def wait(self, timeout_s: float | None = None) -> None:
-        """As `plink.engine.Work.wait`."""
+        """Wait as `plink.engine.Work.wait`."""
 
     @property
     def posted_s(self) -> float | None:

@@ -24,7 +24,7 @@ _OPS = {
 
 
 def engine_op(tensors: Sequence[Tensor], opts: Any) -> str | None:
-    """What the engine calls it; None if it cannot, which is so on all ranks or on none."""
+    """Return the engine's name of the operation; None if it has none, alike on all ranks."""
     if not tensors:
         return None
     first = tensors[0]

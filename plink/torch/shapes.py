@@ -44,7 +44,7 @@ def can_move(tensors: Sequence[Tensor]) -> bool:
 
 
 def size_bytes(tensors: Sequence[Tensor]) -> int:
-    """Of all together."""
+    """Return the bytes of all tensors together."""
     return sum(tensor.nbytes for tensor in tensors)
 
 
@@ -79,7 +79,7 @@ def split_bytes(tensor: Tensor, splits: Sequence[int], ranks: int) -> list[int]:
 
 
 def check_sizes(what: str, whole: Tensor, part: Tensor, ranks: int) -> None:
-    """That `whole` has a part of this size for each rank.
+    """Check that `whole` has a part of this size for each rank.
 
     Raises:
         ValueError: another type or size.

@@ -31,7 +31,7 @@ class Stage(Protocol):
 
     @property
     def size_bytes(self) -> int:
-        """Of all tensors together."""
+        """Bytes of all tensors together."""
 
     def fuse(self, tensors: Sequence[Tensor], stages: Sequence[Stage]) -> Stage:
         """Return one stage for the tensors of several; see `fused`."""
@@ -43,7 +43,7 @@ class Stage(Protocol):
         """Take the result to where the user has it; it may still be on its way."""
 
     def join(self) -> None:
-        """What the caller does next with the user's tensors comes after the result's arrival."""
+        """Make the caller's next use of its tensors follow the result's arrival."""
 
     def arrival(self) -> contextlib.AbstractContextManager[Any]:
         """A context in which a future is told that the result is there."""
@@ -68,7 +68,7 @@ class HostStage:
 
     @property
     def size_bytes(self) -> int:
-        """Of all tensors together."""
+        """Bytes of all tensors together."""
         return sum(tensor.nbytes for tensor in self._tensors)
 
     def fuse(self, tensors: Sequence[Tensor], stages: Sequence[Stage]) -> Stage:  # noqa: ARG002

@@ -113,7 +113,7 @@ class Reduction(Work):
         return self._error is None
 
     def exception(self) -> DistBackendError | None:
-        """What it failed with."""
+        """Return the error with which the work failed."""
         if self.is_success() or self._error is None:
             return None
         return DistBackendError(f"plink: {self._error}")
@@ -123,7 +123,7 @@ class Reduction(Work):
         return self._tensors
 
     def _source_rank(self) -> int:
-        """Whose message was received, after `wait`."""
+        """Return the rank whose message was received, after `wait`."""
         peer = getattr(self._engine_work, "peer", None)
         return -1 if peer is None else int(peer)
 
@@ -137,7 +137,7 @@ class Reduction(Work):
         return None if posted_s is None or ended_s is None else (posted_s, ended_s)
 
     def synchronize(self) -> None:
-        """As `wait`."""
+        """Wait as `wait`."""
         self.wait()
 
     def get_future(self) -> Future[Any]:

@@ -1,4 +1,4 @@
-"""Where iterations end: as the program says, as its optimizers show, or as sizes come again.
+"""Detect the ends of iterations: by the program's marks, its optimizers, or repeating sizes.
 
 What the program marks itself counts alone. Else an iteration goes from step to step of one
 optimizer. Where nothing marks and nothing steps, it is the period of the collectives' sizes.
@@ -31,7 +31,7 @@ _OFTEN = 16 * (LEAST_PERIODS + 1)
 
 @dataclass(frozen=True)
 class IterationSource:
-    """What told a program's iterations in one window, and tells them in the next.
+    """Source of a program's iteration boundaries, in one window and in the next.
 
     Args:
         is_program: the program itself says where they end.
@@ -117,7 +117,7 @@ class Markers:
 
     @property
     def source(self) -> IterationSource:
-        """For the next window."""
+        """Source for the next window."""
         optimizer = self._chosen()
         most = max(map(len, list(self._stepped_s.values())), default=0)
         is_clear = most >= _TO_CHOOSE and self._is_enough(self._steps(optimizer))

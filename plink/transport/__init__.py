@@ -1,1 +1,1 @@
-"""What ranks and servers meet and talk by; most of it is native."""
+"""Transport between ranks and servers; most of it is native."""

@@ -1,4 +1,4 @@
-"""Who may wait at a server's port without having proven who they are. It knows no sockets."""
+"""Limit the callers who wait at a port before they have authenticated. Knows no sockets."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Door:
         return caller
 
     def greeted(self, caller: Caller) -> None:
-        """It has said what only honest callers and those who know them say."""
+        """Record that a caller sent the greeting that only honest callers and insiders know."""
         if self._remove(caller):
             caller.has_greeted = True
             self._add(caller)
@@ -84,7 +84,7 @@ class Door:
 
 
 def source_of(address: str) -> str:
-    """What is counted together: an IPv4 address, or the network of 64 bits of an IPv6 address.
+    """Return the unit that limits count: an IPv4 address, or the /64 network of an IPv6 address.
 
     Whoever has one address of such a network has them all.
     """

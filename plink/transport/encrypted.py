@@ -29,7 +29,7 @@ class ServerTls:
         self._incoming.write(data)
 
     def take(self) -> bytes:
-        """What is to go to the other end."""
+        """Return the bytes to send to the other end."""
         return self._outgoing.read()
 
     def shake_hands(self) -> bool:
@@ -51,7 +51,7 @@ class ServerTls:
         return True
 
     def read(self, most_bytes: int) -> bytes | None:
-        """What is there, nothing at the end; None where more has to be heard.
+        """Return decrypted bytes; empty at the end, None if more has to be received.
 
         Raises:
             ProtocolError: what came was changed on the way.
@@ -86,7 +86,7 @@ class Encrypted:
 
     @property
     def transport(self) -> asyncio.WriteTransport:
-        """What is below."""
+        """Transport below the encryption."""
         return self._writer.transport
 
     async def shake_hands(self) -> None:
@@ -105,7 +105,7 @@ class Encrypted:
             self._flush()
 
     async def read(self, most_bytes: int) -> bytes:
-        """As a stream's reader does: what is there, nothing at the end.
+        """Read as a stream's reader does: the bytes at hand, empty at the end.
 
         Raises:
             ProtocolError: what came was changed on the way.
@@ -116,7 +116,7 @@ class Encrypted:
         return found
 
     async def readexactly(self, size_bytes: int) -> bytes:
-        """As a stream's reader does.
+        """Read exactly as many bytes, as a stream's reader does.
 
         Raises:
             asyncio.IncompleteReadError: it ends before.
@@ -131,7 +131,7 @@ class Encrypted:
         return bytes(read)
 
     def write(self, data: bytes) -> None:
-        """As a stream's writer does, at once."""
+        """Write as a stream's writer does, at once."""
         self._tls.write(data)
         self._flush()
 

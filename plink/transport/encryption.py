@@ -26,7 +26,7 @@ _REFUSALS = {
 
 
 def context_of(tls: Tls, *, is_server: bool) -> ssl.SSLContext:
-    """For one end.
+    """Build the TLS context of one end.
 
     Args:
         tls: the files, each of which can be read.
@@ -78,7 +78,7 @@ def encrypted(connection: socket.socket, tls: Tls | None, server: str) -> socket
 
 
 def received(connection: socket.socket, most_bytes: int, server: str) -> bytes:
-    """What is there; nothing at the end.
+    """Return the bytes at hand; empty at the end.
 
     Args:
         connection: to the server.
@@ -100,7 +100,7 @@ def received(connection: socket.socket, most_bytes: int, server: str) -> bytes:
 
 
 def said_of(error: OSError) -> str:
-    """What the other end did that TLS failed."""
+    """Describe why TLS with the other end failed."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"has a certificate that cannot be believed: {error.verify_message}"
     reason = getattr(error, "reason", None) or ""

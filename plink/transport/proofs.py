@@ -85,7 +85,7 @@ def is_name(name: str) -> bool:
 
 
 def proof(secret: bytes, label: str, nonces: bytes) -> bytes:
-    """What only an end that knows the secret can say.
+    """Return the proof that only an end with the secret can compute.
 
     Args:
         secret: that both ends know.
@@ -103,7 +103,7 @@ def is_proof(given: bytes, expected: bytes) -> bool:
 
 @dataclass(frozen=True)
 class Greeting:
-    """What a caller says first: magic and version, a name, a nonce.
+    """Greeting of a caller: magic and version, a name, a nonce.
 
     Args:
         magic: of the protocol and its version.
@@ -117,11 +117,11 @@ class Greeting:
 
     @property
     def size_bytes(self) -> int:
-        """How long each is."""
+        """Size of the greeting."""
         return len(self.magic) + NAME_BYTES + NONCE_BYTES
 
     def pack(self, name: str, nonce: bytes) -> bytes:
-        """As it is sent."""
+        """Encode the greeting."""
         return self.magic + name.encode().ljust(NAME_BYTES, b"\0") + nonce
 
     def parse(self, data: bytes) -> tuple[str, bytes]:
@@ -141,7 +141,7 @@ class Greeting:
 
 
 def received_whole(connection: socket.socket, size_bytes: int, server: str, hint: str) -> bytes:
-    """So many bytes from a server during the handshake.
+    """Receive exactly so many bytes from a server during the handshake.
 
     Args:
         connection: to it.

@@ -75,7 +75,7 @@ class Tls:
 
 
 def tls_of(environment: Mapping[str, str]) -> Tls | None:
-    """What the environment of a process names; None if it names nothing.
+    """Read TLS settings from the environment of a process; None if there are none.
 
     Raises:
         WrongUseError: it names a part of what is needed.

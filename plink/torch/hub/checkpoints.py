@@ -19,7 +19,7 @@ _ADAM = ("adam", "adamw")
 
 
 def pulled(worker: Worker, layout: Layout, kind: str) -> dict[Tensor, dict[str, Any]]:
-    """By parameter, as `Optimizer.state`; nothing before the first step."""
+    """Pull state by parameter, as `Optimizer.state`; empty before the first step."""
     if not STATES[kind]:
         return {}
     steps, arrays = worker.state()

@@ -115,7 +115,7 @@ class DiLoCo:
 
     @property
     def last_exchange(self) -> Step | None:
-        """What the hub said of the last exchange that was taken in; None before the first."""
+        """Hub's answer to the last exchange that was applied; None before the first."""
         return self._last
 
     def __enter__(self) -> DiLoCo:

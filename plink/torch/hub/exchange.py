@@ -37,7 +37,7 @@ class Exchange:
 
     @property
     def parameters(self) -> list[Parameter]:
-        """Of the model, those that are exchanged here."""
+        """Parameters of the model that are exchanged here."""
         return self._layout.parameters
 
     def show(self) -> None:

@@ -22,7 +22,7 @@ _REFUSED = ("amsgrad", "maximize", "differentiable")
 
 
 def kind_of(optimizer: Optimizer) -> str:
-    """What the hub calls an optimizer; momentum counts where it is not 0 at the start.
+    """Return the hub's name of an optimizer; momentum counts if it is not 0 at the start.
 
     Raises:
         WrongUseError: the hub has none like it.
@@ -45,7 +45,7 @@ def kind_of(optimizer: Optimizer) -> str:
 
 
 def hyper_of(kind: str, groups: list[dict[str, Any]]) -> list[Hyper]:
-    """Of each group, as the next step is told.
+    """Return the hyperparameters of each group for the next step.
 
     Raises:
         WrongUseError: an option is set that the hub does not have.

@@ -63,7 +63,7 @@ def connected(
 
 
 def verify(asked: ServiceOptions, found: ServiceOptions, *, creates: bool) -> None:
-    """That a service works as a worker asks for.
+    """Check that a service works as a worker asks for.
 
     Raises:
         WrongUseError: it does not.

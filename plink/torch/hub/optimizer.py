@@ -21,7 +21,7 @@ from plink.torch.hub.pushing import Pushing
 
 
 class HubOptimizer(Optimizer):
-    """What `Hub.optimizer` returns.
+    """Optimizer that `Hub.optimizer` returns.
 
     Each gradient is pushed as soon as a backward pass has it, and `step` waits for the new values
     of all parameters. A parameter without a gradient has zeros, so that momentum and weight decay
@@ -81,8 +81,8 @@ class HubOptimizer(Optimizer):
 
     @property
     def last_step(self) -> Step | None:
-        """What the hub said of the last step: its norm before clipping, whether it was skipped, and
-        how many workers took part; None before the first.
+        """Hub's answer to the last step: its norm before clipping, whether it was skipped, and how
+        many workers took part; None before the first.
         """
         return self._last
 
@@ -99,7 +99,7 @@ class HubOptimizer(Optimizer):
             self._accumulates = before
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """As PyTorch's.
+        """Clear gradients as PyTorch does.
 
         Raises:
             WrongUseError: gradients are on their way, and no step has taken them.
@@ -215,7 +215,7 @@ class HubOptimizer(Optimizer):
             )
 
     def _tell_scaler(self) -> None:
-        """That some worker's gradients were not finite: all then lower their scale."""
+        """Report gradients that were not finite on some worker, so that all lower their scale."""
         if self._scaler is not None and self._scaler.is_enabled():
             for found in self._scaler._found_inf_per_device(self).values():
                 found.fill_(1.0)

@@ -73,7 +73,7 @@ class Pushing:
                     self._push(index)
 
     def verify(self) -> None:
-        """That what was pushed is still what the step is to be taken with.
+        """Check that the pushed gradients are those that the step is taken with.
 
         GradScaler's own reading and unscaling do not count as changes, in PyTorch's count either.
 
@@ -126,7 +126,7 @@ class Pushing:
 
 
 def sparse_error(names: Sequence[str], index: int) -> WrongUseError:
-    """For a gradient that a hub does not take."""
+    """Return the error for a gradient that a hub does not take."""
     return WrongUseError(
         f"the gradient of '{names[index]}' is sparse, and a hub takes dense ones alone",
         "give sparse=False to the embedding",

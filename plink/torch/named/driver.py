@@ -19,20 +19,20 @@ _LONGEST_SLEEP_S = 3600.0
 
 
 class Machine(Protocol):
-    """What decides."""
+    """Machine that decides what ranks do."""
 
     def step(self, events: Sequence[Event], now_s: float) -> list[Action]:
-        """What is to be done after these events."""
+        """Process events and return the actions that follow."""
 
 
 class Channel(Protocol):
-    """What brings messages to the machines of other ranks: an engine's letters."""
+    """Channel for messages to the machines of other ranks."""
 
     def post_letter(self, rank: int, letter: bytes) -> None:
         """Send one."""
 
     def letters(self, timeout_s: float) -> list[tuple[int, bytes | None]]:
-        """Those that came, with None for who has closed."""
+        """Return received messages; None stands for a peer that has closed."""
 
     def wake_letters(self) -> None:
         """Let `letters` return."""
@@ -80,7 +80,7 @@ class Driver:
             self._thread.join()
 
     def sleep(self, seconds: float) -> None:
-        """As long as that, or until `close`."""
+        """Sleep, or return at `close`."""
         self._closing.wait(seconds)
 
     def _run(self) -> None:
@@ -102,7 +102,7 @@ class Driver:
             events = self._await()
 
     def _await(self) -> list[Event]:
-        """What comes from others, or nothing when something else is to be looked at."""
+        """Wait for messages of others, or until something else needs attention."""
         if self._has_failed:
             return self._await_own()
         left_s = self._wakes_s - time.monotonic()

@@ -1,4 +1,4 @@
-"""Where an iteration of a rank's program ends, and what was learnt in it; of the mode `graph`."""
+"""Ends of a rank's iterations, and the graph learnt in each; for the mode `graph`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one iteration of a rank's program is as a graph: what autograd computes, what is reduced
+"""Graph of one iteration of a rank's program: what autograd computes, what is reduced
 where in it, and what a thread waited for before it went on.
 
 Autograd's own graph says what depends on what within a backward pass. That is not enough to know
@@ -99,7 +99,7 @@ class Learner:
             self._ends.append(_Node([computed.node for computed in found.values()]))
 
     def announce(self, requests: Sequence[Request]) -> None:
-        """These are announced by this thread, where it is now."""
+        """Record requests that this thread announces at its current place."""
         with self._lock:
             for request in requests:
                 self._announce(request)
@@ -111,7 +111,7 @@ class Learner:
                 self._pass(reduced)
 
     def order(self) -> Order | None:
-        """That of the iteration; None where it is not known."""
+        """Return the iteration's order; None if unknown."""
         with self._lock:
             reduced = sorted(self._reduced.values(), key=lambda node: node.place)
             if not reduced or not self._is_whole or (self._has_run_back and not self._ends):
@@ -160,7 +160,7 @@ class Learner:
         return [self._computed[inside]] if inside in self._computed else []
 
     def _before(self) -> list[_Node]:
-        """What this thread has waited for."""
+        """Return the nodes that this thread has waited for."""
         waited = self._waited.get(threading.get_ident())
         before = [] if waited is None else [waited]
         if self._has_run_back and not _is_back():
@@ -168,7 +168,7 @@ class Learner:
         return before
 
     def _pass(self, reduced: _Node) -> None:
-        """What this thread does from now on follows on this."""
+        """Let the thread's further nodes follow this one."""
         me = threading.get_ident()
         before = self._waited.get(me)
         self._waited[me] = _Node([reduced] if before is None else [before, reduced])

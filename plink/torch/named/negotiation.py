@@ -101,7 +101,7 @@ class Negotiation:
         may_be_held: bool = False,
         is_of_iteration: bool = True,
     ) -> None:
-        """These begin when all ranks have announced them.
+        """Announce requests, which begin when all ranks have announced them.
 
         Args:
             requests: of one call.
@@ -183,7 +183,7 @@ class Negotiation:
         self._driver.close(_ENDED)
 
     def _do(self, action: Action) -> None:
-        """What the machine wants, in the driver's thread."""
+        """Carry out the machine's action, in the driver's thread."""
         if isinstance(action, Release):
             for batch in action.batches:
                 self._release(batch)
@@ -325,7 +325,7 @@ def _after(first: Callable[[], None], then: Callable[[], None]) -> Callable[[], 
 
 
 def _zeros(request: Request, device: torch.device) -> list[Tensor]:
-    """What a rank contributes that has joined."""
+    """Return the contribution of a rank that has joined."""
     return [
         torch.zeros(tensor.shape, dtype=getattr(torch, tensor.dtype), device=device)
         for tensor in request.tensors

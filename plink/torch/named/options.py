@@ -96,7 +96,7 @@ class Control:
 
     @property
     def settings(self) -> Settings:
-        """Of the machines."""
+        """Settings of the negotiation machines."""
         return Settings(
             fusion_bytes=self.fusion_bytes,
             cycle_s=self.cycle_ms / 1000.0,

@@ -74,7 +74,7 @@ def _parents(control: Control, forest: Forest | None) -> list[int]:
 def driver_of(
     machine: Machine, engine: Engine | None, do: Callable[[Action], None]
 ) -> Driver | NativeDriver:
-    """What runs a machine beside an engine, in a thread of its own; None for a rank alone."""
+    """Start the thread that runs a machine beside an engine; None for a rank alone."""
     if engine is None:
         return Driver(machine, Alone(), do)
     if isinstance(machine, _native.Machine):

@@ -32,7 +32,7 @@ class ScaledStage:
 
     @property
     def size_bytes(self) -> int:
-        """Of all tensors together."""
+        """Bytes of all tensors together."""
         return self._stage.size_bytes
 
     def fuse(self, tensors: Sequence[Tensor], stages: Sequence[Stage]) -> Stage:
@@ -56,15 +56,15 @@ class ScaledStage:
         return self._stage.begin(post_scaled)
 
     def finish(self) -> None:
-        """As the stage does."""
+        """Finish as the stage does."""
         self._stage.finish()
 
     def join(self) -> None:
-        """As the stage does."""
+        """Join as the stage does."""
         self._stage.join()
 
     def arrival(self) -> contextlib.AbstractContextManager[Any]:
-        """As the stage does."""
+        """Return the stage's context for the arrival."""
         return self._stage.arrival()
 
 

@@ -20,7 +20,7 @@ _KEY = "timeline"
 def recorder_of(
     control: Control, store: Store, rank: int, ranks: int, *, is_part: bool
 ) -> Recorder | None:
-    """What writes a rank's timeline; None where nobody asked, or where it cannot be written.
+    """Create the recorder of a rank's timeline; None if not asked for, or not writable.
 
     Args:
         control: of the group.

@@ -1,4 +1,4 @@
-"""What ranks tell each other of collectives that the program did not name."""
+"""Requests for collectives that the program did not name."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ _PATIENCE_S = 0.2
 
 
 class Watch(Protocol):
-    """Who wants to know for what the program waits."""
+    """Observer that is told which collective the program is blocked on."""
 
     def awaited(self, name: str) -> None:
         """A thread waits for it."""
@@ -52,7 +52,7 @@ class NamedWork:
         self._watch = watch
 
     def release(self, batch: Reduction) -> None:
-        """It is part of this, which begins."""
+        """Attach the work to the batch that begins with it."""
         self._batch = batch
         self._released.set()
 
@@ -96,7 +96,7 @@ class NamedWork:
         return self.is_completed() and self._batch is not None and self._batch.is_success()
 
     def exception(self) -> DistBackendError | None:
-        """What it failed with."""
+        """Return the error with which the work failed."""
         if not self.is_completed():
             return None
         if self._batch is not None:
@@ -108,7 +108,7 @@ class NamedWork:
         return self.tensors
 
     def synchronize(self) -> None:
-        """As `wait`."""
+        """Wait as `wait`."""
         self.wait()
 
 
@@ -126,7 +126,7 @@ class GroupedWork(NamedWork):
             member.watch(watch)
 
     def release(self, batch: Reduction) -> None:
-        """They are part of this, which begins."""
+        """Attach all members to the batch that begins with them."""
         super().release(batch)
         for member in self.members:
             member.release(batch)

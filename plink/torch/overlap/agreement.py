@@ -1,4 +1,4 @@
-"""What ranks tell each other between two passes: measurements, and what rank 0 has decided.
+"""Messages of ranks between two passes: measurements, and the decision of rank 0.
 
 Two collectives of a few kilobytes at the end of a window, and nothing else of the planner's is ever
 sent while a job trains.
@@ -19,7 +19,7 @@ from plink.training.overlap.profile import Floats
 
 @dataclass(frozen=True)
 class Measured:
-    """Of one window.
+    """Measurements of one window.
 
     Args:
         ready_s: (L,) when each gradient is ready; of all ranks together the latest.
@@ -37,7 +37,7 @@ class Measured:
 
 
 def together(own: Measured, group: ProcessGroup) -> Measured:
-    """Of all ranks: the minimum of one array, in which what the maximum is wanted of is negative.
+    """Combine all ranks' measurements in one minimum; values to be maximised are negated.
 
     Every rank calls it at the same place among its collectives, with arrays of the same shape.
     """
@@ -57,7 +57,7 @@ def together(own: Measured, group: ProcessGroup) -> Measured:
 
 @dataclass(frozen=True)
 class Told:
-    """What rank 0 has decided.
+    """Decision of rank 0.
 
     Args:
         order: of gradients, by their first places; empty where nothing changes.
@@ -73,7 +73,7 @@ class Told:
 
 
 def told(own: Told | None, gradients: int, group: ProcessGroup) -> Told:
-    """What rank 0 says, on all ranks.
+    """Return rank 0's decision on all ranks.
 
     Args:
         own: of rank 0; None on the others.

@@ -18,7 +18,7 @@ Scheduling = Callable[[Profile], Schedule]
 
 @dataclass(frozen=True)
 class Arrangement:
-    """What one backward pass after the other sends.
+    """Arrangement of gradients that every backward pass sends.
 
     Args:
         names: of all gradients, in the order in which they are expected.

@@ -18,7 +18,7 @@ _BYTES_PER_MB = 1 << 20
 def bucket_caps(
     module: nn.Module, schedule: str | Schedule, order: Sequence[str] | None = None
 ) -> list[float]:
-    """What makes DistributedDataParallel's buckets fall on a schedule's cuts.
+    """Return bucket caps with which DistributedDataParallel's buckets fall on a schedule's cuts.
 
         DDP(net, bucket_cap_mb_list=plink.torch.bucket_caps(net, "lazy(4MB)"))
 

@@ -15,7 +15,7 @@ from plink.torch.overlap.pool import Pool
 
 @dataclass(frozen=True)
 class Part:
-    """Of one pool, from one element to before another of its memory, the tail included.
+    """Range of elements of one pool, the tail included.
 
     Args:
         pool: which.

@@ -91,7 +91,7 @@ class DataParallel(nn.Module):
 
     @property
     def pools(self) -> list[Pool]:
-        """Of the gradients, one for each type and device."""
+        """Pools of the gradients, one for each type and device."""
         return self._pools
 
     @property

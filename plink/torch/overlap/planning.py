@@ -73,7 +73,7 @@ class PlanningOptions:
 
 @dataclass(frozen=True)
 class Report:
-    """What rank 0 knows; on other ranks nothing of it.
+    """Report of rank 0; empty on other ranks.
 
     Args:
         fitted: the network.
@@ -126,7 +126,7 @@ class Planning:
 
     @property
     def report(self) -> Report:
-        """So far."""
+        """Report so far."""
         share = slowdown(*zip(*self._spans, strict=True)) if self._spans else None
         return Report(
             self._fit.fitted,
@@ -152,11 +152,11 @@ class Planning:
         return Arrangement(profile.names, schedule.cuts)
 
     def gradient_ready(self, name: str) -> None:
-        """Its time is noted."""
+        """Record that a gradient is ready."""
         self._passes.ready(self._places[name])
 
     def group_posted(self, group: int, works: Sequence[Any]) -> None:
-        """Its works tell their times at the end."""
+        """Record a group's works, which tell their times at the end."""
         del group
         self._passes.posted(works)
 
@@ -208,7 +208,7 @@ class Planning:
         )
 
     def _decide(self, measured: Measured) -> Decision:
-        """By rank 0."""
+        """Return the decision, on rank 0."""
         if not measured.is_counted:
             return self._noted(self._planner.wait("times are not known on all ranks"))
         timings = self._passes.timings.shortened_to(measured.durations_s)
@@ -261,7 +261,7 @@ class Planning:
 
     @property
     def _fit(self) -> NetworkFit:
-        """Of the plan in force: a new one begins with what is known of the one before."""
+        """Return the fit of the plan in force; a new plan starts from the fit before."""
         plan = self._group.plan_number
         if plan not in self._fits:
             last = next(reversed(self._fits.values()), None)

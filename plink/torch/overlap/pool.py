@@ -38,7 +38,7 @@ class Pool:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the parameters, in pool order."""
+        """Names of the parameters, in pool order."""
         return self._names
 
     @property
@@ -58,7 +58,7 @@ class Pool:
 
     @property
     def dtype(self) -> torch.dtype:
-        """Of all gradients."""
+        """Type of all gradients."""
         return self._flat.dtype
 
     @property
@@ -194,5 +194,5 @@ def _dense(gradient: Tensor) -> Tensor:
 
 
 def _strides(parameter: Parameter) -> tuple[int, ...]:
-    """What autograd gives a new gradient: the parameter's own where that leaves no gaps."""
+    """Return a new gradient's strides: the parameter's own if they leave no gaps."""
     return torch.empty_like(parameter, device="meta").stride()

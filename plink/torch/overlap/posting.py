@@ -112,7 +112,7 @@ class Posting:
             handle.remove()
 
     def _begin(self, _: Any = None) -> None:
-        """Of this graph task; a pass may have several, one within the other."""
+        """Begin a graph task; a pass may have several, one within the other."""
         task = torch._C._current_graph_task_id()
         if task != self._task and self.is_reducing:
             self._task = task

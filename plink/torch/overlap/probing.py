@@ -15,7 +15,7 @@ from plink.training.overlap.timings import Timings, begun_in_order
 
 
 def probed(group: ProcessGroup, in_flight: int) -> Timings:
-    """What collectives of all sizes take that fit into the time; least durations over ranks.
+    """Time collectives of all sizes that fit into the limit; least durations over ranks.
 
     All ranks call it at the same place among their collectives.
 

@@ -22,14 +22,14 @@ class Clock(Protocol):
         """A pass begins."""
 
     def note(self, place: int) -> None:
-        """That gradient is there, or will be when the device comes here."""
+        """Record that a gradient is there, or will be when the device reaches this point."""
 
     def ready_s(self) -> Floats | None:
         """(L,) of the pass that was last to be known, from its beginning; NaN where none came."""
 
 
 class HostClock:
-    """Of gradients on the CPU, which are there when their hooks run.
+    """Clock for gradients on the CPU, which are there when their hooks run.
 
     Args:
         gradients: how many.
@@ -49,12 +49,12 @@ class HostClock:
         self._at_s[place] = time.monotonic()
 
     def ready_s(self) -> Floats:
-        """Of the pass under way."""
+        """Return the ready times in the current pass."""
         return np.array(self._at_s) - self._begun_s
 
 
 class CudaClock:
-    """Of gradients on a GPU, whose hooks run before they are there: by events on its stream.
+    """Clock for gradients on a GPU, whose hooks run before they are there: by events.
 
     Events are read a pass later, when they have come about, so that nothing waits for them.
 
@@ -79,7 +79,7 @@ class CudaClock:
         self._events[place] = self._recorded()
 
     def ready_s(self) -> Floats | None:
-        """Of the pass before; None where there is none, or the device has not come so far."""
+        """Return the ready times in the last pass; None if the device is not done with it."""
         if self._before is None:
             return None
         begun, events = self._before
@@ -97,7 +97,7 @@ class CudaClock:
 
 
 class Passes:
-    """What some passes of one schedule were like on this rank.
+    """Measurements of some passes of one schedule on this rank.
 
     Args:
         clock: of the gradients' device.
@@ -131,7 +131,7 @@ class Passes:
         self._clock.note(place)
 
     def posted(self, works: Iterable[Reduction]) -> None:
-        """Of one group."""
+        """Record the works of one group."""
         self._works.extend(works)
 
     def end(self) -> None:
@@ -160,7 +160,7 @@ class Passes:
 
     @property
     def collectives(self) -> int:
-        """Of the pass under way, so far."""
+        """Number of collectives in the current pass so far."""
         return len(self._works)
 
     @property
@@ -170,7 +170,7 @@ class Passes:
 
     @property
     def timings(self) -> Timings:
-        """Of the collectives on this rank, by its clock."""
+        """Timings of the collectives on this rank, by its clock."""
         shape = (len(self._begun_s), len(self._sizes_bytes))
         return Timings(
             np.array(self._sizes_bytes, dtype=np.float64),

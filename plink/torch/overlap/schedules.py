@@ -16,7 +16,7 @@ _LAZY = re.compile(r"lazy\((.+)\)")
 
 
 def scheduling_of(text: str) -> Scheduling:
-    """What a profile is cut by.
+    """Return the function that cuts a profile, by its name.
 
     Args:
         text: "ddp", "wfbp", "single", or "lazy(SIZE)" with a size such as "4MB" or in bytes.

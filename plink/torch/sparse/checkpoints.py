@@ -1,4 +1,4 @@
-"""What has to be kept of a sparse training, and what of it another number of ranks takes over."""
+"""State of a sparse training to save, and the part that another number of ranks takes over."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ANY = None
 
 
 def state_of(parts: Sequence[Part]) -> list[dict[str, Any]]:
-    """What each part keeps on this rank."""
+    """Return the state of each part on this rank."""
     for part in parts:
         part.weights.follow()
     return [

@@ -1,4 +1,4 @@
-"""What is held back of gradients, and how."""
+"""Options of sparse communication: which gradients are held back, and how."""
 
 from __future__ import annotations
 

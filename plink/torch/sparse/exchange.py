@@ -1,4 +1,4 @@
-"""What ranks send each other in a step: the important chunks, and the norms of all."""
+"""Exchange of a step: the important chunks, and the norms of all."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from plink.training.sparse.selection import Norms
 
 @dataclass(frozen=True)
 class Exchanged:
-    """What a step knows once everything has come; the same on all ranks.
+    """Result of an exchange; the same on all ranks.
 
     Args:
         norms: (C,), of the chunks of all parts, one part behind the other.

@@ -32,7 +32,7 @@ from plink.training.sparse.volume import sent_bytes
 
 @dataclass(frozen=True)
 class _Waiting:
-    """What has come and waits for the step: it, and the scale of the gradients."""
+    """Received gradients that wait for the step, and their scale."""
 
     exchanged: Exchanged
     scale: float
@@ -143,7 +143,7 @@ class SparseSGD(Optimizer):
 
     @property
     def next_bytes(self) -> float:
-        """What a rank sends in the next step, on the average over ranks and without headers."""
+        """Return the bytes a rank sends in the next step: mean over ranks, without headers."""
         items_bytes = [
             (part.chunks.items_of(chosen), part.pool.flat.element_size())
             for part, chosen in zip(self._parts, self._sent_by_part, strict=True)
@@ -215,7 +215,7 @@ class SparseSGD(Optimizer):
         super().add_param_group(param_group)
 
     def state_dict(self) -> Any:
-        """What this rank keeps: each rank has to keep its own. As PyTorch's, it has no copies."""
+        """Return this rank's state, without copies as PyTorch's; each rank saves its own."""
         return {
             "csc": self.csc.as_dict(),
             "rank": self._group.rank(),

@@ -53,7 +53,7 @@ class Part:
 
     @property
     def device(self) -> torch.device:
-        """Of all tensors."""
+        """Device of all tensors."""
         return self.pool.flat.device
 
     def take(self, sent: Chosen, scale: float, rule: Rule) -> None:

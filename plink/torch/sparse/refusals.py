@@ -1,4 +1,4 @@
-"""What cannot be trained with some of its gradients, and options that differ between ranks."""
+"""Refuse models that cannot train with some gradients, and options that differ by rank."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from plink.base.errors import WrongUseError
 
 
 def refuse(model: Any, momentum: float, *, nesterov: bool) -> None:
-    """What SparseSGD cannot train.
+    """Refuse what SparseSGD cannot train.
 
     Raises:
         WrongUseError: it is so.

@@ -15,7 +15,7 @@ _HALVES = (torch.float16, torch.bfloat16)
 
 
 class Weights:
-    """What is stepped: the parameters, or where these have 16 bits a copy of them that has 32.
+    """Weights that steps change: the parameters, or 32-bit copies of 16-bit parameters.
 
     The copy follows parameters that something else has written, such as a checkpoint: an element
     counts from then on that is not what the copy's would be rounded to.
@@ -109,7 +109,7 @@ class Weights:
 
 
 def _flat(parameter: Tensor, name: str) -> Tensor:
-    """Its elements as they lie in memory, which is how its gradient lies in the pool."""
+    """Return a parameter's elements in memory order, which is how its gradient lies in the pool."""
     parameter = parameter.detach()
     if torch.empty_like(parameter, device="meta").stride() != parameter.stride():
         raise WrongUseError(

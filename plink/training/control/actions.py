@@ -1,4 +1,4 @@
-"""What a machine wants done."""
+"""Actions that a negotiation machine asks its rank to carry out."""
 
 from __future__ import annotations
 

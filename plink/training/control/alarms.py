@@ -7,7 +7,7 @@ import math
 
 
 class Alarms:
-    """For each name that waits, after `warning_s`, again after as long, and after `error_s`."""
+    """Alarms for waiting names: after `warning_s`, again after as long, and after `error_s`."""
 
     def __init__(self, warning_s: float, error_s: float | None) -> None:
         self._warning_s = warning_s
@@ -48,7 +48,7 @@ class Alarms:
         self._due.clear()
 
     def due(self, now_s: float) -> list[str]:
-        """Those whose time has come, once for each time."""
+        """Return the names whose alarm is due, once for each alarm."""
         names: list[str] = []
         while self.next_s <= now_s:
             at_s, since_s, name = heapq.heappop(self._due)

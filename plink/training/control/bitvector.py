@@ -63,7 +63,7 @@ class BitVector(Cycles):
 
     @property
     def digest(self) -> int:
-        """Of the cache and of all results, equal on ranks that took as many."""
+        """Digest of the cache and of all results, equal on ranks that took as many."""
         return super().digest ^ self._cache.digest
 
     @property
@@ -150,7 +150,7 @@ class BitVector(Cycles):
             self._take_common()
 
     def _take_common(self) -> None:
-        """What all are ready for needs no coordinator."""
+        """Release the cached requests that all ranks are ready for, without the coordinator."""
         released: list[Request] = []
         joined = self._coordination.joined
         for request in self._common:

@@ -1,4 +1,4 @@
-"""What all ranks have released before, by position: the response cache (Romero et al., 3.1.1)."""
+"""Response cache: requests that all ranks have released, by position (Romero et al., 3.1.1)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Cache:
 
     @property
     def digest(self) -> int:
-        """Of what stands where, and of the order in which it gives its place away."""
+        """Digest of the entries and of the order in which they are evicted."""
         value = self.bound
         for name in self._ages:
             position = self._positions[name]
@@ -41,7 +41,7 @@ class Cache:
         return value
 
     def position(self, request: Request) -> int | None:
-        """Where just this request stands; None where it does not. It counts as no use."""
+        """Return the position of exactly this request; None if absent. Does not count as a use."""
         position = self._positions.get(request.name)
         return position if position is not None and self._requests[position] == request else None
 
@@ -55,7 +55,7 @@ class Cache:
         return sorted(self._positions[name] for name in names)
 
     def at(self, position: int) -> Request:
-        """What stands there. It counts as no use.
+        """Return the request at a position. Does not count as a use.
 
         Raises:
             WireError: nothing does.
@@ -65,7 +65,7 @@ class Cache:
         return self._requests[position]
 
     def put(self, request: Request) -> str | None:
-        """It is released, which counts as a use. Returns the name that has given its place away."""
+        """Record a released request, which counts as a use; return the name it evicted, if any."""
         if self.position(request) is not None:
             self._ages.move_to_end(request.name)
             return None
@@ -88,7 +88,7 @@ class Cache:
         return evicted
 
     def erase(self, positions: list[int]) -> None:
-        """What stands there is no more, and what stood behind moves up.
+        """Erase the entries at these positions; later entries move up.
 
         Raises:
             WireError: nothing stands there.

@@ -90,7 +90,7 @@ class Coordination:
             self._root.settle((Version(request, self._all),), now_s)
 
     def pass_on(self, below: Mapping[int, Upward], now_s: float) -> Upward:
-        """What the parent is to hear of all below; at the root it is decided about instead."""
+        """Combine the requests of all ranks below for the parent; the root decides instead."""
         up = Upward(joined=self._joining)
         waiting, self._waiting, self._joining = self._waiting, [], Ranks()
         for child, said in below.items():
@@ -132,11 +132,11 @@ class Coordination:
         return Response(said, up.joined, stalled=stalled)
 
     def forget(self, name: str) -> None:
-        """It is released or refused."""
+        """Forget a name that was released or refused."""
         self._readiness.forget([name])
 
     def admit(self, joining: Ranks) -> None:
-        """These count as joined from now on."""
+        """Count these ranks as joined from now on."""
         if not joining:
             return
         self.joined |= joining
@@ -157,7 +157,7 @@ class Coordination:
 
 
 def _rounded(waited_ms: int) -> int:
-    """As people read it: a cycle more or less does not matter."""
+    """Round a wait for people: a cycle more or less does not matter."""
     if waited_ms <= 0:
         return 0
     digits = _SHOWN_DIGITS - 1 - math.floor(math.log10(waited_ms))

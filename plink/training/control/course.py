@@ -15,7 +15,7 @@ from plink.training.control.wire import WireError
 
 
 class Phase(enum.Enum):
-    """Who decides."""
+    """Source of the decisions on what begins next."""
 
     # A machine of `tree`.
     TALKING = enum.auto()
@@ -30,7 +30,7 @@ class Phase(enum.Enum):
 
 
 class Course:
-    """Of one rank.
+    """Progress of one rank along an order.
 
     Args:
         waits: what it has announced, and since when.
@@ -71,11 +71,11 @@ class Course:
         self.add(request.name for request, _ in self._waits.pending)
 
     def add(self, names: Iterable[str]) -> None:
-        """These are announced."""
+        """Record names that are announced."""
         self._unfit.update(dict.fromkeys(names))
 
     def begun(self) -> tuple[list[Batch], str]:
-        """What begins now that it is there, and why something has no slot; empty where all has."""
+        """Return the batches that can begin, and why a request has no slot, or an empty text."""
         problem = ""
         if self.phase is Phase.HALTED or not self.has_graph:
             return [], problem
@@ -91,7 +91,7 @@ class Course:
         return batches, problem if is_following else ""
 
     def report(self, graph: int, rank: int, now_s: float) -> Report:
-        """What this rank says when all are asked; until the answer nothing begins."""
+        """Return this rank's answer when the root asks all; until the decision nothing begins."""
         if self.phase is Phase.FOLLOWING:
             self.phase = Phase.HALTED
         waited_s = now_s - self.since_s

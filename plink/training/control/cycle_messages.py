@@ -1,4 +1,4 @@
-"""What machines that agree in cycles say: one kind of message for each round of a cycle."""
+"""Messages of machines that agree in cycles: one kind for each round of a cycle."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Response:
 
 
 def pack_response(response: Response) -> bytes:
-    """As bytes."""
+    """Encode a response."""
     writer = Writer()
     writer.ranks(response.joining)
     writer.number(response.bound)
@@ -59,7 +59,7 @@ def pack_response(response: Response) -> bytes:
 
 
 def parse_response(data: bytes, ranks: int) -> Response:
-    """What `pack_response` made, among `ranks` ranks.
+    """Parse the output of `pack_response` among `ranks` ranks.
 
     Raises:
         WireError: these bytes are something else.
@@ -72,12 +72,12 @@ def parse_response(data: bytes, ranks: int) -> Response:
 
 
 def pack_bits(bits: int) -> bytes:
-    """As bytes, the lowest bits first."""
+    """Encode a bit vector, the lowest bits first."""
     return bits.to_bytes((bits.bit_length() + 7) // 8, "little")
 
 
 def parse_bits(data: bytes, count: int) -> int:
-    """What `pack_bits` made of at most `count` bits.
+    """Parse the output of `pack_bits` for at most `count` bits.
 
     Raises:
         WireError: there are more.
@@ -89,21 +89,21 @@ def parse_bits(data: bytes, count: int) -> int:
 
 
 def positions(bits: int) -> list[int]:
-    """Those of the bits that are 1, ascending."""
+    """Return the positions of the bits that are 1, ascending."""
     data = np.frombuffer(pack_bits(bits), dtype=np.uint8)
     found: list[int] = np.flatnonzero(np.unpackbits(data, bitorder="little")).tolist()
     return found
 
 
 def pack_sleep(sleep_us: int) -> bytes:
-    """As bytes."""
+    """Encode a sleep time."""
     writer = Writer()
     writer.number(min(sleep_us, _MOST_SLEEP_US))
     return writer.done()
 
 
 def parse_sleep(data: bytes) -> int:
-    """What `pack_sleep` made.
+    """Parse the output of `pack_sleep`.
 
     Raises:
         WireError: these bytes are something else.

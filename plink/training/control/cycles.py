@@ -1,4 +1,4 @@
-"""What modes have in common whose ranks agree in cycles: sleep, rounds over a tree, sleep again."""
+"""Base of the modes whose ranks agree in cycles: sleep, rounds over a tree, sleep again."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Cycles:
 
     @property
     def digest(self) -> int:
-        """Of all results, equal on ranks that took as many."""
+        """Digest of all results, equal on ranks that took as many."""
         return self._rounds.digest
 
     @property
@@ -97,7 +97,7 @@ class Cycles:
         return self._cycles
 
     def step(self, events: Sequence[Event], now_s: float) -> list[Action]:
-        """What is to be done after these events, in this order.
+        """Process events in order and return the actions that follow.
 
         Args:
             events: in the order in which they came.
@@ -123,7 +123,7 @@ class Cycles:
         raise NotImplementedError
 
     def _named(self, members: Sequence[Member]) -> list[Request]:
-        """What the coordinator has named so.
+        """Return the requests that the coordinator names by these members.
 
         Raises:
             WireError: nothing stands there.
@@ -135,7 +135,7 @@ class Cycles:
         raise NotImplementedError
 
     def _learn(self, requests: Sequence[Request], response: Response) -> None:
-        """These are released by the coordinator."""
+        """Record requests that the coordinator released."""
         raise NotImplementedError
 
     def _enqueue(self, queued: Queued) -> None:

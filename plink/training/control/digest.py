@@ -14,5 +14,5 @@ def mixed(value: int) -> int:
 
 
 def digest(data: bytes, salt: int) -> int:
-    """Of bytes and a number of at most 32 bits."""
+    """Return the digest of bytes and a number of at most 32 bits."""
     return mixed(zlib.crc32(data) << 32 | salt & 0xFFFFFFFF)

@@ -1,4 +1,4 @@
-"""What a machine is told."""
+"""Events that a negotiation machine processes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Ticked:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """So many more released batches have ended on this rank."""
+    """End of further released batches on this rank."""
 
     batches: int = 1
 

@@ -78,7 +78,7 @@ class Order:
 
 
 def order_of(graph: Graph, fetches: Sequence[int], fusion_bytes: int) -> Order:
-    """What ranks begin in which order, when these nodes are to be computed.
+    """Return the order in which ranks begin collectives to compute these nodes.
 
     Takes time in proportion to nodes and edges, and N log N of all-reduces.
 

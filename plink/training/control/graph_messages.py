@@ -1,4 +1,4 @@
-"""What the machines of `graph` say beside those of `tree`: only where the graph does not hold."""
+"""Messages of the machines of `graph` beyond those of `tree`, for when the graph does not hold."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TALK, _CALL, _STOP, _REPORT, _GO, _FAIL = range(6)
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """Of the machine of `tree` that decides while no graph does; they are numbered."""
+    """Message of the numbered `tree` machine that decides while no graph does."""
 
     number: int
     message: bytes
@@ -105,7 +105,7 @@ Message = Talk | Call | Stop | Report | Go | Fail
 
 
 def pack(message: Message) -> bytes:
-    """Its bytes."""
+    """Encode a message."""
     writer = Writer()
     if isinstance(message, Talk):
         writer.number(_TALK)

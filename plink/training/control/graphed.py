@@ -91,7 +91,7 @@ class Graphed:
 
     @property
     def digest(self) -> int:
-        """Of the orders that ranks have followed and where they left them."""
+        """Digest of the orders that ranks have followed and where they left them."""
         return self._offers.history
 
     @property
@@ -110,7 +110,7 @@ class Graphed:
         return self._course.phase is Phase.FOLLOWING
 
     def step(self, events: Sequence[Event], now_s: float) -> list[Action]:
-        """What is to be done after these events, in this order.
+        """Process events in order and return the actions that follow.
 
         Args:
             events: in the order in which they came.
@@ -292,7 +292,7 @@ class Graphed:
             self._go(self._halts.settle(own), now_s)
 
     def _go(self, go: Go | None, now_s: float) -> None:
-        """What the root has decided, if it has."""
+        """Apply the root's decision, if there is one."""
         if go is None:
             return
         if go.warnings or now_s >= self._due_s:

@@ -1,4 +1,4 @@
-"""Where an order that follows from the graph is left: behind the buffer up to which some rank is.
+"""Leave an order that follows from the graph: behind the last buffer that some rank began.
 
 What a rank has begun others wait for, so all have to begin it; what no rank has begun can be agreed
 on in another way. So all stop, the root asks how far each is, and all go on up to the farthest.
@@ -121,7 +121,7 @@ class Halts:
         return go
 
     def _decided(self, whole: Report) -> Go:
-        """What the root tells all."""
+        """Return the root's decision for all ranks."""
         begun = max(progress.begun for progress in whole.progress)
         least = min(progress.begun for progress in whole.progress)
         everyone = Ranks.below(self._place.ranks)
@@ -157,5 +157,5 @@ class Halts:
 
 
 def progress_of(begun: int, missing: tuple[str, ...], rank: int) -> dict[Progress, Ranks]:
-    """Of one rank."""
+    """Return the progress of one rank."""
     return {Progress(begun, missing): Ranks.of([rank])}

@@ -1,4 +1,4 @@
-"""Who of a part of the ranks has announced what stands at which position."""
+"""Announcements by position: which sources of a subtree have announced which table entries."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Marks:
         return iter(self._since_s)
 
     def mark(self, source: int, positions: Sequence[int], now_s: float) -> int | None:
-        """These are announced.
+        """Record announced positions of a source.
 
         Returns:
             The first one that the source had announced already; from there on none is marked.
@@ -63,7 +63,7 @@ class Marks:
         self._news.update(self._since_s)
 
     def complete(self, sources: Iterable[int]) -> list[int]:
-        """What all of these have announced since this was last asked, ascending."""
+        """Return the positions that all sources have announced since the last call, ascending."""
         complete, self._news = self._news - self._passed_on, set()
         for source in sources:
             complete &= self._said[source]
@@ -75,7 +75,7 @@ class Marks:
         return self._since_s[position]
 
     def sources(self, position: int) -> list[int]:
-        """Who has announced it, ascending."""
+        """Return the sources that have announced a position, ascending."""
         return [source for source, said in self._said.items() if position in said]
 
     def is_said(self, source: int, position: int) -> bool:

@@ -46,7 +46,7 @@ class Offers:
         self._note(order.digest)
 
     def refused(self, iterations: int) -> None:
-        """They have not, or there was nothing to offer."""
+        """Record that the ranks refused, or that there was nothing to offer."""
         self._fail(iterations)
 
     def left(self, begun: int, buffers: int) -> None:
@@ -67,7 +67,7 @@ class Offers:
 
 
 def offer(order: Order | None, iterations: int) -> Request:
-    """What a rank announces after so many iterations; None for nothing learnt."""
+    """Return a rank's announcement after so many iterations; None if it learnt nothing."""
     collectives = 0 if order is None else len(order.requests)
     digest = 0 if order is None else order.digest
     name = f"{UNNAMED}order after iteration {iterations}"

@@ -1,4 +1,4 @@
-"""What this rank itself has announced and not got."""
+"""Requests that this rank has announced and that are not released."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Own:
         self._has_joined = False
 
     def announce(self, requests: tuple[Request, ...], failed: str) -> RefuseHere | None:
-        """These are announced, all or none.
+        """Record the requests of one call, all or none.
 
         Args:
             requests: all of one call.
@@ -37,7 +37,7 @@ class Own:
         return None
 
     def keep(self, request: Request) -> None:
-        """It was announced, and known elsewhere until now."""
+        """Record a request that was announced, and known elsewhere until now."""
         self._requests[request.name] = request
         self._tensors.update(request.names)
 
@@ -64,7 +64,7 @@ class Own:
         self._has_joined = False
 
     def forget(self, name: str) -> bool:
-        """It is released or refused. Returns whether this rank had announced it."""
+        """Forget a released or refused name; return whether this rank had announced it."""
         request = self._requests.pop(name, None)
         if request is None:
             return False
@@ -89,7 +89,7 @@ class Own:
 
 
 def _size_problem(request: Request) -> str:
-    """What no message holds, for people; empty where one does."""
+    """Say why no message can hold the request; empty if one can."""
     for name in (request.name, *request.members):
         if len(name.encode()) > MOST_NAME_BYTES:
             return f"the name '{name[:80]}...' has more than {MOST_NAME_BYTES} bytes"

@@ -1,4 +1,4 @@
-"""What a rank and all below it have announced: what is known, by position, and all else by name."""
+"""Announcements of a rank and all ranks below it: by position if known, else by name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from plink.training.control.wire import WireError
 
 
 class Part:
-    """Of the tree, with one rank at its top.
+    """Announcements of a subtree with one rank at its top.
 
     What is announced as it stands in the table, a single tensor with which nothing else is at odds,
     is no more than a mark at its position. As soon as something is at odds with it, or it has
@@ -62,7 +62,7 @@ class Part:
         return self._named.is_empty and not self._table.groups and not self._table.has_changed
 
     def mark(self, source: int, positions: Sequence[int], now_s: float) -> None:
-        """What stands there is announced by this rank, or by all below a child.
+        """Record table positions announced by this rank, or by all ranks below a child.
 
         Args:
             source: who.
@@ -77,7 +77,7 @@ class Part:
             raise WireError(f"it announced '{self._table.now_at(twice).name}' twice")
 
     def announce(self, requests: Sequence[Request], now_s: float) -> bool:
-        """These are announced by this rank, if that is no more than marks. Returns whether it is:
+        """Record this rank's requests if all can be marks; return whether they were, all or none.
         all, or none.
         """
         positions: list[int] = []
@@ -92,12 +92,12 @@ class Part:
         return True
 
     def tell_apart(self, request: Request) -> None:
-        """What is marked and has this one's name, or a tensor of it, is at odds with it."""
+        """Spell out a mark that conflicts with a request by its name or by one of its tensors."""
         for name in (request.name, *request.names):
             self._unmark(name)
 
     def add(self, source: int, versions: tuple[Version, ...], now_s: float) -> None:
-        """So is anything else.
+        """Record announcements by name.
 
         Raises:
             WireError: it was already.
@@ -105,7 +105,7 @@ class Part:
         self._named.add(source, versions, now_s)
 
     def join(self, source: int, ranks: Ranks) -> None:
-        """These ranks of a child, or this one, announce no more; nothing waits for them."""
+        """Record ranks that have joined: they announce no more, and nothing waits for them."""
         if ranks:
             self._named.join(source, ranks)
             self._marks.look_again()
@@ -119,7 +119,7 @@ class Part:
         return self._named.complete()
 
     def announced(self, name: str) -> Ranks:
-        """By whom a request was."""
+        """Return the ranks that announced a request."""
         position = self._table.named(name)
         if position is None or position not in self._marks:
             return self._named.announced(name)
@@ -136,7 +136,7 @@ class Part:
         return self._marks.is_passed_on(position)
 
     def stalled(self, now_s: float) -> list[Waiting]:
-        """What has waited long for ranks of this part; the rest of it is seen higher up."""
+        """Return requests that wait long for ranks of this subtree; others are seen higher up."""
         while self._named.first_alarm_s(self._marks.oldest_s) <= now_s:
             self.unmark(next(iter(self._marks)))
         return self._named.stalled(now_s)
@@ -147,20 +147,20 @@ class Part:
         self._named.backdate(name, since_s, now_s)
 
     def release(self, positions: Sequence[int], requests: Sequence[Request]) -> None:
-        """What stands there is released."""
+        """Forget released positions and requests."""
         # First, since what is said again would tell them apart.
         self._marks.forget(set(positions))
         if not self._named.is_empty:
             self._named.forget([request.name for request in requests])
 
     def refuse(self, names: Sequence[str]) -> None:
-        """They are refused."""
+        """Forget refused names."""
         for name in names:
             self._unmark(name)
         self._named.forget(names)
 
     def unmark(self, position: int) -> None:
-        """What stands there is at odds with something, or will stand there no more."""
+        """Spell out the mark at a position that is in conflict or will be evicted."""
         if position not in self._marks:
             return
         request = self._table.now_at(position)

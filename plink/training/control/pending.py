@@ -1,4 +1,4 @@
-"""What has been announced in a part of the ranks and not been released."""
+"""Pending requests: announced in a subtree and not released."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ class Pending:
 
     @property
     def announced(self) -> Ranks:
-        """By whom."""
+        """Ranks that announced it."""
         ranks = Ranks()
         for version in self.versions:
             ranks |= version.ranks
         return ranks
 
     def add(self, source: int, versions: tuple[Version, ...]) -> None:
-        """It is announced by `source`, for itself or for all below it."""
+        """Record an announcement by `source`, for itself or for all ranks below it."""
         self.said.append((source, versions))
         for new in versions:
             self.heard.add((new.request.name, source))
@@ -69,7 +69,7 @@ class Pending:
 
 
 def disagreement(versions: Sequence[Version]) -> str:
-    """What ranks say that differ in a request, or in requests that share a tensor, for people."""
+    """Describe for people how ranks' versions of a request, or of overlapping ones, differ."""
     versions = sorted(versions, key=lambda version: version.ranks.spans)
     name = versions[0].request.name
     shown = versions[:_MOST_SHOWN]
@@ -94,7 +94,7 @@ def shared_tensor(requests: Iterable[Request]) -> str | None:
 
 
 def missing_text(name: str, waited_s: float, announced: Ranks, missing: Ranks) -> str:
-    """Who keeps the others waiting, for people."""
+    """Describe for people which ranks keep the others waiting."""
     tenths = math.floor(10.0 * waited_s + 0.5)
     told = f"{announced} announced it" if announced else "nobody announced it"
     return f"'{name}' has waited {tenths / 10:g} s for {missing}; {told}"

@@ -1,4 +1,4 @@
-"""Where the root of `tree` lets requests stand in the table."""
+"""Assignment of table positions to requests by the root of `tree`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from plink.training.control.tree_messages import Member
 
 
 class Positions:
-    """By name; where there are no more, the name whose last release is longest ago gives its own.
+    """Positions by name; when all are taken, the least recently released name gives up its own.
 
     Args:
         table: of the root's machine.

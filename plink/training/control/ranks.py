@@ -20,7 +20,7 @@ class Ranks:
 
     @staticmethod
     def of(members: Iterable[int]) -> Ranks:
-        """Of single ranks, in any order."""
+        """Build a set from single ranks, in any order."""
         spans: list[tuple[int, int]] = []
         for rank in sorted(set(members)):
             if spans and spans[-1][1] == rank - 1:

@@ -1,4 +1,4 @@
-"""What this rank and all below it have announced, and what all of them have."""
+"""Readiness of a subtree: what this rank and those below announced, and what all of them did."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from plink.training.control.wire import WireError
 
 
 class Readiness:
-    """Of one part of the tree.
+    """Readiness of one part of the tree.
 
     Args:
         place: of its highest rank.
@@ -58,7 +58,7 @@ class Readiness:
 
     @property
     def sources(self) -> Set[int]:
-        """Of whom all have to announce something: those that have not joined."""
+        """Sources that all have to announce a request: those that have not joined."""
         return self._sources
 
     def is_apart(self, name: str) -> bool:
@@ -102,7 +102,7 @@ class Readiness:
         *,
         is_passed_on: bool,
     ) -> None:
-        """So was a request which `is_apart`.
+        """Record a request for which `is_apart` holds.
 
         Args:
             said: by whom, and how.
@@ -128,7 +128,7 @@ class Readiness:
         )
 
     def join(self, source: int, ranks: Ranks) -> None:
-        """These ranks of a child, or this one, announce no more; nothing waits for them."""
+        """Record ranks that have joined: they announce no more, and nothing waits for them."""
         if not ranks:
             return
         self._joined[source] |= ranks
@@ -144,7 +144,7 @@ class Readiness:
         return [tuple(pending.versions) for pending in complete]
 
     def announced(self, name: str) -> Ranks:
-        """By whom a request was."""
+        """Return the ranks that announced a request."""
         pending = self._pending.get(name)
         return Ranks() if pending is None else pending.announced
 
@@ -154,7 +154,7 @@ class Readiness:
         return pending is None or pending.is_passed_on
 
     def stalled(self, now_s: float) -> list[Waiting]:
-        """What has waited long for ranks of this part; the rest of it is seen higher up."""
+        """Return requests that wait long for ranks of this subtree; others are seen higher up."""
         stalled: list[Waiting] = []
         for name in self._alarms.due(now_s):
             pending = self._pending[name]
@@ -171,7 +171,7 @@ class Readiness:
             self._alarms.add(name, since_s, now_s)
 
     def forget(self, names: Iterable[str]) -> None:
-        """They are released or refused.
+        """Forget released or refused names.
 
         What shares a tensor with one of them waits on without it. What a child said together with
         one of them is void, and said again: the child hears of it, too.
@@ -223,7 +223,7 @@ class Readiness:
     def _pending_of(
         self, said: Sequence[str], versions: tuple[Version, ...], now_s: float
     ) -> Pending:
-        """Of these names together, and of others that share a tensor with them."""
+        """Return the pending entry of these names and of others that share a tensor with them."""
         names = dict.fromkeys(said)
         for version in versions:
             for tensor in version.request.names:

@@ -1,4 +1,4 @@
-"""What a rank announces: a collective that it is ready for."""
+"""Request of a rank: a collective that it is ready for."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Tensor:
 
     @property
     def size_bytes(self) -> int:
-        """Of its memory."""
+        """Bytes of its memory."""
         return math.prod(self.shape) * ITEM_BYTES[self.dtype]
 
     def __str__(self) -> str:
@@ -77,12 +77,12 @@ class Request:
 
     @property
     def size_bytes(self) -> int:
-        """Of all tensors."""
+        """Bytes of all its tensors."""
         return sum(tensor.size_bytes for tensor in self.tensors)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the tensors."""
+        """Names of its tensors."""
         return self.members or (self.name,)
 
     @property

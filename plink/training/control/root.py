@@ -1,4 +1,4 @@
-"""What the root decides: when what is released, in which batches, and what all are told."""
+"""Decisions of the root: what is released when, in which batches, and what all are told."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Root:
         self._next.failed = self._next.failed or text
 
     def join(self, ranks: Ranks) -> None:
-        """These have joined; the highest of those that did so at once counts as the last."""
+        """Record joined ranks; the highest of those that joined at once counts as the last."""
         self._joined |= ranks
         if ranks:
             self._last = ranks.spans[-1][1]
@@ -95,11 +95,11 @@ class Root:
         self._next.stalled.append((waiting.name, waiting.waited_ms))
 
     def done(self, batches: int) -> None:
-        """So many released batches have ended here."""
+        """Record released batches that have ended here."""
         self._under_way = max(0, self._under_way - batches)
 
     def next_message(self, now_s: float) -> Downward | None:
-        """What all ranks are to be told now; None where there is nothing."""
+        """Return the message to send to all ranks now; None without one."""
         self._tell_stalls(now_s)
         if self._is_time(now_s):
             self._release()

@@ -19,7 +19,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class Round:
-    """What one kind of round does with values, which are bytes.
+    """Handlers of one kind of round; values are bytes.
 
     Args:
         combine: those of children, by rank, with this rank's own.
@@ -56,12 +56,12 @@ class Rounds:
 
     @property
     def kind(self) -> int | None:
-        """Of the round that is under way; None between cycles."""
+        """Kind of the round that is under way; None between cycles."""
         return self._sweeps.kind
 
     @property
     def digest(self) -> int:
-        """Of all results, equal on ranks that took as many."""
+        """Digest of all results, equal on ranks that took as many."""
         return self._history
 
     @property
@@ -99,7 +99,7 @@ class Rounds:
             self._fail_below(text)
 
     def leave(self, event: Left) -> None:
-        """What a parent or a child carried to others is carried no more."""
+        """Handle the loss of a parent or a child, through which others were reached."""
         if event.rank == self._place.parent:
             self._fail_below(event.text)
         elif event.rank in self._place.children:
@@ -108,7 +108,7 @@ class Rounds:
     def parsed(
         self, values: Mapping[int, bytes], parse: Callable[[bytes], Value]
     ) -> dict[int, Value]:
-        """What children said; those that broke the protocol are left out."""
+        """Parse the children's values, leaving out those that broke the protocol."""
         parsed: dict[int, Value] = {}
         for child, value in values.items():
             try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Settings:
-    """Of a machine.
+    """Settings of the negotiation.
 
     Args:
         fusion_bytes: of a batch at most.

@@ -1,4 +1,4 @@
-"""Who talks to whom: the tree of the measured plan, along which ranks agree."""
+"""Communication tree of the negotiation, taken from the measured plan."""
 
 from __future__ import annotations
 

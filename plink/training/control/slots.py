@@ -1,4 +1,4 @@
-"""What this rank has announced of an order that follows from the graph."""
+"""Slots of an order that follows from the graph, as this rank's announcements fill them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Slots:
 
     @property
     def buffers(self) -> int:
-        """Of an iteration."""
+        """Number of buffers in an iteration."""
         return len(self._order.buffers)
 
     @property
@@ -49,19 +49,19 @@ class Slots:
         return not self._missing[self.begun % self.buffers]
 
     def missing(self, most: int = 1 << 20) -> tuple[str, ...]:
-        """What the next buffer lacks."""
+        """Return the names that the next buffer lacks."""
         first, end = self._order.buffers[self.begun % self.buffers]
         lacking = [number for number in range(first, end) if self._filled[number] is None]
         return tuple(self._order.requests[number].name for number in lacking[:most])
 
     def lacks_before(self, name: str) -> str:
-        """What this rank has not announced and an announced name waits for; empty for nothing."""
+        """Return an unannounced name that an announced one waits for; empty if there is none."""
         if not any(one is not None and one.name == name for one in self._filled):
             return ""
         return next(iter(self.missing(1)), "")
 
     def fill(self, request: Request) -> str:
-        """It is announced. Returns why it has no slot, for people; empty where it has.
+        """Fill a slot with an announced request; return why it has none, or an empty text.
 
         Once something without a name has none, nothing that follows without a name has one: their
         places would not be those that were learnt.

@@ -24,7 +24,7 @@ class Sweeps:
 
     @property
     def kind(self) -> int | None:
-        """Of the round that is under way; None between cycles."""
+        """Kind of the round that is under way; None between cycles."""
         return self._kind
 
     def begin(self, kind: int) -> None:

@@ -1,4 +1,4 @@
-"""What all ranks have agreed on before: collectives by position, which messages then name."""
+"""Table of agreed collectives by position, which messages then name."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class Table:
         return len(self._requests)
 
     def position(self, request: Request) -> int | None:
-        """Where just this request stands; None where it does not."""
+        """Return the position of exactly this request; None if absent."""
         position = self._positions.get(request.name)
         return position if position is not None and self._requests[position] == request else None
 
     def named(self, name: str) -> int | None:
-        """Where the request of this name stands, whatever else it says."""
+        """Return the position of the request with this name, whatever else it says."""
         return self._positions.get(name)
 
     @property
@@ -44,11 +44,11 @@ class Table:
         return bool(self._before)
 
     def now_at(self, position: int) -> Request:
-        """What stands there."""
+        """Return the request at a position."""
         return self._requests[position]
 
     def at(self, position: int, seen: int) -> Request:
-        """What stood there when `seen` messages of the root had been taken.
+        """Return the request that was at a position once `seen` messages of the root were taken.
 
         Raises:
             WireError: nothing did.

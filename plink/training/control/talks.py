@@ -16,7 +16,7 @@ class Inner(Protocol):
     """A machine of `tree`."""
 
     def step(self, events: Sequence[Event], now_s: float) -> list[Action]:
-        """What is to be done after these events."""
+        """Process events and return the actions that follow."""
 
 
 class Talks:
@@ -63,7 +63,7 @@ class Talks:
         self._held_until_s = -math.inf
 
     def hold(self, until_s: float) -> None:
-        """For it no time passes until then."""
+        """Stop the machine's time until `until_s`."""
         self._held_until_s = until_s
 
     def tell(self, event: Event) -> None:
@@ -82,7 +82,7 @@ class Talks:
             self._events.append(Heard(rank, talk.message))
 
     def run(self, at_s: float) -> list[Action]:
-        """What it wants to be done, with messages as they are to be sent.
+        """Return the machine's actions, with messages as they are to be sent.
 
         Args:
             at_s: its time; one that is before what it knows counts as that. So it is not told of

@@ -86,16 +86,16 @@ class Tree:
 
     @property
     def digest(self) -> int:
-        """Of the table and of all that the root has said, equal on ranks that took as much."""
+        """Digest of the table and of all the root's messages, equal on ranks that took as many."""
         return self._table.digest ^ self._history
 
     @property
     def messages_taken(self) -> int:
-        """Of the root."""
+        """Number of the root's messages that were taken."""
         return self._taken
 
     def step(self, events: Sequence[Event], now_s: float) -> list[Action]:
-        """What is to be done after these events, in this order.
+        """Process events in order and return the actions that follow.
 
         Args:
             events: in the order in which they came; those that came together, together, since what
@@ -150,7 +150,7 @@ class Tree:
         self._up.joined |= Ranks.of([self._place.rank])
 
     def _leave(self, event: Left, now_s: float) -> None:
-        """What a parent or a child carried to others is carried no more."""
+        """Handle the loss of a parent or a child, through which others were reached."""
         if event.rank == self._place.parent:
             message = Downward(failed=event.text)
             self._obey(message, pack_downward(message), now_s)
@@ -170,7 +170,7 @@ class Tree:
             self._break(f"rank {event.rank} broke the protocol of control: {error}")
 
     def _count(self, child: int, message: Upward, now_s: float) -> None:
-        """What a child says of all below it."""
+        """Record a child's message about all ranks below it."""
         if not self._child_seen[child] <= message.seen <= self._taken:
             raise WireError("it has heard what nobody said")
         if message.check is not None and message.check[1] != self._checks.get(message.check[0]):
@@ -192,7 +192,7 @@ class Tree:
         self._forget()
 
     def _mark(self, child: int, message: Upward, now_s: float) -> list[Request]:
-        """What a child names by position. Returns what is more than a mark."""
+        """Record the positions that a child names; return the requests beyond a mark."""
         highest = max(message.ready, default=0)
         if highest < len(self._table) and self._part.can_mark_all and not self._refused:
             self._part.mark(child, message.ready, now_s)

@@ -1,4 +1,4 @@
-"""What the machines of `tree` say to their parents, and what the root says to all."""
+"""Messages of the machines of `tree` to their parents, and of the root to all ranks."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Downward:
 
 
 def pack_upward(message: Upward) -> bytes:
-    """As bytes."""
+    """Encode a message to the parent."""
     writer = Writer()
     writer.number(message.seen)
     spans = _spans(message.ready)
@@ -129,7 +129,7 @@ def pack_upward(message: Upward) -> bytes:
 
 
 def parse_upward(data: bytes, ranks: int) -> Upward:
-    """What `pack_upward` made, among `ranks` ranks.
+    """Parse the output of `pack_upward` among `ranks` ranks.
 
     Raises:
         WireError: these bytes are something else.
@@ -161,7 +161,7 @@ def parse_upward(data: bytes, ranks: int) -> Upward:
 
 
 def pack_downward(message: Downward) -> bytes:
-    """As bytes."""
+    """Encode a message of the root."""
     writer = Writer()
     writer.number(len(message.batches))
     for batch in message.batches:
@@ -185,7 +185,7 @@ def pack_downward(message: Downward) -> bytes:
 
 
 def parse_downward(data: bytes, ranks: int) -> Downward:
-    """What `pack_downward` made, among `ranks` ranks.
+    """Parse the output of `pack_downward` among `ranks` ranks.
 
     Raises:
         WireError: these bytes are something else.

@@ -1,4 +1,4 @@
-"""What waits on a rank where a graph decides, and since when."""
+"""Requests that wait on a rank while a graph decides, and since when."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OF_GRAPH = -1
 
 
 class Waits:
-    """Of one rank.
+    """Waiting requests of one rank.
 
     Args:
         settings: of all.
@@ -31,7 +31,7 @@ class Waits:
 
     @property
     def pending(self) -> list[tuple[Request, float]]:
-        """What is announced and not released, and since when."""
+        """Requests that are announced and not released, and since when."""
         return list(self._pending.values())
 
     def announce(self, requests: Sequence[Request], now_s: float) -> None:
@@ -40,7 +40,7 @@ class Waits:
             self._pending[request.name] = (request, now_s)
 
     def request(self, name: str) -> Request:
-        """What is announced by this name."""
+        """Return the announced request of this name."""
         return self._pending[name][0]
 
     def refuse(self, name: str) -> None:

@@ -23,7 +23,7 @@ _DTYPES = tuple(ITEM_BYTES)
 
 
 class WireError(ValueError):
-    """These bytes are no message that a rank sends."""
+    """The bytes are not a message that a rank sends."""
 
 
 class Writer:
@@ -50,7 +50,7 @@ class Writer:
         self._bytes += struct.pack("<d", value)
 
     def ranks(self, value: Ranks) -> None:
-        """As spans, each by the gap before it and its length."""
+        """Encode ranks as spans, each by the gap before it and its length."""
         self.number(len(value.spans))
         end = 0
         for first, last in value.spans:

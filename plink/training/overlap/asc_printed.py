@@ -30,7 +30,7 @@ def asc_printed(profile: Profile, a_s: float, b_s_per_byte: float, gamma: float)
 
 
 def layer_types(profile: Profile, a_s: float, b_s_per_byte: float, gamma: float) -> list[str]:
-    """Of each gradient, in the profile's order: lines 1 to 19."""
+    """Return the layer type of each gradient, in the profile's order: lines 1 to 19."""
     return _Printed(profile, a_s, b_s_per_byte, gamma).types()
 
 

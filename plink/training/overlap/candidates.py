@@ -51,7 +51,7 @@ def candidates(
     wanted: str = AUTO,
     per_collective_s: float = 0.0,
 ) -> list[Candidate]:
-    """Those to choose from, the one that ends soonest first; of equals the one with fewest cuts.
+    """Return the schedules to choose from, the fastest first; of equals the one with fewest cuts.
 
     Args:
         profile: of the backward pass.

@@ -1,4 +1,4 @@
-"""What a planner is told of a window of iterations, and what it answers."""
+"""Input of a planner about a window of iterations, and its decision."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from plink.training.overlap.schedule import Schedule
 
 
 class Action(Enum):
-    """What all ranks are to do."""
+    """Action that all ranks take."""
 
     WAIT = "wait"
     INSTALL = "install"
@@ -68,7 +68,7 @@ class PlannerOptions:
 
 @dataclass(frozen=True)
 class Window:
-    """What some iterations under one schedule were like, on all ranks together.
+    """Measurements of some iterations under one schedule, on all ranks together.
 
     Args:
         iteration_s: the median, of the slowest rank.
@@ -93,7 +93,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Decision:
-    """What is to be done.
+    """Decision of the planner.
 
     Args:
         action: of all ranks.

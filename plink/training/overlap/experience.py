@@ -1,4 +1,4 @@
-"""What iterations took with each schedule tried, and what collectives cost beside the line.
+"""Times of iterations with each tried schedule, and costs of collectives besides the line.
 
 A network says what the line carries. What a collective costs the processor, which computes at the
 same time, is in no model: it shows in iterations that take longer than predicted, the more
@@ -63,7 +63,7 @@ class Experience:
         self._tried.clear()
 
     def per_collective_s(self, profile: Profile, network: Network) -> float:
-        """What each collective costs an iteration beyond what the network says; not negative.
+        """Return each collective's cost to an iteration beyond the network's; not negative.
 
         Few collectives more or less tell little of it, beside the noise of an iteration.
 

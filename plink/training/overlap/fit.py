@@ -1,4 +1,4 @@
-"""What collectives take on the network of now, learned while they run."""
+"""Learn the times of collectives on the current network while they run."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class FitOptions:
 
 @dataclass(frozen=True)
 class Fitted:
-    """What is known of a network.
+    """Knowledge about a network.
 
     Args:
         network: what timings and the prediction say together.
@@ -67,7 +67,7 @@ class Fitted:
 
 
 class NetworkFit:
-    """Of one plan: another plan is another network.
+    """Fit of one plan's network: another plan is another network.
 
     Args:
         prediction: what collectives take before any was timed.
@@ -170,7 +170,7 @@ class NetworkFit:
         ]
 
     def _scales(self) -> Floats:
-        """By how much unknowns may differ from what is believed."""
+        """Return how much unknowns may differ from the current belief."""
         if self._is_known:
             known = self.fitted.network
             startup_s, per_byte_s = _STAYS * known.startup_s, _STAYS * known.s_per_byte
@@ -194,7 +194,7 @@ class NetworkFit:
         )
 
     def _stack(self) -> None:
-        """What is remembered; windows of one schedule in one piece."""
+        """Stack the remembered windows, those of one schedule in one piece."""
         alike: dict[bytes, list[tuple[Timings, float]]] = {}
         for age, window in enumerate(reversed(self._windows)):
             key = window.sizes_bytes.tobytes()

@@ -1,4 +1,4 @@
-"""What timings say of a network: equations in its latency and its rates.
+"""Turn timings into equations for a network's latency and rates.
 
 A collective ends when it would alone, or, if that is later, when the line has carried it. Which of
 both it is depends on the network looked for, so that the equations are those near a guess.

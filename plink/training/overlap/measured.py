@@ -1,4 +1,4 @@
-"""What hooks have noted in some steps, as one profile, and what communication costs computing."""
+"""Combine the hooks' notes of some steps into a profile, and estimate what communication costs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def profile_of(names: Sequence[str], sizes_bytes: Sequence[int], ready_s: Floats
 
 
 def shift(before: Profile, after: Profile) -> float:
-    """By how much gradients come at other times, as a share of the time in which they come.
+    """Return how far gradients' times shifted, as a share of the time in which they come.
 
     The median over bytes: single gradients that come sooner or later change no schedule by much.
     """

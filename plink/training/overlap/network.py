@@ -1,4 +1,4 @@
-"""How long collectives take, one at a time and several at once.
+"""Model of the time that collectives take, one at a time and several at once.
 
 Shi et al. (2021) give a collective of m bytes a + b m (equation 3), and each of two at once
 a + gamma b m (equation 9), with a constant gamma. But two cannot be faster than the wire: with
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Network:
-    """What a collective takes, in seconds and seconds per byte.
+    """Time of a collective, in seconds and seconds per byte.
 
     Alone, one of m bytes takes `latency_s + exclusive_s + s_per_byte * m`. Of several in flight,
     latencies pass at the same time; the line carries `exclusive_s + line_s_per_byte * m` of each,
@@ -42,7 +42,7 @@ class Network:
 
     @staticmethod
     def of_paper(a_s: float, b_s_per_byte: float, gamma: float, size_bytes: float) -> Network:
-        """That in which two at once, of one size, take what equation 9 says.
+        """Build the network in which two at once, of one size, take what equation 9 says.
 
         Args:
             a_s: a of equation 3.
@@ -56,19 +56,19 @@ class Network:
 
     @property
     def startup_s(self) -> float:
-        """Of one collective without bytes: the papers' a."""
+        """Seconds of one collective without bytes: the papers' a."""
         return self.latency_s + self.exclusive_s
 
     def alone_s(self, size_bytes: float) -> float:
-        """How long one takes, if nothing else is in flight."""
+        """Return the seconds of one collective if nothing else is in flight."""
         return self.startup_s + self.s_per_byte * size_bytes
 
     def line_s(self, size_bytes: float) -> float:
-        """How long the line is taken by one."""
+        """Return the seconds that one collective occupies the line."""
         return self.exclusive_s + self.line_s_per_byte * size_bytes
 
     def gamma(self, size_bytes: float) -> float:
-        """By how much two at once slow each other's bytes down: equation 9's, at this size."""
+        """Return the factor by which two at once slow each other's bytes (equation 9)."""
         alone_s = self.alone_s(size_bytes)
         both_s = max(alone_s, self.latency_s + 2.0 * self.line_s(size_bytes))
         own_s = self.s_per_byte * size_bytes

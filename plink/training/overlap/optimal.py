@@ -117,7 +117,7 @@ def optimal(
 
 
 class _Search:
-    """Where the line carries what began first, first."""
+    """Search where the line carries collectives first come, first served."""
 
     def __init__(self, profile: Profile, network: Network, in_flight: int) -> None:
         self._profile = profile
@@ -150,7 +150,7 @@ class _Search:
         return communicated_s(self._profile, schedule, self._network)
 
     def _best_within(self, limit_s: float, width: int | None) -> Schedule | None:
-        """Of those that end before, following so many pasts of each gradient."""
+        """Return the best schedule that ends before, following `width` pasts of each gradient."""
         profile = self._profile
         pasts = _Pasts(self._in_flight)
         for cut, ready_s in enumerate(profile.ready_s, 1):
@@ -189,7 +189,7 @@ class _Search:
 
 
 def _after(states: Floats, ready_s: float, sizes_bytes: Floats, network: Network) -> Floats:
-    """As `timeline.end_of`, of each past with one collective more."""
+    """Extend each past by one collective more, as `timeline.end_of`."""
     begins_s = np.maximum(ready_s, states[0])
     at_line_s = np.maximum(states[-1], begins_s + network.latency_s)
     line_s = at_line_s + (network.exclusive_s + network.line_s_per_byte * sizes_bytes)
@@ -221,7 +221,7 @@ def _front(states: Floats, width: int | None) -> Places:
 
 
 def _improved(profile: Profile, network: Network, schedule: Schedule) -> Schedule:
-    """By moving, leaving out and adding cuts as long as that helps where the line is shared."""
+    """Improve a schedule by moving, removing and adding cuts, where the line is shared."""
     best, best_s = schedule, communicated_s(profile, schedule, network, "fair")
     trials, has_improved = 0, True
     while has_improved and trials < _MOST_TRIALS:

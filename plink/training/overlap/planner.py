@@ -37,7 +37,7 @@ class _Trial:
 
 
 class Planner:
-    """Of one job.
+    """Planner of one job's schedules.
 
     Args:
         names: of gradients, as they stand in the pool.
@@ -77,7 +77,7 @@ class Planner:
         return self._trial is None and self._planned is not None
 
     def decide(self, window: Window) -> Decision:
-        """What to do after another window."""
+        """Return the decision after another window."""
         plan, self._plan = self._plan, window.plan
         was_new, self._was_new = self._was_new, window.is_network_new
         if window.is_network_new:
@@ -147,7 +147,7 @@ class Planner:
         return self._install(Action.INSTALL, _in_force(window.profile, best), trial, reason)
 
     def _best(self, window: Window, each_s: float) -> tuple[Candidate, float]:
-        """Of the one in force and those not tried yet, and what it promises: a share of now.
+        """Return the best of the current and the untried schedules, and the share it promises.
 
         Args:
             window: the last.
@@ -168,7 +168,7 @@ class Planner:
         return best, (now_s - best.communicated_s) / took_s
 
     def _suspected_s(self, window: Window) -> float:
-        """What a collective costs beside the line if that is why iterations take so long."""
+        """Return a collective's cost besides the line if that is why iterations take so long."""
         now, options = self._in_force, self.options
         predicted_s = predicted(now, window.profile, window.network, options.in_flight)
         return (self._usual_s() - predicted_s) / len(now.schedule.cuts)
@@ -220,7 +220,7 @@ class Planner:
         return float(np.median(self._iterations_s))
 
     def _learn_noise(self, window: Window) -> None:
-        """Of a window's iteration time, as a share; kept where a change leaves too few windows."""
+        """Estimate the noise of a window's time, as a share; kept if too few windows are left."""
         if len(self._iterations_s) >= 2 * self.options.learning_windows:
             values = np.array(self._iterations_s)
             usual_s = float(np.median(values))

@@ -14,7 +14,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Profile:
-    """What one iteration's backward pass yields, and when.
+    """Gradients of one iteration's backward pass, and when they are ready.
 
     Args:
         names: of the gradients, L of them, in the order in which they become ready.
@@ -45,7 +45,7 @@ class Profile:
 
     @property
     def total_bytes(self) -> int:
-        """Of all gradients."""
+        """Bytes of all gradients."""
         return sum(self.sizes_bytes)
 
     @property
@@ -55,7 +55,7 @@ class Profile:
 
 
 def slowest(profiles: Sequence[Profile]) -> Profile:
-    """What all ranks have: a collective begins when the last rank is ready for it.
+    """Combine all ranks' profiles: a collective begins when the last rank is ready for it.
 
     In the order in which the last rank has each; of those that come at the same time, as the first
     profile has them.

@@ -45,7 +45,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Regression:
-    """What was found.
+    """Result of a regression.
 
     Args:
         unknowns: (p,).
@@ -107,7 +107,7 @@ def _inside(errors: Floats, deviation: float) -> Floats:
 
 
 def _missed(rows: Rows, unknowns: Floats, deviation: float, belief: tuple[Floats, Floats]) -> float:
-    """What rounds make less: Tukey's loss of the rows, and how far this is from what is believed.
+    """Return the loss that rounds minimise: Tukey's of the rows, plus the distance from the belief.
 
     Args:
         rows: near the unknowns.

@@ -1,4 +1,4 @@
-"""Where the pool of gradients is cut."""
+"""Schedules: the places where the pool of gradients is cut."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Schedule:
             raise ValueError("a collective at least is in flight")
 
     def groups(self, profile: Profile) -> list[Group]:
-        """What each collective reduces.
+        """Return the group of gradients that each collective reduces.
 
         Raises:
             ValueError: the last cut is not behind the profile's last gradient.

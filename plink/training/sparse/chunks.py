@@ -45,7 +45,7 @@ class Chunks:
         return int(chosen.sum()) * self.size - (missing if chosen[-1] else 0)
 
     def spans(self, chosen: Chosen, most: int = 0) -> Iterator[slice]:
-        """Where the chosen chunks lie: neighbours together, in ascending order.
+        """Yield the slices of the chosen chunks: neighbours together, in ascending order.
 
         Args:
             chosen: (C,).

@@ -1,4 +1,4 @@
-"""What becomes of gradients that are held back, and how an optimizer with momentum steps.
+"""Corrections for gradients that are held back, and the steps of optimizers with momentum.
 
 All functions work in place on flat arrays of the same elements, in statements that mean the same to
 numpy's arrays and PyTorch's tensors. `momentum` is the factor, mu. A step is what, times the
@@ -30,7 +30,7 @@ def waiting(
     *,
     nesterov: bool = False,
 ) -> Array:
-    """What chunks would send now, as a new array, where velocity is not shared.
+    """Return what chunks would send, as a new array, where velocity is not shared.
 
     `paper`: line 7 of algorithm 1, gradients and what is left of earlier ones. Otherwise the
     velocities of all steps since the chunk was sent last (Lin et al. 2018, equation 4).

@@ -1,4 +1,4 @@
-"""What one rank keeps of a pool between steps, and how a step moves it."""
+"""State of one rank's pool between steps, and how a step changes it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class State:
     def outgoing(
         self, gradient: Array, sent: Chosen, momentum: float, *, nesterov: bool = False
     ) -> Iterator[tuple[slice, Array]]:
-        """Where the chunks that are sent lie in the pool, and what is sent of each, in order."""
+        """Yield the slices of the chunks that are sent and the values to send, in order."""
         has_residual = sent if self.correction == "paper" else sent & self.owned
         for where, has in self._spans(sent, has_residual):
             if has:

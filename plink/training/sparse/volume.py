@@ -1,4 +1,4 @@
-"""What a step sends."""
+"""Bytes that a step sends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of each collective by name, on each rank: written while they run, and read again.
+"""Timeline of each named collective on each rank: written while they run, and read again.
 
 A file holds one rank's events in Chrome's trace format, which Perfetto opens, too.
 """

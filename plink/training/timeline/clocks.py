@@ -23,7 +23,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Clocks:
-    """Of each rank that there is.
+    """Clocks of the ranks, and how far they are ahead of each other.
 
     Args:
         clock_of: (R,) which clock, by number.
@@ -40,7 +40,7 @@ class Clocks:
 
 
 def aligned_clocks(names: Sequence[str], error_us: Floats) -> Clocks:
-    """Of ranks whose times were put beside each other before.
+    """Return the clocks of ranks whose times were aligned before.
 
     Args:
         names: (R,) of their clocks.

@@ -62,7 +62,7 @@ def typical(timeline: Timeline) -> Iteration | None:
 
 
 def _places(timeline: Timeline, usable: npt.NDArray[np.intp]) -> dict[str, list[int]]:
-    """Where each name is, in order; the program's own, if there are any."""
+    """Return the places of each name, in order; of the program's own names, if there are any."""
     places: dict[str, list[int]] = {}
     for place in usable.tolist():
         places.setdefault(timeline.names[place], []).append(place)

@@ -38,7 +38,7 @@ JOIN = "join"
 
 @dataclass(frozen=True)
 class Head:
-    """What a rank's file says of itself.
+    """Header of a rank's file.
 
     Args:
         rank: whose.
@@ -63,7 +63,7 @@ class Head:
 
 
 def head_lines(head: Head) -> list[str]:
-    """What a file begins with."""
+    """Return the first lines of a file."""
     return [
         _named(FORMAT, head.rank, 0, {"version": VERSION, **vars(head)}),
         _named("process_name", head.rank, 0, {"name": f"rank {head.rank}"}),
@@ -72,7 +72,7 @@ def head_lines(head: Head) -> list[str]:
 
 
 def row_lines(rank: int, row: int, name: str, place: int) -> list[str]:
-    """What a row is called, and where it stands among those of its rank."""
+    """Return the lines with a row's name and its place among the rows of its rank."""
     return [
         _named("thread_name", rank, row, {"name": name}),
         _named("thread_sort_index", rank, row, {"sort_index": place}),
@@ -80,7 +80,7 @@ def row_lines(rank: int, row: int, name: str, place: int) -> list[str]:
 
 
 def described(category: str, name: str, args: str) -> str:
-    """What begins. `name` and `args` are JSON already."""
+    """Format what begins. `name` and `args` are JSON already."""
     return f'"cat":"{category}","name":{name},"args":{args}'
 
 
@@ -90,7 +90,7 @@ def begin_line(rank: int, row: int, at_us: float, what: str) -> str:
 
 
 def end_line(rank: int, row: int, at_us: float, args: str) -> str:
-    """What began last on a row ends. `args` is JSON already."""
+    """Format the end of what began last on a row. `args` is JSON already."""
     return f'{{"ph":"E","pid":{rank},"tid":{row},"ts":{at_us:.1f},"args":{args}}}'
 
 
@@ -102,7 +102,7 @@ def moment_line(rank: int, at_us: float, name: str, args: Mapping[str, Any]) -> 
 
 
 def dumped(value: object) -> str:
-    """As JSON, in one line."""
+    """Format a value as JSON, in one line."""
     return json.dumps(value, allow_nan=False, separators=(",", ":"))
 
 

@@ -32,7 +32,7 @@ class Pending:
 
 @dataclass(frozen=True)
 class Timeline:
-    """Of the ranks whose files there are. Times begin with the first event of any; NaN is unknown.
+    """Timeline of several ranks. Times begin with the first event of any; NaN is unknown.
 
     Args:
         ranks: (R,) their numbers.
@@ -160,7 +160,7 @@ def _buffers_of(rank: RankEvents) -> Integers:
 
 
 def _pending(ranks: Sequence[RankEvents], shift_us: Floats) -> list[Pending]:
-    """What some ranks have announced and none has agreed on, the earliest first."""
+    """Return the announcements that no rank has agreed on, the earliest first."""
     latest: dict[str, int] = {}
     for rank in ranks:
         for name, buffer in zip(rank.names, rank.buffer_of.tolist(), strict=True):

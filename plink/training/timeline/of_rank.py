@@ -1,4 +1,4 @@
-"""What became of each collective on one rank, by its own clock."""
+"""Events of each collective on one rank, by its own clock."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NO_BUFFER = -1
 
 @dataclass(frozen=True)
 class RankEvents:
-    """Of one rank; a time is NaN where the file ends before it.
+    """Events of one rank; a time is NaN if the file ends before it.
 
     Args:
         head: of its first file.
@@ -85,12 +85,12 @@ class RankNotes:
         self._open_buffers.pop(row, None)
 
     def begin(self, row: int, at_us: float, what: tuple[int, int, int]) -> None:
-        """It is handed to the engine."""
+        """Record that a buffer is handed to the engine."""
         self._buffer(what)[1] = at_us
         self._open_buffers[row] = what[0]
 
     def end(self, row: int, at_us: float, number: int, has_failed: bool = False) -> None:
-        """What is on the row ends; a wait in this buffer, or in none."""
+        """End what is open on the row; a wait in this buffer, or in none."""
         if row in self._open_waits:
             wait = self._waits[self._open_waits.pop(row)]
             wait[1:4] = _NEVER if has_failed else at_us, has_failed, number
@@ -98,7 +98,7 @@ class RankNotes:
             self._buffers[self._open_buffers.pop(row)][2] = at_us
 
     def forget_open(self) -> None:
-        """What follows is not what came next."""
+        """Forget what is open, because events are missing."""
         self._open_waits.clear()
         self._open_buffers.clear()
 

@@ -1,4 +1,4 @@
-"""Where the timelines of a group's ranks are written, and by which clock."""
+"""Choose where the timelines of a group's ranks are written, and by which clock."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def file_of(given: str, rank: int, group: str = "") -> Path:
 
 
 def clock_name() -> str:
-    """Of the clock that `time.monotonic` reads: the same for processes that share it.
+    """Return a name of the clock of `time.monotonic`, the same for processes that share it.
 
     That of Linux runs from the machine's start; containers share it, unless they are given a time
     of their own (time_namespaces(7)).
@@ -52,7 +52,7 @@ def clock_name() -> str:
 
 
 def ahead_us() -> float:
-    """What the time since 1970 is ahead of `time.monotonic`."""
+    """Return by how many µs the time since 1970 is ahead of `time.monotonic`."""
     before_ns = time.monotonic_ns()
     wall_ns = time.time_ns()
     return (wall_ns - (before_ns + time.monotonic_ns()) / 2) * 1e-3

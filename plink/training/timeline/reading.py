@@ -1,4 +1,4 @@
-"""What the files of ranks say, checked line by line: they may be cut short, or be anybody's."""
+"""Read ranks' timelines, line by line: they may be cut short, or written by anybody."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _HINT = "plink timeline takes files that ranks wrote with PLINK_TIMELINE, as the
 
 @dataclass(frozen=True)
 class _Part:
-    """What follows a head in a file.
+    """Lines of a file after a header.
 
     Args:
         head: whose.
@@ -46,7 +46,7 @@ def is_timeline(content: bytes) -> bool:
 
 
 def read_ranks(contents: Iterable[tuple[str, bytes]]) -> list[RankEvents]:
-    """What ranks wrote, by rank.
+    """Read the events of ranks, by rank.
 
     Args:
         contents: names of files, as messages call them, and what is in them, in any order: one
@@ -86,7 +86,7 @@ def lines_of(content: bytes, source: str) -> Iterator[tuple[str, dict[str, Any]]
 
 
 def head_of(event: Mapping[str, Any], place: str) -> Head | None:
-    """What a file, or what follows in it, says of itself; None of any other event.
+    """Parse the header of a file or of a part of it; None if the event is another one.
 
     Raises:
         WrongUseError: it says what cannot be.
@@ -139,7 +139,7 @@ def _check_one_group(parts: Sequence[_Part]) -> None:
 def _events(
     lines: Sequence[bytes], source: str, first: int = 1
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Those in some lines of a file, of which the first has this number."""
+    """Yield the events in some lines of a file, the first of which has this number."""
     last = max((number for number, line in enumerate(lines) if line.strip()), default=-1)
     for number, line in enumerate(lines[: last + 1]):
         place = f"{source}: line {first + number}"

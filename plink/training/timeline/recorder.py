@@ -1,4 +1,4 @@
-"""What happens on a rank is noted here, and written by a thread that nobody waits for."""
+"""Record a rank's events; a thread writes them that nothing waits for."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Recorder:
         self._note(self._rows.end, number)
 
     def refused(self, names: Sequence[str]) -> None:
-        """These failed before they were agreed on."""
+        """Record names that failed before they were agreed on."""
         self._note(self._rows.refuse, names)
 
     def joined(self) -> None:

@@ -1,4 +1,4 @@
-"""What happens on a rank, as lines of its timeline: rows such that nothing on one overlaps."""
+"""Arrange a rank's events in rows on which nothing overlaps."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class Rows:
             self._free_buffers.give_back(row)
 
     def refuse(self, at_ns: int, names: Sequence[str]) -> None:
-        """These failed before they were agreed on."""
+        """Record names that failed before they were agreed on."""
         for name in names:
             self._leave(at_ns, name, '{"failed":true}')
 
@@ -131,7 +131,7 @@ class Rows:
         self._lines.append(end_line(self._rank, _JOIN_ROW, at_ns * 1e-3, f'{{"last":{last}}}'))
 
     def miss(self, at_ns: int, events: int) -> None:
-        """So many events came too fast to be kept: what they were about is not known any more."""
+        """Record that events came too fast to be kept, and forget what was open."""
         for row in (*self._waiting.values(), *(row for row, _ in self._running.values())):
             self._lines.append(end_line(self._rank, row, at_ns * 1e-3, '{"missed":true}'))
         self._waiting.clear()

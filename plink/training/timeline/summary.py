@@ -1,4 +1,4 @@
-"""Who kept whom waiting, and what time went into waiting and reducing."""
+"""Summary of a timeline: which ranks kept others waiting, and where the time went."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NOBODY = -1
 
 @dataclass(frozen=True)
 class Lateness:
-    """Of collectives that several ranks announced.
+    """Last rank and lateness of the collectives that several ranks announced.
 
     Args:
         last: (C,) the place of the rank that announced it last; `NOBODY` where that cannot be told,
@@ -30,7 +30,7 @@ class Lateness:
 
 @dataclass(frozen=True)
 class RankSummary:
-    """Of one rank.
+    """Summary of one rank.
 
     Args:
         rank: its number.
@@ -55,7 +55,7 @@ class RankSummary:
 
 @dataclass(frozen=True)
 class NameSummary:
-    """Of all collectives of one name.
+    """Summary of all collectives with one name.
 
     Args:
         name: of them.
@@ -97,7 +97,7 @@ class Buffers:
 
 @dataclass(frozen=True)
 class Summary:
-    """Of a timeline.
+    """Summary of a timeline.
 
     Args:
         ranks: those that others waited for longest are first.
@@ -116,7 +116,7 @@ class Summary:
 
 
 def lateness(timeline: Timeline) -> Lateness:
-    """Who announced each collective last; nobody where clocks may be wrong by more than that."""
+    """Find the last rank to announce each collective; none where clocks are too uncertain."""
     announced_us = timeline.announced_us
     count, ranks = announced_us.shape
     last, late_us = np.full(count, NOBODY, dtype=np.intp), np.zeros(count)
@@ -141,7 +141,7 @@ def lateness(timeline: Timeline) -> Lateness:
 
 
 def summary_of(timeline: Timeline) -> Summary:
-    """Who kept whom waiting, how collectives shared buffers, and how long agreeing took."""
+    """Summarise waits, shared buffers and the time that agreeing took."""
     late = lateness(timeline)
     ranks = [_of_rank(timeline, late, place) for place in range(len(timeline.ranks))]
     ranks.sort(key=lambda rank: (-rank.held_up_us, rank.rank))

@@ -73,5 +73,5 @@ class TraceFile:
 
 
 def before_of(path: Path) -> Path:
-    """Where the part before is kept."""
+    """Return the path of the part before this one."""
     return path.with_name(f"{path.name.removesuffix('.json')}.before.json")
