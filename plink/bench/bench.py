@@ -39,7 +39,7 @@ _LAUNCH_MARGIN_S = 120.0
 
 @dataclass(frozen=True)
 class BenchOutcome:
-    """What was measured.
+    """Outcome of a bench.
 
     Args:
         result: of all cases that ran.

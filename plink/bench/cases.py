@@ -47,7 +47,7 @@ _ORDERS_UNMEASURED = "given"
 
 @dataclass(frozen=True)
 class CaseOptions:
-    """What is to be compared.
+    """Options of the cases to compare.
 
     Args:
         ways: algorithms or kinds of plans, by client.
@@ -74,7 +74,7 @@ class CaseOptions:
 
 @dataclass(frozen=True)
 class Outlook:
-    """What is predicted for any order of a library's ranks, and from what.
+    """Basis of predictions for any order of a library's ranks.
 
     Args:
         algorithm: the library's, by its full name.
@@ -122,7 +122,7 @@ def _engine_cases(
     cluster: Cluster,
     progress: Progress,
 ) -> list[list[Case]]:
-    """By workload."""
+    """Return the engine's cases for each workload."""
     cases: list[list[Case]] = []
     for workload in options.workloads:
         if not _has_parts(workload, ENGINE, "", options.layout.ranks):
@@ -159,7 +159,7 @@ def _engine_cases(
 
 
 def _served_cases(options: CaseOptions, cluster: Cluster, progress: Progress) -> list[list[Case]]:
-    """By workload. What a plan's file predicts is of its own size."""
+    """Return the cases with servers for each workload, predicted for the plan file's size."""
     place_of = {name: place for place, name in enumerate(cluster.names)}
     cases = []
     for workload in options.workloads:
@@ -190,7 +190,7 @@ def _library_cases(
     *,
     progress: Progress,
 ) -> list[list[Case]]:
-    """By workload. Orders are those of an allreduce of the largest size, the same in all."""
+    """Return a library's cases for each workload, with orders for its largest all-reduce."""
     ranks = options.layout.ranks
 
     @cache
@@ -253,7 +253,7 @@ def _without_parts(workload: Workload, client: str, algorithm: str) -> str:
 def outlook(
     cluster: Cluster, client: str, algorithm: str, size_bytes: int, ranks: int | None = None
 ) -> Outlook:
-    """What is predicted for orders of so many ranks on a cluster; one a host for None."""
+    """Return the basis of predictions for so many ranks on a cluster; one a host for None."""
     name = full_name(client, algorithm)
     network = network_of(cluster)
     predictor = Predictor(

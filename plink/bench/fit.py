@@ -61,7 +61,7 @@ _PLAN_KINDS = ("ring", "flat", "2lha")
 
 @dataclass(frozen=True)
 class FitRequest:
-    """What is to be fitted.
+    """Request for a fit.
 
     Args:
         cluster: the hosts, and what is known of their network: rates at least.
@@ -144,7 +144,7 @@ def chosen_hosts(cluster: Cluster, most: int) -> list[int]:
 
 
 def runs_of(client: str, chosen: int, in_first_group: int) -> Iterator[_Run]:
-    """What runs on which of the chosen hosts, of which the first ones are of one group."""
+    """Yield the runs on the chosen hosts, of which the first ones are of one group."""
     first, rest = list(range(in_first_group)), list(range(in_first_group, chosen))
     mixed = [seat for pair in zip(first, rest, strict=False) for seat in pair]
     mixed += [*first[len(rest) :], *rest[len(first) :]]
@@ -158,7 +158,7 @@ def runs_of(client: str, chosen: int, in_first_group: int) -> Iterator[_Run]:
 
 
 def crowd_runs(client: str, chosen: int, hosts: int, cores: int | None) -> Iterator[_Run]:
-    """What runs with as many ranks as the cluster has hosts, on the chosen hosts in turn."""
+    """Yield the runs with as many ranks as the cluster has hosts, on the chosen hosts in turn."""
     ranks = min(hosts, _CROWD_OF_A_HOST * chosen)
     if cores is None or ranks <= max(chosen, cores):
         return
@@ -316,7 +316,7 @@ def _reading(
 
 
 def _processor_of(request: FitRequest, workload: Workload, measured: Measured) -> list[float]:
-    """What a rank's process took for 10^9 bytes, with the largest size."""
+    """Return a rank's CPU seconds for 10^9 bytes, with the largest size."""
     largest = max(each.size_bytes for each in request.workloads)
     if workload.size_bytes < largest or not measured.cpu_s:
         return []

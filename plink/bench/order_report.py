@@ -43,7 +43,7 @@ class Correlation:
 
 @dataclass(frozen=True)
 class OrderReport:
-    """What a bench of orders says beside its rows.
+    """Report of a bench of orders, beside its rows.
 
     Args:
         orders: one for each row.

@@ -35,7 +35,7 @@ class NamedOrder:
 
 @dataclass(frozen=True)
 class Sources:
-    """Where the orders come from.
+    """Sources of the orders.
 
     Args:
         names: the cluster's hosts, in the given order.

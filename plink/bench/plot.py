@@ -142,7 +142,7 @@ def _of_sizes(rows: Sequence[Row]) -> list[str]:
 
 
 class _Scale:
-    """Where a size and a time stand."""
+    """Scale of the axes: position of a size and of a time."""
 
     def __init__(self, sizes: Sequence[int], times_s: Sequence[float]) -> None:
         self.sizes = sorted(set(sizes))

@@ -1,4 +1,4 @@
-"""What a bench is asked to do: its cases, checked before anything is sent."""
+"""Request for a bench: its cases, checked before anything is sent."""
 
 from __future__ import annotations
 
@@ -108,12 +108,12 @@ class BenchRequest:
 
 
 def full_name(client: str, algorithm: str) -> str:
-    """What a library's algorithm is called among all libraries': `openmpi-ring`."""
+    """Return a library's algorithm's name among all libraries': `openmpi-ring`."""
     return f"{client}-{algorithm}"
 
 
 def ways_of(clients: Sequence[str], algorithms: Sequence[str]) -> dict[str, list[str]]:
-    """What each client runs of some algorithms and kinds of plans: those that it knows.
+    """Return the given algorithms and kinds of plans that each client knows.
 
     A client that knows none of them runs its usual one: the engine `auto`, the others a ring.
 

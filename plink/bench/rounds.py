@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Rounds(Generic[T]):
-    """What was launched, and what ended it early.
+    """Results of launches, and what ended them early.
 
     Args:
         results: [case][launch].
@@ -69,7 +69,7 @@ def sequence(count: int, rounds: int, seed: int) -> Iterator[int]:
 
 
 def _as_plink_error(error: HostError | PlinkError | KeyboardInterrupt) -> PlinkError:
-    """What ended the rounds, as the one sentence that the user sees."""
+    """Express what ended the rounds as the one sentence that the user sees."""
     match error:
         case HostError():
             return PlinkError(f"{error.host}: {error}", error.hint)

@@ -101,7 +101,7 @@ def split(cluster: Cluster, served: Sequence[ServedPlan], slots: int) -> tuple[C
 
 
 def settings_of(served: Sequence[ServedPlan], ranks: int) -> Mapping[str, str]:
-    """What is said of servers, and what their ports bring at most, the quickest as a worker's."""
+    """Describe servers, and the greatest gain of ports as fast as a worker's."""
     found = {}
     for plan in served:
         ports = [weight for server in plan.service.servers for weight in server.weights]

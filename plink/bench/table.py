@@ -31,7 +31,7 @@ the busiest one."""
 
 
 def render(result: Comparison, orders: OrderReport | None = None) -> Group:
-    """What a bench found, with what ran above it and what the columns are below.
+    """Render a bench's results, with its conditions above and the columns' meaning below.
 
     For a bench of orders a table of these and how well they were predicted; otherwise a table a
     size and one of the bytes per link.
@@ -70,7 +70,7 @@ def what_ran(row: Row) -> str:
 
 
 def label_of(row: Row) -> str:
-    """What ran, in the fewest words: `engine auto (2lha)`, `gloo ring, given`."""
+    """Name a case in the fewest words: `engine auto (2lha)`, `gloo ring, given`."""
     kind = f" ({row.plan})" if row.plan not in (None, row.algorithm) else ""
     order = f", {row.order}" if row.order else ""
     return printable(f"{row.client} {row.algorithm}{kind}{order}")

@@ -137,7 +137,7 @@ class Meeting:
         return None
 
     def _decided_by_more(self, present: Collection[int]) -> Roster | None:
-        """Those that are absent have their say first, for as long as they may live and be more."""
+        """Return the decision of absent members, who go first while they may be the majority."""
         absent = [one for one in self.before.members if one.number not in present]
         if len(absent) < len(present):
             return None

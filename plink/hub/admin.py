@@ -1,4 +1,4 @@
-"""Who may create services creates them, looks at them and deletes them."""
+"""Create, inspect and delete services as their administrator."""
 
 from __future__ import annotations
 

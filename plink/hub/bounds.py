@@ -1,4 +1,4 @@
-"""What bandwidth hides the exchange of a model behind an iteration (Luo 2020, Table 2.1).
+"""Bandwidth that hides the exchange of a model behind an iteration (Luo 2020, Table 2.1).
 
 A server is central (C) or sharded (S), and on a worker's host (colocated, C) or not (NC): CC, CS,
 NCC, NCS. Figures count both directions of a host's interfaces, as the table does; the formulas are
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Training:
-    """What is trained, and on which links. Rates are of one direction.
+    """Training workload and its links. Rates are of one direction.
 
     Args:
         model_bytes: M, that every worker pushes and pulls in an iteration.
@@ -33,7 +33,7 @@ class Training:
 
 @dataclass(frozen=True)
 class Bound:
-    """What a placement needs to be hidden, in bit/s and both directions.
+    """Bandwidth that a placement needs to be hidden, in bit/s and both directions.
 
     Args:
         placement: `CC`, `CS`, `NCC`, `NCS` or `all-reduce`.

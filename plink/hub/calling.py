@@ -64,7 +64,7 @@ class Control:
             raise
 
     def ask(self, message: Message) -> Message:
-        """What the server answers.
+        """Send a message and return the server's answer.
 
         Raises:
             HubError: it refuses, or is lost.

@@ -1,4 +1,4 @@
-"""What a worker costs with quick links or with a hub: the cost model of Luo 2020, §6.1.10.
+"""Cost of a worker with fast links or with a hub: the cost model of Luo 2020, §6.1.10.
 
 A calculator with the user's prices. It does not reproduce Table 6.3, which contradicts the text
 beside it: `contradiction` says by how much.
@@ -42,7 +42,7 @@ class Prices:
 
 @dataclass(frozen=True)
 class Deployment:
-    """What is built.
+    """Hardware of a deployment.
 
     Args:
         gpus: of a worker.
@@ -82,7 +82,7 @@ class CostRow:
 
 @dataclass(frozen=True)
 class Contradiction:
-    """What Table 6.3 contradicts.
+    """Contradiction between Table 6.3 and the text beside it.
 
     Args:
         implied: the cost of a baseline worker over one with a hub at 1:1, that its figures imply.

@@ -22,7 +22,7 @@ _MOST_SCALE = np.float32(2.6793884e36)
 
 
 def encoded_bytes(wire: str, items: int) -> int:
-    """How long a chunk of so many numbers is on the wire, without its frame's head."""
+    """Return the bytes of a chunk of so many numbers on the wire, without its frame's header."""
     return items * _ITEM_BYTES[wire] + _SCALE_BYTES * (wire == "int8")
 
 

@@ -1,4 +1,4 @@
-"""What an optimiser is told with every step: hyperparameters of each parameter group.
+"""Hyperparameters of each parameter group, which an optimiser gets with every step.
 
 On the wire a group is eight float64, little-endian, so that nothing is rounded on the way: lr,
 momentum, dampening, weight decay, beta1, beta2, eps, and flags as a whole number.
@@ -43,7 +43,7 @@ _KNOWN = {
 
 @dataclass(frozen=True)
 class Hyper:
-    """Of one group, as `torch.optim` calls them; an optimiser reads those that it knows.
+    """Hyperparameters of one group, named as in `torch.optim`; optimisers read those they know.
 
     Raises:
         WrongUseError: one of them is not finite, or outside what it can be.
@@ -74,7 +74,7 @@ class Hyper:
             raise WrongUseError("nesterov needs momentum and no dampening")
 
     def pack(self) -> bytes:
-        """As it travels, `HYPER_BYTES` long."""
+        """Encode one group, `HYPER_BYTES` long."""
         flags = NESTEROV * self.nesterov | MAXIMIZE * self.maximize
         return _WIRE.pack(
             self.lr,
@@ -89,12 +89,12 @@ class Hyper:
 
 
 def pack(hypers: Iterable[Hyper]) -> bytes:
-    """Of all groups, in their order."""
+    """Encode the hyperparameters of all groups, in order."""
     return b"".join(hyper.pack() for hyper in hypers)
 
 
 def unpack(data: bytes) -> list[Hyper]:
-    """What `pack` made.
+    """Parse the output of `pack`.
 
     Raises:
         WrongUseError: it is not valid.

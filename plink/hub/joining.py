@@ -22,7 +22,7 @@ from plink.transport.tls import Tls
 
 @dataclass(frozen=True)
 class Place:
-    """Where a worker wants to take part.
+    """Service that a worker joins, and how.
 
     Args:
         servers: addresses of the service's servers, HOST:PORT, in the service's order.
@@ -66,7 +66,7 @@ class Connected:
     local_ports: set[int] = field(default_factory=set)
 
     def fds(self) -> list[int]:
-        """By loop; -1 where there is no connection."""
+        """File descriptors by loop; -1 where there is no connection."""
         loops = range(len(self.joined.sites.loops))
         return [self.sockets[loop].fileno() if loop in self.sockets else -1 for loop in loops]
 
@@ -78,7 +78,7 @@ class Connected:
 
 
 def line_options(near_buffer_bytes: int, tls: Tls | None = None) -> _native.LineOptions:
-    """What connections for data get, at either end.
+    """Return the options of data connections, for either end.
 
     Raises:
         WrongUseError: a file of `tls` does not hold what it should.

@@ -1,4 +1,4 @@
-"""What a service holds: keys, and the chunks that they are cut into.
+"""Content of a service: keys, and the chunks that they are cut into.
 
 All keys lie in one flat array in the manifest's order. A chunk is a contiguous piece of it, the
 unit that is sent, aggregated and stepped (Luo 2020, §3.2.3: virtual keys of 32 KB). It never
@@ -140,12 +140,12 @@ class Manifest:
 
     @property
     def size_bytes(self) -> int:
-        """Of all values."""
+        """Bytes of all values."""
         return self.items * ITEM_BYTES
 
     @functools.cached_property
     def offsets_items(self) -> Integers:
-        """Where each key begins in the flat array; one more entry, the end."""
+        """Offset of each key in the flat array, and the end."""
         sizes = np.array([key.items for key in self.keys], dtype=np.int64)
         return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
 
@@ -180,7 +180,7 @@ class Manifest:
         return Chunks(starts, ends - starts, groups[firsts], firsts, end_keys)
 
     def to_json(self) -> dict[str, Any]:
-        """As messages and snapshots have it."""
+        """Encode the manifest for messages and snapshots."""
         keys = [
             {
                 "name": key.name,
@@ -194,7 +194,7 @@ class Manifest:
 
 
 def manifest_from_json(fields: Fields) -> Manifest:
-    """What `to_json` made.
+    """Parse the output of `to_json`.
 
     Raises:
         WrongUseError: it is not valid.
@@ -216,7 +216,7 @@ def manifest_from_json(fields: Fields) -> Manifest:
 
 
 def _starts(keys: Sequence[Key], most_items: int) -> Iterator[tuple[Integers, int]]:
-    """Where the chunks that begin in a key begin, and the key's number."""
+    """Yield where the chunks that begin in a key begin, and the key's number."""
     offset = 0
     group, room = -1, 0
     for number, key in enumerate(keys):

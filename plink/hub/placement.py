@@ -1,4 +1,4 @@
-"""Where each chunk lives: on which server, behind which port, on which core.
+"""Placement of each chunk: its server, port and core.
 
 Both ends compute it from the same manifest and sites, so that nothing but those must be agreed.
 Chunks go by longest processing time first: the largest that is left to whoever would be done with
@@ -58,7 +58,7 @@ class Port:
 
 @dataclass(frozen=True)
 class Sites:
-    """Where chunks can live.
+    """Servers and ports that can hold chunks.
 
     Args:
         servers: the ports of each, in the service's order.
@@ -90,7 +90,7 @@ class Sites:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """As messages have it."""
+        """Encode the sites for messages."""
         return {
             "servers": [
                 {"ports": [{"cores": port.cores, "weight": port.weight} for port in ports]}
@@ -110,7 +110,7 @@ class Loop:
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """Where the chunks of a service live.
+    """Placement of a service's chunks.
 
     Args:
         sites: where they could.
@@ -228,7 +228,7 @@ def lpt(sizes: Integers, weights: Sequence[float]) -> npt.NDArray[np.int32]:
 
 
 def sites_from_json(fields: Fields) -> Sites:
-    """What `Sites.to_json` made.
+    """Parse the output of `Sites.to_json`.
 
     Raises:
         WrongUseError: it is not valid.

@@ -1,4 +1,4 @@
-"""What a plan with servers (`plink plan --servers`) says of a service: servers, ports, workers.
+"""Derive a service from a plan with servers (`plink plan --servers`): servers, ports, workers.
 
 A service deals chunks to ports by weight, and every worker sends every chunk to its port: a plan of
 stars at ports. Where racks have a server each, a worker sends every chunk to its rack's, and a
@@ -68,7 +68,7 @@ class PlannedService:
     racks: tuple[tuple[str, ...], ...] = ()
 
     def rack_of(self, host: str) -> int:
-        """That of a worker's host.
+        """Return the rack of a worker's host.
 
         Raises:
             WrongUseError: there are no racks, or none has that host.
@@ -94,7 +94,7 @@ class PlannedService:
 
 
 def planned_service(plan: Plan, source: str) -> PlannedService:
-    """What a plan says of a service; `source` names it.
+    """Derive a service from a plan; `source` names the plan in errors.
 
     Raises:
         WrongUseError: it has no servers, or aggregates otherwise than a service does.
@@ -171,7 +171,7 @@ def _of_racks(plan: Plan, source: str, roots: npt.NDArray[np.intp]) -> PlannedSe
 
 
 def _server(plan: Plan, number: int) -> PlannedServer:
-    """That of a rank, with the ports that routes use."""
+    """Return the server of a rank, with the ports that routes use."""
     rank, forest = plan.ranks[number], plan.forest
     addresses = tuple(port.address for port in rank.ports) or (rank.address,)
     ports = np.zeros(forest.routes, np.int32)

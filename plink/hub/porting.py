@@ -1,4 +1,4 @@
-"""What share of the chunks each port of a server should have, by what ports were seen to carry.
+"""Compute each port's share of the chunks from the traffic that ports were seen to carry.
 
 A port's *cost* is how long it would take there if it alone carried all: the time in which it was
 seen carrying something, over its share of the bytes; of both directions the greater one. In an
@@ -41,7 +41,7 @@ class Porting:
 
     @property
     def weights(self) -> list[float]:
-        """Of the ports, now; in all as much as those that it began with."""
+        """Return the ports' current weights; their sum is that of the initial ones."""
         if self._shares.are_equal:
             return self._told
         total = sum(self._told)

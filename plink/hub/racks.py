@@ -30,7 +30,7 @@ class Racks:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the paper's inequality says, and what links need at least. Times are of the whole model.
+    """Verdict of the paper's inequality, and what links need at least, for the whole model.
 
     Args:
         sharded_s: the left side: workers of all racks with servers of all racks, across.
@@ -87,7 +87,7 @@ def judge_racks(racks: Racks, model_bytes: float) -> Verdict:
 
 
 def _crossover_bits_s(racks: Racks, in_rack: float, others: float) -> float:
-    """Where both sides are equal; C depends on the uplink below a server's rate only."""
+    """Return the uplink rate at which both sides are equal; C depends on rates below a server's."""
     below = (racks.workers - 1) * others / in_rack
     if below <= racks.server_bits_s:
         return below

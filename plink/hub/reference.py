@@ -1,4 +1,4 @@
-"""What the native aggregation and optimisers compute, in plain numpy: the same float32, bit by bit.
+"""Native aggregation and optimisers again in plain numpy: the same float32, bit by bit.
 
 Every operation here is one rounding of float32 in the order in which it stands; the native code
 does the same ones in the same order and is compiled without contraction to fused multiply-adds
@@ -50,7 +50,7 @@ CLIP_EPS = 1e-6
 
 @dataclass(frozen=True)
 class Scalars:
-    """What an optimiser reads in a step: made in float64, then rounded once to float32.
+    """Scalars of an optimiser's step: computed in float64, then rounded once to float32.
 
     Args:
         decay: wd; for AdamW 1 - lr * wd.
@@ -76,7 +76,7 @@ class Scalars:
 
 
 def scalars(optimizer: str, hyper: Hyper, step: int) -> Scalars:
-    """Of one group in one step.
+    """Compute the scalars of one group in one step.
 
     Args:
         optimizer: one of `plink.hub.hyper.OPTIMIZERS`.
@@ -148,7 +148,7 @@ def squared_norm(gradient: Floats) -> float:
 
 
 def clip_scale(norm: float, clip_norm: float | None) -> np.float32:
-    """What the mean gradient is multiplied with; 1 where it is short enough."""
+    """Return the factor for the mean gradient; 1 if it is short enough."""
     if clip_norm is None or clip_norm / (norm + CLIP_EPS) >= 1.0:
         return np.float32(1.0)
     return np.float32(clip_norm / (norm + CLIP_EPS))

@@ -51,7 +51,7 @@ def is_namespace(name: str) -> bool:
 
 @dataclass(frozen=True)
 class Quotas:
-    """What a service may take of a server at most; checked before anything is allocated.
+    """Limits of a service on a server; checked before anything is allocated.
 
     Args:
         bytes: of buffers.
@@ -224,12 +224,12 @@ class ServiceOptions:
                 raise WrongUseError(message, hint)
 
     def to_json(self) -> dict[str, Any]:
-        """As messages and snapshots have it."""
+        """Encode the options for messages and snapshots."""
         return dataclasses.asdict(self)
 
 
 def options_from_json(fields: Fields) -> ServiceOptions:
-    """What `ServiceOptions.to_json` made, with all its members and no others.
+    """Parse the output of `ServiceOptions.to_json`, with all its members and no others.
 
     Raises:
         WrongUseError: it is not valid.

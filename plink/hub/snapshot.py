@@ -1,4 +1,4 @@
-"""What a service had at the end of an iteration, in parts that other servers can go on from.
+"""State of a service at the end of an iteration, in parts that other servers can resume from.
 
 A part is what one server held. It says where in the flat array of all keys each of its pieces lies,
 and nothing of ports, cores or chunks; the parts of all servers together hold every number once, and
@@ -47,7 +47,7 @@ class Piece:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """What one server held at the end of an iteration.
+    """State of one server at the end of an iteration.
 
     Args:
         options, manifest: of the service.
@@ -67,13 +67,13 @@ class Part:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the arrays."""
+        """Names of the arrays."""
         return (VALUES, *STATES[self.options.optimizer])
 
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """What a service had, wherever it lay.
+    """State of a service, wherever it was held.
 
     Args:
         options, manifest, iteration, groups: as of each part.

@@ -49,7 +49,7 @@ class WorkerOptions:
 
 @dataclass(frozen=True)
 class Step:
-    """What an iteration came to.
+    """Result of an iteration.
 
     Args:
         iteration: its number.
@@ -277,7 +277,7 @@ class Worker:
             self._come_back(client, failure)
 
     def _come_back(self, client: _native.Client, failure: HubError) -> None:
-        """By new connections, under another incarnation, while the service waits for it."""
+        """Reconnect under a new incarnation while the service waits."""
         until_s = time.monotonic() + self.service.grace_s
         for control in self._connected.controls:
             control.close()

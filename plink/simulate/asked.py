@@ -1,4 +1,4 @@
-"""What a simulation is asked for, from files and from words."""
+"""Input of a simulation, from files and from words."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ DEFAULT_PLANS = ("plan:ps", "plan:hub", "plan:cc", "plan:flat", "plan:2lha", "pl
 
 @dataclass(frozen=True)
 class Asked:
-    """What is simulated, and where.
+    """Input of a simulation: what is simulated, and where.
 
     Args:
         cluster: the hosts.
@@ -62,12 +62,12 @@ class Asked:
 
     @property
     def size_bytes(self) -> int:
-        """Of the buffer, where nothing else is said."""
+        """Default size of the buffer."""
         return DEFAULT_SIZE_BYTES if self.plan is None else self.plan.size_bytes
 
     @property
     def algorithms(self) -> Sequence[str]:
-        """Where nothing else is said: the order's, if it has a name that others know."""
+        """Default algorithms: the order's, if it has a name that others know."""
         if self.order is None or self.order.mesh is not None:
             return DEFAULT_ALGORITHMS
         try:
@@ -78,7 +78,7 @@ class Asked:
 
 
 def asked_for(file: str | None, cluster_name: str | None, shape: Mapping[str, Any]) -> Asked:
-    """What a file and the description of a data centre mean together.
+    """Combine a file and the description of a data centre into a simulation's input.
 
     Args:
         file: of a cluster, order, plan or trace; None for the data centre alone.
@@ -179,7 +179,7 @@ def _numbers(text: str, what: str) -> list[int]:
 
 
 def schedule_on_hosts(asked: Asked, request: Request, collectives: Sequence[str]) -> Schedule:
-    """What hosts do for one algorithm or one collective of a plan: the ranks of a trace.
+    """Return the schedule of hosts for one algorithm or one collective of a plan, as a trace.
 
     Rank n of the trace is the n-th slot of the cluster's hosts, whatever rank of the job the order
     puts there, so that who reads it may place ranks on the same network one after the other.

@@ -34,7 +34,7 @@ _TOOL = "simulated"
 
 @dataclass(frozen=True)
 class DataCentre:
-    """What was described.
+    """Described data centre.
 
     Args:
         text: in words.
@@ -250,7 +250,7 @@ def _measured(
     rate_bytes_s: float,
     text: str,
 ) -> Cluster:
-    """What plink would measure, without noise."""
+    """Return the cluster that plink would measure without noise."""
     count = len(latency_s)
     hosts = _hosts(count)
     rtt_us = (latency_s + latency_s.T) * _US

@@ -46,7 +46,7 @@ QUIET = Noise(0.0, 0.0, 0.0)
 
 @dataclass(frozen=True)
 class Carried:
-    """What a network made of one call of a collective.
+    """Traffic of one call of a collective on a network.
 
     Args:
         sent_bytes: (H, H) by each host (row) to each other.
@@ -133,11 +133,11 @@ class Job:
         self._known: tuple[Forest, State, tuple[Floats, Floats, float]] | None = None
 
     def iteration_s(self, forest: Forest, state: State) -> float:
-        """What an iteration takes without noise."""
+        """Return the time of an iteration without noise."""
         return self.compute_s + self._flows(forest, state)[2]
 
     def window(self, plan: int, forest: Forest, network: State | Turn) -> Window:
-        """What the ranks report of the next iterations, a rank on each host."""
+        """Return the ranks' report of the next iterations, with one rank on each host."""
         if isinstance(network, Turn):
             sent, times_s, took = self._turned(forest, network)
             state = network.after

@@ -114,7 +114,7 @@ def _part_of(step: Round, part: int, parts: int) -> tuple[Numbers, Numbers, Numb
 
 
 class _Last:
-    """What every rank did in the last round in which it did something."""
+    """Last operations of every rank."""
 
     def __init__(self, ranks: int) -> None:
         self._starts = np.zeros(ranks, dtype=np.int64)
@@ -146,7 +146,7 @@ class _Last:
 
 
 def schedule_of_traffic(traffic: Traffic, ranks: int) -> Schedule:
-    """What a collective sends along a plan, chunk by chunk, or straight between ranks.
+    """Build the schedule of a collective along a plan, chunk by chunk, or straight between ranks.
 
     A chunk goes up its tree when all children's have come, and down when the root has all. Chunks
     of a connection go one after the other, in the turns in which they are dealt to routes.

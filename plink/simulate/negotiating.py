@@ -1,4 +1,4 @@
-"""What ranks say while they agree, on a network: `control:MODE` of `plink simulate`."""
+"""Simulate the negotiation of ranks on a network: `control:MODE` of `plink simulate`."""
 
 from __future__ import annotations
 

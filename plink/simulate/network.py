@@ -19,7 +19,7 @@ Indices = npt.NDArray[np.intp]
 
 @dataclass(frozen=True)
 class State:
-    """What links carry for now.
+    """Current rates of links.
 
     Args:
         hosts_bytes_s: (H,) each host's link, either direction.

@@ -34,7 +34,7 @@ class Pace:
     of_rounds: int
 
     def time_s(self, half_s: float, rounds_s: float) -> float:
-        """What all rounds take.
+        """Extrapolate the time of all rounds.
 
         Args:
             half_s, rounds_s: what the first half takes, and what all that are simulated take.

@@ -1,4 +1,4 @@
-"""What ranks do, and what each waits for: sends, receives and computing, as traces have it.
+"""Schedule of ranks' operations and their dependencies: sends, receives and computing.
 
 A schedule is a graph of operations over ranks (GOAL: Hoefler, Siebert and Lumsdaine, *Group
 Operation Assembly Language*, ICPP 2009). Peer tables and plans become one (`making`), traces are
@@ -58,7 +58,7 @@ class Schedule:
 
     @property
     def bytes_sent(self) -> int:
-        """By all ranks together."""
+        """Bytes sent by all ranks together."""
         return int(self.amount[self.kind == SEND].sum())
 
     def bytes_between(self) -> npt.NDArray[np.float64]:
@@ -146,7 +146,7 @@ def _unmatched(schedule: Schedule, send: int, *, is_size: bool) -> BrokenSchedul
 
 
 def check(schedule: Schedule) -> Messages:
-    """What a replay finds: every byte sent is received, and nobody waits in a circle.
+    """Replay a schedule: every byte sent is received, and no operations wait in a circle.
 
     Raises:
         BrokenScheduleError: it does not end.

@@ -1,4 +1,4 @@
-"""What algorithms, plans and traces take on SimGrid, in several orders of the ranks."""
+"""Times of algorithms, plans and traces on SimGrid, in several orders of the ranks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Times:
-    """What one thing takes in one order (of random ones, the median), in seconds.
+    """Times of one workload in one order (of random orders, the median), in seconds.
 
     Args:
         simulated_s: on SimGrid; None where that took too long.
@@ -78,7 +78,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Simulation:
-    """What was found.
+    """Result of a simulation.
 
     Args:
         source: what messages call the network.

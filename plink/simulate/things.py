@@ -1,4 +1,4 @@
-"""What is simulated: algorithms of plink's or of SMPI's, collectives along a plan, or a trace."""
+"""Workloads to simulate: algorithms of plink or SMPI, collectives along a plan, or a trace."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _MEET = ("openmpi-", "mpich-")
 
 @dataclass(frozen=True)
 class Request:
-    """What is simulated.
+    """Request for a simulation.
 
     Args:
         algorithms: plink's by name, `smpi:NAME` for a real all-reduce of SMPI's, `plan:KIND` for
@@ -97,7 +97,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Thing:
-    """What is run: a schedule of plink's, or SMPI.
+    """Workload to run: a schedule of plink's, or an SMPI collective.
 
     Args:
         algorithm: that predicts it, and that orders are searched for; None where there is none.
@@ -172,7 +172,7 @@ def along_plan(
 def things_of(
     cluster: Cluster, request: Request, layout: RankLayout, platform: Platform
 ) -> tuple[list[Thing], list[tuple[str, str]]]:
-    """What is run, and what is not, with the reason.
+    """Return the workloads to run, and those left out with the reason.
 
     Raises:
         WrongUseError: nothing has such a name, or nothing is run.

@@ -53,7 +53,7 @@ def through_servers(
     *,
     source: str = "the plan",
 ) -> ThroughServers:
-    """What a plan's workers and servers send, and where.
+    """Return the traffic of a plan's workers and servers, and where it flows.
 
     A server's heaviest port carries what the cluster file says of its host's link, others by their
     weights, unless servers are told as a plan is asked for them.
@@ -131,7 +131,7 @@ def _server(rank: PlanRank, cluster: Cluster) -> Server:
 
 
 def _weights(rank: PlanRank) -> Floats:
-    """Of its ports, beside the heaviest."""
+    """Return the weights of a server's ports, relative to the heaviest."""
     weights = np.array([port.weight for port in rank.ports] or [1.0])
     relative: Floats = weights / weights.max()
     return relative
@@ -166,7 +166,7 @@ def _with_ports(platform: Platform, at: Indices, workers: int, rates: Floats) ->
 
 
 def _on_hosts(platform: Platform, hosts: Indices, at: Indices) -> list[int]:
-    """Where each member of the schedule is on the platform of members."""
+    """Return the place of each member of the schedule on the members' platform."""
     # Fat trees and dragonflies keep all their hosts.
     found: list[int] = (hosts if isinstance(platform, Zones) else at[hosts]).tolist()
     return found

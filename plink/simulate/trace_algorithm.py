@@ -1,4 +1,4 @@
-"""What a trace sends, as an algorithm that orders are searched for: bytes by pair and step."""
+"""Traffic of a trace as an algorithm that orders are searched for: bytes by pair and step."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ _AT = 6.5
 
 @dataclass(frozen=True)
 class Tuned:
-    """What an iteration takes without noise, in seconds.
+    """Iteration times without noise, in seconds.
 
     Args:
         before_s: on the usual network, with the plan that the job came with.
@@ -91,7 +91,7 @@ def tuned(
 
 
 def tuned_to_json(found: Tuned) -> dict[str, Any]:
-    """As `plink simulate` prints it."""
+    """Return the object that `plink simulate` prints."""
     return {
         "before_s": found.before_s,
         "changed_s": found.changed_s,

@@ -19,7 +19,7 @@ from plink.simulate.simgrid.run import Change, Graph, graph_of, run_graph
 
 @dataclass(frozen=True)
 class OnSimGrid:
-    """What a call of a collective takes on SimGrid, one simulation each.
+    """Timer of collectives on SimGrid, with one simulation for each call.
 
     Args:
         platform: the network as it usually is, whose latencies stay.
@@ -89,7 +89,7 @@ def _flows(sent_bytes: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> Gra
 
 
 def state_of(platform: Zones) -> State:
-    """What the tuner's network has of a platform: hosts, the zones that they are in, uplinks."""
+    """Return the tuner's view of a platform: hosts, their zones, uplinks."""
     zones, group_of = np.unique(platform.zone_of, return_inverse=True)
     return State(
         np.minimum(platform.send_bytes_s, platform.receive_bytes_s),

@@ -1,4 +1,4 @@
-"""What is asked of the tuner's simulation, in words: which links change, and how far."""
+"""Parse the request for a simulation of the tuner: which links change, and how far."""
 
 from __future__ import annotations
 

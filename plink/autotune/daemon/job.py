@@ -50,7 +50,7 @@ class Decider(Protocol):
     plan: int
 
     def decide(self, now_s: float, window: Window) -> Decision:
-        """What to do after another window."""
+        """Return the decision after another window."""
 
 
 MakeDecider = Callable[[Plan], Decider]

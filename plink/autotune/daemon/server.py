@@ -161,7 +161,7 @@ class Server:
     async def _admitted(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, caller: Caller
     ) -> _Admitted | None:
-        """Who has proven the secret; None where nobody has."""
+        """Authenticate a rank; None if it does not prove the secret."""
         _keep_alive(writer)
         try:
             begun = self._begin(reader, writer, caller)

@@ -1,4 +1,4 @@
-"""What a terminal shows of running jobs."""
+"""Terminal view of running jobs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_EVENTS = 8
 
 
 def view(jobs: Sequence[JobStatus]) -> RenderableType:
-    """For each job its throughput, the load of its hosts, and what happened last."""
+    """Show each job's throughput, the load of its hosts, and its latest events."""
     return Group(*(part for job in jobs for part in _job(job)))
 
 

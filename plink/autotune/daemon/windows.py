@@ -55,12 +55,12 @@ def iteration_seconds(reports: Sequence[Report]) -> Floats:
 
 
 def reduced_bytes(reports: Sequence[Report]) -> float:
-    """What is reduced in an iteration."""
+    """Return the bytes that an iteration reduces."""
     return reports[0].reduced_bytes * _share(reports)
 
 
 def window_of(reports: Sequence[Report], host_of: Sequence[int], plan: int) -> Window:
-    """What all hosts saw.
+    """Combine the hosts' reports of a window.
 
     Between two hosts bytes and segments are those of all pairs of ranks, which carry data at the
     same time: so the busy seconds, and the round trip, are those of the longest.

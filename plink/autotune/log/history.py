@@ -42,7 +42,7 @@ class Change:
 
     @property
     def what(self) -> str:
-        """What was done, in a word or two."""
+        """Describe the action in a word or two."""
         return "begun anew" if self.action is None else self.action.value
 
 
@@ -103,7 +103,7 @@ class History:
         return [change for change in self.changes if change.is_new_plan]
 
     def around(self, change: Change) -> tuple[float | None, float | None]:
-        """What iterations took in the last windows before a change and in the first after it.
+        """Return the median iteration time in the last windows before a change, and that after it.
 
         None where there is no window of the one plan or the other.
         """
@@ -114,7 +114,7 @@ class History:
         )
 
     def balance(self, window: int) -> float | None:
-        """What the busiest host sent, of what the least busy one did; None where one sent none."""
+        """Return the busiest host's bytes over the least busy one's; None if one sent none."""
         sent = self.sent_bytes[window]
         return float(sent.max() / sent.min()) if sent.min() > 0.0 else None
 
@@ -193,7 +193,7 @@ class _Row:
 
 
 class _Believed:
-    """What a tuner that decides again believes that hosts carry."""
+    """Rates of hosts that a tuner believes in when it decides again."""
 
     def __init__(self, start: Start) -> None:
         self._start = start

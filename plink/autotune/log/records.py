@@ -31,7 +31,7 @@ _MAX_NUMBER = 1e15
 
 @dataclass(frozen=True)
 class Start:
-    """What a log begins with.
+    """First record of a log.
 
     Args:
         plan: that the job came with.

@@ -58,7 +58,7 @@ def tuner_of(plan: Plan, options: TunerOptions) -> Tuner:
 
 
 def _names_of(plan: Plan) -> Names:
-    """What the plan calls its hosts and groups, in the order of a tuner's layout."""
+    """Return the plan's names of hosts and groups, in the order of a tuner's layout."""
     host_of_group = dict(zip(plan.group_of, (rank.host for rank in plan.ranks), strict=True))
     return Names(
         list(dict.fromkeys(rank.host for rank in plan.ranks)),
@@ -103,7 +103,7 @@ class UnusableLogError(Exception):
 
 @dataclass(frozen=True)
 class ResumeState:
-    """Where a log ends: all that tuning needs to go on from there.
+    """State at the end of a log, from which tuning continues.
 
     Args:
         plan: that tuning began with.
@@ -155,7 +155,7 @@ class ResumeState:
 
 
 def read_resume_state(path: str, plan: Plan) -> ResumeState | None:
-    """Where the log at `path` of a job with that plan ends; None where there is no file.
+    """Read the state at the end of a log of a job with that plan; None if there is no file.
 
     Raises:
         UnusableLogError: a log from which tuning cannot go on: it is to begin anew.
@@ -193,7 +193,7 @@ def read_resume_state(path: str, plan: Plan) -> ResumeState | None:
 
 
 def describe(state: ResumeState, path: str) -> str:
-    """What was found, for the terminal."""
+    """Describe the state for the terminal."""
     torn = ", the last line was cut and is left out" if state.is_torn else ""
     return (
         f"{path}: {counted(state.windows, 'window')}{torn}; tuning goes on from there if the ranks "

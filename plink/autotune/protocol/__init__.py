@@ -1,1 +1,1 @@
-"""What the daemon, the ranks and viewers say to each other."""
+"""Protocol between the daemon, ranks and viewers."""

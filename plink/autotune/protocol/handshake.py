@@ -46,7 +46,7 @@ def secret_of(environment: Mapping[str, str]) -> bytes | None:
 
 
 def greeting(job: str, nonce: bytes) -> bytes:
-    """What a rank says first."""
+    """Return a rank's first message."""
     return _GREETING.pack(job, nonce)
 
 
@@ -63,7 +63,7 @@ def parse_greeting(received: bytes) -> tuple[str, bytes]:
 
 @dataclass(frozen=True)
 class Proofs:
-    """What both ends say and share once they have each other's nonce.
+    """Proofs and key that both ends derive once they have each other's nonce.
 
     Args:
         secret: of the job.
@@ -87,7 +87,7 @@ class Proofs:
 
     @property
     def session_key(self) -> bytes:
-        """For `Channel`."""
+        """Return the key for `Channel`."""
         return self._proof("session")
 
     def check(self, given: bytes, expected: bytes) -> None:

@@ -1,4 +1,4 @@
-"""What tells plans apart: a number that the daemon gives, and a digest of their content."""
+"""Identity of a plan: a number that the daemon gives, and a digest of its content."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Identity:
 
     @property
     def encoded(self) -> int:
-        """As one signed number of 64 bits, not negative: the number, then the digest."""
+        """Return the identity as one number of 63 bits: the plan's number, then the digest."""
         return self.number << _DIGEST_BITS | self.digest
 
 

@@ -75,7 +75,7 @@ class Join:
 
 @dataclass(frozen=True)
 class Report:
-    """What a rank saw between two points.
+    """Measurements of a rank between two points.
 
     Args:
         plan: in force all the while.
@@ -239,7 +239,7 @@ def _report(fields: Fields, ranks: int) -> Report:
 
 
 def _bytes_of(fields: Fields) -> dict[str, int]:
-    """By collective; empty where a rank does not tell."""
+    """Parse bytes by collective; empty if a rank reports none."""
     given = fields.optional_object("bytes_of")
     if given is None:
         return {}

@@ -1,4 +1,4 @@
-"""What there is to see of a job, in the daemon and on its way to a viewer.
+"""Status of a job, in the daemon and on its way to a viewer.
 
 It travels as JSON, which is hostile until parsed.
 """

@@ -47,7 +47,7 @@ class Stride:
 
 
 class Points:
-    """Where the points are.
+    """Points among the collectives at which ranks may change plans.
 
     Args:
         stride: between them.
@@ -77,7 +77,7 @@ class Points:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What all ranks know after a vote.
+    """Outcome of a vote, which all ranks know.
 
     Args:
         plan_id: the encoded identity of the plan that every rank held; None where they held

@@ -174,8 +174,11 @@ class Client:
 
 
 def _readable(descriptors: Sequence[int], timeout_s: float | None = None) -> set[int]:
-    """Those from which can be read, or that are closed. `select` knows none from 1,024 on, which
-    the engine's connections to some hundred ranks already are."""
+    """Return the descriptors that are readable or closed.
+
+    Not by `select`, which knows none from 1,024 on: the engine's connections to some hundred ranks
+    are as many.
+    """
     poll = select.poll()
     for descriptor in descriptors:
         poll.register(descriptor, select.POLLIN)

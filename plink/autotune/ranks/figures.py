@@ -1,4 +1,4 @@
-"""What the kernel says of a rank's connections, from window to window."""
+"""Kernel's figures of a rank's connections, from window to window."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def snapshot_of(at: int, statistics: Statistics, placing: Placing) -> Snapshot:
 
 
 def between(before: Snapshot, after: Snapshot) -> dict[str, Floats]:
-    """What happened between two points: for each name of `PEER_FIGURES` an array (P,).
+    """Return the difference of two snapshots: for each name of `PEER_FIGURES` an array (P,).
 
     Bytes and segments are those of all connections to a peer, which carry data at the same time: so
     busy and waited seconds are those of the busiest, and the round trip the longest.

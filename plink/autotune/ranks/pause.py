@@ -84,7 +84,7 @@ class Pause:
             return self._asked == plan.identity.number
 
     def _wait(self, plan: NewPlan, seconds: float) -> None:
-        """For that long, or until the rank is to go on."""
+        """Wait, or return as soon as the rank is to go on."""
         with self._changed:
             self._changed.wait_for(lambda: self._asked != plan.identity.number, seconds)
 

@@ -57,7 +57,7 @@ class Placing:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a rank of a job runs.
+    """Host on which a rank of a job runs.
 
     Args:
         name: of the host, as it calls itself.
@@ -92,7 +92,7 @@ def match(planned: Sequence[PlanRank], places: Sequence[Place]) -> list[int]:
 
 
 def match_some(planned: Sequence[PlanRank], places: Sequence[Place]) -> list[int | None]:
-    """As `match`, with None for a rank of the job that the plan does not have."""
+    """Match as `match`, with None for a rank of the job that the plan does not have."""
     free, by_address = _hosts(planned)
     found = []
     for place in places:
@@ -102,7 +102,7 @@ def match_some(planned: Sequence[PlanRank], places: Sequence[Place]) -> list[int
 
 
 def _hosts(planned: Sequence[PlanRank]) -> tuple[dict[str, list[int]], dict[str, str]]:
-    """By host its ranks, and by address the host."""
+    """Return the ranks of each host, and the host of each address."""
     ranks: dict[str, list[int]] = {}
     for index, one in enumerate(planned):
         ranks.setdefault(one.host, []).append(index)

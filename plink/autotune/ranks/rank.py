@@ -176,7 +176,7 @@ class TunedRank:
         return self._to_be_judged > 0
 
     def void_window(self) -> None:
-        """What is measured since the last point is of two schedules, and counts for none.
+        """Discard the current window, which would span two schedules.
 
         All ranks call it between the same two of their collectives, none of which is under way.
         """

@@ -1,4 +1,4 @@
-"""What the environment of a training process says of autotuning."""
+"""Settings of autotuning in the environment of a training process."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ class Settings:
     may_pause: bool = True
 
     def to_json(self) -> dict[str, Any]:
-        """For the other ranks."""
+        """Encode the settings for the other ranks."""
         values = {**vars(self), "may_hold": self.may_pause}
         del values["may_pause"]
         return values
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Settings:
-        """What rank 0 made with `to_json`."""
+        """Parse the output of `to_json` from rank 0."""
         values = {**data, "may_pause": data["may_hold"]}
         del values["may_hold"]
         return Settings(**values)

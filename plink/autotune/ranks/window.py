@@ -1,4 +1,4 @@
-"""What a rank measures from one point to a later one."""
+"""Measurements of a rank from one point to a later one."""
 
 from __future__ import annotations
 

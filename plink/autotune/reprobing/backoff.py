@@ -22,7 +22,7 @@ class BackOff:
         self._pauses: dict[str, _Pause] = {}
 
     def due(self, now_s: float, hosts: Iterable[str]) -> Sequence[str]:
-        """Those of the hosts that may be probed now."""
+        """Return the hosts that may be probed now."""
         known = self._pauses
         return [host for host in hosts if host not in known or known[host].until_s <= now_s]
 

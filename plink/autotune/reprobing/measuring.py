@@ -38,7 +38,7 @@ Quiesce = Callable[[], AbstractContextManager[SecondsLeft]]
 
 @dataclass(frozen=True)
 class Measured:
-    """What measuring again gave.
+    """Result of measuring again.
 
     Args:
         found: the cluster as it is now, and what that changes.
@@ -116,7 +116,7 @@ def measure_again(
 
 
 class _Remeasurement:
-    """What is measured again this time, and what could not be."""
+    """Measurements that are repeated this time, and those that failed."""
 
     def __init__(
         self,
@@ -165,7 +165,7 @@ class _Remeasurement:
         return self.is_in_time
 
     def _without_late(self, failures: Sequence[Failure]) -> Sequence[Failure]:
-        """Those that have another reason than lack of time, which is said once for all."""
+        """Return the failures with another reason than lack of time, which is said once for all."""
         others = [each for each in failures if OUT_OF_TIME not in each.reason]
         self.is_in_time = self.is_in_time and len(others) == len(failures)
         return others
@@ -173,7 +173,7 @@ class _Remeasurement:
     def request(
         self, before: RttMeasurement | BandwidthMeasurement | None, earlier: Cluster | None = None
     ) -> ProbeRequest:
-        """As the measurement was made that there is."""
+        """Build a request for the same measurement as before."""
         if before is None or before.tool not in TOOLS:
             return ProbeRequest(self._listed, way=self._way, earlier=earlier)
         return ProbeRequest(

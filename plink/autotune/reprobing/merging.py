@@ -63,13 +63,13 @@ def with_pairs(mask: Mask, pairs: Sequence[Pair]) -> Mask:
 
 
 def without_rtt(rtt: RttMeasurement, pairs: Mask) -> RttMeasurement:
-    """As if these pairs had not been measured, and the others were beyond doubt."""
+    """Remove the readings of these pairs, and all doubts about the others."""
     times_us = {key: np.where(pairs, np.nan, values) for key, values in rtt.rtt_us.items()}
     return replace(rtt, rtt_us=times_us, disturbance=None, passes=None, halves_us=None)
 
 
 def without_bandwidth(bandwidth: BandwidthMeasurement, pairs: Mask) -> BandwidthMeasurement:
-    """As if these pairs had not been measured."""
+    """Remove the readings of these pairs."""
     return replace(bandwidth, gbit_s=np.where(pairs, np.nan, bandwidth.gbit_s))
 
 
@@ -170,7 +170,7 @@ def merged_bandwidth(
 
 
 def without_uplinks(cluster: Cluster, hosts: Collection[str]) -> Cluster:
-    """As if the uplinks of these hosts' groups had not been measured."""
+    """Remove the uplinks of these hosts' groups."""
     if cluster.uplinks is None:
         return cluster
     concerned = {group.name for group in cluster.groups if not set(hosts).isdisjoint(group.hosts)}

@@ -1,4 +1,4 @@
-"""What is known of the network, renewed whenever hosts are probed again. For all jobs of a daemon.
+"""Knowledge of the network, renewed by probing hosts again. For all jobs of a daemon.
 
 It blocks, and is called in threads.
 """
@@ -24,7 +24,7 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True)
 class Probed:
-    """What came of probing again.
+    """Result of probing again.
 
     Args:
         replanned: a plan, or None, and why.

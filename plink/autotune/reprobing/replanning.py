@@ -1,4 +1,4 @@
-"""What to make of a network that was measured again: its groups now, and a plan for a running job.
+"""Derive groups, and a plan for a running job, from a network that was measured again.
 
 Without I/O. Groups and plan stay as they are where nothing has changed beyond noise.
 """
@@ -42,7 +42,7 @@ _OTHER_RATE = 1.25
 
 @dataclass(frozen=True)
 class Regrouped:
-    """What measuring again has shown.
+    """Groups after measuring again, and which hosts moved.
 
     Args:
         cluster: as it is now.
@@ -146,7 +146,7 @@ def _rates(cluster: Cluster, groups: Sequence[Group]) -> Matrix:
 
 
 def _request(cluster: Cluster) -> GroupRequest:
-    """As the groups of before were found."""
+    """Return the request with which the earlier groups were found."""
     known = cluster.grouping
     if known is None or known.method not in METHODS:
         return GroupRequest()

@@ -1,1 +1,1 @@
-"""What to change, when and why: without clock, network or chance (`docs/autotune.md`)."""
+"""Decide what to change, when and why: no clock, network or randomness (`docs/autotune.md`)."""

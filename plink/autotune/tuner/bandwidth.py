@@ -54,7 +54,7 @@ class SlowFlow:
 
 @dataclass(frozen=True)
 class Belief:
-    """What links carry.
+    """Estimated rates of links.
 
     Args:
         rate_bytes_s: (L,) of each link, in the order of `Readings`; infinite for an uplink that was
@@ -90,7 +90,7 @@ def hosts_bytes_s(rate_bytes_s: Floats, layout: Layout) -> Floats:
 
 
 def first_belief(windows: Sequence[Window], layout: Layout, options: TunerOptions) -> Belief:
-    """What is believed without prior knowledge: hosts are alike but for those seen to be slow.
+    """Estimate rates without prior knowledge: hosts are alike except those seen to be slow.
 
     So a host that was slow, and limits nothing any more, is as fast as most again: a plan that fits
     a slow host makes it limit.
@@ -106,7 +106,7 @@ def first_belief(windows: Sequence[Window], layout: Layout, options: TunerOption
 def believe(
     prior_bytes_s: Floats, windows: Sequence[Window], layout: Layout, options: TunerOptions
 ) -> Belief:
-    """What is believed after some windows of one plan.
+    """Estimate rates after some windows of one plan.
 
     A link that limited its flows to less than was believed is slow. One that carried more than was
     believed is faster, though no faster than the fastest of its kind: flows that come in bursts
@@ -122,7 +122,7 @@ def believe(
 
 
 class _Evidence:
-    """What windows show, before anything is concluded."""
+    """Evidence of windows, before anything is concluded."""
 
     def __init__(self, windows: Sequence[Window], layout: Layout) -> None:
         self.layout = layout

@@ -1,4 +1,4 @@
-"""What the tuner takes, options and windows of measurements, and what it answers: decisions."""
+"""Interface of the tuner: its options, the windows it receives, and its decisions."""
 
 from __future__ import annotations
 
@@ -95,12 +95,12 @@ class Window:
 
     @property
     def median_s(self) -> float:
-        """What an iteration took; one that is out of line does not count."""
+        """Return the median iteration time, which ignores outliers."""
         return float(np.median(self.iteration_s))
 
 
 def median_s(windows: Sequence[Window]) -> float:
-    """What an iteration took in any of these."""
+    """Return the median iteration time of these windows."""
     return float(np.median(np.concatenate([window.iteration_s for window in windows])))
 
 
@@ -132,7 +132,7 @@ def merged(windows: Sequence[Window]) -> Window:
 
 
 class Action(Enum):
-    """What kind of decision it is."""
+    """Kind of a decision."""
 
     WAIT = "wait"
     QUICKTUNE = "quicktune"

@@ -1,4 +1,4 @@
-"""What a plan puts on each link in one collective, by its masters."""
+"""Load of each link in one collective, by a plan's masters."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WHOLE_BYTES = 1e15
 
 
 def link_loads(masters: Masters, layout: Layout, collective: str) -> tuple[Floats, Floats]:
-    """What crosses links in the busier direction, of a whole buffer of 1.
+    """Return the traffic of links in the busier direction, for a buffer of 1.
 
     Of an all-reduce, masters say it all. Of a reduce-scatter or an all-gather each rank owns a
     segment, whatever it is a master of, so that masters decide only on whom others' segments pass

@@ -26,7 +26,7 @@ _NOTHING = 1e-9
 
 @dataclass(frozen=True)
 class Layout:
-    """Where ranks are: what tuning leaves as it is.
+    """Hosts and groups of the ranks, which tuning leaves as they are.
 
     Args:
         host_of: (P,) the host of each rank, 0 to H-1; every host has one.

@@ -1,4 +1,4 @@
-"""What decisions call hosts and groups."""
+"""Names of hosts and groups in decisions."""
 
 from __future__ import annotations
 

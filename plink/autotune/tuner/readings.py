@@ -1,4 +1,4 @@
-"""What flows say about the links that they cross: each host's two directions, each group's two.
+"""Readings of links from the flows that cross them: both directions of each host and group.
 
 A link that limits its flows keeps all of them busy at the same time and until the end, so that it
 carries their bytes in the time in which they were busy. For a link that does not, the quotient says

@@ -21,7 +21,7 @@ _DEVIATIONS_PER_MAD = 1.4826
 
 @dataclass(frozen=True)
 class Baseline:
-    """What iterations took while nothing changed.
+    """Iteration times while nothing changed.
 
     Args:
         median_s: of the windows' medians.

@@ -76,7 +76,7 @@ class Tuner:
         self.moves = 0
 
     def decide(self, now_s: float, window: Window) -> Decision:
-        """What to do after another window.
+        """Return the decision after another window.
 
         Args:
             now_s: of any clock that does not go back.
@@ -240,7 +240,7 @@ class Tuner:
 
     @property
     def _deviation(self) -> float:
-        """By how much an iteration time varies by chance, as a share of it."""
+        """Return the chance variation of an iteration time, as a share of it."""
         return 0.0 if self.baseline is None else self.baseline.deviation
 
     def _quicktuned(self, now_s: float, belief: Belief) -> Masters:
@@ -253,7 +253,7 @@ class Tuner:
         return self.masters if is_left_alone else masters
 
     def _gain(self, now_s: float, masters: Masters, belief: Belief, iteration_s: float) -> float:
-        """What masters promise, as a share of the iteration."""
+        """Return the gain that masters promise, as a share of the iteration."""
         if masters is self.masters:
             return 0.0
         most = self._trusted(now_s)

@@ -1,4 +1,4 @@
-"""What ranks have before a collective and must have after it, as runs of known values.
+"""Buffers of ranks before and after a collective, as runs of known values.
 
 Every element is a small whole number, so that float32 holds every partial sum exactly; they differ
 from rank to rank and from place to place, so that a lost or misplaced part shows. At place i of the
@@ -62,12 +62,12 @@ class Buffers:
     after: Sequence[Run]
 
     def to_json(self) -> dict[str, Any]:
-        """As a worker is told of them."""
+        """Encode the buffers for a worker."""
         return asdict(self)
 
 
 def buffers_of(collective: str, elements: int, rank: int, ranks: int) -> Buffers:
-    """What a rank has and gets. Parts are even: what is left of a whole buffer is not used.
+    """Return a rank's input and result. Parts are even; the rest of a buffer is not used.
 
     Args:
         collective: of `plink.plans.names.COLLECTIVES`.
@@ -99,7 +99,7 @@ class _Place:
         return self.elements // self.ranks
 
     def whole_of(self, rank: int) -> list[Run]:
-        """What a rank begins with where it has all of the buffer."""
+        """Return a rank's input if it has all of the buffer."""
         return [Run(0, self.elements, 0, 1, rank + 1)]
 
     @property
@@ -109,7 +109,7 @@ class _Place:
 
     @property
     def segment(self) -> list[Run]:
-        """What this rank begins with where it has its part alone."""
+        """Return this rank's input if it has its part alone."""
         return [Run(0, self.part, self.rank * self.part, 1, self.rank + 1)]
 
     @property

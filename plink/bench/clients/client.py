@@ -1,4 +1,4 @@
-"""What a bench asks of a client, and what the client answers."""
+"""Interface of a bench to a client, and of the client's answers."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Launch:
 
 @dataclass(frozen=True)
 class Traffic:
-    """What ranks exchanged in one launch.
+    """Bytes that ranks exchanged in one launch.
 
     Args:
         sent_bytes, received_bytes: [rank][peer], as the rank itself counted it, in all timed
@@ -77,7 +77,7 @@ class Traffic:
 
 @dataclass(frozen=True)
 class Measured:
-    """What one launch took.
+    """Times of one launch.
 
     Args:
         seconds: per timed repetition, the longest time of any rank.

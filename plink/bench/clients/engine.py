@@ -85,7 +85,7 @@ class EngineClient:
 
 
 def versions_of(replies: Mapping[int, Message], hosts: Sequence[RemoteHost]) -> dict[str, str]:
-    """What workers that have started say of themselves.
+    """Return the versions that started workers report.
 
     Args:
         replies: by seat.

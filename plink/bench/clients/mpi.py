@@ -36,7 +36,7 @@ _ALARM_MARGIN_S = 10.0
 
 @dataclass(frozen=True)
 class MpiTools:
-    """What the user chose; None for what is found on PATH, or for the user's cache.
+    """MPI tools of the user's choice; None for those on PATH, or for the user's cache.
 
     Args:
         mpicc: the compiler wrapper.
@@ -51,7 +51,7 @@ class MpiTools:
 
 @dataclass(frozen=True)
 class FoundTools:
-    """What is on this machine: compiler wrapper, launcher and its version."""
+    """MPI tools found on this machine: compiler wrapper, launcher and its version."""
 
     mpicc: str
     mpirun: str

@@ -1,4 +1,4 @@
-"""What one MPI does differently from another: Open MPI 4 and MPICH with Hydra."""
+"""Differences between MPI implementations: Open MPI 4 and MPICH with Hydra."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _MPICH_ALGORITHMS = {
 
 @dataclass(frozen=True)
 class TrafficNetwork:
-    """What a client must know to keep to the traffic network.
+    """Facts with which a client keeps to the traffic network.
 
     Args:
         addresses: the hosts' traffic addresses.
@@ -78,7 +78,7 @@ class LauncherJob:
 
 @dataclass(frozen=True)
 class Flavour:
-    """What differs from one MPI to another.
+    """Properties of one MPI implementation.
 
     Args:
         title: its name as people write it.

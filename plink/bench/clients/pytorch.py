@@ -60,16 +60,16 @@ class PyTorchClient(ABC):
         return found
 
     def _parts(self) -> dict[str, str]:
-        """What has a version, by the member of a worker's answer."""
+        """Components with a version, by their name in a worker's answer."""
         return {"torch": "PyTorch"}
 
     def _told(self) -> Sequence[Message]:
-        """What each seat is told beside the library."""
+        """Settings of each seat, beside the library."""
         return [{} for _ in self._hosts]
 
     @abstractmethod
     def _switches(self) -> dict[str, str]:
-        """What the library was told by its environment."""
+        """Settings that the library gets from its environment."""
 
     def _interfaces(self) -> str:
         return ",".join(sorted({host.interface for host in self._hosts}))

@@ -258,7 +258,7 @@ class Workers:
 
 
 def measure_command(workload: Workload, rank: int, ranks: int) -> Message:
-    """What a worker that has joined is told to run."""
+    """Return the command with which a worker that has joined measures."""
     buffers = buffers_of(workload.collective, workload.elements, rank, ranks)
     return {
         "do": "measure",

@@ -34,7 +34,7 @@ def main() -> None:
 
 
 class RelayedStore:
-    """What one rank sets reaches the others by way of the bench that drives them all."""
+    """Store whose entries reach other ranks by way of the bench that drives them all."""
 
     def __init__(self, channel: Channel) -> None:
         self.channel = channel

@@ -69,7 +69,7 @@ async def greeted(
     has_greeted: Callable[[], None],
     tls: ssl.SSLContext | None = None,
 ) -> Session | DataHello:
-    """Who calls, once that is proven.
+    """Authenticate a caller.
 
     Connections for data say who they are in the clear; TLS begins after that, in the native code.
 

@@ -1,4 +1,4 @@
-"""What a server answers to workers and administrators."""
+"""Answer the messages of workers and administrators."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ async def _serve(control: Control, registry: Registry, tenant: Tenant) -> None:
 
 
 class _Worker:
-    """Who calls, and whether it takes part."""
+    """Conversation with a worker, which may take part or not."""
 
     def __init__(self, control: Control, registry: Registry, tenant: Tenant) -> None:
         self._control = control
@@ -131,7 +131,7 @@ class _Worker:
         return Done()
 
     def lost(self, why: str) -> None:
-        """It is gone."""
+        """Report the worker as lost."""
         if self._member is not None:
             self._tenant.lost(self._member.number, self._member.incarnation, why)
 

@@ -1,4 +1,4 @@
-"""Who contributes to a service: seats given, lost, waited for, given up. It knows no sockets.
+"""Membership of a service: seats given, lost, waited for, given up. Knows no sockets.
 
 Lanes go on by themselves as long as nobody comes or goes; only then are they told something. That
 takes a while where they are at several servers, and one thing is decided after the other.
@@ -81,7 +81,7 @@ class Crew:
         return len(self._present) + len(self._absent)
 
     def begin_after(self, iteration: int) -> None:
-        """Those who come first begin with the next one."""
+        """Let the first workers begin with the next iteration."""
         self._first = iteration + 1
 
     async def seat(self, join: Join) -> Seat:
@@ -144,7 +144,7 @@ class Crew:
                 await self._gather_if_empty()
 
     async def _go_on_without(self, number: int) -> None:
-        """What it has pushed counts if all of it is there, and somebody is left to end it."""
+        """Go on without a worker; its push counts if complete and somebody is left to end it."""
         await self.lanes.cut(number)
         # From here on no lane ends an iteration that lacks a part of it.
         iteration = await self.lanes.iteration()
@@ -160,7 +160,7 @@ class Crew:
         await self._pass_over()
 
     async def _pass_over(self) -> None:
-        """Those who are to join later wait for nobody where nobody contributes until then."""
+        """Skip workers that join later while nobody contributes until then."""
         if not self._present or self._is_gathering:
             return
         iteration, is_even = await self.lanes.ended()
@@ -224,7 +224,7 @@ class Crew:
         return Seat(number, self._incarnation(join), max(1, iteration + is_done))
 
     async def _begin(self, number: int) -> int:
-        """Where a worker begins that comes while others may still be awaited."""
+        """Return the iteration of a worker that comes while others may still be awaited."""
         is_first = number not in self._used
         self._used.add(number)
         if number in self._dropped:
@@ -245,7 +245,7 @@ class Crew:
         return Seat(number, self._incarnation(join), since)
 
     async def _admit(self, number: int) -> int:
-        """Where it begins: lanes that agree before others are too late wait for it meanwhile."""
+        """Admit a worker and return its first iteration; lanes that agree in time wait for it."""
         ahead = _AHEAD if self.options.mode == "sync" else 1
         while ahead < _MOST_AHEAD:
             since = await self.lanes.iteration() + ahead

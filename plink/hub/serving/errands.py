@@ -1,4 +1,4 @@
-"""What a service does while its server goes on: nobody waits for it."""
+"""Background tasks of a service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a server says no with."""
+"""Errors with which a server refuses a request."""
 
 from __future__ import annotations
 

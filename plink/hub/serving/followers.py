@@ -91,7 +91,7 @@ class Follower:
         return answer
 
     def hear(self) -> Lost | None:
-        """What it tells; None where it was nothing for a while.
+        """Return the follower's report; None if there was none for a while.
 
         Raises:
             PlinkError: it is lost, or its part of the service has failed.
@@ -132,6 +132,6 @@ def followers_of(create: Create, secret: bytes, tls: Tls | None) -> list[Followe
 
 
 def _ways(name: str, told: str) -> list[str]:
-    """As its maker calls it, and as it has said itself, unless that is every host's address."""
+    """Return the name given by its creator, and the server's own name unless that is a wildcard."""
     host, _ = parse_address(told, "a server's address")
     return [name] if is_wildcard(host) or told == name else [name, told]

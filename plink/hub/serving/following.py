@@ -57,7 +57,7 @@ class Following:
             self._failure.set_result(why)
 
     async def report(self) -> Lost | None:
-        """What is to be told next; None where it is nothing for a while.
+        """Return the next report; None if there is none for a while.
 
         Raises:
             ServiceError: the service has failed.

@@ -1,4 +1,4 @@
-"""What is kept of a service at one server: copies at the end of iterations, written or changed."""
+"""Copies of a service's state at one server: taken at the end of iterations, or changed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Keeping:
         self._saving: asyncio.Future[None] | None = None
 
     async def pieces(self, iteration: int | None) -> tuple[int, bytes, list[Piece]]:
-        """What this server has at the end of an iteration, as of `Lanes.take_pieces`.
+        """Return this server's state at the end of an iteration, as `Lanes.take_pieces`.
 
         Args:
             iteration: None for the earliest that is possible.
@@ -75,7 +75,7 @@ class Keeping:
             saving.set_exception(ServiceError(f"service {self._name} has failed: {why}"))
 
     def recall(self, iteration: int) -> Copies:
-        """What an iteration has left; a worker asks that has begun no later one.
+        """Return an iteration's state for a worker that has begun no later one.
 
         Raises:
             ServiceError: the service is elsewhere.

@@ -225,7 +225,7 @@ class Lanes:
         return all(loop.has_all_of(self.tenant, worker, iteration) for loop in self._own)
 
     def copies(self, iteration: int) -> Copies | None:
-        """What there is now; None where that is not what an iteration has left in all chunks."""
+        """Return copies of the state; None unless all chunks are at the end of that iteration."""
         found = []
         for lane in sorted(self._open):
             copy = self._loop_of[lane].copy_now(self.tenant, lane, iteration)
@@ -277,7 +277,7 @@ class Lanes:
         }
 
     def lanes_now(self) -> list[LaneStatus]:
-        """Of each that has chunks."""
+        """Return the status of each lane that has chunks."""
         links = Counter(link.lane for loop in self._own for link in loop.links(self.tenant))
         return [
             LaneStatus(self._ports[lane], self._cores[lane], links[lane], figures)
@@ -292,7 +292,7 @@ class Lanes:
 
 
 def needed_bytes(options: ServiceOptions, values_bytes: int) -> int:
-    """What a service takes of all its servers together.
+    """Return the bytes that a service takes on all its servers together.
 
     Args:
         options: of the service.

@@ -99,7 +99,7 @@ class Everywhere:
         return _all(await self._tell(Order("admit", worker, iteration=since))) and is_here
 
     async def drop(self, worker: int, since: int, revision: int) -> None:
-        """As of `Lanes`."""
+        """Drop a worker, as `Lanes` does, on all servers."""
         self._lanes.drop(worker, since, revision)
         await self._tell(Order("drop", worker, iteration=since, revision=revision))
 

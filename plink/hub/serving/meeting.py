@@ -1,4 +1,4 @@
-"""What a server answers to other servers of a service."""
+"""Answer the messages of a service's other servers."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class ServerOptions:
         return self.cores or len(os.sched_getaffinity(0))
 
     def pinned_cores(self) -> list[int]:
-        """By loop, the core that it is pinned to; -1 for none."""
+        """Return each loop's pinned core; -1 if it has none."""
         loops = self.loops()
         own = sorted(os.sched_getaffinity(0))
         pins = list(self.pins) if self.pins is not None else own if len(own) <= loops else []

@@ -76,7 +76,7 @@ class Peers:
         self._opened[ready.server] = Opened(data_key, Nonces())
 
     def opened(self, rack: int) -> Opened | None:
-        """What its data connections prove."""
+        """Return what a peer's data connections must prove."""
         return self._opened.get(rack)
 
     def adopt(self, rack: int, lane: int, fd: int) -> None:

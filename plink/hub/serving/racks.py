@@ -45,7 +45,7 @@ class Peer:
 
 @dataclass(frozen=True)
 class Call:
-    """What a server says to another rack's.
+    """Call to a server of another rack.
 
     Args:
         address: of that server's control.

@@ -17,7 +17,7 @@ _WIRE = np.dtype("<f4")
 
 @dataclass(frozen=True, eq=False)
 class LaneCopy:
-    """What one lane had.
+    """Copy of one lane's state.
 
     Args:
         lane: its number.
@@ -33,7 +33,7 @@ class LaneCopy:
 
 
 class Copies:
-    """What a server had after an iteration: the numbers of its lanes, one lane behind the other.
+    """Copy of a server's state after an iteration, one lane behind the other.
 
     Args:
         iteration: which.
@@ -49,7 +49,7 @@ class Copies:
 
     @property
     def recalled(self) -> Recalled:
-        """What a worker is told of it."""
+        """Describe the copy for a worker."""
         pieces: list[tuple[int, int]] = []
         for lane in self._lanes:
             for first, items in lane.chunks:
@@ -60,7 +60,7 @@ class Copies:
         return Recalled(max(lane.steps for lane in self._lanes), tuple(pieces))
 
     def read(self, read: Read) -> Numbers:
-        """What is asked for.
+        """Return the requested part.
 
         Raises:
             ProtocolError: there is no such thing.
@@ -78,7 +78,7 @@ class Copies:
         self._part(write.array, write.first, len(data))[:] = data
 
     def of_lanes(self) -> list[tuple[int, list[Floats]]]:
-        """As lanes have it: each one's number, and its arrays."""
+        """Return each lane's number and arrays."""
         ends = np.cumsum([len(lane.arrays[0]) for lane in self._lanes])[:-1]
         parts = [np.split(array, ends) for array in self._arrays]
         return [(lane.lane, [part[i] for part in parts]) for i, lane in enumerate(self._lanes)]

@@ -78,7 +78,7 @@ class Registry:
         self._porting.look(now_s, carried)
 
     def secret_of(self, role: str, namespace: str) -> bytes | None:
-        """What a caller has to prove; None where nobody could."""
+        """Return the secret that a caller has to prove; None if nobody could."""
         if role == ADMIN:
             return self._secret
         if role == PEER:
@@ -87,7 +87,7 @@ class Registry:
         return tenant.secret if tenant is not None and role == WORKER else None
 
     def opened(self, hello: DataHello) -> Opened | None:
-        """What a data connection has to prove; None where nobody could."""
+        """Return what a data connection has to prove; None if nobody could."""
         tenant = self._tenants.get(hello.namespace)
         if tenant is None:
             return None
@@ -96,7 +96,7 @@ class Registry:
         return tenant.opened(hello.number, hello.incarnation)
 
     def tenant(self, namespace: str) -> Tenant:
-        """By name.
+        """Return a service by its name.
 
         Raises:
             ServiceError: there is none.
@@ -165,7 +165,7 @@ class Registry:
         task.add_done_callback(self._ending.discard)
 
     def status(self, namespace: str) -> Status:
-        """Of a service, or of all."""
+        """Return the status of one service, or of all."""
         tenants = [self.tenant(namespace)] if namespace else list(self._tenants.values())
         return Status(
             Sites((self._site(),)),

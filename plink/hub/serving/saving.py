@@ -16,7 +16,7 @@ _SUFFIX = ".snapshot"
 
 
 def stem(namespace: str, iteration: int) -> str:
-    """What the names of all parts of a snapshot begin with."""
+    """Return the common prefix of the file names of a snapshot's parts."""
     return f"{namespace}-{iteration}"
 
 

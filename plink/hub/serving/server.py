@@ -43,12 +43,12 @@ class Server:
 
     @property
     def addresses(self) -> list[str]:
-        """Where it listens, by port."""
+        """Listening addresses by port."""
         return [format_address(*listener.getsockname()[:2]) for listener in self._listeners]
 
     @property
     def metrics_address(self) -> str:
-        """Where Prometheus reads them; empty for nowhere."""
+        """Address for Prometheus; empty if there is none."""
         return self._shell.metrics_address if self._shell is not None else ""
 
     def start(self) -> None:

@@ -1,4 +1,4 @@
-"""What runs in a server's thread for all that is rare: callers, events of its loops, metrics."""
+"""Thread of a server for everything rare: callers, events of its loops, metrics."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ class Shell:
     async def _proven(
         self, stream: Stream, connection: socket.socket, caller: Caller, peer: str
     ) -> Session | DataHello | None:
-        """Who calls; None where nobody has proven that."""
+        """Authenticate a caller; None if it proves nothing."""
         doors = self._doors
         try:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

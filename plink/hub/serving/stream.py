@@ -50,7 +50,7 @@ class Stream:
         await self._flush(tls)
 
     async def receive(self, most_bytes: int = _READ_BYTES) -> bytes:
-        """What is there.
+        """Receive the bytes at hand.
 
         Raises:
             ProtocolError: it was changed on the way.
@@ -66,7 +66,7 @@ class Stream:
         return found
 
     async def exactly(self, size_bytes: int) -> bytes:
-        """So much.
+        """Receive exactly so many bytes.
 
         Raises:
             ProtocolError: it was changed on the way.

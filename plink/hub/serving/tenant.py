@@ -65,7 +65,7 @@ class Tenant:
 
     @property
     def number(self) -> int:
-        """Its own at this server."""
+        """Number of the service at this server."""
         return self._lanes.tenant
 
     @property
@@ -128,7 +128,7 @@ class Tenant:
         return member, self._joined(member, seat.iteration)
 
     def opened(self, number: int, incarnation: int) -> Opened | None:
-        """What a worker's data connections prove."""
+        """Return what a worker's data connections must prove."""
         member = self._members.get(number)
         return member.opened if member and member.incarnation == incarnation else None
 
@@ -235,7 +235,7 @@ class Tenant:
             self.keeping.fail(why)
 
     async def part(self, iteration: int | None) -> Part:
-        """What this server holds of it at the end of an iteration, while others go on.
+        """Return this server's part of the state at the end of an iteration, while others go on.
 
         Args:
             iteration: None for the earliest that is possible.
@@ -286,7 +286,7 @@ class Tenant:
         return self._lanes.carried_bytes()
 
     def status(self) -> dict[str, Any]:
-        """For people, as JSON."""
+        """Return the status for people, as JSON."""
         return {
             "namespace": self.options.namespace,
             "workers": self.workers,

@@ -1,1 +1,1 @@
-"""What servers, workers and administrators say to each other besides numbers, and who may."""
+"""Control messages between servers, workers and administrators, and who may send them."""

@@ -58,7 +58,7 @@ class DataHello:
     nonce: bytes
 
     def pack(self) -> bytes:
-        """As it is sent."""
+        """Encode the hello."""
         return _FORM.pack(
             _MAGIC,
             _ROLES[self.role],
@@ -71,7 +71,7 @@ class DataHello:
 
 
 def parse_hello(data: bytes) -> DataHello:
-    """What `DataHello.pack` made.
+    """Parse the output of `DataHello.pack`.
 
     Raises:
         ProtocolError: it is none.
@@ -87,7 +87,7 @@ def parse_hello(data: bytes) -> DataHello:
 
 
 class Nonces:
-    """Those that were used in a session; each counts once.
+    """Used nonces of a session; each counts once.
 
     Args:
         most: of them, after which the session takes no more connections.
@@ -112,7 +112,7 @@ class Nonces:
 
 @dataclass(frozen=True)
 class Opened:
-    """What a server knows of the session that a hello speaks of.
+    """Session of a data connection's hello, as the server knows it.
 
     Args:
         data_key: of the session.
@@ -154,7 +154,7 @@ class DataReception:
         return own + proof(self._key, _label("server"), self._signed)
 
     def admit(self, answer: bytes) -> DataHello:
-        """Whose connection it is, after an answer of `ANSWER_BYTES`.
+        """Authenticate a connection by its answer of `ANSWER_BYTES`.
 
         Raises:
             ProtocolError: it proves nothing, or not for the first time.
@@ -191,7 +191,7 @@ def open_data(
 
 
 def new_nonce() -> bytes:
-    """For one connection."""
+    """Draw a nonce for one connection."""
     return secrets.token_bytes(NONCE_BYTES)
 
 

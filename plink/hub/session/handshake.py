@@ -39,7 +39,7 @@ GREETING_BYTES = _GREETINGS[ADMIN].size_bytes
 
 @dataclass(frozen=True)
 class Session:
-    """What both ends have once they have proven themselves.
+    """Session of two ends that have authenticated each other.
 
     Args:
         role: of the caller, one of `CALLERS`.

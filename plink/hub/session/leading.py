@@ -61,7 +61,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Obeyed:
-    """It is done.
+    """Answer to an order.
 
     Args:
         is_done: or could not be, or was found not to be so.

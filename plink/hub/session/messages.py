@@ -125,7 +125,7 @@ class PeerReady:
 
 @dataclass(frozen=True)
 class Done:
-    """What was asked for is done."""
+    """Confirmation that a request was carried out."""
 
 
 @dataclass(frozen=True)

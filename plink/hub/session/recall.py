@@ -37,7 +37,7 @@ class Write:
 
 @dataclass(frozen=True)
 class Load:
-    """What a worker has recalled and changed is the service's state from now on.
+    """State that a worker recalled and changed, and that the service continues from.
 
     All workers do so before the next iteration; the first one's counts.
 
@@ -52,7 +52,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Recalled:
-    """What a server has, ready to be read: after so many steps, and of which part of all numbers.
+    """State that a server offers for reading: its steps, and its ranges of all numbers.
 
     Args:
         steps, pieces: as of `Load`; where each begins in the flat array, and how long it is.
@@ -64,6 +64,6 @@ class Recalled:
 
 @dataclass(frozen=True)
 class Numbers:
-    """What was asked for by `Read`: float32, little-endian."""
+    """Answer to `Read`: float32, little-endian."""
 
     data: bytes

@@ -1,4 +1,4 @@
-"""Who calls a server, and with which secret."""
+"""Roles of a server's callers, and the secret of each."""
 
 from __future__ import annotations
 

@@ -19,10 +19,10 @@ _NEVER = -1
 
 
 class Machine(Protocol):
-    """What every mode has."""
+    """Interface of every mode's machine."""
 
     def step(self, events: Sequence[Event], now_s: float) -> list[Action]:
-        """What is to be done after these events."""
+        """Process events and return the actions that follow."""
 
 
 class Clocked:
@@ -134,7 +134,7 @@ class Clocked:
         self._take_processor(rank, task)
 
     def hold(self, rank: int) -> None:
-        """Its thread does something else after this step, until `let_go`."""
+        """Keep a rank's thread busy after this step, until `let_go`."""
         self._is_held[rank] = True
 
     def let_go(self, rank: int) -> None:
@@ -145,13 +145,13 @@ class Clocked:
             self._look_soon(rank)
 
     def waited_s(self, rank: int) -> float:
-        """How long its thread has been awake in a cycle, and waited for others, until now."""
+        """Return how long a rank's thread has been awake in a cycle, waiting for others."""
         since_s = self._waits_since_s[rank]
         waits_s = 0.0 if since_s is None else self.now_s - since_s
         return self._waited_s[rank] + max(0.0, waits_s)
 
     def spreads_s(self) -> list[float]:
-        """Of each cycle that all have begun: from the first rank to the last."""
+        """Return each complete cycle's spread: from the first rank that begins it to the last."""
         ranks = len(self.machines)
         return [last - first for first, last, count in self._began.values() if count == ranks]
 
@@ -167,7 +167,7 @@ class Clocked:
             self._start(rank)
 
     def _look(self, rank: int) -> None:
-        """It has time again."""
+        """Let a rank look at its messages again."""
         self._will_look[rank] = False
         if self._inbox[rank] and not self._is_asleep[rank] and not self._is_held[rank]:
             self._start(rank)
@@ -229,7 +229,7 @@ class Clocked:
         return at_s
 
     def _note(self, rank: int, before: int, at_s: float) -> None:
-        """Of cycles: when each began, and who waits within one."""
+        """Record when cycles began, and which ranks wait within one."""
         cycles = getattr(self.machines[rank], "cycles", 0)
         if cycles > before:
             times = self._began.setdefault(cycles, [self.now_s, self.now_s, 0])

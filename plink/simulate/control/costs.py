@@ -1,4 +1,4 @@
-"""What it takes a thread to run a machine, and a message to arrive."""
+"""Costs of running a machine in a thread, and of a message's delivery."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Oversleep = Callable[[int, int], float]
 
 @dataclass(frozen=True)
 class Costs:
-    """Of control, the same on all ranks.
+    """Costs of the negotiation, the same on all ranks.
 
     Args:
         latency_s: of a message, from when its sender has sent it until its receiver could read it.

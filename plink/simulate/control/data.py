@@ -1,4 +1,4 @@
-"""What happens to what ranks release."""
+"""Data side of a simulated training: the collectives that ranks release."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ class DataPlane:
     holds_thread: bool = False
 
     def time_s(self, size_bytes: int) -> float:
-        """Of one all-reduce."""
+        """Return the time of one all-reduce."""
         return self.latency_s + size_bytes / self.bytes_s

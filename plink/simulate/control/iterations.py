@@ -1,4 +1,4 @@
-"""What is seen of a simulated training."""
+"""Figures of a simulated training's iterations."""
 
 from __future__ import annotations
 

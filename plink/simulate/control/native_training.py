@@ -16,7 +16,7 @@ from plink.training.control.shape import Place
 
 
 class NativeTraining:
-    """As `Training`, with the same result to the last bit.
+    """Native training, with the same result as `Training` to the last bit.
 
     Args:
         mode: `tree`, `bitvector`, or `full`.
@@ -63,7 +63,7 @@ class NativeTraining:
         )
 
     def run(self, iterations: int) -> list[Iteration]:
-        """So many, after those that were run before.
+        """Run further iterations.
 
         Raises:
             DisagreementError: ranks do not agree, so that their machines are wrong.
@@ -89,11 +89,11 @@ class NativeTraining:
         return self._native.now_s
 
     def waited_s(self, rank: int) -> float:
-        """How long its thread has been awake in a cycle, and waited for others."""
+        """Return how long a rank's thread has been awake in a cycle, waiting for others."""
         return self._native.waited_s(rank)
 
     def busy_s(self, rank: int) -> float:
-        """How long its thread has read, stepped and sent."""
+        """Return how long a rank's thread has read, stepped and sent."""
         return self._native.busy_s(rank)
 
     def heard_bytes(self, rank: int) -> int:
@@ -101,5 +101,5 @@ class NativeTraining:
         return self._native.heard_bytes(rank)
 
     def spreads_s(self) -> list[float]:
-        """Of each cycle that all have begun: from the first rank to the last."""
+        """Return each complete cycle's spread: from the first rank that begins it to the last."""
         return self._native.spreads_s()

@@ -35,7 +35,7 @@ MODES = tuple(_MACHINES)
 
 @dataclass(frozen=True)
 class Negotiation:
-    """What ranks said to each other, and how long it took on plink's clock.
+    """Messages of a negotiation, and its duration on plink's clock.
 
     Args:
         schedule: until the last rank has what it waits for.

@@ -1,4 +1,4 @@
-"""What simulated ranks do while they agree, as a schedule that other simulators take."""
+"""Record simulated ranks' negotiation as a schedule that other simulators take."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Recording:
         self.steps.append(step)
 
     def schedule(self, ranks: int, begins_s: float, last: Sequence[int]) -> Schedule:
-        """What some steps had to wait for, and nothing that came of others.
+        """Return the steps that others' messages led to, as a schedule.
 
         A step waits for its rank's step before, and for the messages that it read. Where a rank
         slept before one, it sleeps as long. What was sent before the recording is there already.
@@ -95,7 +95,7 @@ class Recording:
         return made.schedule()
 
     def _before(self) -> tuple[list[int], dict[int, int]]:
-        """Of each step the one before of its rank; the step that sent each message."""
+        """Return each step's predecessor on its rank, and the step that sent each message."""
         latest: dict[int, int] = {}
         before, sender_of = [], {}
         for number, step in enumerate(self.steps):
@@ -127,7 +127,7 @@ class Recording:
 
 
 class _Operations:
-    """As they are added."""
+    """Operations, as they are added."""
 
     def __init__(self, ranks: int) -> None:
         self._ranks = ranks

@@ -85,7 +85,7 @@ class Training:
         self._is_free_at_s = 0.0
 
     def run(self, iterations: int) -> list[Iteration]:
-        """So many, after those that were run before.
+        """Run further iterations.
 
         Raises:
             DisagreementError: ranks do not agree, so that their machines are wrong.

@@ -1,4 +1,4 @@
-"""What ranks announce in an iteration, and when."""
+"""Announcements of ranks in an iteration, and their times."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Workload:
         return [tuple(Announced((request,)) for request in call) for call in self.calls]
 
     def drawn(self, ranks: int, random: np.random.Generator) -> tuple[Ints, Floats]:
-        """Of an iteration, which calls each rank makes and after how much computing.
+        """Draw the calls of each rank in an iteration, and its computing time before each.
 
         Returns:
             (P, C) calls, and seconds, ascending in each row.

@@ -25,7 +25,7 @@ _SOURCES = (_PROGRAM, "network.hpp", "schedule.hpp")
 
 
 def cache_folder() -> Path:
-    """Where compiled programs are kept: `$XDG_CACHE_HOME/plink`, or `~/.cache/plink`.
+    """Return the folder of compiled programs: `$XDG_CACHE_HOME/plink`, or `~/.cache/plink`.
 
     Raises:
         PlinkError: this user has no home.

@@ -50,7 +50,7 @@ _COARSE = ("--cfg=surf/precision:100",)
 
 @dataclass(frozen=True)
 class Simulated:
-    """What a simulation says.
+    """Result of a simulation.
 
     Args:
         time_s: from the begin to the end of the last rank, in simulated seconds.

@@ -1,4 +1,4 @@
-"""What a rank sends and receives in a collective of which a trace says only the name and size.
+"""Messages of a collective of which a trace gives only the name and size.
 
 Rings, a binomial tree and pairs: what moves the fewest bytes, whatever the library does.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Step:
-    """What a rank does at the same time.
+    """Concurrent messages of a rank.
 
     Args:
         number: of the step, the same on all ranks.

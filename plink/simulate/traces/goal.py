@@ -85,7 +85,7 @@ def is_goal(content: bytes) -> bool:
 
 
 class _Reader:
-    """What was read so far."""
+    """Parser of a GOAL file, and what it has read so far."""
 
     def __init__(self, source: str) -> None:
         self.source = source
