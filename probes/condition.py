@@ -193,7 +193,7 @@ def throttled_share(text: str) -> float | None:
 
 
 def best_share(text: str) -> float | None:
-    """The greatest share of its time that a turn ran: a line each, both in ns."""
+    """Return the greatest share of its time that a turn ran: a line each, both in ns."""
     shares = []
     for line in text.splitlines():
         ran, _, passed = line.partition(" ")

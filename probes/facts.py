@@ -96,7 +96,7 @@ def parse(output: str) -> HostFacts | None:
 
 
 def parse_ip_addr(text: str) -> list[InterfaceAddress]:
-    """The addresses in the output of `ip -o addr show`, in its order.
+    """Return the addresses in the output of `ip -o addr show`, in its order.
 
     Lines of other shapes are passed over, as are addresses that are not settled. Default routes
     (`ip -o route show default`) and lines `link NAME TYPE` may follow.
@@ -119,7 +119,7 @@ def parse_ip_addr(text: str) -> list[InterfaceAddress]:
 
 
 def _default_interfaces(lines: Sequence[Sequence[str]]) -> set[str]:
-    """The interfaces of the default routes with the least metric, of each family."""
+    """Return the interfaces of the default routes with the least metric, of each family."""
     metrics: dict[bool, dict[str, int]] = {}
     for words in lines:
         if words[:1] != ["default"] or "dev" not in words[:-1]:
@@ -139,7 +139,7 @@ def _default_interfaces(lines: Sequence[Sequence[str]]) -> set[str]:
 
 
 def parse_hostname(text: str) -> list[InterfaceAddress]:
-    """The addresses in the output of `hostname -I`, which names no interfaces."""
+    """Return the addresses in the output of `hostname -I`, which names no interfaces."""
     parsed = (_parse_address("", word) for word in text.split()[:_MAX_ADDRESSES])
     return [found for found in parsed if found is not None]
 
@@ -156,7 +156,7 @@ def _parse_address(interface: str, text: str) -> InterfaceAddress | None:
 
 
 def most_pairs(facts: Sequence[HostFacts], cores_per_pair: int = 1) -> int:
-    """The number of pairs in flight that do not disturb each other.
+    """Return the number of pairs in flight that do not disturb each other.
 
     Every host can be in one pair at a time. Hosts that share a machine also share its cores: a
     pair takes `cores_per_pair`, and one is left to SSH, so that the most crowded machine decides;
@@ -173,6 +173,6 @@ def most_pairs(facts: Sequence[HostFacts], cores_per_pair: int = 1) -> int:
 
 
 def shared_machines(facts: Sequence[HostFacts]) -> int:
-    """The number of hosts that share their machine with another host of the run."""
+    """Return the number of hosts that share their machine with another host of the run."""
     residents = Counter(fact.machine for fact in facts if fact.machine)
     return sum(count for count in residents.values() if count > 1)

@@ -33,7 +33,7 @@ def rounds_in_all(hosts: int) -> int:
 
 
 def round_robin(hosts: int) -> Rounds:
-    """Rounds of disjoint pairs in which every two hosts meet exactly once (circle method).
+    """Return rounds of disjoint pairs in which every two hosts meet exactly once (circle method).
 
     Args:
         hosts: the number of hosts, at least 0.
@@ -46,7 +46,7 @@ def round_robin(hosts: int) -> Rounds:
 
 
 def disjoint_rounds(pairs: Iterable[tuple[int, int]]) -> Rounds:
-    """Any pairs in rounds of disjoint ones, at most twice as many as a host has partners."""
+    """Return any pairs in rounds of disjoint ones, at most twice as many as a host has partners."""
     rounds: list[list[tuple[int, int]]] = []
     busy: list[set[int]] = []
     for pair in pairs:
@@ -60,7 +60,7 @@ def disjoint_rounds(pairs: Iterable[tuple[int, int]]) -> Rounds:
 
 
 def round_of(hosts: int, pair: tuple[int, int]) -> int:
-    """The number of the round of `round_robin` in which two of `hosts` hosts meet."""
+    """Return the number of the round of `round_robin` in which two of `hosts` hosts meet."""
     turns = hosts + hosts % 2 - 1
     low, high = min(pair) - 1, max(pair) - 1
     # Places on the turning ring: those that meet have the same sum, modulo its length, as long as
@@ -71,7 +71,7 @@ def round_of(hosts: int, pair: tuple[int, int]) -> int:
 
 
 def pairs_of_round(hosts: int, turn: int) -> list[tuple[int, int]]:
-    """The pairs of one round of `round_robin`; `turn` counts from 0."""
+    """Return the pairs of one round of `round_robin`; `turn` counts from 0."""
     seats = hosts + hosts % 2
     circle = [0] + [1 + (seat + turn) % (seats - 1) for seat in range(seats - 1)]
     pairs = [(circle[k], circle[seats - 1 - k]) for k in range(seats // 2)]

@@ -31,6 +31,6 @@ class Suspicion:
         return [host for host in (source, destination) if self._silences[host] in limits]
 
     def silent_to_all(self) -> list[int]:
-        """The hosts that were silent and never heard, where others were heard."""
+        """Return the hosts that were silent and never heard, where others were heard."""
         never_heard = sorted(set(self._silences) - self._heard)
         return never_heard if self._heard else []

@@ -28,7 +28,7 @@ class Affinity:
 
 
 def affinity(distance: Matrix, positions: Sequence[Sequence[Hashable]]) -> Affinity:
-    """The PAIA of measured distances.
+    """Return the PAIA of measured distances.
 
     A host's position is a tuple from the widest to the narrowest, as (region, datacenter, cluster,
     row, rack, host). Hosts a and b are comparable to an observer c if their longest common
@@ -63,7 +63,7 @@ def affinity(distance: Matrix, positions: Sequence[Sequence[Hashable]]) -> Affin
 
 
 def common_prefixes(positions: Sequence[Sequence[Hashable]]) -> npt.NDArray[np.int64]:
-    """(N, N) the lengths of the longest common prefixes of the positions of two hosts."""
+    """Return (N, N) the lengths of the longest common prefixes of the positions of two hosts."""
     size = len(positions)
     depth = max((len(position) for position in positions), default=0)
     lengths = np.zeros((size, size), dtype=np.int64)

@@ -30,7 +30,7 @@ def breadth_first(graph: Graph) -> npt.NDArray[np.intp]:
 
 
 def component_sizes(graph: Graph) -> list[int]:
-    """How many vertices each connected part has.
+    """Return how many vertices each connected part has.
 
     Args:
         graph: (N, N) symmetric; the diagonal is not looked at.
@@ -53,7 +53,7 @@ def component_sizes(graph: Graph) -> list[int]:
 def components(
     size: int, sources: npt.NDArray[np.intp], destinations: npt.NDArray[np.intp]
 ) -> npt.NDArray[np.intp]:
-    """(N,) the connected part of each vertex, 0, 1, ..., of a graph of edges.
+    """Return (N,) the connected part of each vertex, 0, 1, ..., of a graph of edges.
 
     Args:
         size: N.

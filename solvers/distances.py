@@ -16,7 +16,7 @@ _passed: WeakValueDictionary[int, Matrix] = WeakValueDictionary()
 
 
 def checked(distance: Matrix, ranks: int) -> Matrix:
-    """The matrix, C-contiguous, as a view that cannot be written to.
+    """Return the matrix, C-contiguous, as a view that cannot be written to.
 
     Looking at all pairs of thousands of hosts takes long: a view that this function returned is not
     looked at again, unless somebody made it one that can be written to. Who writes to the matrix

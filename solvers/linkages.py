@@ -14,7 +14,7 @@ Matrix = npt.NDArray[np.float64]
 
 
 def linkage(distance: Matrix, kind: Literal["average", "single"], deadline: Deadline) -> Matrix:
-    """(N - 1, 4) merges of hosts, as of `scipy.cluster.hierarchy.linkage`, by height.
+    """Return (N - 1, 4) merges of hosts, as of `scipy.cluster.hierarchy.linkage`, by height.
 
     Args:
         distance: (N, N), symmetric, C-contiguous.

@@ -16,7 +16,7 @@ _MAX_OPTIMAL = 600
 
 
 def seriate(distances: Matrix) -> list[int]:
-    """An order of the rows and columns that puts near ones side by side.
+    """Return an order of the rows and columns that puts near ones side by side.
 
     Args:
         distances: (N, N), symmetric, finite, not negative; the diagonal does not count.

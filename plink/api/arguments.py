@@ -58,7 +58,7 @@ def number(name: str, value: object, low: float, high: float = math.inf) -> None
 
 
 def size_bytes(size: str | int) -> int:
-    """The bytes that a size means: a number of them, or a text such as `25MB`.
+    """Return the bytes that a size means: a number of them, or a text such as `25MB`.
 
     Raises:
         WrongUseError: it is neither.
@@ -70,12 +70,12 @@ def size_bytes(size: str | int) -> int:
 
 
 def nearest(value: object, allowed: Collection[str]) -> str | None:
-    """The hint that says which of the texts allowed may be meant, where one is alike."""
+    """Return the hint that says which of the texts allowed may be meant, where one is alike."""
     found = difflib.get_close_matches(str(value), list(allowed), n=1)
     return f"did you mean {found[0]!r}?" if found else None
 
 
 def _as_builtin(value: object) -> object:
-    """A number of NumPy's as Python's own."""
+    """Return a number of NumPy's as Python's own."""
     item = getattr(value, "item", None)
     return item() if callable(item) and getattr(value, "ndim", None) == 0 else value

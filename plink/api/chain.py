@@ -87,7 +87,7 @@ def _grouped(cluster: Cluster, earlier: Cluster | None) -> GroupsResult:
 
 
 def _groups_hold(cluster: Cluster, earlier: Cluster) -> bool:
-    """Whether what an earlier run answered, groups or no groups, still holds."""
+    """Return whether what an earlier run answered, groups or no groups, still holds."""
     if earlier.grouping is None:
         return bool(earlier.groups) and list(cluster.groups) == list(earlier.groups)
     if cluster.rtt is None or earlier.rtt is None or cluster.names != earlier.names:

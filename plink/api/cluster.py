@@ -36,7 +36,7 @@ class Cluster(cluster_file.Cluster, frozen=True, dict=True):
 
     @classmethod
     def read(cls, path: PathName) -> Cluster:
-        """The cluster in a file.
+        """Return the cluster in a file.
 
         Raises:
             WrongUseError: not a cluster file, or one with values that cannot be.
@@ -53,7 +53,7 @@ class Cluster(cluster_file.Cluster, frozen=True, dict=True):
         groups: Mapping[str, Sequence[str]] | None = None,
         slots: int = 1,
     ) -> Cluster:
-        """A cluster of which the measurements are at hand.
+        """Return a cluster of which the measurements are at hand.
 
         Args:
             names: of the N hosts. A host's name is its address, too.
@@ -100,7 +100,7 @@ class Cluster(cluster_file.Cluster, frozen=True, dict=True):
         percentile: float = 10.0,
         size: str | int | None = None,
     ) -> Cluster:
-        """A cluster of what another program measured (`plink import`).
+        """Return a cluster of what another program measured (`plink import`).
 
         Args:
             path: of a log of nccl-tests, OSU's benchmarks or perftest, of mpiGraph's output, or of
@@ -198,7 +198,7 @@ class Cluster(cluster_file.Cluster, frozen=True, dict=True):
 
 
 def checked_cluster(value: object, function: str) -> Cluster:
-    """The cluster that a function of the library was given.
+    """Return the cluster that a function of the library was given.
 
     Raises:
         WrongUseError: it is something else.

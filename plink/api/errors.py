@@ -25,7 +25,7 @@ class ProbeInterrupted(KeyboardInterrupt):
 
 
 def translated(error: ProbesError) -> PlinkError:
-    """A host that fails is no fault of the user's; a wrong list or option is."""
+    """Return the error for users: a wrong list or option is their fault, a failing host is not."""
     if isinstance(error, HostError):
         return PlinkError(f"{error.host}: {error}", error.hint)
     return WrongUseError(str(error), error.hint)

@@ -111,7 +111,7 @@ class _Deadline:
 
 
 def _present(cluster: Cluster, reached: Reached) -> Cluster:
-    """The cluster with its hosts' addresses of now; readings at other ones are dropped."""
+    """Return the cluster with its hosts' addresses of now; readings at other ones are dropped."""
     here = {host.name: host.address for host in reached.hosts}
     hosts = [replace(host, address=here.get(host.name, host.address)) for host in cluster.hosts]
     moved = moved_hosts(hosts, cluster)

@@ -64,7 +64,7 @@ class Groups(Sequence[Group]):
         return list(self.grouping.notes)
 
     def of(self, host: str) -> Group | None:
-        """The group of a host, by name; None where it is in none."""
+        """Return the group of a host, by name; None where it is in none."""
         return next((group for group in self if host in group.hosts), None)
 
     def save(self, path: PathName) -> None:

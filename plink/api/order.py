@@ -52,7 +52,7 @@ class Order(order_of_files.Order, frozen=True, kw_only=True, dict=True):
 
     @classmethod
     def read(cls, path: PathName) -> Order:
-        """The order in a file.
+        """Return the order in a file.
 
         Raises:
             WrongUseError: not an order file, or one with values that cannot be.
@@ -86,7 +86,7 @@ class Order(order_of_files.Order, frozen=True, kw_only=True, dict=True):
         order_file.write_order(os.fspath(path), self)
 
     def render(self, launcher: str) -> str:
-        """The text of a launcher's own file (`plink.launchers`).
+        """Return the text of a launcher's own file (`plink.launchers`).
 
         Raises:
             WrongUseError: there is no such launcher, or it cannot take this order.
@@ -253,7 +253,7 @@ def _pairs_text(pairs: str | Mapping[str, Any] | None) -> str | None:
 
 
 def algorithms() -> dict[str, str]:
-    """The algorithms that an order may be for: name to what it is, in a line."""
+    """Return the algorithms that an order may be for: name to what it is, in a line."""
     return {name: found.about for name, found in {**ALGORITHMS, **OTHERS}.items()}
 
 

@@ -39,7 +39,7 @@ class Plan(plan_file.Plan, frozen=True):
 
     @classmethod
     def read(cls, path: PathName) -> Plan:
-        """The plan in a file.
+        """Return the plan in a file.
 
         Raises:
             WrongUseError: not a plan file, or one whose forest does not aggregate.

@@ -174,7 +174,7 @@ def _way(
 
 
 def _listed(hosts: Sequence[str] | PathName | Cluster) -> HostList:
-    """The hosts to measure."""
+    """Return the hosts to measure."""
     if isinstance(hosts, cluster_file.Cluster):
         return HostList(hosts_of(hosts, _SOURCE), hosts.made_from)
     if isinstance(hosts, str | os.PathLike):
@@ -197,7 +197,7 @@ def _network(network: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
 
 
 def tool_options(tool: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a tool that were given, checked.
+    """Return the options of a tool that were given, checked.
 
     Raises:
         WrongUseError: the tool does not take one of them, or not with that value.
@@ -244,7 +244,7 @@ def gaps(unreachable: Sequence[Failure], failures: Sequence[Failure]) -> list[st
 
 
 def way_of(ssh: SshOptions | None, via: str | None) -> Outgoing:
-    """How hosts are reached: over SSH, or by a command that leads there.
+    """Return how hosts are reached: over SSH, or by a command that leads there.
 
     Raises:
         WrongUseError: both are given.

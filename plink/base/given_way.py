@@ -21,7 +21,7 @@ class GivenWay(Struct, frozen=True, forbid_unknown_fields=True):
     via: str | None = None
 
     def words(self) -> list[str]:
-        """The options and their values."""
+        """Return the options and their values."""
         options = (
             ("-F", self.config),
             ("-i", self.identity),

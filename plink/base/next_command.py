@@ -17,7 +17,7 @@ REACHING = ("probe", "check", "doctor", "verify", "run", "bench", "fit", "autotu
 
 
 def next_command(verb: str, *words: str, way: GivenWay | Sequence[str] | None = None) -> str:
-    """The shell line `plink VERB WORDS...`, quoted, with what reaches the same hosts.
+    """Return the shell line `plink VERB WORDS...`, quoted, with what reaches the same hosts.
 
     Args:
         verb: of plink.

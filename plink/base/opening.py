@@ -53,7 +53,7 @@ def open_input(path: str, most_bytes: int) -> BinaryIO:
 
 
 def _read_pipe(descriptor: int, most_bytes: int) -> bytes:
-    """All that comes out of a pipe that does not block."""
+    """Return all that comes out of a pipe that does not block."""
     pieces: list[bytes] = []
     size_bytes = 0
     deadline_s = time.monotonic() + WRITER_WAIT_S

@@ -51,7 +51,7 @@ def check_output() -> None:
 
 
 def output_error(error: OSError) -> PlinkError:
-    """The error that says why standard output took no more."""
+    """Return the error that says why standard output took no more."""
     return PlinkError(f"standard output: cannot be written: {error.strerror or error}")
 
 
@@ -67,7 +67,7 @@ def fill_closed_descriptors() -> None:
 
 
 def forgiving(stream: TextIO | None) -> TextIO:
-    """A stream to where `stream` goes, or to nowhere for None, that never fails.
+    """Return a stream to where `stream` goes, or to nowhere for None, that never fails.
 
     Any text is taken (`tolerate`), and what cannot be written is lost.
     """

@@ -25,7 +25,7 @@ _PATTERN = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)\s*([A-Za-z]*)", re.ASCII)
 
 
 def parse_size(text: str) -> int:
-    """The bytes of a size as text: M and MB are 10^6, MiB is 2^20, no unit is bytes.
+    """Return the bytes of a size as text: M and MB are 10^6, MiB is 2^20, no unit is bytes.
 
     Raises:
         WrongUseError: not a size, or not a whole number of bytes above 0.
@@ -45,7 +45,7 @@ def parse_size(text: str) -> int:
 
 
 def format_size(size_bytes: int) -> str:
-    """The shortest exact text for a number of bytes: `20 MB`, `4 KiB`, `1025 B`."""
+    """Return the shortest exact text for a number of bytes: `20 MB`, `4 KiB`, `1025 B`."""
     for unit in ("GB", "GiB", "MB", "MiB", "KB", "KiB"):
         if size_bytes and size_bytes % _UNITS[unit.upper()] == 0:
             return f"{size_bytes // _UNITS[unit.upper()]} {unit}"

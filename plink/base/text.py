@@ -9,7 +9,7 @@ from typing import Any
 
 
 def rtt_text(rtt_us: float) -> str:
-    """A time with three digits and the unit that suits it: `22.1 µs`, `380 ms`.
+    """Return a time with three digits and the unit that suits it: `22.1 µs`, `380 ms`.
 
     Args:
         rtt_us: in µs, not negative.
@@ -24,7 +24,7 @@ def rtt_text(rtt_us: float) -> str:
 
 
 def range_text(low_us: float, high_us: float | None) -> str:
-    """A range of times: `1.20 to 3.40 ms`, `up to 9.00 µs`, `80.0 µs or more`.
+    """Return a range of times: `1.20 to 3.40 ms`, `up to 9.00 µs`, `80.0 µs or more`.
 
     Args:
         low_us, high_us: in µs, not negative; None for no upper limit.
@@ -42,7 +42,7 @@ def range_text(low_us: float, high_us: float | None) -> str:
 
 
 def bandwidth_text(gbit_s: float) -> str:
-    """A bandwidth with three digits and the unit that suits it: `382 Mbit/s`, `9.41 Gbit/s`.
+    """Return a bandwidth with three digits and the unit that suits it: `382 Mbit/s`, `9.41 Gbit/s`.
 
     Args:
         gbit_s: in Gbit/s, not negative.
@@ -53,7 +53,7 @@ def bandwidth_text(gbit_s: float) -> str:
 
 
 def bytes_text(size_bytes: float) -> str:
-    """A number of bytes with three digits and the unit that suits it: `37.5 MB`.
+    """Return a number of bytes with three digits and the unit that suits it: `37.5 MB`.
 
     Args:
         size_bytes: not negative.
@@ -68,7 +68,7 @@ def bytes_text(size_bytes: float) -> str:
 
 
 def share_text(share: float) -> str:
-    """A share of 1 in percent: `3.2 %`, and never `0 %` for something that is there."""
+    """Return a share of 1 in percent: `3.2 %`, and never `0 %` for something that is there."""
     percent = 100.0 * share
     if percent >= 999.5:
         return f"{share:,.0f} times"
@@ -79,7 +79,7 @@ def share_text(share: float) -> str:
 
 
 def counted(count: int, singular: str) -> str:
-    """A number and its noun: `1 host`, `12,345 pairs`."""
+    """Return a number and its noun: `1 host`, `12,345 pairs`."""
     return f"{count:,} {singular}" if count == 1 else f"{count:,} {singular}s"
 
 
@@ -88,7 +88,7 @@ MOST_NAMED = 3
 
 
 def named(names: Sequence[str], most: int = MOST_NAMED) -> str:
-    """Names, at most `most` of them written out: `n01, n02, n03 and 3 others`."""
+    """Return names, at most `most` of them written out: `n01, n02, n03 and 3 others`."""
     shown, rest = ", ".join(names[:most]), len(names) - most
     return f"{shown} and {counted(rest, 'other')}" if rest > 0 else shown
 
@@ -125,7 +125,7 @@ def options_text(options: Mapping[str, Any]) -> str:
 
 
 def time_text(iso: str) -> str:
-    """An ISO 8601 time as people write it, in UTC; any other text stays as it is."""
+    """Return an ISO 8601 time as people write it, in UTC; any other text stays as it is."""
     try:
         # Python 3.10 does not read the `Z`.
         moment = datetime.fromisoformat(iso.replace("Z", "+00:00"))

@@ -108,7 +108,7 @@ def make_outcome(
     congestion_control: Mapping[str, str],
     distances: Distances | None,
 ) -> BenchOutcome:
-    """The outcome of a bench.
+    """Return the outcome of a bench.
 
     Args:
         request: what was asked for.
@@ -182,7 +182,7 @@ def _clients(
 
 
 def _idle_limit_s(name: str, cases_of: Mapping[str, Sequence[Case]]) -> float:
-    """The longest that a client's workers may have nothing to do.
+    """Return the longest that a client's workers may have nothing to do.
 
     While other clients start, while other ranks of a launch run, and between two launches: then
     every case of other clients may run twice, last of one round and first of the next.
@@ -203,7 +203,7 @@ def _close(client: Client) -> None:
 
 
 def reach_all(cluster: Cluster, source: str, way: Outgoing, progress: Progress) -> Reached:
-    """The hosts that answered and those that did not.
+    """Return the hosts that answered and those that did not.
 
     Raises:
         WrongUseError: a host's name cannot be resolved.

@@ -90,7 +90,7 @@ class Outlook:
 
 
 def make_cases(options: CaseOptions, cluster: Cluster, progress: Progress) -> list[Case]:
-    """The cases, size by size and in each client by client.
+    """Return the cases, size by size and in each client by client.
 
     Args:
         options: what is to be compared.
@@ -237,7 +237,7 @@ def _library_cases(
 
 
 def _has_parts(workload: Workload, client: str, algorithm: str, ranks: int) -> bool:
-    """Whether every rank has an element, or need not."""
+    """Return whether every rank has an element, or need not."""
     if workload.collective == ALL_REDUCE:
         may_be_tiny = client == ENGINE or (client, algorithm) in _ANY_SIZE
     else:
@@ -275,7 +275,7 @@ def read_orders(
     time_limit_s: float,
     layout: RankLayout | None = None,
 ) -> list[NamedOrder]:
-    """The orders that `text` names (`plink.bench.orders`).
+    """Return the orders that `text` names (`plink.bench.orders`).
 
     Args:
         text: such as `given,plink,random:5`.

@@ -284,7 +284,7 @@ def _of_engine(
 
 
 def _part_of(cluster: Cluster, chosen: Sequence[int]) -> Cluster:
-    """The chosen hosts with all that is known between them."""
+    """Return the chosen hosts with all that is known between them."""
     names = [cluster.names[place] for place in chosen]
     groups = [
         replace(group, hosts=[host for host in group.hosts if host in names])
@@ -324,7 +324,7 @@ def _processor_of(request: FitRequest, workload: Workload, measured: Measured) -
 
 
 def _shared_cores(hosts: Sequence[RemoteHost]) -> int | None:
-    """The cores of the machine that all hosts are on; None where each has its own."""
+    """Return the cores of the machine that all hosts are on; None where each has its own."""
     machines = {host.machine for host in hosts}
     if len(machines) != 1 or not machines.copy().pop():
         return None

@@ -108,7 +108,7 @@ def report_orders(
 
 
 def to_json(result: Comparison, report: OrderReport) -> dict[str, Any]:
-    """The JSON object that `--json` prints for a bench of orders."""
+    """Return the JSON object that `--json` prints for a bench of orders."""
     setting, first = result.setting, result.rows[0]
     (client,) = setting.clients.values()
     return {

@@ -58,7 +58,7 @@ class Sources:
 
 
 def resolve_orders(text: str, sources: Sources) -> list[NamedOrder]:
-    """The orders that `text` names, in its sequence.
+    """Return the orders that `text` names, in its sequence.
 
     Raises:
         WrongUseError: a word that names no order, an order asked for twice, or a list that is not
@@ -83,7 +83,7 @@ def resolve_orders(text: str, sources: Sources) -> list[NamedOrder]:
 def as_permutation(
     listed: Sequence[str], names: Sequence[str], place: str, count: int | None = None
 ) -> tuple[int, ...]:
-    """The listed hosts as indices into `names`; `place` names the list in errors.
+    """Return the listed hosts as indices into `names`; `place` names the list in errors.
 
     Args:
         listed: all of them, or `count`.
@@ -113,7 +113,7 @@ def as_permutation(
 
 
 def names_in(content: str) -> list[str]:
-    """The first word of every line that is neither empty nor a comment."""
+    """Return the first word of every line that is neither empty nor a comment."""
     stripped = (line.split("#", 1)[0].split() for line in content.splitlines())
     return [words[0] for words in stripped if words]
 
@@ -147,7 +147,7 @@ def _resolve(word: str, sources: Sources) -> list[NamedOrder]:
 
 
 def _count(digits: str, kind: str, word: str) -> int:
-    """How many orders of a kind `word` asks for."""
+    """Return how many orders of a kind `word` asks for."""
     digits = digits.lstrip("0")
     # Python itself refuses to read numbers of thousands of digits.
     if not digits or len(digits) > len(str(MAX_RANDOM)) or int(digits) > MAX_RANDOM:
@@ -173,7 +173,7 @@ def _listed(path: str, listed: Sequence[str], sources: Sources) -> NamedOrder:
 
 
 def _apart(listed: Sequence[str], sources: Sources, path: str) -> tuple[int, ...]:
-    """The host of every rank, of a list that names it for each."""
+    """Return the host of every rank, of a list that names it for each."""
     index_of = {name: index for index, name in enumerate(sources.names)}
     for name, ranks in Counter(listed).items():
         if name not in index_of:

@@ -53,7 +53,7 @@ def plans_of_kinds(
     demand: Demand,
     seed: int,
 ) -> list[EnginePlan]:
-    """A plan of each kind for a collective of a size, ranks numbered as `plink plan` does.
+    """Return a plan of each kind for a collective of a size, ranks numbered as `plink plan` does.
 
     Raises:
         WrongUseError: there is no plan of a kind for these hosts.
@@ -83,7 +83,7 @@ def plans_of_kinds(
 
 
 def plan_from_file(path: str, cluster: Cluster, slots: int, demand: Demand) -> EnginePlan:
-    """The plan in a file, for a collective and a size that it need not have been made for.
+    """Return the plan in a file, for a collective and a size that it need not have been made for.
 
     Raises:
         WrongUseError: no plan file, or a plan for other hosts or ranks than the bench's.

@@ -28,7 +28,7 @@ Point = tuple[int, float]
 
 
 def plot(result: Comparison, orders: OrderReport | None = None) -> str:
-    """The text of the file. What a dot stands for shows where a pointer rests on it.
+    """Return the text of the file. What a dot stands for shows where a pointer rests on it.
 
     For a bench of orders a panel for each form of the predicted cost, an order a dot. Otherwise a
     line for everything that was compared, with logarithmic axes: a dot is a median, a bar reaches

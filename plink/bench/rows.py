@@ -64,7 +64,7 @@ class Limit:
 
 
 def make_rows(request: BenchRequest, done: Rounds[Measured]) -> list[Row]:
-    """Rows for the cases that ran."""
+    """Return rows for the cases that ran."""
     # In the first round every case has run once or not at all, so that all of it can be compared.
     compared = max(1, done.rounds_done)
     return [
@@ -75,7 +75,7 @@ def make_rows(request: BenchRequest, done: Rounds[Measured]) -> list[Row]:
 
 
 def limit_of(network: Network, demand: Demand, host_of: Sequence[int]) -> Limit | None:
-    """The bound of `plink.solvers.forests.lower_bound`; None where it says nothing.
+    """Return the bound of `plink.solvers.forests.lower_bound`; None where it says nothing.
 
     That is where nothing is known of what links carry, and of a barrier.
 
@@ -111,7 +111,7 @@ def links_of(
     host_of: Sequence[int],
     groups: Sequence[Group],
 ) -> Links:
-    """The bytes over every link.
+    """Return the bytes over every link.
 
     Args:
         launches: at least one.
@@ -203,7 +203,7 @@ def _kind(case: Case) -> str | None:
 
 
 def _of_hosts(between: Bytes, host_of: npt.NDArray[np.intp]) -> Bytes:
-    """(N, N) from (P, P): what hosts exchange; nothing crosses a link inside a host."""
+    """Return (N, N) from (P, P): what hosts exchange; nothing crosses a link inside a host."""
     hosts = int(host_of.max()) + 1
     total = np.zeros((hosts, hosts))
     np.add.at(total, (host_of[:, None], host_of[None, :]), between)

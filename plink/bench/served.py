@@ -41,7 +41,7 @@ class ServedPlan:
 
 
 def read_plans(paths: Sequence[str]) -> tuple[list[ServedPlan], list[str]]:
-    """The plans with servers among some files, and the paths of the others.
+    """Return the plans with servers among some files, and the paths of the others.
 
     Raises:
         WrongUseError: no plan file, or a plan that no service is made of.
@@ -68,7 +68,7 @@ def read_plans(paths: Sequence[str]) -> tuple[list[ServedPlan], list[str]]:
 
 
 def split(cluster: Cluster, served: Sequence[ServedPlan], slots: int) -> tuple[Cluster, list[Host]]:
-    """The workers' part of a cluster, and the servers' hosts.
+    """Return the workers' part of a cluster, and the servers' hosts.
 
     Raises:
         WrongUseError: plans are for other hosts or ranks than the bench's.

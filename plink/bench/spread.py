@@ -58,7 +58,7 @@ def spread_orders(
 def _climb(
     predictor: Predictor, order: npt.NDArray[np.intp], rng: np.random.Generator, *, by_time: bool
 ) -> set[Order]:
-    """A random order after more and more swaps that helped."""
+    """Return a random order after more and more swaps that helped."""
     seen: set[Order] = set()
     least = _cost(predictor.cost(order), by_time=by_time)
     for turn in range(1, max(_TRIES) + 1):

@@ -40,7 +40,7 @@ def mean_rank(seconds_by_rank: Sequence[Sequence[float]]) -> list[float]:
 
 
 def spread(samples_s: Sequence[float]) -> Spread:
-    """Median, shortest and longest of at least one sample in seconds."""
+    """Return median, shortest and longest of at least one sample in seconds."""
     return Spread(float(np.median(samples_s)), min(samples_s), max(samples_s))
 
 
@@ -63,7 +63,7 @@ def spearman(first: Sequence[float], second: Sequence[float]) -> float | None:
 
 
 def made_alike(values: Sequence[float]) -> list[float]:
-    """Values of 0 or more, those made equal that differ by less than a measurement can tell.
+    """Return values of 0 or more, those made equal that differ by less than a measurement can tell.
 
     From the least up, each stands for all that are at most 1 % above it.
     """

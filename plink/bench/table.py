@@ -55,7 +55,7 @@ def render(result: Comparison, orders: OrderReport | None = None) -> Group:
 
 
 def collectives_of(rows: Sequence[Row]) -> str:
-    """The collectives that ran, as text."""
+    """Return the collectives that ran, as text."""
     names = dict.fromkeys(row.collective for row in rows)
     return "allreduce" if list(names) == [ALL_REDUCE] else ", ".join(names)
 
@@ -131,7 +131,7 @@ def _of_links(rows: Sequence[Row], width: int) -> Table:
 def _table(
     first: str, titles: Sequence[str], width: int = 0, *, widths: Sequence[int] | None = None
 ) -> Table:
-    """An empty one, whose first column has labels of up to `width` characters."""
+    """Return an empty one, whose first column has labels of up to `width` characters."""
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     table.add_column(first, overflow="fold", min_width=min(width, 16) or None)
     for title, least in zip(titles, widths or [0] * len(titles), strict=True):
@@ -164,7 +164,7 @@ def _size_cells(row: Row) -> list[str]:
 
 
 def _busiest(links: Sequence[LinkBytes]) -> tuple[str, str]:
-    """The most that any of some links carries in a direction: counted, and by the plan."""
+    """Return the most that any of some links carries in a direction: counted, and by the plan."""
     if not links:
         return "-", "-"
     found = max(max(link.sent_bytes, link.received_bytes) for link in links)
@@ -181,7 +181,7 @@ def _size_heading(row: Row) -> str:
 
 
 def _place(result: Comparison) -> str:
-    """How many hosts, and how many ranks where these are not one a host."""
+    """Return how many hosts, and how many ranks where these are not one a host."""
     ranks = result.rows[0].hosts
     everyone, used = len(result.setting.congestion_control), len(set(ranks))
     hosts = f"{everyone} hosts" if used == everyone else f"{used} of {everyone} hosts"

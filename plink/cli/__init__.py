@@ -96,7 +96,7 @@ class LazyGroup(click.Group):
     """A group that knows its commands' names and help without importing them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """The commands, in the order in which they are used."""
+        """Return the commands, in the order in which they are used."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -224,7 +224,7 @@ def _as_plinks(error: PlinkError | ProbesError | MemoryError) -> PlinkError:
 
 
 def _usage(error: click.ClickException) -> PlinkError:
-    """A usage error in plink's own style."""
+    """Return a usage error in plink's own style."""
     message = _EXTRA_ARGUMENTS.sub(_some_arguments, error.format_message().rstrip("."))
     context = getattr(error, "ctx", None)
     hint = None if context is None else f"{context.command_path} --help"

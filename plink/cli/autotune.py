@@ -21,7 +21,7 @@ class VerbGroup(click.Group):
     """The verbs. A command line without one, as they once were, is understood, too."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """The verbs, in the order in which they are used."""
+        """Return the verbs, in the order in which they are used."""
         return list(self.commands)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

@@ -216,7 +216,7 @@ def _address_to_tell(plan: Plan, job: str, bound: str) -> str:
 
 
 def _paths_by_job(plans: Sequence[str]) -> dict[str, str]:
-    """The plan's path by the name of the job."""
+    """Return the plan's path by the name of the job."""
     found: dict[str, str] = {}
     for text in plans:
         name, equals, path = text.partition("=")

@@ -20,7 +20,7 @@ class CollectivesType(click.ParamType):  # type: ignore[type-arg]  # generic sin
         param: click.Parameter | None,  # noqa: ARG002
         ctx: click.Context | None,  # noqa: ARG002
     ) -> tuple[str, ...]:
-        """The names, or an error that says which there are."""
+        """Return the names, or an error that says which there are."""
         if isinstance(value, tuple):
             return value
         return checked_collectives([name.strip() for name in str(value).split(",")])

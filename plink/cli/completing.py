@@ -23,7 +23,7 @@ _NAMES = {
 
 
 def completing(command: click.Command) -> click.Command:
-    """The command, whose values can be completed, and those of its verbs."""
+    """Return the command, whose values can be completed, and those of its verbs."""
     for verb in command.commands.values() if isinstance(command, click.Group) else ():
         completing(verb)
     for parameter in command.params:

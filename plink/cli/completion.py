@@ -29,7 +29,7 @@ def command(shell: str, *, as_json: bool) -> int:
 
 
 def script_for(shell: str) -> str:
-    """The script that makes a shell ask plink, whenever it is to complete a command line."""
+    """Return the script that makes a shell ask plink, whenever it is to complete a command line."""
     from click import shell_completion as click_completes  # noqa: PLC0415  rarely needed
 
     of_shell: dict[str, type[click_completes.ShellComplete]] = {

@@ -24,7 +24,7 @@ _CALLS = {
 
 
 def spelled(text: str, command: click.Command | None) -> str:
-    """A message with `--network 10.0.0.0/16` in place of `network=10.0.0.0/16`.
+    """Return a message with `--network 10.0.0.0/16` in place of `network=10.0.0.0/16`.
 
     Args:
         text: of the library, or of anything else; what is no option of the command stays.
@@ -68,7 +68,7 @@ def measuring(error: NotJsonError) -> str | None:
 
 
 def _options(command: click.Command) -> dict[str, click.Option]:
-    """The options of a command and of its verbs, by the names of their arguments."""
+    """Return the options of a command and of its verbs, by the names of their arguments."""
     verbs = command.commands.values() if isinstance(command, click.Group) else ()
     found = {name: option for verb in verbs for name, option in _options(verb).items()}
     for option in command.params:

@@ -29,7 +29,7 @@ RUNNING = "plink.running"
 
 
 def reaching_words(is_measuring: bool = False) -> list[str]:
-    """How the running command was told to reach hosts; nothing outside of a command.
+    """Return how the running command was told to reach hosts; nothing outside of a command.
 
     Args:
         is_measuring: those of the hosts' addresses, too.
@@ -43,7 +43,7 @@ def resuming_words() -> list[str]:
 
 
 def all_words() -> list[str]:
-    """Every option that the running command was given, without its files."""
+    """Return every option that the running command was given, without its files."""
     context = _running()
     if context is None:
         return []
@@ -79,7 +79,7 @@ def _words(names: Container[str]) -> list[str]:
 
 
 def _written(option: click.Option, values: Mapping[str, Any]) -> list[str]:
-    """An option as it can be typed again: `-F` for `--ssh-config`, as the shorter one."""
+    """Return an option as it can be typed again: `-F` for `--ssh-config`, as the shorter one."""
     short = next((name for name in option.opts if len(name) == 2), max(option.opts, key=len))
     if option.is_flag:
         return [short]

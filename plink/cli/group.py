@@ -210,7 +210,7 @@ def _print(
 def _no_groups(
     cluster: Cluster, found: FoundGroups, wanted: int | None, *, is_written: bool
 ) -> str:
-    """Why no groups were found, and what that means for the file."""
+    """Return why no groups were found, and what that means for the file."""
     if wanted is not None and found.grouping.levels:
         shown = ", ".join(str(len(level)) for level in found.grouping.levels)
         said = f"the distances show {shown} groups, not {wanted}"

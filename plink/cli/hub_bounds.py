@@ -121,7 +121,7 @@ def command(
 
 
 def _model(text: str) -> tuple[TrainedNetwork | None, int]:
-    """The network of that name, if it is one, and the bytes of its parameters."""
+    """Return the network of that name, if it is one, and the bytes of its parameters."""
     from plink.base.size import parse_size  # noqa: PLC0415
     from plink.hub.networks import NETWORKS  # noqa: PLC0415
 

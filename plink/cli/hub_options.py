@@ -36,12 +36,12 @@ def _servers(_: object, __: object, words: tuple[str, ...]) -> Servers:
 
 
 def is_address(word: str) -> bool:
-    """Whether a word is HOST:PORT, or several of them, and no file's name."""
+    """Return whether a word is HOST:PORT, or several of them, and no file's name."""
     return word.rpartition(":")[2].strip().isdigit()
 
 
 def planned(path: str) -> PlannedService:
-    """The service of a plan's file.
+    """Return the service of a plan's file.
 
     Raises:
         WrongUseError: no plan, or one that no service can be made of.

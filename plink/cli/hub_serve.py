@@ -120,7 +120,7 @@ def command(
 
 
 def _told(listen: str, weights: str | None) -> tuple[list[str], list[float]]:
-    """Addresses and their weights; none of these for equal ones."""
+    """Return addresses and their weights; none of these for equal ones."""
     try:
         numbers = [float(word) for word in weights.split(",")] if weights else []
     except ValueError:

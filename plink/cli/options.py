@@ -58,7 +58,7 @@ def options_of(section: str) -> Callable[..., Callable[[Function], Function]]:
 def with_options(
     options: Sequence[Callable[[Function], Function]],
 ) -> Callable[[Function], Function]:
-    """A decorator that adds all of them, in the order in which help shows them."""
+    """Return a decorator that adds all of them, in the order in which help shows them."""
 
     def add(function: Function) -> Function:
         for option in reversed(options):
@@ -90,7 +90,7 @@ class FiniteRange(click.FloatRange):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """The number, or a usage error."""
+        """Return the number, or a usage error."""
         number = float(super().convert(value, param, ctx))
         if not math.isfinite(number):
             self.fail(f"{value!r} is not a finite number", param, ctx)
@@ -103,7 +103,7 @@ class SizeType(click.ParamType):  # type: ignore[type-arg]  # generic since clic
     name = "SIZE"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:  # noqa: ARG002
-        """The bytes, or an error that names the option and says how sizes are written."""
+        """Return the bytes, or an error that names the option and says how sizes are written."""
         try:
             return parse_size(str(value))
         except WrongUseError as error:
@@ -138,7 +138,7 @@ class RoundsType(click.ParamType):  # type: ignore[type-arg]  # generic since cl
     name = "K|auto|all"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """The number, or a usage error."""
+        """Return the number, or a usage error."""
         text = str(value)
         if text in ("all", str(ALL_ROUNDS)):
             return ALL_ROUNDS
@@ -151,7 +151,7 @@ class RoundsType(click.ParamType):  # type: ignore[type-arg]  # generic since cl
         return int(text)
 
     def written(self, rounds: int) -> str:
-        """A value as it can be typed."""
+        """Return a value as it can be typed."""
         return {ALL_ROUNDS: "all", FOLLOWED_ROUNDS: "auto"}.get(rounds, str(rounds))
 
 
@@ -163,7 +163,7 @@ class NetworkType(click.ParamType):  # type: ignore[type-arg]  # generic since c
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> IPNetwork:
-        """The network, or a usage error."""
+        """Return the network, or a usage error."""
         try:
             return ipaddress.ip_network(str(value), strict=False)
         except ValueError:
@@ -176,14 +176,14 @@ class CongestionType(click.ParamType):  # type: ignore[type-arg]  # generic sinc
     name = "name"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The name, or a usage error."""
+        """Return the name, or a usage error."""
         if not _CONGESTION.fullmatch(str(value)):
             self.fail(f"{value!r} is not a name such as cubic", param, ctx)
         return str(value)
 
 
 def size_option(text: str) -> int:
-    """The bytes that `--size` means.
+    """Return the bytes that `--size` means.
 
     Raises:
         WrongUseError: it is not a size; the message names the option.

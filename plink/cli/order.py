@@ -272,7 +272,7 @@ def _order(
 
 
 def _made_before(order: Order, request: OrderRequest, source: str) -> Order:
-    """An order from a file, with as many ranks on every host as are asked for."""
+    """Return an order from a file, with as many ranks on every host as are asked for."""
     from plink.optimize.orders.slots import order_with_slots  # noqa: PLC0415
 
     found = order if request.slots is None else order_with_slots(order, request.slots)

@@ -33,7 +33,7 @@ def check_executor(executor: str | None) -> None:
 
 
 def mesh_of(text: str | None, traffic: str | None, size_bytes: int) -> Mesh | None:
-    """The mesh that --mesh and --traffic describe; None without."""
+    """Return the mesh that --mesh and --traffic describe; None without."""
     from plink.files.mesh import parse_mesh  # noqa: PLC0415
 
     given = given_options(click.get_current_context())
@@ -50,7 +50,7 @@ def mesh_of(text: str | None, traffic: str | None, size_bytes: int) -> Mesh | No
 
 
 def of_trace(request: OrderRequest, name: str | None) -> OrderRequest:
-    """The request for what a trace sends; the same without one."""
+    """Return the request for what a trace sends; the same without one."""
     if name is None:
         return request
     given = given_options(click.get_current_context())

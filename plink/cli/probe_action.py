@@ -108,7 +108,7 @@ def refuse_unused(given: Mapping[str, str], tool: str, chosen: str) -> None:
 
 
 def output_of(options: Mapping[str, Any]) -> str:
-    """The file to write, after all that can be refused early."""
+    """Return the file to write, after all that can be refused early."""
     output: str | None = options["output"] or options["resume"]
     if output is None:
         raise click.UsageError("Missing option '-o' / '--output'.")
@@ -120,7 +120,7 @@ def output_of(options: Mapping[str, Any]) -> str:
 
 
 def read_earlier(options: Mapping[str, Any]) -> Cluster | None:
-    """The cluster to go on with."""
+    """Return the cluster to go on with."""
     resume = options["resume"]
     return None if resume is None else cluster_file.read_cluster(resume)
 
@@ -182,7 +182,7 @@ def request_of(
 def _callers(
     options: ListenOptions, expected: int | None, progress: StageProgress, *, strict: bool
 ) -> Callers:
-    """The hosts that call, without a list."""
+    """Return the hosts that call, without a list."""
     if expected is None:
         raise click.UsageError("Missing argument 'HOSTS', or --expect N: how many hosts will call.")
     progress.stage("waiting for agents", expected)
@@ -206,13 +206,13 @@ def _callers(
 
 
 def given_to(tool: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of this tool that have a value."""
+    """Return the options of this tool that have a value."""
     names = [field.name for field in fields(TOOLS[tool].options)]
     return {name: values[name] for name in names if values.get(name) is not None}
 
 
 def read_nics(path: str | None) -> tuple[Nic, ...]:
-    """The NICs that a file lists for DPDK; an empty list where there is no file.
+    """Return the NICs that a file lists for DPDK; an empty list where there is no file.
 
     Raises:
         WrongUseError: the file is not text.
@@ -230,7 +230,7 @@ def read_nics(path: str | None) -> tuple[Nic, ...]:
 def _groups(
     path: str | None, earlier: Cluster | None, names: set[str], listed_in: str
 ) -> list[Group]:
-    """The groups whose uplinks are measured: those of a file, or else of an earlier run."""
+    """Return the groups whose uplinks are measured: those of a file, or else of an earlier run."""
     groups = list(() if earlier is None else earlier.groups)
     if path is not None:
         groups = read_groups(path, names, listed_in)
@@ -243,7 +243,7 @@ def _groups(
 
 
 def _writes(options: Mapping[str, Any], path: str) -> bool:
-    """Whether the file at `path` is the one that is written."""
+    """Return whether the file at `path` is the one that is written."""
     output = output_of(options)
     if document.STANDARD_STREAM in (path, output):
         return False

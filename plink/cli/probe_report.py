@@ -94,7 +94,7 @@ def _has_warnings(results: Sequence[ProbeResult | UplinkResult]) -> bool:
 
 
 def measured_groups(result: UplinkResult) -> int:
-    """How many groups' uplinks were measured in both directions."""
+    """Return how many groups' uplinks were measured in both directions."""
     return sum(uplink.is_whole for uplink in result.measurement.uplinks)
 
 

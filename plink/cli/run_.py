@@ -110,7 +110,7 @@ def command(**values: Any) -> int:
 
 
 def _ranked(order: Order, slots: int | None) -> list[Host]:
-    """The hosts in rank order, with as many slots as ranks in a row."""
+    """Return the hosts in rank order, with as many slots as ranks in a row."""
     from plink.optimize.orders.slots import with_slots  # noqa: PLC0415  as above
 
     if slots is None:
@@ -135,7 +135,7 @@ def _exit_code(failed: EndedRank | None) -> int:
 
 
 def _ended(failed: EndedRank | None) -> dict[str, Any]:
-    """How the job ended, as a JSON object; without a rank where all have succeeded."""
+    """Return how the job ended, as a JSON object; without a rank where all have succeeded."""
     if failed is None:
         return {"status": 0}
     status = EXIT_FAILED if failed.status is None else failed.status

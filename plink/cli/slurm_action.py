@@ -81,7 +81,7 @@ def _found(options: Mapping[str, Any], mesh: Mesh | None) -> tuple[Ordered, Allo
 
 
 def _groups(path: str) -> dict[str, str]:
-    """The group of each host of a cluster file, by the host's name."""
+    """Return the group of each host of a cluster file, by the host's name."""
     return {
         name: group.name for group in cluster_file.read_cluster(path).groups for name in group.hosts
     }

@@ -11,7 +11,7 @@ class VerbGroup(click.Group):
     """The verbs, in the order in which they are used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """The verbs."""
+        """Return the verbs."""
         return list(self.commands)
 
     def resolve_command(

@@ -125,14 +125,14 @@ def _trial(values: dict[str, Any]) -> Trial:
 
 
 def _own(words: Sequence[str]) -> str:
-    """The user's command as a shell line; a command of one word is a shell line already."""
+    """Return the user's command as a shell line; a command of one word is a shell line already."""
     if len(words) == 1:
         return words[0]
     return shlex.join(words)
 
 
 def _local(hosts: Sequence[Host]) -> str | None:
-    """The host of the order that this machine is, or None."""
+    """Return the host of the order that this machine is, or None."""
     own = socket.gethostname()
     names = {host.name for host in hosts}
     return next((name for name in (own, own.partition(".")[0]) if name in names), None)

@@ -81,7 +81,7 @@ class _Setup:
 
 
 def parse_nccl_log(text: str, ranks: int) -> NcclJob:
-    """The job of so many ranks in logs of its processes, one after the other or mixed.
+    """Return the job of so many ranks in logs of its processes, one after the other or mixed.
 
     Communicators of fewer ranks are passed over; where several have all ranks, the first counts.
 
@@ -113,7 +113,7 @@ def parse_nccl_log(text: str, ranks: int) -> NcclJob:
 
 
 def _setups(text: str, job: NcclJob) -> Iterator[tuple[str, _Setup]]:
-    """Every communicator that a process has set up, with the name of its machine."""
+    """Yield every communicator that a process has set up, with the name of its machine."""
     under_way: dict[tuple[str, str, str], _Setup] = {}
     for line in strip_prefixes(text).split("\n"):
         if len(line) > _MOST_CHARACTERS:
@@ -160,7 +160,7 @@ def _parents(said: str) -> Iterator[tuple[int, int, int]]:
 
 
 def _followed(next_of: Mapping[int, int], ranks: int) -> list[int] | None:
-    """The ring from rank 0 on; None where a rank's neighbour is not known."""
+    """Return the ring from rank 0 on; None where a rank's neighbour is not known."""
     ring = [0]
     while len(ring) < ranks:
         after = next_of.get(ring[-1])

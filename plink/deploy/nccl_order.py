@@ -178,7 +178,7 @@ def _follows(hosts: Sequence[str], wanted: Sequence[str], *, is_whole: bool) -> 
 
 
 def _visits(names: Sequence[str], *, is_whole: bool) -> list[str]:
-    """The hosts of a ring of ranks, one for each time that it comes to one."""
+    """Return the hosts of a ring of ranks, one for each time that it comes to one."""
     visits = [name for name, _ in groupby(names)]
     if is_whole and len(visits) > 1 and visits[0] == visits[-1]:
         visits.pop()  # the ring ends on the host on which it began

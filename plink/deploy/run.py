@@ -75,7 +75,7 @@ def rank_environments(
     master_port: int,
     extra: Mapping[str, str],
 ) -> list[dict[str, str]]:
-    """The environment of every rank, for `torch.distributed` (`env://`), Gloo and NCCL.
+    """Return the environment of every rank, for `torch.distributed` (`env://`), Gloo and NCCL.
 
     Args:
         hosts: in rank order, with their traffic addresses, and as many slots as ranks in a row.
@@ -222,7 +222,7 @@ class LineSplitter:
         self._rest = b""
 
     def feed(self, chunk: bytes) -> list[str]:
-        """The lines that are complete now, without their ends."""
+        """Return the lines that are complete now, without their ends."""
         *lines, self._rest = _END.split(self._rest + chunk)
         while len(self._rest) > MAX_LINE:
             lines.append(self._rest[:MAX_LINE])

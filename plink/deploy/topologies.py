@@ -28,7 +28,7 @@ class Switches:
 
 
 def switches_of(cluster: Cluster) -> list[Switches]:
-    """The tiers that the groups of a cluster show as switches, the nearest first.
+    """Return the tiers that the groups of a cluster show as switches, the nearest first.
 
     Raises:
         WrongUseError: there are no groups, or domains that lie in two wider ones.

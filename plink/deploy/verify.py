@@ -96,7 +96,7 @@ class PlacedRank:
 
 
 def default_command(launcher: str, path: str | None) -> str:
-    """The usage line of a format, with the launcher `path` in place of its first word.
+    """Return the usage line of a format, with the launcher `path` in place of its first word.
 
     Raises:
         WrongUseError: plink cannot run the launcher of this format, or not by `path`.
@@ -162,7 +162,7 @@ def program_words(launcher: str) -> list[str]:
 
 
 def filled_in(command: str, file: str, ranks: int, words: Sequence[str]) -> str:
-    """A usage line with its blanks filled in; the program is the words `words`."""
+    """Return a usage line with its blanks filled in; the program is the words `words`."""
     command = command.replace("python SCRIPT", "SCRIPT").replace("SCRIPT", "PROGRAM")
     before, blank, _ = command.partition("PROGRAM")
     if not blank:
@@ -193,7 +193,7 @@ def parse_reports(output: str) -> list[Report]:
 
 
 def compare(hosts: Sequence[Host], reports: Sequence[Report]) -> list[PlacedRank]:
-    """Every rank of the order, with where it was.
+    """Return every rank of the order, with where it was.
 
     Raises:
         PlinkError: a rank did not report, or there are ranks that the order does not have.
@@ -217,7 +217,7 @@ def compare(hosts: Sequence[Host], reports: Sequence[Report]) -> list[PlacedRank
 
 
 def known_cause(ranks: Sequence[PlacedRank], local: str | None) -> str | None:
-    """The known trap that explains why ranks are elsewhere, or None.
+    """Return the known trap that explains why ranks are elsewhere, or None.
 
     Args:
         ranks: some of which are not where the order says.
@@ -270,7 +270,7 @@ def _failure(ended: Ended) -> PlinkError:
 
 
 def _host_of(report: Report, hosts: Sequence[Host]) -> str:
-    """The host of the order that a report is from, by address, else by name."""
+    """Return the host of the order that a report is from, by address, else by name."""
     for host in hosts:
         if host.address in report.addresses:
             return host.name

@@ -14,7 +14,7 @@ _ANYWHERE = ("192.0.2.1", 9)
 
 
 def default_address() -> str:
-    """The address from which this host reaches others; 127.0.0.1 where it reaches none."""
+    """Return the address from which this host reaches others; 127.0.0.1 where it reaches none."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(_ANYWHERE)
@@ -25,7 +25,7 @@ def default_address() -> str:
 
 
 def listening(address: str, port: int, congestion_control: str | None) -> socket.socket:
-    """A socket that listens.
+    """Return a socket that listens.
 
     Args:
         address: a numeric one of this host.

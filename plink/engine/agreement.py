@@ -170,7 +170,7 @@ def found(
     plan: Callable[[Sequence[int]], str],
     timeout_s: float,
 ) -> Roster:
-    """The first generation: all that the job begins with.
+    """Return the first generation: all that the job begins with.
 
     Raises:
         EngineError: not all came in time; it names those that did not.

@@ -95,7 +95,7 @@ class Ear:
         self._looked_at = 0.0
 
     def hears(self, roster: Roster) -> bool:
-        """Whether a process that lives asks."""
+        """Return whether a process that lives asks."""
         now = time.monotonic()
         if now - self._looked_at < _LOOK_S:
             return False

@@ -24,7 +24,7 @@ _MOST_ITEMS = 2**60
 
 
 def native_op(op: str) -> core.Op:
-    """The native part's name of an operation.
+    """Return the native part's name of an operation.
 
     Raises:
         WrongUseError: there is no such operation.
@@ -36,7 +36,7 @@ def native_op(op: str) -> core.Op:
 
 
 def shape_of(array: Any, dtype: str | None) -> tuple[int, core.DType]:
-    """Items and type of a buffer.
+    """Return items and type of a buffer.
 
     Raises:
         WrongUseError: the engine has no such type, or the bytes are no whole number of items.
@@ -53,7 +53,7 @@ def shape_of(array: Any, dtype: str | None) -> tuple[int, core.DType]:
 
 
 def even_counts(items: int, ranks: int, what: str) -> list[int]:
-    """A segment of the same length for each rank.
+    """Return a segment of the same length for each rank.
 
     Raises:
         WrongUseError: the items cannot be divided so.
@@ -68,7 +68,7 @@ def even_counts(items: int, ranks: int, what: str) -> list[int]:
 
 
 def whole_counts(counts: Sequence[int], ranks: int) -> list[int]:
-    """Items by rank, as a caller gives them.
+    """Return items by rank, as a caller gives them.
 
     Raises:
         WrongUseError: there are not as many as ranks, or one is no whole number from 0 on.
@@ -79,7 +79,7 @@ def whole_counts(counts: Sequence[int], ranks: int) -> list[int]:
 
 
 def whole(value: Any, what: str, least: int, most: int) -> int:
-    """A whole number between two, as a caller gives it.
+    """Return a whole number between two, as a caller gives it.
 
     Raises:
         WrongUseError: it is something else.

@@ -22,7 +22,7 @@ class Choice(Protocol):
         """At rank 0, what all are to know, by what each rank told."""
 
     def forest(self, decided: Any) -> Prepared:
-        """The forest, checked, by what rank 0 decided.
+        """Return the forest, checked, by what rank 0 decided.
 
         Raises:
             EngineError: another version of plink decided so.
@@ -46,5 +46,5 @@ class Given:
         """Nothing."""
 
     def forest(self, decided: Any) -> Prepared:  # noqa: ARG002 - a choice's
-        """The one that is given."""
+        """Return the one that is given."""
         return self._forest

@@ -311,7 +311,7 @@ class Collectives(Connected):
         priority: int,
         layout: int,
     ) -> Work:
-        """A gather or a scatter: one segment at each rank, and all of them at the root."""
+        """Return a gather or a scatter: one segment at each rank, and all of them at the root."""
         self._check_root(root)
         here = [0] * self.ranks
         here[root] = segments[self.rank]

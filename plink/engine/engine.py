@@ -220,7 +220,7 @@ class Engine(Collectives, Messages):
         return self._native.letter_box
 
     def statistics(self) -> Statistics:
-        """Bytes per peer, and the kernel's figures per connection; empty after `close`."""
+        """Return bytes per peer, and the kernel's figures per connection; empty after `close`."""
         native = self._native
         return statistics_of(native.posted, native.figures(), native.worker_figures())
 

@@ -19,7 +19,7 @@ class Prepared:
 
 
 def prepared(forest: Forest, ranks: int) -> Prepared:
-    """The forest, checked for so many ranks.
+    """Return the forest, checked for so many ranks.
 
     Raises:
         WrongUseError: it does not fit them, or is not a forest.
@@ -33,7 +33,7 @@ def prepared(forest: Forest, ranks: int) -> Prepared:
 
 
 def native(forest: Forest) -> core.Forest:
-    """The same, checked.
+    """Return the same, checked.
 
     Raises:
         WrongUseError: a tree is not one, or two trees of a route have different roots.

@@ -186,7 +186,7 @@ def _connect(
 def _exchange(
     rank: int, ranks: int, store: Store, own: list[Endpoint], *, choice: Choice, options: Options
 ) -> Table:
-    """The table of rank 0; `own` is where this rank listens."""
+    """Return the table of rank 0; `own` is where this rank listens."""
     deadline = time.monotonic() + options.setup_timeout_s
     prefix = f"plink/{_next_use(store, rank)}"
     if rank != 0:
@@ -253,7 +253,7 @@ def _complete(table: Table) -> Table:
 
 
 def _next_use(store: Store, rank: int) -> int:
-    """How many engines this rank has made with this store before."""
+    """Return how many engines this rank has made with this store before."""
     try:
         uses = _uses.setdefault(store, {})
     except TypeError:

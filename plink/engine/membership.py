@@ -96,7 +96,7 @@ class Members(Closing):
 
     @classmethod
     def join(cls, store: SharedStore, options: Options | None = None) -> Members:
-        """A process more: returns when the members have taken it in, at the end of a step.
+        """Return a process more: returns when the members have taken it in, at the end of a step.
 
         Raises:
             EngineError: there are no members, or all of them have ended.

@@ -106,7 +106,7 @@ class Options:
         return DEFAULT_SPIN_US if ranks_of_host <= len(os.sched_getaffinity(0)) else 0.0
 
     def pinned_cores(self, workers: int) -> list[int]:
-        """The cores that the workers are pinned to, in turn."""
+        """Return the cores that the workers are pinned to, in turn."""
         if self.cores is not None:
             return list(self.cores)
         # With no more cores than workers there is no better place to move to; with more, several

@@ -66,7 +66,7 @@ class RedisStore:
             self._client.set(self._prefix + key, value, px=self._keep_ms)
 
     def claim(self, key: str, value: bytes) -> bytes:
-        """Kept for `keep_s`."""
+        """Return kept for `keep_s`."""
         with self._talk():
             self._client.set(self._prefix + key, value, px=self._keep_ms, nx=True)
         return self.get(key, 0.0)

@@ -93,7 +93,7 @@ def asking_key(number: int) -> str:
 
 
 def latest_key() -> str:
-    """A generation, not before the last but a few."""
+    """Return a generation, not before the last but a few."""
     return f"{PREFIX}/latest"
 
 
@@ -130,7 +130,7 @@ def parse_presence(content: bytes) -> Presence:
 
 
 def pack_forest(forest: Forest) -> bytes:
-    """A plan, for the store."""
+    """Return a plan, for the store."""
     head = json.dumps(forest.reduce_parents.shape).encode()
     parts = (
         np.ascontiguousarray(forest.weights, dtype="<f8"),

@@ -114,7 +114,7 @@ class Shares:
         return True
 
     def _gains(self, least: float, weights: Sequence[float], over: Sequence[float]) -> bool:
-        """Whether every window says that these weights are so much faster."""
+        """Return whether every window says that these weights are so much faster."""
         return all(
             _seconds(over, window) >= least * _seconds(weights, window) for window in self._windows
         )
@@ -136,7 +136,7 @@ def _towards(wanted: list[float], weights: Sequence[float]) -> list[float]:
 
 
 def _inverse(costs: Sequence[float]) -> list[float]:
-    """Shares with sum 1 in inverse proportion, none too small to be measured."""
+    """Return shares with sum 1 in inverse proportion, none too small to be measured."""
     rates = [1.0 / cost for cost in costs]
     total = math.fsum(rates)
     shares = [max(rate / total, _LEAST_SHARE) for rate in rates]

@@ -27,7 +27,7 @@ class Store(Protocol):
         """Make `value` known to all ranks."""
 
     def get(self, key: str, timeout_s: float) -> bytes:
-        """The value, as soon as a rank has set it.
+        """Return the value, as soon as a rank has set it.
 
         Raises:
             TimeoutError: none did in time.
@@ -46,7 +46,7 @@ class BatchStore(Store, Protocol):
     """A store that answers many questions at once, where each would be a round trip."""
 
     def get_many(self, keys: Sequence[str], timeout_s: float) -> list[bytes]:
-        """The values, as soon as ranks have set all.
+        """Return the values, as soon as ranks have set all.
 
         Raises:
             TimeoutError: they did not in time.
@@ -70,7 +70,7 @@ def get_all(store: Store, keys: Sequence[str], deadline: float) -> list[bytes | 
 
 
 def peek(store: Store, key: str) -> bytes | None:
-    """The value if there is one by now."""
+    """Return the value if there is one by now."""
     try:
         return store.get(key, 0.0)
     except TimeoutError:
@@ -122,7 +122,7 @@ class DirectoryStore:
         return self.get(key, 0.0)
 
     def get(self, key: str, timeout_s: float) -> bytes:
-        """The file's content, once it is there.
+        """Return the file's content, once it is there.
 
         Raises:
             TimeoutError: nobody wrote it in time.

@@ -61,7 +61,7 @@ class Table:
 
 
 def pack_entry(entry: Entry) -> bytes:
-    """The entry, as a rank puts it into the store."""
+    """Return the entry, as a rank puts it into the store."""
     return json.dumps([entry.endpoints, entry.told]).encode()
 
 
@@ -81,12 +81,12 @@ def parse_entry(content: bytes, rank: int) -> Entry:
 
 
 def pack_table(table: Table) -> bytes:
-    """The table, as rank 0 puts it into the store."""
+    """Return the table, as rank 0 puts it into the store."""
     return json.dumps({**vars(table), "job": table.job.hex()}).encode()
 
 
 def parse_table(content: bytes, ranks: int) -> Table:
-    """The table that rank 0 put into the store for `ranks` ranks.
+    """Return the table that rank 0 put into the store for `ranks` ranks.
 
     Raises:
         EngineError: it is not a table, or one for another number of ranks.

@@ -39,7 +39,7 @@ def create_service(
     salt: bytes | None = None,
     tls: Tls | None = None,
 ) -> bytes:
-    """A new service on all of these servers.
+    """Return a new service on all of these servers.
 
     Args:
         servers: their addresses, HOST:PORT, in the order in which workers name them.
@@ -81,7 +81,7 @@ def create_service_of_racks(
     workers: Sequence[int] | None = None,
     tls: Tls | None = None,
 ) -> bytes:
-    """A new service whose racks have a server each; workers call that of their own rack.
+    """Return a new service whose racks have a server each; workers call that of their own rack.
 
     A rack's server adds up its workers' gradients, the servers add up their sums, and each steps
     all values (Luo 2020, §2.3). First values are those of the first rack's first worker.
@@ -159,7 +159,7 @@ def delete_service(
 def server_status(
     server: str, secret: bytes, namespace: str = "", *, tls: Tls | None = None
 ) -> Status:
-    """A server's ports and services, or one of these.
+    """Return a server's ports and services, or one of these.
 
     Raises:
         HubError: it cannot be reached, or has no such service.

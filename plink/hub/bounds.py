@@ -51,7 +51,7 @@ class Bound:
 
 
 def bounds(training: Training) -> list[Bound]:
-    """Every placement's, in the order of the table, then an all-reduce's."""
+    """Return every placement's, in the order of the table, then an all-reduce's."""
     n, servers = training.workers, training.servers
     # By placement, in models: through a server's host, through a worker's, the server's link.
     own, others = training.link_bits_s, training.server_bits_s

@@ -95,7 +95,7 @@ class Control:
 def data_connection(
     address: str, hello: DataHello, data_key: bytes, timeout_s: float, source: str | None = None
 ) -> socket.socket:
-    """A proven connection for data.
+    """Return a proven connection for data.
 
     Args:
         address: to call.

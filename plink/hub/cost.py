@@ -97,7 +97,7 @@ class Contradiction:
 
 
 def network_cost(nic: float, port: float, cable: float, oversubscription: float) -> float:
-    """A host's share of a network of three layers, in dollars: (N + S + C) + F (4 S + 2 C).
+    """Return a host's share of a network of three layers, in dollars: (N + S + C) + F (4 S + 2 C).
 
     What stands above the switch of a rack is divided by the oversubscription; the paper writes F.
     """
@@ -105,7 +105,7 @@ def network_cost(nic: float, port: float, cable: float, oversubscription: float)
 
 
 def workers_of_a_hub(deployment: Deployment, oversubscription: float) -> int:
-    """How many workers a rack's switch has ports for, beside its hub and its uplinks."""
+    """Return how many workers a rack's switch has ports for, beside its hub and its uplinks."""
     down = int(deployment.switch_ports * oversubscription / (1.0 + oversubscription))
     return down - deployment.server_ports
 
@@ -113,7 +113,7 @@ def workers_of_a_hub(deployment: Deployment, oversubscription: float) -> int:
 def costs(
     prices: Prices, deployment: Deployment, oversubscriptions: tuple[float, ...] = (1.0, 2.0, 3.0)
 ) -> list[CostRow]:
-    """The baseline, and a hub at each oversubscription.
+    """Return the baseline, and a hub at each oversubscription.
 
     An interface is paid once, and a hub costs what its own parts do: one of the readings.
 

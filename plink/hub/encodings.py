@@ -27,7 +27,7 @@ def encoded_bytes(wire: str, items: int) -> int:
 
 
 def encode(wire: str, values: Floats) -> bytes:
-    """A chunk's numbers as they travel, little-endian.
+    """Return a chunk's numbers as they travel, little-endian.
 
     Args:
         wire: one of `plink.hub.service.WIRES`.
@@ -51,7 +51,7 @@ def encode(wire: str, values: Floats) -> bytes:
 
 
 def decode(wire: str, data: bytes, items: int) -> Floats:
-    """The numbers that `encode` made bytes of, as far as they were kept.
+    """Return the numbers that `encode` made bytes of, as far as they were kept.
 
     Raises:
         WrongUseError: there are not as many bytes as such a chunk has.

@@ -112,7 +112,7 @@ def unpack(data: bytes) -> list[Hyper]:
 
 
 def from_torch(optimizer: str, group: Mapping[str, Any]) -> Hyper:
-    """The hyperparameters of one of `param_groups` of a `torch.optim.Optimizer`.
+    """Return the hyperparameters of one of `param_groups` of a `torch.optim.Optimizer`.
 
     Args:
         optimizer: one of `OPTIMIZERS`.
@@ -143,7 +143,7 @@ def from_torch(optimizer: str, group: Mapping[str, Any]) -> Hyper:
 
 
 def to_torch(optimizer: str, hyper: Hyper) -> dict[str, Any]:
-    """The entries of one of torch's `param_groups` that `from_torch` reads."""
+    """Return the entries of one of torch's `param_groups` that `from_torch` reads."""
     known = _KNOWN["adam" if optimizer.startswith("adam") else "sgd"]
     values = dataclasses.asdict(hyper)
     values["betas"] = (hyper.beta1, hyper.beta2)
@@ -151,7 +151,7 @@ def to_torch(optimizer: str, hyper: Hyper) -> dict[str, Any]:
 
 
 def optimizer_of(name: str, groups: Sequence[Mapping[str, Any]]) -> str:
-    """Which of `OPTIMIZERS` does what a torch optimiser's class of that name does.
+    """Return which of `OPTIMIZERS` does what a torch optimiser's class of that name does.
 
     Args:
         name: of the class, such as "AdamW".

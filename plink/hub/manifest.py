@@ -156,7 +156,7 @@ class Manifest:
         return hashlib.sha256(b"plink hub manifest 1 " + text.encode()).hexdigest()
 
     def chunks(self, most_bytes: int = CHUNK_BYTES, *, by_key: bool = False) -> Chunks:
-        """The keys in pieces, always the same for the same manifest.
+        """Return the keys in pieces, always the same for the same manifest.
 
         A key as large as a chunk or larger begins one of its own and is cut into full ones. A
         smaller one joins the chunk before it, if that is of its group and has room for all of it.

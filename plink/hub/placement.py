@@ -127,19 +127,19 @@ class Placement:
     interfaces: str = "key"
 
     def dialled_port(self, worker: int, loop: int) -> int:
-        """The port of the loop's server through which the worker reaches it."""
+        """Return the port of the loop's server through which the worker reaches it."""
         where = self.sites.loops[loop]
         if self.interfaces == "key":
             return where.port
         return worker % len(self.sites.servers[where.server])
 
     def loop_bytes(self) -> Integers:
-        """How many bytes live on each loop."""
+        """Return how many bytes live on each loop."""
         found = np.bincount(self.loops, weights=self.chunk_bytes, minlength=len(self.sites.loops))
         return found.astype(np.int64)
 
     def port_bytes(self, workers: int) -> dict[tuple[int, int], int]:
-        """How many bytes go through each (server, port) one way in an iteration."""
+        """Return how many bytes go through each (server, port) one way in an iteration."""
         found = {
             (server, port): 0
             for server, ports in enumerate(self.sites.servers)
@@ -155,7 +155,7 @@ class Placement:
         return found
 
     def port_load(self, workers: int = 1) -> float:
-        """The load of the most loaded port, in relation to its weight; 1 is perfect."""
+        """Return the load of the most loaded port, in relation to its weight; 1 is perfect."""
         weights = {
             (server, port): details.weight
             for server, ports in enumerate(self.sites.servers)
@@ -181,7 +181,7 @@ class Placement:
 
 
 def place(chunks: Chunks, sites: Sites, *, interfaces: str = "key") -> Placement:
-    """The chunks of a manifest over all ports by their weights, then over each port's cores.
+    """Return the chunks of a manifest over all ports by their weights, then over each port's cores.
 
     Raises:
         WrongUseError: `interfaces` is not one of `INTERFACES`.
@@ -200,7 +200,7 @@ def place(chunks: Chunks, sites: Sites, *, interfaces: str = "key") -> Placement
 
 
 def lpt(sizes: Integers, weights: Sequence[float]) -> npt.NDArray[np.int32]:
-    """Which machine takes each job, by longest processing time first.
+    """Return which machine takes each job, by longest processing time first.
 
     Args:
         sizes: of the jobs, in any unit.

@@ -79,7 +79,7 @@ class PlannedService:
         raise WrongUseError(f"no rack of the plan has the host {host}")
 
     def server(self, host: str, source: str) -> PlannedServer:
-        """The server on a host; `source` names the plan.
+        """Return the server on a host; `source` names the plan.
 
         Raises:
             WrongUseError: it has none there.
@@ -120,7 +120,7 @@ def planned_service(plan: Plan, source: str) -> PlannedService:
 
 
 def _of_racks(plan: Plan, source: str, roots: npt.NDArray[np.intp]) -> PlannedService:
-    """Workers call the server of their rack, and servers send to a root among them."""
+    """Return workers call the server of their rack, and servers send to a root among them."""
     parents, is_server = plan.forest.reduce_parents, plan.is_server
     of_workers = parents[:, ~is_server]
     of_servers = np.where(parents == NO_PARENT, roots[:, None], parents)[:, is_server]

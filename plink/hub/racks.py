@@ -54,7 +54,7 @@ class Verdict:
 
 
 def judge_racks(racks: Racks, model_bytes: float) -> Verdict:
-    """The inequality for a model, and the busiest links.
+    """Return the inequality for a model, and the busiest links.
 
     N (R-1) / (R B_Core) > max(N / B_PBox, 1 / B_Wkr) + C, with C = (R-1) / (R min(B_PBox, B_Core)).
     It counts one direction; the other takes as long at the same time.

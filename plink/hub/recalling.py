@@ -23,7 +23,7 @@ _MOST_ITEMS = MOST_NUMBERS_BYTES // _WIRE.itemsize
 def pull(
     controls: Sequence[Control], optimizer: str, iteration: int, items: int
 ) -> tuple[int, dict[str, Floats]]:
-    """The optimiser's state after an iteration, of all servers.
+    """Return the optimiser's state after an iteration, of all servers.
 
     Args:
         controls: to each server.

@@ -118,7 +118,7 @@ def power(base: float, exponent: int) -> float:
 
 
 def aggregate(contributions: Sequence[Floats]) -> Floats:
-    """The sum of one chunk's gradients, in the order of the workers' numbers."""
+    """Return the sum of one chunk's gradients, in the order of the workers' numbers."""
     total = contributions[0].copy()
     for contribution in contributions[1:]:
         total += contribution
@@ -126,12 +126,12 @@ def aggregate(contributions: Sequence[Floats]) -> Floats:
 
 
 def mean(total: Floats, workers: int) -> Floats:
-    """The sum divided by how many contributed: a division, not a product with an inverse."""
+    """Return the sum divided by how many contributed: a division, not a product with an inverse."""
     return total / np.float32(workers)
 
 
 def squared_norm(gradient: Floats) -> float:
-    """The sum of one chunk's squares, in float64 and `LANES` lanes.
+    """Return the sum of one chunk's squares, in float64 and `LANES` lanes.
 
     Lane j adds items j, j + 8, j + 16, ... in that order, from 0; then lanes 0 to 3 take lanes 4 to
     7, lanes 0 and 1 take lanes 2 and 3, and lane 0 takes lane 1. Chunks are added in their order.

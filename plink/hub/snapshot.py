@@ -120,7 +120,7 @@ class Snapshot:
 
 
 def assemble(parts: Sequence[Part]) -> Snapshot:
-    """All parts of a snapshot together.
+    """Return all parts of a snapshot together.
 
     Raises:
         WrongUseError: they are of different services or iterations, or not all of them.

@@ -77,7 +77,7 @@ def write_part(path: str, part: Part) -> str:
 
 
 def read_part(path: str) -> Part:
-    """A part that `write_part` wrote, compared with its hashes.
+    """Return a part that `write_part` wrote, compared with its hashes.
 
     Raises:
         WrongUseError: the file cannot be read, is of another version, not whole or damaged.
@@ -119,7 +119,7 @@ def _blocks(part: Part) -> Iterator[bytes | memoryview]:
 
 
 def header_of(part: Part, data_hash: str) -> dict[str, Any]:
-    """The header of a part's file, for its SHA-256 over the arrays."""
+    """Return the header of a part's file, for its SHA-256 over the arrays."""
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -167,7 +167,7 @@ def _read(stream: BinaryIO, path: str) -> Part:
 
 
 def parse_header(fields: Fields) -> tuple[Part, list[int]]:
-    """The part without its numbers, and how many each piece has.
+    """Return the part without its numbers, and how many each piece has.
 
     Raises:
         WrongUseError: it is not valid.

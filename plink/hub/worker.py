@@ -194,7 +194,7 @@ class Worker:
         return Step(result.iteration, norm, result.is_skipped, result.workers)
 
     def push_pull(self, hyper: Sequence[Hyper]) -> Step:
-        """An iteration whose gradients are all ready."""
+        """Return an iteration whose gradients are all ready."""
         self.begin(hyper)
         self.push(0, len(self._offsets) - 1)
         return self.wait()

@@ -19,7 +19,7 @@ Indices = npt.NDArray[np.intp]
 
 
 def ranks_of_members(ports_of: Sequence[int]) -> Indices:
-    """(M,) the rank of each member.
+    """Return (M,) the rank of each member.
 
     Args:
         ports_of: (P,) how many ports each rank has; 0 is as 1.
@@ -29,7 +29,7 @@ def ranks_of_members(ports_of: Sequence[int]) -> Indices:
 
 
 def over_members(forest: Forest, route_ports: Ports | None, ports_of: Sequence[int]) -> Forest:
-    """The forest over members.
+    """Return the forest over members.
 
     Args:
         forest: over P ranks.
@@ -53,7 +53,7 @@ def over_members(forest: Forest, route_ports: Ports | None, ports_of: Sequence[i
 
 
 def over_ranks(members: Forest, rank_of: Indices) -> tuple[Forest, Ports]:
-    """The forest over ranks, and (R, P) the ports; the inverse of `over_members`.
+    """Return the forest over ranks, and (R, P) the ports; the inverse of `over_members`.
 
     Args:
         members: a forest over M members.
@@ -87,7 +87,7 @@ def over_ranks(members: Forest, rank_of: Indices) -> tuple[Forest, Ports]:
 def bytes_by_port(
     forest: Forest, route_ports: Ports | None, ports_of: Sequence[int], size_bytes: float
 ) -> list[list[tuple[float, float]]]:
-    """Bytes sent and received by each port of each rank, in an all-reduce of so many bytes.
+    """Return bytes sent and received by each port of each rank, in an all-reduce of so many bytes.
 
     Args:
         forest, route_ports, ports_of: as of `over_members`.

@@ -64,7 +64,7 @@ def _is_sound(forest: Forest) -> bool:
 
 
 def sound_roots(parents: Parents) -> npt.NDArray[np.intp] | None:
-    """(R,) the root of each of (R, P) trees; None where one of them is not a tree."""
+    """Return (R,) the root of each of (R, P) trees; None where one of them is not a tree."""
     ranks = int(parents.shape[1])
     is_root = parents == NO_PARENT
     if parents.min() < NO_PARENT or parents.max() >= ranks or (is_root.sum(axis=1) != 1).any():
@@ -162,7 +162,7 @@ def _replay_broadcast(route: int, parents: Sequence[int], root: int) -> None:
 
 
 def _cycle(parents: Sequence[int], rank: int) -> str:
-    """The ranks of the cycle to which the way from a rank leads."""
+    """Return the ranks of the cycle to which the way from a rank leads."""
     seen: list[int] = []
     while rank not in seen:
         seen.append(rank)

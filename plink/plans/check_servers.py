@@ -76,7 +76,7 @@ def check_ports(forest: Forest, route_ports: Ports, ports_of: Sequence[int]) -> 
 
 
 def _is_sound(forest: Forest, is_server: Flags) -> bool:
-    """Whether the replay would end well; the slow one says what is wrong."""
+    """Return whether the replay would end well; the slow one says what is wrong."""
     up, down = forest.reduce_parents, forest.broadcast_parents
     roots = [_sound_roots(parents, is_server) for parents in (up, down)]
     if roots[0] is None or roots[1] is None or (roots[0] != roots[1]).any():
@@ -88,7 +88,7 @@ def _is_sound(forest: Forest, is_server: Flags) -> bool:
 
 
 def _sound_roots(parents: Parents, is_server: Flags) -> npt.NDArray[np.intp] | None:
-    """(R,) the root of each tree; None where one of them is not a tree with all workers."""
+    """Return (R,) the root of each tree; None where one of them is not a tree with all workers."""
     if parents.min() < ABSENT or parents.max() >= parents.shape[1]:
         return None
     is_absent = parents == ABSENT
@@ -125,6 +125,6 @@ def _check_route(
 
 
 def _filled(parents: Sequence[int]) -> list[int]:
-    """The tree with absent ranks below its root, where they change nothing."""
+    """Return the tree with absent ranks below its root, where they change nothing."""
     root = parents.index(NO_PARENT) if NO_PARENT in parents else 0
     return [root if parent == ABSENT else parent for parent in parents]

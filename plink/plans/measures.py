@@ -91,7 +91,7 @@ def measure_messages(
 
 
 def bytes_between(forest: Forest, size_bytes: float) -> Bytes:
-    """(P, P) what each rank (row) sends to each other (column) in one allreduce."""
+    """Return (P, P) what each rank (row) sends to each other (column) in one allreduce."""
     total = np.zeros((forest.ranks, forest.ranks))
     share = size_bytes * forest.shares
     route, child = np.nonzero(forest.reduce_parents >= 0)
@@ -122,7 +122,7 @@ def _rounds(forest: Forest) -> int:
 
 
 def _depths(parents: Parents) -> npt.NDArray[np.intp]:
-    """(R, P) edges from every rank to its root, by steps that double."""
+    """Return (R, P) edges from every rank to its root, by steps that double."""
     is_root = parents < 0
     depth = np.where(is_root, 0, 1)
     above = np.where(is_root, np.arange(parents.shape[1]), parents)

@@ -15,14 +15,14 @@ from plink.plans.forest import NO_PARENT, Forest, Parents
 
 
 def flat(ranks: int) -> Forest:
-    """A star for every rank: each is the server of its share."""
+    """Return a star for every rank: each is the server of its share."""
     parents = np.tile(np.arange(ranks, dtype=np.int32)[:, None], (1, ranks))
     np.fill_diagonal(parents, NO_PARENT)
     return Forest(np.ones(ranks), parents, parents)
 
 
 def regrouped(forest: Forest, old_ranks: Sequence[int | None]) -> Forest:
-    """A forest over P ranks, some of which `forest` has.
+    """Return a forest over P ranks, some of which `forest` has.
 
     The children of a lost rank hang on its parent. Routes with a lost root are dropped, and the
     others share what they carried in proportion to their weights; where nothing is left, each has
@@ -122,7 +122,7 @@ def _renumbered(forest: Forest, kept: Sequence[int], old_ranks: Sequence[int | N
 
 
 def _extended(forest: Forest, old_ranks: Sequence[int | None]) -> Forest:
-    """A route more for each new rank, with the mean weight of the others."""
+    """Return a route more for each new rank, with the mean weight of the others."""
     new = [rank for rank, old in enumerate(old_ranks) if old is None]
     if not new:
         return forest
@@ -142,7 +142,7 @@ def _extended(forest: Forest, old_ranks: Sequence[int | None]) -> Forest:
 
 
 def _swapped(parents: Parents, one: int, other: int) -> Parents:
-    """The same tree with two ranks in each other's place."""
+    """Return the same tree with two ranks in each other's place."""
     names: npt.NDArray[np.int32] = np.arange(len(parents), dtype=np.int32)
     names[[one, other]] = other, one
     swapped = np.where(parents == NO_PARENT, NO_PARENT, names[parents]).astype(np.int32)

@@ -20,13 +20,13 @@ MOST_TURNED = 8
 
 
 def roots_of(forest: Forest) -> Indices:
-    """(R,) the root of each route."""
+    """Return (R,) the root of each route."""
     roots: Indices = np.argmax(forest.reduce_parents == NO_PARENT, axis=1)
     return roots
 
 
 def rooted_at(forest: Forest, root: int, roots: Indices | None = None) -> Forest:
-    """The routes for one segment: those of a root, or the heaviest others turned towards it.
+    """Return the routes for one segment: those of a root, or the heaviest others turned towards it.
 
     Args:
         forest: that `plink.plans.check` lets pass.
@@ -47,7 +47,7 @@ def rooted_at(forest: Forest, root: int, roots: Indices | None = None) -> Forest
 
 
 def spread_from(forest: Forest, root: int) -> Forest:
-    """All routes with positive weight, turned towards one root, in the order of the plan.
+    """Return all routes with positive weight, turned towards one root, in the order of the plan.
 
     Each keeps its weight, so that a large buffer is spread over all of them: of a flat plan that is
     a scatter and an all-gather (van de Geijn's broadcast; Barnett et al., Interprocessor Collective
@@ -61,7 +61,7 @@ def spread_from(forest: Forest, root: int) -> Forest:
 
 
 def turned(parents: Parents, root: int) -> Parents:
-    """(R, P) trees with the same edges and another root.
+    """Return (R, P) trees with the same edges and another root.
 
     Args:
         parents: (R, P) of each rank, -1 at the root of each tree.

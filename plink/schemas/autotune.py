@@ -16,7 +16,7 @@ _MOST_WINDOWS = 1 << 53
 
 
 def autotune_log() -> Schema:
-    """A line of the log of a tuned job."""
+    """Return a line of the log of a tuned job."""
     what = "A line of the log of a tuned job: what `plink autotune serve --log` writes"
     by_line = parts.by_case([(parts.has("format"), _first_line())], _entry())
     return parts.document("plink.autotune", what, by_line)
@@ -166,7 +166,7 @@ def replay_output() -> Schema:
 
 
 def serve_output() -> Schema:
-    """A line of what `plink autotune serve --json` prints."""
+    """Return a line of what `plink autotune serve --json` prints."""
     what = "What a job is started with, a line each: what `plink autotune serve --json` prints"
     environment = parts.by_name("variables and values", {"type": "string"})
     return parts.document(
@@ -184,7 +184,7 @@ def serve_output() -> Schema:
 
 
 def attach_output() -> Schema:
-    """A line of what `plink autotune attach --json` prints."""
+    """Return a line of what `plink autotune attach --json` prints."""
     what = "A job of a running daemon: what `plink autotune attach --json` prints"
     event = closed(
         "something that happened",

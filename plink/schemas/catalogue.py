@@ -53,7 +53,7 @@ FILES: Mapping[str, Make] = {
 
 
 def _file(kind: Any, what: str) -> Schema:
-    """The schema of a file that a struct of `plink.files` is."""
+    """Return the schema of a file that a struct of `plink.files` is."""
     schema = parts.struct(kind)
     (name,) = schema["properties"]["format"]["enum"]
     return parts.document(name, what, schema)
@@ -136,7 +136,7 @@ def makers() -> dict[str, Make]:
 
 
 def schema(name: str) -> Schema:
-    """The schema of that name.
+    """Return the schema of that name.
 
     Raises:
         WrongUseError: there is none.
@@ -150,5 +150,5 @@ def schema(name: str) -> Schema:
 
 
 def described() -> list[dict[str, str]]:
-    """The name of every schema, and what it is of."""
+    """Return the name of every schema, and what it is of."""
     return [{"name": name, "of": make()["description"]} for name, make in makers().items()]

@@ -31,7 +31,7 @@ _SHA256 = "^[0-9a-f]{64}$"
 
 
 def snapshot_file() -> Schema:
-    """The header of one part of a snapshot."""
+    """Return the header of one part of a snapshot."""
     what = "What one server of a service held: the header of a file of `plink hub checkpoint`"
     arrays = sorted({VALUES, *(name for names in STATES.values() for name in names)})
     required = {
@@ -54,7 +54,7 @@ def snapshot_file() -> Schema:
 
 
 def service() -> Schema:
-    """The options of a service, as `ServiceOptions.to_json` has them."""
+    """Return the options of a service, as `ServiceOptions.to_json` has them."""
     quotas = {
         "bytes": parts.whole("of buffers on a server, in bytes", 1, MOST_QUOTA_BYTES),
         "workers": parts.whole("at the same time", 1, MOST_WORKERS),

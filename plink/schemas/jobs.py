@@ -85,7 +85,7 @@ def run_output() -> Schema:
 
 
 def agent_output() -> Schema:
-    """A line of what `plink agent --json` prints."""
+    """Return a line of what `plink agent --json` prints."""
     what = "A change, a line each: what `plink agent --json` prints"
     states = ["waiting", "connected", "left", "refused"]
     required = {

@@ -32,7 +32,7 @@ def order_output() -> Schema:
 
 
 def outlier() -> Schema:
-    """A host that stands out, as `--json` prints it."""
+    """Return a host that stands out, as `--json` prints it."""
     return closed(
         "a host that stands out",
         {

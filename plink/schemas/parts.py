@@ -25,7 +25,7 @@ _ADDRESS = f"^({_NAME}|{_IPV6})$"
 
 
 def document(title: str, what: str, schema: Schema) -> Schema:
-    """A schema that stands for itself, with what it is of."""
+    """Return a schema that stands for itself, with what it is of."""
     return {"$schema": DIALECT, "title": title, "description": what, **_undescribed(schema)}
 
 
@@ -36,7 +36,7 @@ def _undescribed(schema: Schema) -> Schema:
 def closed(
     what: str, required: Mapping[str, Schema], optional: Mapping[str, Schema] | None = None
 ) -> Schema:
-    """An object with these members and no others."""
+    """Return an object with these members and no others."""
     return {
         "description": what,
         "type": "object",
@@ -47,28 +47,28 @@ def closed(
 
 
 def by_name(what: str, values: Schema, pattern: str | None = None) -> Schema:
-    """An object whose members have names of their own."""
+    """Return an object whose members have names of their own."""
     names = {} if pattern is None else {"propertyNames": {"pattern": pattern}}
     return {"description": what, "type": "object", **names, "additionalProperties": values}
 
 
 def settings(what: str) -> Schema:
-    """An object of any members: the options that something ran with."""
+    """Return an object of any members: the options that something ran with."""
     return {"description": what, "type": "object"}
 
 
 def listed(what: str, items: Schema, **limits: int) -> Schema:
-    """A list; `limits` are `minItems` and `maxItems`."""
+    """Return a list; `limits` are `minItems` and `maxItems`."""
     return {"description": what, "type": "array", "items": items, **limits}
 
 
 def text(what: str) -> Schema:
-    """A text that is not empty."""
+    """Return a text that is not empty."""
     return {"description": what, "type": "string", "minLength": 1}
 
 
 def texts(what: str) -> Schema:
-    """A list of texts."""
+    """Return a list of texts."""
     return listed(what, {"type": "string"})
 
 
@@ -78,7 +78,7 @@ def word(what: str) -> Schema:
 
 
 def address(what: str) -> Schema:
-    """A host's name or address (`plink.probes.hosts.names`)."""
+    """Return a host's name or address (`plink.probes.hosts.names`)."""
     return {**text(what), "maxLength": MAX_NAME_LENGTH, "pattern": _ADDRESS}
 
 
@@ -88,12 +88,12 @@ def one_of(what: str, values: Sequence[Any]) -> Schema:
 
 
 def number(what: str, low: float | None = 0.0, high: float | None = None) -> Schema:
-    """A number; its unit is part of what it is."""
+    """Return a number; its unit is part of what it is."""
     return {"description": what, "type": "number", **_limits(low, high)}
 
 
 def whole(what: str, low: int | None = 0, high: int | None = None) -> Schema:
-    """A whole number."""
+    """Return a whole number."""
     return {"description": what, "type": "integer", **_limits(low, high)}
 
 
@@ -108,7 +108,7 @@ def flag(what: str) -> Schema:
 
 
 def or_null(schema: Schema) -> Schema:
-    """The same, or null."""
+    """Return the same, or null."""
     if "enum" in schema:
         return {**schema, "enum": [*schema["enum"], None]}
     if "anyOf" in schema:
@@ -122,34 +122,34 @@ def any_of(what: str, schemas: Sequence[Schema]) -> Schema:
 
 
 def has(member: str) -> Schema:
-    """Whether an object has a member."""
+    """Return whether an object has a member."""
     return {"required": [member]}
 
 
 def says(member: str, value: str) -> Schema:
-    """Whether an object's member is this text."""
+    """Return whether an object's member is this text."""
     return {"required": [member], "properties": {member: {"const": value}}}
 
 
 def by_case(cases: Sequence[tuple[Schema, Schema]], otherwise: Schema) -> Schema:
-    """The schema of the first case that applies: mistakes are told of that one alone."""
+    """Return the schema of the first case that applies: mistakes are told of that one alone."""
     for case, schema in reversed(cases):
         otherwise = {"if": case, "then": schema, "else": otherwise}
     return otherwise
 
 
 def numbers(what: str, low: float | None = 0.0, high: float | None = None) -> Schema:
-    """A list of numbers."""
+    """Return a list of numbers."""
     return listed(what, {"type": "number", **_limits(low, high)})
 
 
 def whole_numbers(what: str, low: int | None = 0, high: int | None = None) -> Schema:
-    """A list of whole numbers."""
+    """Return a list of whole numbers."""
     return listed(what, {"type": "integer", **_limits(low, high)})
 
 
 def head(format_name: str, version: int) -> dict[str, Schema]:
-    """The two members that every file begins with."""
+    """Return the two members that every file begins with."""
     return {
         "format": {"description": "name of the format", "const": format_name},
         "version": {"description": "version of the format", "const": version},
@@ -157,17 +157,17 @@ def head(format_name: str, version: int) -> dict[str, Schema]:
 
 
 def made_from() -> Schema:
-    """The hash that many outputs record."""
+    """Return the hash that many outputs record."""
     return text("SHA-256 (`sha256:...`) of the file that this was made from")
 
 
 def struct(kind: Any) -> Schema:
-    """The schema of a struct of `plink.files`."""
+    """Return the schema of a struct of `plink.files`."""
     return describe_struct(kind)
 
 
 def unreached() -> Schema:
-    """A host that could not be reached, as verbs print it."""
+    """Return a host that could not be reached, as verbs print it."""
     return closed(
         "a host that could not be reached",
         {"host": text("its name"), "reason": text("why, in words")},
@@ -175,5 +175,5 @@ def unreached() -> Schema:
 
 
 def collective(what: str) -> Schema:
-    """The name of a collective."""
+    """Return the name of a collective."""
     return one_of(what, COLLECTIVES)

@@ -11,7 +11,7 @@ _MOST = (1 << 53) - 1
 
 
 def timeline_file() -> Schema:
-    """An event of a rank's timeline."""
+    """Return an event of a rank's timeline."""
     what = "An event of a timeline: what a rank writes with PLINK_TIMELINE, or `plink timeline -o`"
     event = parts.by_case([(parts.says("name", FORMAT), _head())], _event())
     return parts.document(FORMAT, what, event)

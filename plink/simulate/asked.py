@@ -138,7 +138,7 @@ def _cluster(name: str | None, source: str, what: str) -> Cluster:
 
 
 def _described(shape: Mapping[str, Any]) -> DataCentre | None:
-    """The data centre that options describe; None where there is none."""
+    """Return the data centre that options describe; None where there is none."""
     links = {"rate_gbit_s": shape["rate_gbit_s"], "hop_us": shape["hop_us"]}
     if shape["racks"] is not None:
         return datacentres.racks(
@@ -246,7 +246,7 @@ def schedule_on_hosts(asked: Asked, request: Request, collectives: Sequence[str]
 
 
 def _moved(schedule: Schedule, host_of: Sequence[int], slots: Sequence[int]) -> Schedule:
-    """The schedule with its ranks called by the slots that they are in.
+    """Return the schedule with its ranks called by the slots that they are in.
 
     Args:
         schedule: of the ranks.

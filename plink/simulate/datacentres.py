@@ -117,7 +117,7 @@ def fat_tree(
     rate_gbit_s: float,
     hop_us: float,
 ) -> DataCentre:
-    """A fat tree; the hosts of one lowest switch are a group.
+    """Return a fat tree; the hosts of one lowest switch are a group.
 
     Args:
         down, up, links: as `FatTree` has them.
@@ -163,7 +163,7 @@ def dragonfly(
     rate_gbit_s: float,
     hop_us: float,
 ) -> DataCentre:
-    """A dragonfly; its groups are what shares the links to others.
+    """Return a dragonfly; its groups are what shares the links to others.
 
     Args:
         groups, chassis, routers, nodes: as `Dragonfly` has them.
@@ -210,7 +210,7 @@ def dragonfly(
 
 
 def _dragonfly_hops(router: Places, blade: Places, shelf: Places, group: Places) -> Places:
-    """(H, H) links from host (row) to host along SimGrid's minimal routes.
+    """Return (H, H) links from host (row) to host along SimGrid's minimal routes.
 
     To another group it goes to the router of that group's number, in the first chassis, over the
     groups' link to the router of its own group's number, and on from there.

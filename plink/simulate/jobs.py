@@ -160,7 +160,7 @@ class Job:
         )
 
     def _turned(self, forest: Forest, turn: Turn) -> tuple[Floats, Floats, Floats]:
-        """Bytes and mean busy seconds of each flow, and what each iteration takes."""
+        """Return bytes and mean busy seconds of each flow, and what each iteration takes."""
         whole = int(turn.at)
         sent, early_s, before_s = self._flows(forest, turn.before)
         # Of several collectives the first is the one in which it changes.
@@ -181,7 +181,7 @@ class Job:
         return np.where(is_out, factors * (1.0 + self._random.pareto(1.5, shape)), factors)
 
     def _flows(self, forest: Forest, state: State) -> tuple[Floats, Floats, float]:
-        """Bytes and busy seconds of each flow, and how long all of an iteration's take."""
+        """Return bytes and busy seconds of each flow, and how long all of an iteration's take."""
         if self._known is not None and self._known[0] is forest and self._known[1] is state:
             return self._known[2]
         each = [
@@ -226,7 +226,7 @@ class TunedRun:
     first: Forest
 
     def changes(self) -> list[tuple[int, Action]]:
-        """The windows at whose end the plan changed."""
+        """Return the windows at whose end the plan changed."""
         return [
             (at, step.decision.action)
             for at, step in enumerate(self.steps)

@@ -28,7 +28,7 @@ class _Builder:
     def messages(
         self, sources: Numbers, destinations: Numbers, sizes: Numbers, tags: Numbers
     ) -> tuple[Numbers, Numbers]:
-        """The operations of (F,) messages: (F,) sends and (F,) receives."""
+        """Return the operations of (F,) messages: (F,) sends and (F,) receives."""
         flows = len(sources)
         columns = (
             np.repeat([SEND, RECEIVE], flows),
@@ -49,7 +49,7 @@ class _Builder:
         self._edges[1].append(after)
 
     def schedule(self) -> Schedule:
-        """All of it."""
+        """Return all of it."""
         empty = np.zeros(0, dtype=np.int64)
         return Schedule(
             self.ranks,
@@ -59,12 +59,12 @@ class _Builder:
 
 
 def whole_bytes(sizes_bytes: npt.ArrayLike) -> Numbers:
-    """Shares of a buffer in whole bytes."""
+    """Return shares of a buffer in whole bytes."""
     return np.rint(np.asarray(sizes_bytes, dtype=np.float64)).astype(np.int64)
 
 
 def schedule_of_table(table: PeerTable) -> Schedule:
-    """The rounds of a table: what a rank does in one waits for all it did in the one before.
+    """Return the rounds of a table: what a rank does in one waits for all it did in the one before.
 
     The buffer of a pipelined table goes through all rounds in a few parts, each rank handling the
     parts of a round one after the other.

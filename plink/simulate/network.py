@@ -36,31 +36,31 @@ class State:
     adding_bytes_s: Mapping[int, float] = field(default_factory=dict)
 
     def with_host(self, host: int, factor: float) -> State:
-        """The state with one host at that share of its rate."""
+        """Return the state with one host at that share of its rate."""
         rates = self.hosts_bytes_s.copy()
         rates[host] *= factor
         return replace(self, hosts_bytes_s=rates)
 
     def with_all(self, factor: float) -> State:
-        """The state with all hosts at that share of their rates."""
+        """Return the state with all hosts at that share of their rates."""
         return replace(self, hosts_bytes_s=self.hosts_bytes_s * factor)
 
     def with_uplink(self, group: int, factor: float) -> State:
-        """The state with one uplink at that share of its rate."""
+        """Return the state with one uplink at that share of its rate."""
         rates = self.uplinks_bytes_s.copy()
         rates[group] *= factor
         return replace(self, uplinks_bytes_s=rates)
 
 
 def even(hosts: int, *, groups: int = 1, host_gbit_s: float = 5.0, uplink: float = np.inf) -> State:
-    """Equal hosts in equal groups; an uplink carries as much as that many hosts."""
+    """Return equal hosts in equal groups; an uplink carries as much as that many hosts."""
     rate = host_gbit_s * 1e9 / 8
     group_of = np.arange(hosts) * groups // hosts
     return State(np.full(hosts, rate), group_of, np.full(groups, uplink * rate))
 
 
 def flow_times_s(sent_bytes: Floats, state: State) -> Floats:
-    """(H, H) when each flow ends."""
+    """Return (H, H) when each flow ends."""
     sender, receiver = np.nonzero(sent_bytes)
     times = np.zeros(sent_bytes.shape)
     times[sender, receiver] = ends_s(sent_bytes[sender, receiver], *_links(sender, receiver, state))
@@ -68,7 +68,7 @@ def flow_times_s(sent_bytes: Floats, state: State) -> Floats:
 
 
 def _links(sender: Indices, receiver: Indices, state: State) -> tuple[Indices, Floats]:
-    """(F, K) the links that each flow crosses, and (L,) what links carry."""
+    """Return (F, K) the links that each flow crosses, and (L,) what links carry."""
     hosts, groups = len(state.hosts_bytes_s), len(state.uplinks_bytes_s)
     adding = np.array([state.adding_bytes_s.get(host, np.inf) for host in range(hosts)])
     source, target = state.group_of[sender], state.group_of[receiver]

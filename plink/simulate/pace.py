@@ -44,7 +44,7 @@ class Pace:
 
 
 def pace_of(table: PeerTable, rounds: int) -> tuple[Schedule, Pace] | None:
-    """The schedule of the first rounds, and how to go on from them.
+    """Return the schedule of the first rounds, and how to go on from them.
 
     Args:
         table: whose rounds may be alike.

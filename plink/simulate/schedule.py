@@ -62,7 +62,7 @@ class Schedule:
         return int(self.amount[self.kind == SEND].sum())
 
     def bytes_between(self) -> npt.NDArray[np.float64]:
-        """(N, N) what each rank (row) sends to each other."""
+        """Return (N, N) what each rank (row) sends to each other."""
         total = np.zeros((self.ranks, self.ranks))
         sends = np.flatnonzero(self.kind == SEND)
         np.add.at(total, (self.rank[sends], self.peer[sends]), self.amount[sends])
@@ -82,7 +82,7 @@ class Messages:
 
 
 def messages_of(schedule: Schedule) -> Messages:
-    """Which receive takes which send: of the same ranks and tag, the first takes the first.
+    """Return which receive takes which send: of the same ranks and tag, the first takes the first.
 
     Raises:
         BrokenScheduleError: a send without a receive, or of another size, or the reverse.
@@ -157,7 +157,7 @@ def check(schedule: Schedule) -> Messages:
 
 
 def steps_of(schedule: Schedule, messages: Messages | None = None) -> Numbers:
-    """(V,) of each operation the number of messages on the longest way to its beginning.
+    """Return (V,) of each operation the number of messages on the longest way to its beginning.
 
     Args:
         schedule: of the operations.
@@ -198,7 +198,7 @@ def steps_of(schedule: Schedule, messages: Messages | None = None) -> Numbers:
 
 
 def _ranges(first: Numbers, end: Numbers) -> Numbers:
-    """All numbers of several ranges, one range after the other."""
+    """Return all numbers of several ranges, one range after the other."""
     lengths = end - first
     starts = np.repeat(first - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
     found: Numbers = starts + np.arange(int(lengths.sum()))

@@ -196,7 +196,7 @@ def simulate(
 
 
 def platform_known(cluster: Cluster, known: KnownNetwork) -> Zones:
-    """The network that a cluster file tells of.
+    """Return the network that a cluster file tells of.
 
     Raises:
         NotMeasuredError: it tells no rate of a link.
@@ -207,7 +207,7 @@ def platform_known(cluster: Cluster, known: KnownNetwork) -> Zones:
 
 
 def rows_of(cluster: Cluster) -> list[RowLink]:
-    """The links that groups share further up, where the cluster file knows any."""
+    """Return the links that groups share further up, where the cluster file knows any."""
     number = {group.name: place for place, group in enumerate(cluster.groups)}
     return [
         RowLink(
@@ -274,7 +274,7 @@ def _row(
 
 
 def _peers(thing: Thing, placement: Placement) -> Placement:
-    """The host of each of an algorithm's peers, which may be hosts themselves."""
+    """Return the host of each of an algorithm's peers, which may be hosts themselves."""
     if thing.algorithm is None or not thing.algorithm.is_over_hosts:
         return placement
     return np.asarray(list(dict.fromkeys(placement.tolist())), dtype=np.intp)
@@ -283,7 +283,7 @@ def _peers(thing: Thing, placement: Placement) -> Placement:
 def _run(
     thing: Thing, platform: Platform, placement: Placement, request: Request
 ) -> Simulated | None:
-    """None where it takes too long."""
+    """Return none where it takes too long."""
     try:
         if thing.schedule is not None:
             schedules = (
@@ -319,7 +319,7 @@ def _run(
 
 
 def to_json(found: Simulation) -> dict[str, Any]:
-    """The JSON object that `--json` prints."""
+    """Return the JSON object that `--json` prints."""
     printed: dict[str, Any] = {
         "source": found.source,
         "hosts": found.hosts,

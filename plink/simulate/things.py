@@ -128,7 +128,7 @@ def along_plan(
     source: str,
     platform: Platform,
 ) -> list[Thing]:
-    """The collectives along a plan, on the platform of the cluster's hosts."""
+    """Return the collectives along a plan, on the platform of the cluster's hosts."""
     if plan.has_servers:
         if tuple(collectives) != (ALL_REDUCE,):
             raise WrongUseError(f"{source}: servers aggregate what an all-reduce does, and no more")
@@ -256,7 +256,7 @@ def _negotiating(
 def _planned(
     cluster: Cluster, name: str, kind: str, request: Request, platform: Platform
 ) -> list[Thing]:
-    """The all-reduce along plink's plan of a kind."""
+    """Return the all-reduce along plink's plan of a kind."""
     asked = PlanRequest(
         kind=kind, size_bytes=request.size_bytes, seed=request.seed, servers=request.servers
     )
@@ -292,5 +292,5 @@ def _check_algorithm(name: str) -> None:
 
 
 def thing_of_trace(trace: Schedule) -> Thing:
-    """A trace, whose ranks meet for large messages."""
+    """Return a trace, whose ranks meet for large messages."""
     return Thing(TRACE, trace, None, trace_algorithm(trace), EAGER_BYTES)

@@ -94,7 +94,7 @@ def through_servers(
 
 
 def traffic_of_ranks(plan: Plan, size_bytes: int) -> Traffic:
-    """The same with a server's ports as one, for what knows hosts alone."""
+    """Return the same with a server's ports as one, for what knows hosts alone."""
     return traffic_through_servers(Demand(ALL_REDUCE, size_bytes), plan.forest)
 
 
@@ -105,7 +105,7 @@ def _counts(servers: Sequence[Server]) -> list[int]:
 def _servers_of(
     plan: Plan, cluster: Cluster, network: Network, told: Sequence[str]
 ) -> tuple[list[Server], Floats]:
-    """The plan's servers in its order, and (K,) what each port carries."""
+    """Return the plan's servers in its order, and (K,) what each port carries."""
     ranks = [rank for rank in plan.ranks if rank.role == SERVER]
     if not told:
         servers = [_server(rank, cluster) for rank in ranks]
@@ -138,7 +138,7 @@ def _weights(rank: PlanRank) -> Floats:
 
 
 def _with_ports(platform: Platform, at: Indices, workers: int, rates: Floats) -> Platform:
-    """The platform of members: workers' hosts, and ports with links of their own.
+    """Return the platform of members: workers' hosts, and ports with links of their own.
 
     Args:
         platform: of all hosts.

@@ -17,7 +17,7 @@ NAME = "trace"
 
 
 def table_of(schedule: Schedule) -> PeerTable:
-    """The bytes of each step between each pair of ranks.
+    """Return the bytes of each step between each pair of ranks.
 
     The step of a message is how many messages come before it on the longest way.
     """
@@ -45,7 +45,7 @@ def table_of(schedule: Schedule) -> PeerTable:
 
 
 def trace_algorithm(schedule: Schedule) -> Algorithm:
-    """An algorithm that runs as the trace does, whatever buffer it is asked for.
+    """Return an algorithm that runs as the trace does, whatever buffer it is asked for.
 
     Its latency form is the greatest distance of each step, by the step's share of all bytes.
 

@@ -75,7 +75,7 @@ class OnSimGrid:
 
 
 def _flows(sent_bytes: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> Graph:
-    """Everything from one host to another at once, all of it from the beginning."""
+    """Return everything from one host to another at once, all of it from the beginning."""
     source, destination = np.nonzero(sent_bytes)
     nothing = np.zeros(0, dtype=np.int64)
     return Graph(
@@ -99,7 +99,7 @@ def state_of(platform: Zones) -> State:
 
 
 def platform_in(platform: Zones, state: State) -> Zones:
-    """The platform with links that carry what a state says.
+    """Return the platform with links that carry what a state says.
 
     Raises:
         ValueError: the state limits single flows.

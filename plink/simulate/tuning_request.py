@@ -21,7 +21,7 @@ SIZE_BYTES = 102_000_000
 
 
 def changed_by(usual: State, cluster: Cluster, text: str) -> State:
-    """The network in which links carry a share of what they did.
+    """Return the network in which links carry a share of what they did.
 
     Args:
         usual: before.
@@ -64,7 +64,7 @@ def simulate_tuner(
     timeout_s: float,
     tell: Callable[[str], None],
 ) -> Simulation:
-    """A job of the cluster's hosts that is tuned on SimGrid while links change.
+    """Return a job of the cluster's hosts that is tuned on SimGrid while links change.
 
     Args:
         cluster: the hosts.

@@ -151,7 +151,7 @@ class Markers:
         return [] if optimizer is None else self._stepped_s[optimizer]
 
     def _chosen(self) -> int | None:
-        """The optimizer whose steps count; it stays the one that was chosen before.
+        """Return the optimizer whose steps count; it stays the one that was chosen before.
 
         One that has stepped only a few times is waited for, until another has stepped so often
         that the first hardly ever will.
@@ -190,7 +190,7 @@ def period_of(sizes: Sequence[int]) -> int | None:
 def iteration_seconds(
     times_s: Sequence[float], markers_s: Sequence[float], period: int | None
 ) -> npt.NDArray[np.float64]:
-    """(K,) what each iteration took: between markers if there are two, else between periods.
+    """Return (K,) what each iteration took: between markers if there are two, else between periods.
 
     Args:
         times_s: when each collective was begun.

@@ -102,7 +102,7 @@ def source_of(address: str) -> str:
 
 
 def most_strangers(expected: int) -> int:
-    """How many connections may be in the handshake, so that enough descriptors are left.
+    """Return how many connections may be in the handshake, so that enough descriptors are left.
 
     Args:
         expected: honest callers at a time.

@@ -58,7 +58,7 @@ def context_of(tls: Tls, *, is_server: bool) -> ssl.SSLContext:
 
 
 def encrypted(connection: socket.socket, tls: Tls | None, server: str) -> socket.socket:
-    """The connection to a server, by TLS if that is asked for; it replaces the one given.
+    """Return the connection to a server, by TLS if that is asked for; it replaces the one given.
 
     Args:
         connection: as it was made.

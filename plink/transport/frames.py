@@ -60,13 +60,13 @@ class Channel:
         self._rest = bytearray()
 
     def pack(self, payload: bytes) -> bytes:
-        """The frame of the next message, whose payload is that (`payload_of`)."""
+        """Return the frame of the next message, whose payload is that (`payload_of`)."""
         proof = self._proof(self._out, self._sent, payload)
         self._sent += 1
         return _LENGTH.pack(len(payload)) + proof + payload
 
     def feed(self, received: bytes) -> list[dict[str, Any]]:
-        """The messages that are whole with these bytes.
+        """Return the messages that are whole with these bytes.
 
         Raises:
             ProtocolError: a frame is too large, not proven, or not a JSON object.
@@ -101,7 +101,7 @@ class Channel:
 
 
 def payload_of(message: Mapping[str, Any]) -> bytes:
-    """A message as it travels; one that goes to many ranks is made once.
+    """Return a message as it travels; one that goes to many ranks is made once.
 
     Args:
         message: as JSON, but that its `DATA` may be bytes, which are sent as they are.
@@ -121,7 +121,7 @@ def payload_of(message: Mapping[str, Any]) -> bytes:
 
 
 def _object(payload: bytes) -> tuple[dict[str, Any], bytes]:
-    """The object, and what is behind it."""
+    """Return the object, and what is behind it."""
     expander = zlib.decompressobj()
     try:
         text = expander.decompress(payload, MOST_EXPANDED_BYTES)

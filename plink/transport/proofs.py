@@ -35,7 +35,7 @@ _MOST_FILE_BYTES = 1 << 20
 
 
 def checked_secret(secret: bytes, source: str) -> bytes:
-    """The secret without white space around it.
+    """Return the secret without white space around it.
 
     Raises:
         WrongUseError: it is too short or too long; `source` is what the message calls it.
@@ -51,7 +51,7 @@ def checked_secret(secret: bytes, source: str) -> bytes:
 
 
 def read_secret(path: str) -> bytes:
-    """The secret in a file; white space around it does not count.
+    """Return the secret in a file; white space around it does not count.
 
     Raises:
         WrongUseError: the file cannot be read, or the secret is too short or too long.
@@ -125,7 +125,7 @@ class Greeting:
         return self.magic + name.encode().ljust(NAME_BYTES, b"\0") + nonce
 
     def parse(self, data: bytes) -> tuple[str, bytes]:
-        """The name and the nonce.
+        """Return the name and the nonce.
 
         Raises:
             ProtocolError: it is not a greeting of this version, or the name is not valid.

@@ -41,7 +41,7 @@ class Tls:
 
     @staticmethod
     def of_folder(folder: str) -> Tls:
-        """The files as `plink plan --certificates` calls them."""
+        """Return the files as `plink plan --certificates` calls them."""
         return Tls(
             f"{folder}/{CERTIFICATE_FILE}", f"{folder}/{KEY_FILE}", f"{folder}/{AUTHORITY_FILE}"
         )

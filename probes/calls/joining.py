@@ -94,7 +94,7 @@ def serve(
 
 
 def _call(home: Home, say: Callable[[Told], None]) -> Told:
-    """How one call went."""
+    """Return how one call went."""
     where = f"{home.host} port {home.port}"
     try:
         with socket.create_connection((home.host, home.port), timeout=_CONNECT_S) as connection:

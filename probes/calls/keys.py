@@ -32,7 +32,7 @@ class Keys:
 
 
 def derive_keys(secret: bytes) -> Keys:
-    """The keys of a secret."""
+    """Return the keys of a secret."""
     return Keys(_derived(secret, b"plink agent"), _derived(secret, b"plink coordinator"))
 
 

@@ -60,12 +60,12 @@ class Listener:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def names(self) -> list[str]:
-        """The hosts that have called and are still there, in the order of their names."""
+        """Return the hosts that have called and are still there, in the order of their names."""
         with self._changed:
             return sorted(name for name, session in self._sessions.items() if session.is_open)
 
     def refused(self) -> list[str]:
-        """Why callers were turned away, the first few."""
+        """Return why callers were turned away, the first few."""
         with self._changed:
             return list(self._refused)
 
@@ -78,7 +78,7 @@ class Listener:
                 self._changed.wait(min(left_s, 0.5))
 
     def session(self, name: str) -> SshSession | None:
-        """The call of a host; None where it has not called."""
+        """Return the call of a host; None where it has not called."""
         with self._changed:
             return self._sessions.get(name)
 

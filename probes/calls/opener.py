@@ -29,7 +29,7 @@ class CallOpener(Opener):
         self._listener.wait_until(lambda names: wanted <= names, self._wait_s)
 
     def open(self, host: ListedHost) -> SshSession:
-        """The call of a host.
+        """Return the call of a host.
 
         Raises:
             HostError: it has not called.

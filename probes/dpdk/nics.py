@@ -32,13 +32,13 @@ class Nic:
     gateway: ipaddress.IPv4Address | None = None
 
     def __str__(self) -> str:
-        """The line that says so."""
+        """Return the line that says so."""
         words = (self.host, self.device, self.address, self.gateway)
         return " ".join(str(word) for word in words if word is not None)
 
 
 def parse_nics(lines: Sequence[str], source: str) -> tuple[Nic, ...]:
-    """The NICs that lines of text list; `source` names them in errors. `#` begins a comment.
+    """Return the NICs that lines of text list; `source` names them in errors. `#` begins a comment.
 
     Raises:
         OptionError: a line is wrong, or a host or an address stands there twice.

@@ -107,7 +107,7 @@ class Agents:
             process.write(text)
 
     def hear(self, timeout_s: float) -> tuple[int, Event | Ended] | None:
-        """The next thing that an agent said, or None after `timeout_s`."""
+        """Return the next thing that an agent said, or None after `timeout_s`."""
         try:
             return self._said.get(timeout=max(0.0, timeout_s))
         except queue.Empty:

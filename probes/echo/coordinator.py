@@ -148,7 +148,7 @@ class _EchoRun:
                 self._step()
 
     def _further(self, rounds: Rounds) -> list[tuple[int, int, int]]:
-        """The meetings of these rounds whose hosts are both there; the others are lost."""
+        """Return the meetings of these rounds whose hosts are both there; the others are lost."""
         meetings = []
         for pairs in rounds:
             for pair in pairs:

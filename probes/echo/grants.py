@@ -58,7 +58,7 @@ class Grants:
         return not self._running and not self._waiting
 
     def is_running(self, host: int, number: int) -> bool:
-        """Whether a host was sent to its meeting of that round, and has not ended it."""
+        """Return whether a host was sent to its meeting of that round, and has not ended it."""
         return (host, number) in self._running
 
     @property
@@ -67,7 +67,7 @@ class Grants:
         return {host for host, _ in self._running}
 
     def next(self) -> list[Grant]:
-        """The meetings to start now; they count as running from here on."""
+        """Return the meetings to start now; they count as running from here on."""
         busy = self.busy
         granted = []
         for number, leader, follower in self._waiting:
@@ -191,7 +191,7 @@ class Placement:
         return last - second % self._processors, last - first % self._processors
 
     def share_processor(self, one: int, other: int) -> bool:
-        """Whether the two meet on one processor."""
+        """Return whether the two meet on one processor."""
         return self._is_placed(one, other) and min(self._cores_per_pair, self._processors) == 1
 
     def _is_placed(self, one: int, other: int) -> bool:

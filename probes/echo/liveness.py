@@ -111,7 +111,7 @@ class Reports:
             self._due[partner, number] = now
 
     def is_owed(self, host: int, number: int) -> bool:
-        """Whether only the partner has left the meeting of that round."""
+        """Return whether only the partner has left the meeting of that round."""
         return (host, number) in self._due
 
     def host_lost(self, host: int) -> None:
@@ -146,7 +146,7 @@ class Reports:
         return now - self._all_heard_at > self._all_within_s
 
     def _is_earlier(self, host: int, number: int) -> bool:
-        """Whether a host is at a meeting before that of this round."""
+        """Return whether a host is at a meeting before that of this round."""
         return any(
             earlier < number and (host, earlier) not in self._done and partner not in self._lost
             for earlier, partner in self._schedule.partners_by_round(host).items()

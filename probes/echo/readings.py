@@ -16,7 +16,7 @@ DISTURBED = 0.15
 
 
 def disturbance(one: Effort, other: Effort, *, same_processor: bool) -> float | None:
-    """The share of a meeting's time that its ends spent waiting for a processor, 0 to 1.
+    """Return the share of a meeting's time that its ends spent waiting for a processor, 0 to 1.
 
     On one processor the two ends wait for each other all the time, and that is no disturbance:
     there it is the time in which neither of them ran, as far as they were ready to.
@@ -67,13 +67,13 @@ class Meetings:
         return self._close(meeting)
 
     def host_lost(self, host: int) -> list[Meeting]:
-        """A host will report no more. Returns its meetings: they end by this."""
+        """Return a host will report no more. Returns its meetings: they end by this."""
         self._lost.add(host)
         mine = [key for key, meeting in self._open.items() if host in meeting.ends]
         return [self._open.pop(key) for key in mine]
 
     def rest(self) -> list[Meeting]:
-        """The meetings that have not ended."""
+        """Return the meetings that have not ended."""
         return list(self._open.values())
 
     def _meeting(self, host: int, event: Rtt | Over) -> Meeting:

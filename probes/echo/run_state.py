@@ -202,7 +202,7 @@ class RunState:
                 self._sink.remark(change)
 
     def _is_under_way(self, index: int, number: int) -> bool:
-        """Whether the host may be in that meeting; one that says so too early tells lies."""
+        """Return whether the host may be in that meeting; one that says so too early tells lies."""
         if self._is_free and number < len(self._schedule):
             return True
         # Further meetings may begin before the last word of those before is heard.

@@ -37,7 +37,7 @@ class Schedule:
             self._partner[source][number] = destination
 
     def __len__(self) -> int:
-        """The number of rounds."""
+        """Return the number of rounds."""
         return self._rounds
 
     def add(self, number: int, one: int, other: int) -> None:
@@ -56,23 +56,23 @@ class Schedule:
                 self.pending.add(direction)
 
     def is_asked(self, source: int, destination: int) -> bool:
-        """Whether this direction is, or was, to be measured."""
+        """Return whether this direction is, or was, to be measured."""
         return (source, destination) in self._asked
 
     def partner(self, host: int, number: int) -> int | None:
-        """The host that `host` meets in round `number`, or None."""
+        """Return the host that `host` meets in round `number`, or None."""
         return self._partner[host].get(number)
 
     def partners_by_round(self, host: int) -> Mapping[int, int]:
-        """The hosts that `host` meets, by round."""
+        """Return the hosts that `host` meets, by round."""
         return self._partner[host]
 
     def partners(self, host: int) -> set[int]:
-        """The hosts that `host` meets, sooner or later."""
+        """Return the hosts that `host` meets, sooner or later."""
         return set(self._partner[host].values())
 
     def pairs(self) -> Iterator[tuple[int, int, int]]:
-        """Every meeting once, as (round, leader, follower), in order of rounds."""
+        """Return every meeting once, as (round, leader, follower), in order of rounds."""
         meetings = (
             (meeting.round, host, meeting.partner)
             for host, row in enumerate(self.meetings)
@@ -89,6 +89,6 @@ class Schedule:
         return True
 
     def owed_with(self, host: int) -> list[tuple[int, int]]:
-        """The pending directions from and to `host`."""
+        """Return the pending directions from and to `host`."""
         ways = ((pair, pair[::-1]) for pair in ((host, other) for other in self.partners(host)))
         return sorted(pair for both in ways for pair in both if pair in self.pending)

@@ -35,7 +35,7 @@ _MAX_RTT_MS = 60_000.0
 
 
 def find_period_ms(session: Session) -> int:
-    """How often fping may send there.
+    """Return how often fping may send there.
 
     Raises:
         HostError: it is not installed, or the connection is gone.
@@ -81,7 +81,7 @@ def _end_late(process: RemoteProcess, is_late: threading.Event) -> None:
 
 
 def parse_report(output: str, address: str, count: int) -> list[float | None] | None:
-    """The samples in the output of `fping -C COUNT -q ADDRESS`.
+    """Return the samples in the output of `fping -C COUNT -q ADDRESS`.
 
     Args:
         output: standard error of fping, on which `-q` puts `ADDRESS : 0.05 - 0.04 ...`.

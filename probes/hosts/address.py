@@ -61,7 +61,7 @@ class InterfaceAddress:
 
 
 def is_address(text: str) -> bool:
-    """Whether `text` is an IPv4 or IPv6 address, perhaps with a zone."""
+    """Return whether `text` is an IPv4 or IPv6 address, perhaps with a zone."""
     try:
         ipaddress.ip_address(text)
     except ValueError:
@@ -76,7 +76,7 @@ def choose_address(
     interface: str | None = None,
     host: str | None = None,
 ) -> InterfaceAddress:
-    """The address that other hosts should send this host's traffic to.
+    """Return the address that other hosts should send this host's traffic to.
 
     With `network`, the one address inside it. With `interface`, the first address there, IPv4
     before IPv6. With neither, the address that SSH reached, if it is the host's own and of a real
@@ -162,7 +162,7 @@ def _is_overlay(found: InterfaceAddress) -> bool:
 
 
 def _is_real(found: InterfaceAddress) -> bool:
-    """Whether an address is of a network that its interface is in itself."""
+    """Return whether an address is of a network that its interface is in itself."""
     has_network = found.prefix is None or found.prefix < _ip(found).max_prefixlen
     return not _is_overlay(found) and (has_network or found.has_route)
 
@@ -252,7 +252,7 @@ def choose_addresses(
     network: IPNetwork | None = None,
     interface: str | None = None,
 ) -> tuple[dict[str, str], list[HostError]]:
-    """Every host's traffic address, as `choose_address` finds them, in one address family.
+    """Return every host's traffic address, as `choose_address` finds them, in one address family.
 
     Where the choices are of both, the family of most of them (IPv4 if equal) is taken, or the
     other, if every host has such an address.

@@ -74,7 +74,7 @@ class _Item:
 
 
 def parse_host_list_bytes(content: bytes, source: str) -> list[ListedHost]:
-    """The hosts that the content of a file lists; `source` names it in errors.
+    """Return the hosts that the content of a file lists; `source` names it in errors.
 
     Raises:
         HostListError: it is not text in UTF-8, or as `parse_host_list`.
@@ -88,7 +88,7 @@ def parse_host_list_bytes(content: bytes, source: str) -> list[ListedHost]:
 
 
 def parse_host_list(text: str, source: str, *, least: int = 2) -> list[ListedHost]:
-    """The hosts that `text` lists, in its order; `source` names it in errors.
+    """Return the hosts that `text` lists, in its order; `source` names it in errors.
 
     Raises:
         HostListError: a line is wrong, a host is listed twice, or there are too few.
@@ -195,7 +195,7 @@ def _are_ranks(hosts: list[ListedHost]) -> bool:
 
 
 def _named_addresses(text: str, source: str) -> list[ListedHost] | None:
-    """The hosts of a list with a name and its address on each line; None for another list.
+    """Return the hosts of a list with a name and its address on each line; None for another list.
 
     Raises:
         HostListError: some lines are such pairs, and some are not.
@@ -241,7 +241,7 @@ def _identity(name: str) -> str:
 
 
 def parse_line(line: str, place: str) -> Iterator[ListedHost]:
-    """The hosts that a line names; a blank line or a comment names no host.
+    """Return the hosts that a line names; a blank line or a comment names no host.
 
     Args:
         line: the line without its end.
@@ -286,7 +286,7 @@ def _items(line: str, place: str) -> Iterator[_Item]:
 
 
 def _is_ranks(host: str, number: int, place: str) -> bool:
-    """Whether a number after a colon counts ranks, as in MPICH's files; False for a port.
+    """Return whether a number after a colon counts ranks, as in MPICH's files; False for a port.
 
     Raises:
         HostListError: it may be either.
@@ -336,7 +336,7 @@ def _parse_values(words: list[str], place: str) -> dict[str, str]:
 
 
 def _slots(values: dict[str, str], otherwise: int, place: str) -> int:
-    """The slots of a line, which Open MPI bounds by max_slots."""
+    """Return the slots of a line, which Open MPI bounds by max_slots."""
     numbers = {key: values[key] for key in ("slots", "max_slots") if key in values}
     parsed: dict[str, int] = {}
     for key, value in numbers.items():

@@ -16,7 +16,7 @@ _GPUS = ("nvidia.com/gpu", "amd.com/gpu")
 
 
 def is_ready(described: Mapping[str, Any]) -> bool:
-    """Whether a node or pod is ready, or does not say."""
+    """Return whether a node or pod is ready, or does not say."""
     said = [
         at(condition, "status")
         for condition in objects(at(described, "status", "conditions"))
@@ -26,13 +26,13 @@ def is_ready(described: Mapping[str, Any]) -> bool:
 
 
 def is_up(pod: Mapping[str, Any]) -> bool:
-    """Whether a pod runs, is ready, and is not being deleted."""
+    """Return whether a pod runs, is ready, and is not being deleted."""
     runs = at(pod, "status", "phase") in (None, "Running")
     return runs and is_ready(pod) and at(pod, "metadata", "deletionTimestamp") is None
 
 
 def slots_of(described: Mapping[str, Any]) -> int:
-    """The ranks that a node or a pod takes: one per GPU, or 1 without GPUs."""
+    """Return the ranks that a node or a pod takes: one per GPU, or 1 without GPUs."""
     limits = [
         at(container, "resources", "limits")
         for container in objects(at(described, "spec", "containers"))

@@ -33,7 +33,7 @@ Reader = Callable[[Machine], tuple[Any, Any] | None]
 
 
 def parse_listing(content: bytes, source: str) -> list[ListedHost]:
-    """The machines that a JSON text lists, in its order.
+    """Return the machines that a JSON text lists, in its order.
 
     Raises:
         HostListError: it is not JSON or not a known listing, or a name in it is not a host name.

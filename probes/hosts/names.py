@@ -23,7 +23,7 @@ _NUMERIC = re.compile(r"[0-9.]+")
 
 
 def fault_of_name(name: str) -> str | None:
-    """Why a text cannot be a host's name, to follow the text; None for one that can.
+    """Return why a text cannot be a host's name, to follow the text; None for one that can.
 
     Names are those of DNS, aliases of an SSH configuration (which may hold underscores), and
     IPv4 and IPv6 addresses, these perhaps with a zone.
@@ -43,10 +43,10 @@ def fault_of_name(name: str) -> str | None:
 
 
 def is_host_name(name: str) -> bool:
-    """Whether a text can be a host's name or address."""
+    """Return whether a text can be a host's name or address."""
     return fault_of_name(name) is None
 
 
 def is_user(user: str) -> bool:
-    """Whether a text can be a user's name."""
+    """Return whether a text can be a user's name."""
     return _USER.fullmatch(user) is not None

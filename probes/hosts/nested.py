@@ -13,10 +13,10 @@ def at(value: Any, *path: str) -> Any:
 
 
 def entries(value: Any) -> list[Any]:
-    """The entries of a list; none of what is not a list."""
+    """Return the entries of a list; none of what is not a list."""
     return value if isinstance(value, list) else []
 
 
 def objects(value: Any) -> list[dict[str, Any]]:
-    """The objects in a list; none of what is not a list."""
+    """Return the objects in a list; none of what is not a list."""
     return [entry for entry in entries(value) if isinstance(entry, dict)]

@@ -15,7 +15,7 @@ class RangeError(ValueError):
 
 
 def split_outside_brackets(text: str) -> list[str]:
-    """The comma-separated items of `text`; commas inside brackets separate nothing.
+    """Return the comma-separated items of `text`; commas inside brackets separate nothing.
 
     Raises:
         RangeError: brackets that do not match, or stand inside each other.
@@ -43,7 +43,7 @@ def split_outside_brackets(text: str) -> list[str]:
 
 
 def expand(pattern: str) -> list[str]:
-    """Every name that `pattern` stands for, the last bracket counting fastest.
+    """Return every name that `pattern` stands for, the last bracket counting fastest.
 
     A range is padded to the width of its lower end: `[08-10]` is 08, 09, 10.
 

@@ -29,7 +29,7 @@ _NOTHING = ("", "(null)")
 
 
 def parse_allocation(environment: Mapping[str, str]) -> list[ListedHost]:
-    """The hosts of the allocation that `environment` describes, with their tasks as slots.
+    """Return the hosts of the allocation that `environment` describes, with their tasks as slots.
 
     Raises:
         HostListError: there is no allocation, or its description is not understood.
@@ -53,7 +53,7 @@ def parse_allocation(environment: Mapping[str, str]) -> list[ListedHost]:
 
 
 def _counts(text: str) -> Iterator[int]:
-    """The tasks of every node; `text` may be hostile."""
+    """Yield the tasks of every node; `text` may be hostile."""
     total = 0
     for part in text.split(","):
         match = _COUNT.fullmatch(part.strip())
@@ -67,12 +67,12 @@ def _counts(text: str) -> Iterator[int]:
 
 
 def is_topology_conf(text: str) -> bool:
-    """Whether a text is such a file: a line begins with SwitchName= or BlockName=."""
+    """Return whether a text is such a file: a line begins with SwitchName= or BlockName=."""
     return _BEGIN.search(text) is not None
 
 
 def parse_topology_hosts(text: str, source: str) -> list[ListedHost]:
-    """All nodes, in the order of the file.
+    """Return all nodes, in the order of the file.
 
     Raises:
         HostListError: as `parse_topology_groups`, or there are fewer than two.
@@ -86,7 +86,7 @@ def parse_topology_hosts(text: str, source: str) -> list[ListedHost]:
 
 
 def parse_topology_groups(text: str, source: str) -> dict[str, tuple[str, list[str]]]:
-    """Every leaf switch or block by name: its place in the file, and its nodes.
+    """Return every leaf switch or block by name: its place in the file, and its nodes.
 
     Raises:
         HostListError: a line is not understood, a name comes twice.
@@ -161,7 +161,7 @@ def _values(line: str, place: str) -> Mapping[str, str]:
 
 
 def expanded(names: str, place: str) -> list[str]:
-    """The names in a list as Slurm writes it: `gpu[01-04,07],a`.
+    """Return the names in a list as Slurm writes it: `gpu[01-04,07],a`.
 
     Raises:
         HostListError: a bracket is wrong; `place` says where.

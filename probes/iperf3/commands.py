@@ -77,7 +77,7 @@ class TransferOptions:
 
 
 def find_version(session: Session) -> Version:
-    """The version of iperf3 on a host.
+    """Return the version of iperf3 on a host.
 
     Raises:
         HostError: it is not installed, or too old, or the connection is gone.
@@ -93,7 +93,7 @@ def find_version(session: Session) -> Version:
 
 
 def serve_command(address: str, port: int, limit_s: float) -> str:
-    """Runs a server for one test, which is ended after `limit_s`.
+    """Return runs a server for one test, which is ended after `limit_s`.
 
     It prints TAKEN where something listens at the port, LISTENING when the server does, and what
     iperf3 complains of.

@@ -124,7 +124,7 @@ def _interval(item: Any) -> Interval | None:
 
 
 def _follow(intervals: Sequence[Interval]) -> bool:
-    """Whether each begins when the one before ends, or later."""
+    """Return whether each begins when the one before ends, or later."""
     return all(
         after.start_s >= before.end_s - _TOLERANCE_S for before, after in pairwise(intervals)
     )
@@ -146,7 +146,7 @@ def _cpu_percent(data: dict[str, Any]) -> tuple[float, float]:
 
 
 def _number(value: Any) -> float | None:
-    """A finite number from 0."""
+    """Return a finite number from 0."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     try:

@@ -208,7 +208,7 @@ def _says(complaint: Complaint, phrases: Sequence[str]) -> bool:
 def find_ends(
     hosts: Sequence[ReachedHost], concurrency: int
 ) -> tuple[dict[int, End], dict[int, HostError]]:
-    """The hosts that have iperf3, by index, and why the others cannot take part."""
+    """Return the hosts that have iperf3, by index, and why the others cannot take part."""
     ends: dict[int, End] = {}
     failures: dict[int, HostError] = {}
 

@@ -53,7 +53,7 @@ class RemoteProcess(ABC):
 
     @abstractmethod
     def stderr_tail(self) -> str:
-        """The last line it wrote to standard error. Call it when its output has ended."""
+        """Return the last line it wrote to standard error. Call it when its output has ended."""
 
     @abstractmethod
     def wait_for_exit(self, timeout_s: float) -> int | None:
@@ -68,7 +68,7 @@ class RemoteProcess(ABC):
         """End the whole connection to the host, without a word to it: nothing waits there."""
 
     def lines(self) -> Iterator[str]:
-        """The lines of its standard output, without line ends, until it closes it.
+        """Yield the lines of its standard output, without line ends, until it closes it.
 
         Raises:
             HostError: what it sends is not text, a line is longer than `MAX_LINE` bytes, or the
@@ -138,5 +138,5 @@ def last_line(output: bytes) -> str:
 
 
 def posix_command(script: str, *arguments: str) -> str:
-    """The command that runs `script` in a POSIX shell with `arguments` as $1, $2, ..."""
+    """Return the command that runs `script` in a POSIX shell with `arguments` as $1, $2, ..."""
     return " ".join(shlex.quote(word) for word in ("sh", "-c", script, "sh", *arguments))

@@ -275,7 +275,7 @@ def _proxy_command(found: Mapping[str, Sequence[str]], tokens: Mapping[str, str]
 
 
 def _home() -> Path:
-    """The user's home as OpenSSH has it."""
+    """Return the user's home as OpenSSH has it."""
     try:
         return Path(pwd.getpwuid(os.getuid()).pw_dir)
     except KeyError:
@@ -283,7 +283,7 @@ def _home() -> Path:
 
 
 def _has_user() -> bool:
-    """Whether this user has a name on this machine; OpenSSH refuses to work for others."""
+    """Return whether this user has a name on this machine; OpenSSH refuses to work for others."""
     try:
         pwd.getpwuid(os.getuid())
     except KeyError:
@@ -301,7 +301,7 @@ def _local_user() -> str:
 
 
 def _read(file: str) -> bytes:
-    """The content of a configuration file."""
+    """Return the content of a configuration file."""
     try:
         return read_file(file)
     except (OSError, ValueError) as error:

@@ -123,7 +123,7 @@ class Connector:
         return connection
 
     def _jump(self, jumps: tuple[Target, ...]) -> paramiko.Transport:
-        """The connection to the last of `jumps`: one attempt, whose end all share."""
+        """Return the connection to the last of `jumps`: one attempt, whose end all share."""
         with self._lock:
             is_first = jumps not in self._jumps
             future = self._jumps.setdefault(jumps, Future())

@@ -20,7 +20,7 @@ from plink.probes.ssh.known_hosts import (
 
 
 def explain(error: Exception, target: Target, timeout_s: float) -> HostError:
-    """The error that names host and reason, with a hint where there is something to do."""
+    """Return the error that names host and reason, with a hint where there is something to do."""
     message, hint = (
         _about_login(error, target)
         or _about_host_key(error, target)

@@ -54,7 +54,7 @@ def certificate_blob(key: paramiko.PKey) -> bytes | None:
 
 
 def authority_of(blob: bytes) -> bytes | None:
-    """The key that a certificate names as its authority's, whether or not it has signed it.
+    """Return the key that a certificate names as its authority's, whether or not it has signed it.
 
     None where the certificate cannot be understood.
     """

@@ -147,13 +147,13 @@ def _parse(text: str) -> _Line | None:
 
 
 def without_port(name: str) -> str:
-    """The host in `[host]:port`; any other name as it is."""
+    """Return the host in `[host]:port`; any other name as it is."""
     found = _WITH_PORT.fullmatch(name)
     return name if found is None else found[1]
 
 
 def _matches(line: _Line, name: str) -> bool:
-    """Whether a line is about `name`: a pattern fits, and no negated one does."""
+    """Return whether a line is about `name`: a pattern fits, and no negated one does."""
     name = name.lower()
     negated = [pattern[1:] for pattern in line.names if pattern.startswith("!")]
     positive = [pattern for pattern in line.names if not pattern.startswith("!")]

@@ -50,7 +50,7 @@ class SshOpener(Opener):
 
 
 def find_targets(listed: Sequence[ListedHost], options: SshOptions) -> list[Target]:
-    """How SSH reaches each host; nothing is sent but name look-ups.
+    """Return how SSH reaches each host; nothing is sent but name look-ups.
 
     Raises:
         HostListError: a name that cannot be resolved or is not one, with its line.
@@ -63,7 +63,7 @@ def find_targets(listed: Sequence[ListedHost], options: SshOptions) -> list[Targ
 
 
 def _resolvable(host: ListedHost, target: Target) -> Target:
-    """The target, at the address known from before where its name says nothing."""
+    """Return the target, at the address known from before where its name says nothing."""
     if target.jumps or target.proxy_command is not None:
         return target
     try:

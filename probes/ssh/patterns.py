@@ -6,7 +6,7 @@ import fnmatch
 
 
 def fits(pattern: str, name: str) -> bool:
-    """Whether a pattern fits a name, in any case."""
+    """Return whether a pattern fits a name, in any case."""
     # Brackets are part of a name with a port. A regular expression with as many stars could take
     # for ever; fnmatch never goes back behind a star.
     return fnmatch.fnmatchcase(name.lower(), pattern.lower().replace("[", "[[]"))

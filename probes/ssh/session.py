@@ -66,7 +66,7 @@ class SshProcess(RemoteProcess):
             self._channel.shutdown_write()
 
     def stderr_tail(self) -> str:
-        """The last line it wrote to standard error. Call it when its output has ended."""
+        """Return the last line it wrote to standard error. Call it when its output has ended."""
         end_s = time.monotonic() + _STDERR_WAIT_S
         tail = b""
         try:
@@ -196,7 +196,7 @@ def _read(receive: Callable[[int], bytes], into: bytearray) -> bool:
 
 
 def _is_lost(channel: paramiko.Channel) -> bool:
-    """Whether a channel ended because its connection did."""
+    """Return whether a channel ended because its connection did."""
     transport = channel.get_transport()
     transport.join(_LOSS_NOTICE_S)
     return not transport.is_active()

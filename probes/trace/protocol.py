@@ -60,7 +60,7 @@ Said = Ready | Unable | Traced
 
 
 def start_command(python: str) -> str:
-    """The shell command that starts a worker with an interpreter on the host."""
+    """Return the shell command that starts a worker with an interpreter on the host."""
     return f"exec {shlex.quote(python)} -c {shlex.quote(_BOOTSTRAP)}"
 
 

@@ -56,7 +56,7 @@ class NoRoute:
 
 
 def find_route(answers: Sequence[Answer], destination: str, name: str) -> Route | NoRoute:
-    """The route that the answers to the probes for an address show; `name` is whose it is.
+    """Return the route that the answers to the probes for an address show; `name` is whose it is.
 
     UDP and ICMP echo may be routed differently, so that a route is of one of them: of UDP where it
     arrived.
@@ -76,7 +76,7 @@ def find_route(answers: Sequence[Answer], destination: str, name: str) -> Route 
 
 
 def repeated(routers: Iterable[str | None]) -> str | None:
-    """The first router that is there more than once."""
+    """Return the first router that is there more than once."""
     seen: set[str] = set()
     for router in routers:
         if router in seen:

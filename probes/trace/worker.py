@@ -64,7 +64,7 @@ class Tracer:
         self.receiver.setblocking(False)
 
     def trace(self, destination: str, tries: int) -> list[str]:
-        """The answers to UDP, and to ICMP echo where UDP did not get there."""
+        """Return the answers to UDP, and to ICMP echo where UDP did not get there."""
         words: list[str] = []
         for kind in (UDP_PROBE, ECHO_PROBE):
             sweep = Sweep(self, destination, kind)
@@ -99,7 +99,7 @@ class Sweep:
         self._id = int.from_bytes(os.urandom(2), "big")
 
     def is_complete(self) -> bool:
-        """Whether the destination and every router on the way have answered."""
+        """Return whether the destination and every router on the way have answered."""
         return self.hops > 0 and not self._missing()
 
     def run(self) -> None:
@@ -118,7 +118,7 @@ class Sweep:
             self._listen(began + grace_s - time.monotonic(), self.is_complete)
 
     def words(self) -> list[str]:
-        """Every answer as `PROBE TTL = ADDRESS / TYPE . CODE`, without the blanks."""
+        """Return every answer as `PROBE TTL = ADDRESS / TYPE . CODE`, without the blanks."""
         return [
             f"{self.kind}{ttl}={address}/{icmp_type}.{code}"
             for ttl, (address, icmp_type, code) in sorted(self.answers.items())
@@ -173,7 +173,7 @@ class Sweep:
             self.is_refused = True
 
     def _ttl_answered(self, sender: str, icmp: Packet) -> int | None:
-        """The time to live of the probe that an ICMP message answers, None for others."""
+        """Return the time to live of the probe that an ICMP message answers, None for others."""
         if icmp.type == ECHO_REPLY:
             is_ours = sender == self.destination and icmp.id == self.tracer.echo_id
             sent = self._sent_s if self.kind == ECHO_PROBE else {}

@@ -29,7 +29,7 @@ class Ended:
 
 
 def program() -> str:
-    """The source text of a worker."""
+    """Return the source text of a worker."""
     return _PROGRAM.read_text(encoding="ascii")
 
 
@@ -86,7 +86,7 @@ class Workers:
             return
 
     def hear(self, timeout_s: float) -> tuple[int, Said | Ended] | None:
-        """The next thing that a worker said, or None after `timeout_s`."""
+        """Return the next thing that a worker said, or None after `timeout_s`."""
         try:
             return self._said.get(timeout=timeout_s)
         except queue.Empty:

@@ -81,7 +81,7 @@ class AtOnce:
         self._on_host_lost = on_host_lost
 
     def can_take_part(self, host: int) -> bool:
-        """Whether a host has iperf3 and answers."""
+        """Return whether a host has iperf3 and answers."""
         return host not in self._lost
 
     def run(self, pairs: Sequence[tuple[int, int]], duration_s: int) -> list[Outcome]:

@@ -37,7 +37,7 @@ def may_be_more(
     links: Links,
     carried: Mapping[tuple[int, bool], float],
 ) -> bool:
-    """Whether a group may be able to exchange more than was measured (`is_lower_bound`).
+    """Return whether a group may be able to exchange more than was measured (`is_lower_bound`).
 
     Args:
         groups: indices of the hosts of each group.

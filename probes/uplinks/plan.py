@@ -31,7 +31,7 @@ class Flow:
 
 
 def plan_flows(groups: Sequence[Sequence[int]], together: Sequence[int]) -> list[list[Flow]]:
-    """The transfers of some groups, all to run at once.
+    """Return the transfers of some groups, all to run at once.
 
     Every host of these groups takes part, with two partners where there are enough of them, so that
     one slow partner decides nothing. Partners come from the other groups in turn, and as many of
@@ -129,7 +129,7 @@ def _partner(
     *,
     sends: bool,
 ) -> tuple[int, int] | None:
-    """The host and a partner of its own group, or else of another; not the one it had."""
+    """Return the host and a partner of its own group, or else of another; not the one it had."""
     able = [partner for partner in partners if partner not in {host, before}]
     if not able:
         return None
@@ -170,7 +170,7 @@ class Turn:
 
 
 def plan_turns(sizes: Sequence[int], wanted: Collection[tuple[int, bool]]) -> list[Turn]:
-    """The turns in which groups are measured, few of them.
+    """Return the turns in which groups are measured, few of them.
 
     Where all uplinks carry as much, the others' bear what the groups of a turn exchange with room
     to spare, and there is a partner for every one of their hosts. No two groups share a turn in

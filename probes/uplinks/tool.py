@@ -84,7 +84,7 @@ class _Turn:
     def _done(
         self, flows: Mapping[int, Sequence[Flow]], duration_s: int
     ) -> tuple[dict[int, dict[Flow, Timed]], bool]:
-        """The transfers that succeeded, and whether a machine may have been their limit."""
+        """Return the transfers that succeeded, and whether a machine may have been their limit."""
         order = [(group, flow) for group, some in flows.items() for flow in some]
         pairs = [_ends_of(flow, sends=self._sends) for _, flow in order]
         outcomes = self._between.run(pairs, duration_s)
@@ -111,7 +111,7 @@ class _Turn:
 
 
 def _ends_of(flow: Flow, *, sends: bool) -> tuple[int, int]:
-    """The host that sends, and the one that receives."""
+    """Return the host that sends, and the one that receives."""
     return (flow.member, flow.partner) if sends else (flow.partner, flow.member)
 
 

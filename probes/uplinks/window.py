@@ -29,7 +29,7 @@ class Timed:
 def common_windows_s(
     transfers: Sequence[Timed], duration_s: float, warm_up_s: float
 ) -> list[tuple[float, float]] | None:
-    """The time in which all of several transfers run, by the clock of each.
+    """Return the time in which all of several transfers run, by the clock of each.
 
     A transfer begins some time after it was told to: its two ends exchange a few packets before,
     which takes longest for those that find the queues on the way full. Little lies between its end

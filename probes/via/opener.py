@@ -41,7 +41,7 @@ class ViaOpener(Opener):
             raise OptionError(f"there is no program {program} here", "via=COMMAND begins with one")
 
     def open(self, host: ListedHost) -> ViaSession:
-        """A session; nothing is started yet."""
+        """Return a session; nothing is started yet."""
         address = host.ssh_address or _address_of(host.name) or host.name
         session = ViaSession(host.name, address, self._template)
         self._opened.append(session)

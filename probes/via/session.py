@@ -74,7 +74,7 @@ class ViaProcess(RemoteProcess):
             _pipe(self._process.stdin).close()
 
     def stderr_tail(self) -> str:
-        """The last line it wrote to standard error. Call it when its output has ended."""
+        """Return the last line it wrote to standard error. Call it when its output has ended."""
         self._stderr_reader.join(_STDERR_WAIT_S)
         return last_line(self._tail)
 

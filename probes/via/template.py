@@ -33,7 +33,7 @@ class Template:
 
 
 def parse_template(text: str) -> Template:
-    """A template from its text, split into words as a shell splits them.
+    """Return a template from its text, split into words as a shell splits them.
 
     Raises:
         OptionError: an unclosed quote, no `{host}`, or nothing to start.

@@ -65,7 +65,7 @@ def course(
     seed: int,
     deadline: Deadline,
 ) -> Course:
-    """A course for a form.
+    """Return a course for a form.
 
     Args:
         form: at least one tree, or a round with an edge, over at least 3 ranks.
@@ -194,12 +194,12 @@ class _MeshCourse:
 
 
 def _distinct(edges: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
-    """Each pair of ranks once."""
+    """Return each pair of ranks once."""
     return np.ascontiguousarray(distinct_pairs(edges, int(edges.max()) + 1), dtype=np.int64)
 
 
 def spread(distance: npt.NDArray[np.float64]) -> float:
-    """Half of what lies between the 10th and the 90th percentile of (N, N) distances.
+    """Return half of what lies between the 10th and the 90th percentile of (N, N) distances.
 
     For normally distributed ones it is 1.28 standard deviations; outliers do not move it. Where so
     many are equal that it would be 0, half of the whole range; where all are, or nearly so, 1. The
@@ -214,7 +214,7 @@ def spread(distance: npt.NDArray[np.float64]) -> float:
 
 
 def _sampled(distance: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """The distances of all pairs, or of some of each host where there are very many."""
+    """Return the distances of all pairs, or of some of each host where there are very many."""
     size = len(distance)
     if size <= _MOST_WITH_ALL_PAIRS:
         return distance[np.triu_indices(size, 1)]

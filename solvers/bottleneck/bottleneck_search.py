@@ -230,7 +230,7 @@ class _BottleneckSearch:
     def solution(
         self, order: Sequence[int], cost_bound: float, ended_by: EndedBy
     ) -> BottleneckSolution:
-        """The answer."""
+        """Return the answer."""
         if ended_by in ("exact", "bound") and self._farthest > self._bound:
             ended_by = "time" if self._left_s() <= 0.0 else "steps"
         return BottleneckSolution(

@@ -21,7 +21,7 @@ _S_PER_PAIR = 2e-8
 
 
 def largest_component(graph: Graph) -> int:
-    """How many vertices the largest connected part of an undirected graph has.
+    """Return how many vertices the largest connected part of an undirected graph has.
 
     Args:
         graph: (N, N) symmetric; the diagonal is not looked at.
@@ -30,7 +30,7 @@ def largest_component(graph: Graph) -> int:
 
 
 def largest_block(graph: Graph) -> int:
-    """How many vertices the largest biconnected part of an undirected graph has, 2 at least.
+    """Return how many vertices the largest biconnected part of an undirected graph has, 2 at least.
 
     A ring through k vertices lies in one such part. Two scan-first forests, the second of what the
     first one leaves, have the blocks of the whole graph (Cheriyan, Kao and Thurimella 1993); in

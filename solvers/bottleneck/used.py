@@ -30,7 +30,7 @@ class Used:
         self.layout = layout
 
     def farthest(self, distance: Matrix, order: Sequence[int]) -> float:
-        """The greatest distance between two hosts that exchange data; 0 where no two do."""
+        """Return the greatest distance between two hosts that exchange data; 0 where no two do."""
         hosts = self._hosts(order)
         ends = hosts[self._edges] if not isinstance(self.form, RingForm) else _ring(hosts)
         return float(distance[ends[:, 0], ends[:, 1]].max(initial=0.0))
@@ -46,7 +46,7 @@ class Used:
         return np.bincount(self._edges.ravel(), minlength=ranks)
 
     def nearest_needed(self, distance: Matrix) -> float:
-        """How far the farthest are apart at least, by how near others are to every host."""
+        """Return how far the farthest are apart at least, by how near others are to every host."""
         degrees = self.degrees
         if degrees is None:
             # Every host that takes a rank has another one beside it, where there is one.

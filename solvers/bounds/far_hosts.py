@@ -18,7 +18,7 @@ _ROUNDING = 1e-9
 
 
 def root_bounds(form: TreesForm, distance: Matrix, deadline: Deadline) -> Matrix:
-    """(N,) by host what no order costs less than that has a tree's root on it.
+    """Return (N,) by host what no order costs less than that has a tree's root on it.
 
     Args:
         form: with at least two ranks, any of which may be idle.

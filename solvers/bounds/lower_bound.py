@@ -41,7 +41,7 @@ class Bound:
 
 
 def lower_bound(form: Form, distance: Matrix, time_limit_s: float = 1.0) -> Bound:
-    """A value that no order's cost is below.
+    """Return a value that no order's cost is below.
 
     Args:
         form: what the cost sums up.

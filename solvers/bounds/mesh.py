@@ -43,7 +43,7 @@ _S_PER_PAIR = 1e-7
 
 
 def mesh_bound(form: MeshForm, distance: Floats, deadline: Deadline) -> float:
-    """A value that no order's cost is below.
+    """Return a value that no order's cost is below.
 
     Args:
         form: of at least two ranks.
@@ -73,7 +73,7 @@ def mesh_bound(form: MeshForm, distance: Floats, deadline: Deadline) -> float:
 
 
 def _cophenetic(merges: Floats) -> Floats:
-    """(N, N) the height at which two hosts come into the same cluster."""
+    """Return (N, N) the height at which two hosts come into the same cluster."""
     size = len(merges) + 1
     members = [np.array([host]) for host in range(size)]
     heights = np.zeros((size, size))
@@ -134,7 +134,7 @@ def most_inside(form: MeshForm) -> Floats:
 
 
 def _heaviest_first(form: MeshForm) -> Floats:
-    """(N, D) of each rank, what it exchanges with its partners, the most first."""
+    """Return (N, D) of each rank, what it exchanges with its partners, the most first."""
     joined = form.joined
     counts = np.diff(np.append(joined.starts, len(joined.edges)))
     of_edge = np.repeat(joined.weights / counts, counts)
@@ -152,7 +152,7 @@ def _heaviest_first(form: MeshForm) -> Floats:
 
 
 def _assigned(weights: Floats, rest: Floats) -> float:
-    """Half of what all ranks pay at least for the pairs that each has."""
+    """Return half of what all ranks pay at least for the pairs that each has."""
     nearest = np.partition(
         rest + np.diag(np.full(len(rest), np.inf)), range(weights.shape[1]), axis=1
     )[:, : weights.shape[1]]

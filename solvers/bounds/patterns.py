@@ -31,7 +31,7 @@ class Digit:
 
 
 def adjacency(edges: npt.NDArray[np.intp], ranks: int) -> Adjacency:
-    """(N, N) whether two different ranks exchange messages."""
+    """Return (N, N) whether two different ranks exchange messages."""
     matrix = np.zeros((ranks, ranks), dtype=bool)
     matrix[edges[:, 0], edges[:, 1]] = True
     matrix |= matrix.T
@@ -128,7 +128,7 @@ class Pattern:
 
 
 def _most_inside_hamming(members: int, base: int, digits: int) -> Counts:
-    """(members + 1,) most pairs among m vertices of copies of a Hamming graph.
+    """Return (members + 1,) most pairs among m vertices of copies of a Hamming graph.
 
     The graph has base^digits vertices. Adding the vertices of a copy in the order of their numbers
     adds as many pairs as the sum of the number's digits; copies are filled one after the other.

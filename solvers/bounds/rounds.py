@@ -29,7 +29,7 @@ _MOST_SETS_OF = 10
 
 
 def rounds_bound(form: RoundsForm, distance: Matrix, deadline: Deadline) -> float:
-    """A value that no order's cost is below.
+    """Return a value that no order's cost is below.
 
     Args:
         form: with at least two ranks; weights not negative.

@@ -49,11 +49,11 @@ class ShortPairs:
         return float(self._levels[0])
 
     def degree_threshold(self, degree: int) -> float:
-        """The least threshold at which every host has at least so many others within it."""
+        """Return the least threshold at which every host has at least so many others within it."""
         return float(self._nearest[:, degree - 1].max()) if degree > 0 else 0.0
 
     def quick_threshold(self, pattern: Pattern) -> float:
-        """The least threshold with enough peers for all hosts and whole components."""
+        """Return the least threshold with enough peers for all hosts and whole components."""
         return max(
             self.least_distance,
             self._degrees_threshold(pattern),
@@ -61,7 +61,7 @@ class ShortPairs:
         )
 
     def cut_threshold(self, pattern: Pattern, deadline: Deadline) -> float:
-        """The least threshold at which every cluster has enough pairs with the other hosts.
+        """Return the least threshold at which every cluster has enough pairs with the other hosts.
 
         No more pairs of a host count than the pattern's greatest degree.
         """
@@ -99,7 +99,7 @@ class ShortPairs:
         return float(self._levels[low])
 
     def can_hold(self, pattern: Pattern, threshold: float, *, with_factors: bool = True) -> bool:
-        """Whether nothing here forbids the pattern within the threshold.
+        """Return whether nothing here forbids the pattern within the threshold.
 
         Pairs that no edge of the pattern can be mapped to are taken out until no such pair is left;
         then degrees, components, cuts, and `with_factors` k-factors (for a regular pattern).
@@ -182,7 +182,7 @@ def _components_fit(graph: Adjacency, pattern: Pattern) -> bool:
 
 
 def _with_surroundings(graph: Adjacency, pattern: Pattern) -> Adjacency:
-    """The pairs around which the graph has at least what any edge of the pattern has."""
+    """Return the pairs around which the graph has at least what any edge of the pattern has."""
     least_common, least_continued = pattern.surroundings
     if least_common == least_continued == 0:
         return graph

@@ -74,12 +74,12 @@ _ROUNDING = 1e-9
 
 
 def has_time(hosts: int, deadline: Deadline) -> bool:
-    """Whether half of what is left lets `budget_bound` prove anything."""
+    """Return whether half of what is left lets `budget_bound` prove anything."""
     return deadline.left_s / 2.0 > _S_PER_TRIPLE * hosts**3
 
 
 def budget_bound(form: TreesForm, distance: Matrix, known: float, deadline: Deadline) -> float:
-    """A value that no order's cost is below, at least `known`.
+    """Return a value that no order's cost is below, at least `known`.
 
     Args:
         form: with at least two ranks.
@@ -117,7 +117,7 @@ class _Limits:
         self._root_bounds = root_bounds
 
     def raised(self, known: float, deadline: Deadline) -> float:
-        """The greatest limit that is ruled out, or what was known if that is more.
+        """Return the greatest limit that is ruled out, or what was known if that is more.
 
         Raises:
             TimeoutError: the time did not suffice to try all.
@@ -142,7 +142,7 @@ class _Limits:
         return self.ruled_out
 
     def _rules_out(self, limit: float, cells: int, patience: int, deadline: Deadline) -> bool:
-        """Whether no order keeps a limit."""
+        """Return whether no order keeps a limit."""
         pair, hosts = self._pair, len(self._distance)
         tree = _native.BudgetTree(
             self._distance, pair.subtrees, pair.shares, self._group, limit, cells
@@ -195,7 +195,7 @@ class _Limits:
         return alike
 
     def _exact(self, nearest: Matrix, cells: int) -> tuple[Matrix, float]:
-        """(2, N) prices and that of the mean way, of which all sums are exact."""
+        """Return (2, N) prices and that of the mean way, of which all sums are exact."""
         prices, way = nearest[:-1], max(0.0, _WAY * float(nearest[-1]))
         most = _MOST_PAID * 0.49
         greatest = max(

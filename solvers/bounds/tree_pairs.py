@@ -39,13 +39,13 @@ class PairOfTrees:
     twice_leaf: int
 
     def roots(self, may_be_root: Flags) -> Flags:
-        """(N, N) which hosts may be the roots of both trees, from (N,) which may be one."""
+        """Return (N, N) which hosts may be the roots of both trees, from (N,) which may be one."""
         both = may_be_root[:, None] & may_be_root
         diagonal = np.eye(len(both), dtype=np.bool_)
         return both & (diagonal if self.is_one_root else ~diagonal)
 
     def paid(self, prices: Matrix) -> npt.NDArray[np.float64]:
-        """(2, N) how often each price is paid at most, where no host is two ranks.
+        """Return (2, N) how often each price is paid at most, where no host is two ranks.
 
         The sum of prices times this is no less than what both trees pay in any order. A host pays
         both prices, or one of them twice: `twice_inner` hosts an inner one in place of a leaf's,
@@ -100,7 +100,7 @@ def _pair(shapes: Sequence[Shape], trees: Sequence[npt.NDArray[np.intp]]) -> Pai
 
 
 def _greatest(values: Matrix, count: int) -> npt.NDArray[np.intp]:
-    """The places of so many of the greatest values."""
+    """Return the places of so many of the greatest values."""
     first = len(values) - count
     if first <= 0 or count == 0:
         return np.arange(count)

@@ -52,7 +52,7 @@ _MOMENTUM = 0.4
 
 
 def trees_bound(form: TreesForm, distance: Matrix, deadline: Deadline) -> float:
-    """A value that no order's cost is below.
+    """Return a value that no order's cost is below.
 
     Args:
         form: with at least two ranks.
@@ -98,7 +98,7 @@ class PricedTree:
         self._share = [shape.share for shape in shapes]
 
     def cheapest(self, prices: Matrix, roots: Indices, deadline: Deadline | None = None) -> Relaxed:
-        """The cheapest relaxed tree whose root is one of some hosts.
+        """Return the cheapest relaxed tree whose root is one of some hosts.
 
         Children of the same shape and parent are on different hosts, other than their parent's.
 
@@ -135,7 +135,7 @@ class PricedTree:
 
 
 def _ranks_of(shapes: Sequence[Shape]) -> int:
-    """How many ranks the whole tree has, whose shape is the last."""
+    """Return how many ranks the whole tree has, whose shape is the last."""
     below: list[int] = []
     for shape in shapes:
         below.append(1 + sum(count * below[child] for child, count in shape.children))
@@ -143,7 +143,7 @@ def _ranks_of(shapes: Sequence[Shape]) -> int:
 
 
 def _least(rows: Matrix, count: int) -> Indices:
-    """(N, count) the places of each row's least values."""
+    """Return (N, count) the places of each row's least values."""
     if count == 1:
         places: Indices = rows.argmin(axis=1)[:, None]
     else:
@@ -179,7 +179,7 @@ class _Branch:
         return len(self.roots) == 1 and self._rise <= _SHORTEST * self.bound
 
     def ascend(self, deadline: Deadline) -> bool:
-        """Some iterations more; whether they were worth it.
+        """Return some iterations more; whether they were worth it.
 
         Raises:
             TimeoutError: the time did not suffice.

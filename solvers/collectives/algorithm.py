@@ -48,7 +48,7 @@ class Algorithm:
 
 
 def any_number(ranks: int) -> str | None:  # noqa: ARG001
-    """The refusal of an algorithm that takes any number of ranks."""
+    """Return the refusal of an algorithm that takes any number of ranks."""
     return None
 
 
@@ -63,7 +63,7 @@ def define(
     messages: Callable[[int], int] = few_messages,
     collective: str = "all-reduce",
 ) -> Algorithm:
-    """An algorithm of at least two ranks.
+    """Return an algorithm of at least two ranks.
 
     Its `table` and `form` raise ValueError, with the refusal, for a number of ranks that it
     refuses; `table` also for a negative number of bytes.

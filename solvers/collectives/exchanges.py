@@ -47,12 +47,12 @@ def scatter_in_groups(ranks: int, groups: Sequence[int], size_bytes: float) -> l
 
 
 def messages_in_groups(ranks: int, groups: Sequence[int]) -> int:
-    """How many messages `scatter_in_groups` has."""
+    """Return how many messages `scatter_in_groups` has."""
     return ranks * sum(group - 1 for group in groups)
 
 
 def folded(ranks: int) -> tuple[Ranks, Ranks]:
-    """The first pairs of neighbours, of which one rank drops out so that 2^k are left.
+    """Return the first pairs of neighbours, of which one rank drops out so that 2^k are left.
 
     Returns:
         (e,) the even ranks, (e,) the odd ranks, with N = 2^k + e.
@@ -62,7 +62,7 @@ def folded(ranks: int) -> tuple[Ranks, Ranks]:
 
 
 def staying(ranks: int, kept: Ranks) -> Ranks:
-    """(2^k,) the ranks that stay, in order: one of every folded pair, and all beyond."""
+    """Return (2^k,) the ranks that stay, in order: one of every folded pair, and all beyond."""
     return np.concatenate([kept, np.arange(2 * len(kept), ranks)])
 
 
@@ -81,7 +81,7 @@ def recursive_doubling(ranks: int, size_bytes: int) -> PeerTable:
 
 
 def halving(members: Ranks, size_bytes: float) -> list[Round]:
-    """A reduce-scatter: halves between pairs at distance 1, quarters at 2, and so on.
+    """Return a reduce-scatter: halves between pairs at distance 1, quarters at 2, and so on.
 
     Args:
         members: (2^k,) the ranks that take part.

@@ -141,7 +141,7 @@ def rounds_form(ranks: int, rounds: Iterable[Round]) -> RoundsForm:
 
 
 def merged(form: RoundsForm) -> RoundsForm:
-    """The same costs from fewer rounds.
+    """Return the same costs from fewer rounds.
 
     Rounds with the same pairs become one, with their weights added up. Pairs are of two different
     ranks, each once, the lower rank first. Rounds without pairs or weight are left out.
@@ -160,7 +160,7 @@ def merged(form: RoundsForm) -> RoundsForm:
 
 
 def distinct_pairs(edges: npt.NDArray[np.intp], ranks: int) -> npt.NDArray[np.intp]:
-    """(P, 2) each pair of two different ranks once, the lower one first, ascending.
+    """Return (P, 2) each pair of two different ranks once, the lower one first, ascending.
 
     Args:
         edges: (E, 2) pairs of ranks.

@@ -28,7 +28,7 @@ def _legacy_ring(ranks: int, size_bytes: int) -> PeerTable:
 
 
 def binary_blocks(ranks: int) -> list[tuple[int, int]]:
-    """The first rank and the size of each block: powers of two, the largest first."""
+    """Return the first rank and the size of each block: powers of two, the largest first."""
     blocks = []
     first = 0
     while first < ranks:

@@ -17,13 +17,13 @@ _HEADER_BYTES = 16
 
 
 def _all_gather(ranks: int, size_bytes: int) -> PeerTable:
-    """Parts go round to the next rank, in halves (gloo/allgather.cc)."""
+    """Return parts go round to the next rank, in halves (gloo/allgather.cc)."""
     part = ring_round(ranks, 1, size_bytes / ranks)
     return PeerTable(ranks, [part] * (ranks - 1), is_pipelined=True)
 
 
 def _broadcast(ranks: int, size_bytes: int) -> PeerTable:
-    """A binomial tree of whole buffers, in which the nearest are sent to first."""
+    """Return a binomial tree of whole buffers, in which the nearest are sent to first."""
     rounds = []
     distance = 1
     while distance < ranks:
@@ -34,7 +34,7 @@ def _broadcast(ranks: int, size_bytes: int) -> PeerTable:
 
 
 def _to_root(ranks: int, size_bytes: float) -> Round:
-    """All others send a part to the root at the same time."""
+    """Return the round in which all others send a part to the root."""
     others = np.arange(1, ranks)
     return send(others, np.full(ranks - 1, _ROOT), size_bytes / ranks)
 

@@ -53,7 +53,7 @@ def recursive_halving(ranks: int, size_bytes: float) -> list[Round]:
 
 
 def recursive_doubling(ranks: int, size_bytes: float) -> list[Round]:
-    """The allgather of a power of two of ranks, from the nearest to the farthest."""
+    """Return the allgather of a power of two of ranks, from the nearest to the farthest."""
     distances = [1 << bit for bit in range(ranks.bit_length() - 1)]
     return [
         exchange(*group_pairs(ranks, 2, distance), distance * size_bytes / ranks)
@@ -62,7 +62,7 @@ def recursive_doubling(ranks: int, size_bytes: float) -> list[Round]:
 
 
 def bruck(ranks: int, size_bytes: float) -> list[Round]:
-    """The allgather of any number of ranks: rank r sends to r - 1, r - 2, r - 4, ..."""
+    """Return the allgather of any number of ranks: rank r sends to r - 1, r - 2, r - 4, ..."""
     rounds = []
     distance = 1
     while distance < ranks:
@@ -73,7 +73,7 @@ def bruck(ranks: int, size_bytes: float) -> list[Round]:
 
 
 def ring(ranks: int, size_bytes: float) -> list[Round]:
-    """The reduce-scatter or the allgather round a ring."""
+    """Return the reduce-scatter or the allgather round a ring."""
     return [ring_round(ranks, 1, size_bytes / ranks)] * (ranks - 1)
 
 
@@ -85,7 +85,7 @@ def _combined(
     is_power_of_two: bool,
     ring_ranks: bool | None = None,
 ) -> Algorithm:
-    """A reduce-scatter and then an allgather.
+    """Return a reduce-scatter and then an allgather.
 
     Args:
         name: of the algorithm.

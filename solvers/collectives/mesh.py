@@ -46,7 +46,7 @@ CHAIN = define(
 
 
 def _hops(ranks: int) -> list[Round]:
-    """A round for each hop of a chain: they are summed up."""
+    """Return a round for each hop of a chain: they are summed up."""
     return [send(np.array([low]), np.array([low + 1]), 1.0) for low in range(ranks - 1)]
 
 
@@ -90,7 +90,7 @@ def groups_of(sizes: Sequence[int], dimension: int) -> Ranks:
 
 
 def mesh_table(dimensions: Sequence[Dimension]) -> PeerTable:
-    """An iteration: each dimension's collective after the other, in all its groups at once.
+    """Return an iteration: each dimension's collective after the other, in all its groups at once.
 
     The rounds of a pipelined algorithm are one round, in which all of its flows are under way.
     """
@@ -139,7 +139,7 @@ def mesh_form(dimensions: Sequence[Dimension]) -> MeshForm:
 
 
 def _line_rounds(algorithm: Algorithm, ranks: int, weight: float) -> list[WeightedRound]:
-    """The rounds of one group; a ring's hops are a round each."""
+    """Return the rounds of one group; a ring's hops are a round each."""
     form = algorithm.form(ranks)
     if isinstance(form, RingForm):
         hops = np.stack([np.arange(ranks), np.roll(np.arange(ranks), -1)], axis=1)

@@ -32,7 +32,7 @@ def _linear(ranks: int, size_bytes: int) -> PeerTable:
 
 
 def _ring(ranks: int, size_bytes: int) -> PeerTable:
-    """The ring, or recursive doubling where there are fewer elements than ranks."""
+    """Return the ring, or recursive doubling where there are fewer elements than ranks."""
     if size_bytes // ELEMENT_BYTES < ranks:
         return recursive_doubling(ranks, size_bytes)
     return ring_table(ranks, size_bytes)

@@ -80,13 +80,13 @@ def halved_tree(ranks: int) -> Ranks:
 
 
 def decremented(parents: Ranks) -> Ranks:
-    """(N,) parents in the tree that has rank r - 1 (modulo N) in the place of rank r."""
+    """Return (N,) parents in the tree that has rank r - 1 (modulo N) in the place of rank r."""
     ranks = len(parents)
     return np.roll(np.where(parents >= 0, (parents - 1) % ranks, -1), -1)
 
 
 def double_tree(ranks: int) -> list[Ranks]:
-    """The parents in both trees of the double binary tree."""
+    """Return the parents in both trees of the double binary tree."""
     tree = halved_tree(ranks)
     return [tree, decremented(tree)]
 

@@ -34,13 +34,13 @@ _VARIANTS: Mapping[str, Callable[[int, str], Algorithm]] = {
 
 
 def of_collective(collective: str) -> list[Algorithm]:
-    """The algorithms that carry out a collective, such as `all-gather`."""
+    """Return the algorithms that carry out a collective, such as `all-gather`."""
     known = [*ALGORITHMS.values(), *OTHERS.values()]
     return [each for each in known if each.collective == collective]
 
 
 def find(name: str) -> Algorithm:
-    """The algorithm called `name`.
+    """Return the algorithm called `name`.
 
     Args:
         name: of an algorithm, or `bcube:B` or `gloo-bcube:B` for groups of B ranks.

@@ -14,7 +14,7 @@ ELEMENT_BYTES = 4
 
 
 def send(sources: Ranks, destinations: Ranks, size_bytes: float | npt.ArrayLike) -> Round:
-    """Every source sends to the destination at the same place: (F,) each.
+    """Return a round in which each source sends to the destination at its index: (F,) each.
 
     Args:
         sources: (F,) ranks.
@@ -26,7 +26,7 @@ def send(sources: Ranks, destinations: Ranks, size_bytes: float | npt.ArrayLike)
 
 
 def exchange(low: Ranks, high: Ranks, size_bytes: float) -> Round:
-    """The ranks of each pair send to each other; (F,) each."""
+    """Return the ranks of each pair send to each other; (F,) each."""
     return send(np.concatenate([low, high]), np.concatenate([high, low]), size_bytes)
 
 
@@ -40,12 +40,12 @@ def together(rounds: Sequence[Round]) -> Round:
 
 
 def backwards(rounds: Sequence[Round]) -> list[Round]:
-    """The rounds in reverse, each message from its receiver to its sender."""
+    """Return the rounds in reverse, each message from its receiver to its sender."""
     return [Round(step.destinations, step.sources, step.sizes_bytes) for step in reversed(rounds)]
 
 
 def power_below(ranks: int, base: int = 2) -> int:
-    """The greatest power of `base` that is not above `ranks`."""
+    """Return the greatest power of `base` that is not above `ranks`."""
     power = 1
     while power * base <= ranks:
         power *= base
@@ -61,6 +61,6 @@ def ring_round(ranks: int, step: int, size_bytes: float) -> Round:
 def ring_table(
     ranks: int, size_bytes: int, *, step: int = 1, is_pipelined: bool = False
 ) -> PeerTable:
-    """An allreduce: N - 1 rounds of S / N bytes reduce and scatter, as many gather."""
+    """Return an allreduce: N - 1 rounds of S / N bytes reduce and scatter, as many gather."""
     part = ring_round(ranks, step, size_bytes / ranks)
     return PeerTable(ranks, [part] * (2 * (ranks - 1)), is_pipelined)

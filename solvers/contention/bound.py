@@ -29,7 +29,7 @@ def lower_bound_s(
     position_of: Ranks | None = None,
     deadline: Deadline | None = None,
 ) -> float:
-    """A proven lower bound of the time of a table over all orders, and all choices of hosts.
+    """Return a proven lower bound of the time of a table over all orders, and all choices of hosts.
 
     The greater of two sums. Stage by stage: the ranks that send (or receive) most sit on the hosts
     with the fastest links; and a group whose size is not a sum of sizes of the stage's components
@@ -66,7 +66,7 @@ def bound_of_sums_s(
     network: Network,
     deadline: Deadline | None = None,
 ) -> float:
-    """The same of a table's two sums over positions."""
+    """Return the same of a table's two sums over positions."""
     if positions == 1:
         return 0.0
     until = deadline or Deadline(_NO_LIMIT_S)
@@ -112,7 +112,7 @@ def _best_match_s(loads_bytes: Floats, rates: Floats) -> float:
 
 
 def _component_bound_s(stage: Loads, network: Network, *, is_balanced: bool) -> float:
-    """The least time of the uplinks of groups that must cut a component of the stage."""
+    """Return the least time of the uplinks of groups that must cut a component of the stage."""
     hosts = network.hosts
     component_of = components(hosts, stage.sources, stage.destinations)
     reachable = _sums(np.bincount(component_of))
@@ -132,7 +132,7 @@ def _component_bound_s(stage: Loads, network: Network, *, is_balanced: bool) -> 
 
 
 def _sums(sizes: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
-    """(N + 1,) which numbers are sums of some of the sizes."""
+    """Return (N + 1,) which numbers are sums of some of the sizes."""
     reachable = np.zeros(int(sizes.sum()) + 1, dtype=np.bool_)
     reachable[0] = True
     for size in sizes:

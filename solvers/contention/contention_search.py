@@ -97,7 +97,7 @@ def search_by_contention(
     steps: int | None = None,
     on_progress: Callable[[ContentionProgress], None] | None = None,
 ) -> ContentionSolution:
-    """The quickest order found within a time limit, never slower than any start.
+    """Return the quickest order found within a time limit, never slower than any start.
 
     Annealing (Kirkpatrick, Gelatt, Vecchi 1983) by swaps of two ranks on a smooth maximum over the
     links, in turn from random orders and from the best so far; every chain ends with all swaps that
@@ -240,7 +240,7 @@ class _ContentionSearch:
         return "chains"
 
     def _try_all(self) -> EndedBy:
-        """All orders of few hosts, in any case where that takes no time."""
+        """Return all orders of few hosts, in any case where that takes no time."""
         until = Deadline(_NO_LIMIT_S) if self._is_small() else self._deadline
         for permutation in itertools.permutations(range(self._network.hosts)):
             self._take(list(permutation))

@@ -19,7 +19,7 @@ _REST = 1e-3
 
 
 def ends_s(size_bytes: Floats, crossed: Indices, rate_bytes_s: Floats) -> Floats:
-    """(F,) when each flow ends, in seconds.
+    """Return (F,) when each flow ends, in seconds.
 
     Args:
         size_bytes: (F,) what it has to send.

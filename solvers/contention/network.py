@@ -51,7 +51,7 @@ def make_network(
     uplink_send_bytes_s: npt.ArrayLike | None = None,
     uplink_receive_bytes_s: npt.ArrayLike | None = None,
 ) -> Network:
-    """A network in which what is left out takes no time: no latency, no limit, no groups.
+    """Return a network in which what is left out takes no time: no latency, no limit, no groups.
 
     A rate may be one number for all.
 
@@ -81,7 +81,7 @@ def make_network(
 
 
 def with_every_host_grouped(network: Network) -> Network:
-    """The network without empty groups, and with a group for each host without one.
+    """Return the network without empty groups, and with a group for each host without one.
 
     Such a group's uplink is unlimited, for its host's own link is what limits it.
     """

@@ -61,7 +61,7 @@ class _SameEdges:
 
 
 def distinct_rounds(table: PeerTable) -> Sequence[DistinctRound]:
-    """The rounds of a table, those that are alike taken together, by first appearance.
+    """Return the rounds of a table, those that are alike taken together, by first appearance.
 
     Messages of a rank to itself and rounds without messages are left out.
     """
@@ -117,7 +117,7 @@ def _distinct(alike: _Alike, in_a_row: int, ranks: int) -> DistinctRound:
 
 
 def _is_ring(step: Round, ranks: int) -> bool:
-    """Whether the messages are one ring through all ranks."""
+    """Return whether the messages are one ring through all ranks."""
     everyone = np.arange(ranks)
     if not np.array_equal(step.sources, everyone):
         return False

@@ -49,7 +49,7 @@ class SharedLinks:
     trunk_of: Sequence[int]
 
     def path(self, source: int, destination: int) -> tuple[int, ...]:
-        """The limited links from host to host; none to itself."""
+        """Return the limited links from host to host; none to itself."""
         if source == destination:
             return ()
         hosts, groups = len(self.group_of), len(self.trunk_of)
@@ -100,7 +100,7 @@ def shared_links(
     burst_bytes: float = 0.0,
     flow_share: float = 1.0,
 ) -> SharedLinks:
-    """The links of a network.
+    """Return the links of a network.
 
     Args:
         network: hosts and groups.

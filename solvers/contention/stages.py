@@ -79,7 +79,7 @@ def _joined(arrays: Sequence[Ranks]) -> Ranks:
 
 
 def _together(rounds: Sequence[DistinctRound], ranks: int) -> Loads:
-    """All rounds as one: for each pair of ranks what it sends in all of them."""
+    """Return all rounds as one: for each pair of ranks what it sends in all of them."""
     pairs = _joined([step.sources * ranks + step.destinations for step in rounds])
     sizes = np.concatenate([np.zeros(0), *(step.sizes_bytes * step.count for step in rounds)])
     distinct, place_of = np.unique(pairs, return_inverse=True)
@@ -112,7 +112,7 @@ def over_positions(loads: Loads, waits: Waits, position_of: Ranks) -> tuple[Load
 
 
 def _summed(loads: Loads) -> Loads:
-    """Each pair of positions once a stage, with all that it sends in it."""
+    """Return each pair of positions once a stage, with all that it sends in it."""
     if not len(loads.sources):
         return loads
     positions = int(max(loads.sources.max(), loads.destinations.max())) + 1

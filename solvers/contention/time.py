@@ -65,7 +65,7 @@ class Clock:
         return float(self.times_s(only[None, :], Deadline(0.0))[0])
 
     def times_s(self, orders: npt.NDArray[np.int64], deadline: Deadline) -> Floats:
-        """(K,) the times of the first of (M, R) orders, as many as the limit suffices for.
+        """Return (K,) the times of the first of (M, R) orders, as many as the limit suffices for.
 
         At least one of them.
 
@@ -121,7 +121,7 @@ def native_problem(
 def time_s(
     table: PeerTable, network: Network, order: Sequence[int] | npt.NDArray[np.intp]
 ) -> float:
-    """The time in seconds with rank r on host `order[r]` (`Clock`).
+    """Return the time in seconds with rank r on host `order[r]` (`Clock`).
 
     Raises:
         ValueError: not a host for each rank.

@@ -76,7 +76,7 @@ def socket_paths(
     turns: Turns,
     kept_s: float,
 ) -> Paths:
-    """Every sender's socket as one more link: full at first, and filled again in each turn.
+    """Return every sender's socket as one more link: full at first, and filled again in each turn.
 
     Args:
         paths: of each message; the first link is the sender's own.

@@ -25,7 +25,7 @@ _MOST_SLOTS = 1024
 def unequal_bound_s(
     table: PeerTable, network: Network, slots: Sequence[int], deadline: Deadline
 ) -> float:
-    """A proven lower bound of the time of a table over all orders of hosts with slots.
+    """Return a proven lower bound of the time of a table over all orders of hosts with slots.
 
     Ranks fill the hosts of an order from its front, those of a host being adjacent. The greatest of
     three sums for the links, and one for the latencies. Stage by stage, a host with c slots sends
@@ -67,7 +67,7 @@ class _Windows:
 def _windows(
     sources: Ranks, destinations: Ranks, weights: Floats, size: int, ranks: int
 ) -> _Windows:
-    """All windows of so many of the ranks."""
+    """Return all windows of so many of the ranks."""
     low, high = np.minimum(sources, destinations), np.maximum(sources, destinations)
     both = _covered(high, low, weights, size, ranks)
     return _Windows(
@@ -145,7 +145,7 @@ def _waits_s(waits: Waits, network: Network, takes: Ranks, ranks: int, deadline:
 
 
 def _nearest_s(network: Network) -> Floats:
-    """(H,) the least latency from or to each host."""
+    """Return (H,) the least latency from or to each host."""
     others = network.latency_s + np.diag(np.full(network.hosts, np.inf))
     nearest: Floats = np.minimum(others.min(axis=0), others.min(axis=1))
     return np.where(np.isfinite(nearest), nearest, 0.0)
@@ -162,7 +162,7 @@ def _by_slots_s(
 
 
 def _slots_of_groups(network: Network, takes: Ranks) -> Network:
-    """Every slot as a host without a limit of its own, in the group of its host."""
+    """Return every slot as a host without a limit of its own, in the group of its host."""
     return _of_slots(
         np.repeat(network.group_of, takes),
         network.uplink_send_bytes_s,

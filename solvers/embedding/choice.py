@@ -39,7 +39,7 @@ def choose(
     rng: np.random.Generator,
     on_progress: Callable[[str], None] | None,
 ) -> Choice:
-    """The simplest shape that is as good as the best, by what the splits hold out.
+    """Return the simplest shape that is as good as the best, by what the splits hold out.
 
     Whether there are heights is decided in few dimensions; more are tried as long as they help.
 

@@ -147,7 +147,7 @@ def embed(
 def _observed_halves(
     observations: Observations, halves: tuple[Matrix, Matrix]
 ) -> tuple[Observations, Observations]:
-    """The halves as observations.
+    """Return the halves as observations.
 
     Raises:
         ValueError: they are of other hosts, or not distances.
@@ -162,7 +162,7 @@ def _observed_halves(
 def _candidates(
     observations: Observations, dimensions: int | None, pairs_per_unknown: float
 ) -> Sequence[int]:
-    """The dimensions that the data can say something about, fewest first.
+    """Return the dimensions that the data can say something about, fewest first.
 
     Raises:
         ValueError: no dimensions, or not those that were asked for.

@@ -85,7 +85,7 @@ def fitted(
     most_steps: int,
     rng: np.random.Generator,
 ) -> Fit:
-    """The fit that L-BFGS finds from another one, which may have other dimensions.
+    """Return the fit that L-BFGS finds from another one, which may have other dimensions.
 
     Args:
         observations: N hosts.
@@ -125,7 +125,7 @@ def fitted(
 
 
 def predicted(points: Matrix, heights: npt.NDArray[np.float64], alpha: float) -> Matrix:
-    """(N, N) the distances between points, with heights; symmetric, zero diagonal."""
+    """Return (N, N) the distances between points, with heights; symmetric, zero diagonal."""
     distance: Matrix = squared_distances(points) ** (alpha / 2.0)
     distance += heights[:, None]
     distance += heights[None, :]

@@ -40,7 +40,7 @@ class Split:
     judged: Mask
 
     def missed(self, predicted: Matrix) -> npt.NDArray[np.float64]:
-        """How far predictions are from each judged distance, as a share of it, at most 1."""
+        """Return how far predictions are from each judged distance, as a share of it, at most 1."""
         pairs = np.triu(self.judged, 1)
         judge = self.judge[pairs]
         floor = np.maximum(judge, np.finfo(np.float64).tiny)
@@ -59,7 +59,7 @@ def of_pairs(observations: Observations, rng: np.random.Generator) -> list[Split
 
 
 def of_halves(first: Observations, second: Observations, rng: np.random.Generator) -> list[Split]:
-    """Each half of the readings judges a fit to the other, whose noise is another.
+    """Return each half of the readings judges a fit to the other, whose noise is another.
 
     Where pairs are missing, a fit must predict them too: there it is judged by held-out pairs.
     """
@@ -75,7 +75,7 @@ def of_halves(first: Observations, second: Observations, rng: np.random.Generato
 
 
 def _folds(is_measured: Mask, rng: np.random.Generator) -> list[Mask]:
-    """(N, N), symmetric: parts of the measured pairs, which connect and spare every host.
+    """Return (N, N), symmetric: parts of the measured pairs, which connect and spare every host.
 
     With few hosts each pair is in one of them, if it can be spared; with many, one is enough.
     """
@@ -101,19 +101,19 @@ def _spared(is_measured: Mask, first: Indices, second: Indices) -> Mask:
 
 
 def missed(splits: Sequence[Split], predictions: Sequence[Matrix]) -> npt.NDArray[np.float64]:
-    """How far each split's predictions are from what it judges by, one after the other."""
+    """Return how far each split's predictions are from what it judges by, one after the other."""
     return np.concatenate(
         [split.missed(found) for split, found in zip(splits, predictions, strict=True)]
     )
 
 
 def mean(missed_by: npt.NDArray[np.float64]) -> float:
-    """The mean share by which distances were missed; infinite where too few judge."""
+    """Return the mean share by which distances were missed; infinite where too few judge."""
     return float(missed_by.mean()) if missed_by.size >= 2 else np.inf
 
 
 def simplest(missed_by: Mapping[Shape, npt.NDArray[np.float64]]) -> Shape:
-    """The simplest shape that misses no more than the best one, by one standard error.
+    """Return the simplest shape that misses no more than the best one, by one standard error.
 
     The error is that of the difference of both, pair by pair; what differs by `LEAST_GAIN` or less
     is as good.

@@ -13,7 +13,7 @@ _LEAST_COMMON = 3
 
 
 def neighbour_prediction(known: Observations) -> Matrix:
-    """(N, N) each distance as the hosts that are most like its ends have it.
+    """Return (N, N) each distance as the hosts that are most like its ends have it.
 
     The likeness of two hosts is the mean share by which their distances to third hosts differ.
     The prediction is the median over those of the nearest hosts that measured the pair; where
@@ -24,7 +24,7 @@ def neighbour_prediction(known: Observations) -> Matrix:
 
 
 def by_likeness(known: Observations) -> Matrix:
-    """(N, N) [i][j] is the distance to j as the hosts that are most like i have it."""
+    """Return (N, N) [i][j] is the distance to j as the hosts that are most like i have it."""
     size = len(known.distance)
     predicted = np.empty((size, size))
     readings = np.where(known.is_measured, np.log(np.maximum(known.distance, 1e-12)), 0.0)
@@ -47,7 +47,7 @@ def by_likeness(known: Observations) -> Matrix:
 
 
 def _medians(rows: Matrix, fallback: float) -> Matrix:
-    """The median of each column's numbers; `fallback` for an empty column."""
+    """Return the median of each column's numbers; `fallback` for an empty column."""
     counts = (~np.isnan(rows)).sum(axis=0)
     if not counts.any():
         return np.full(rows.shape[1], fallback)

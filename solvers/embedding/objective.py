@@ -51,18 +51,18 @@ class Objective:
         self._cutoff = cutoff
 
     def unpacked(self, parameters: npt.NDArray[np.float64]) -> tuple[Matrix, Matrix]:
-        """The (N, D) points and (N,) heights in a vector of parameters."""
+        """Return the (N, D) points and (N,) heights in a vector of parameters."""
         split = self._size * self._dimensions
         points = parameters[:split].reshape(self._size, self._dimensions)
         return points, parameters[split:] if self._has_heights else np.zeros(self._size)
 
     def packed(self, points: Matrix, heights: Matrix) -> npt.NDArray[np.float64]:
-        """The vector of parameters that stands for points and heights."""
+        """Return the vector of parameters that stands for points and heights."""
         parts = [points.ravel(), heights] if self._has_heights else [points.ravel()]
         return np.concatenate(parts)
 
     def residuals(self, points: Matrix, heights: Matrix) -> Matrix:
-        """(N, N) weighted residuals; zero where not measured."""
+        """Return (N, N) weighted residuals; zero where not measured."""
         predicted = squared_distances(points) ** (self._alpha / 2.0)
         predicted += heights[:, None] + heights[None, :]
         return (predicted - self._target) * self._weight
@@ -70,7 +70,7 @@ class Objective:
     def __call__(
         self, parameters: npt.NDArray[np.float64]
     ) -> tuple[float, npt.NDArray[np.float64]]:
-        """The sum, and its gradient by the parameters."""
+        """Return the sum, and its gradient by the parameters."""
         points, heights = self.unpacked(parameters)
         value = 0.0
         by_point = np.zeros_like(points)
@@ -106,7 +106,7 @@ class Objective:
         return value, np.concatenate([by_point.ravel(), by_height])
 
     def _blocks(self) -> Iterator[tuple[int, int]]:
-        """Rows that are worked on together, few enough for a processor's cache."""
+        """Yield rows that are worked on together, few enough for a processor's cache."""
         for start in range(0, self._size, _BLOCK_ROWS):
             yield start, min(start + _BLOCK_ROWS, self._size)
 
@@ -121,12 +121,12 @@ class Objective:
 
 
 def squared_distances(points: Matrix) -> Matrix:
-    """(N, N) squared distances between (N, D) points, never quite zero."""
+    """Return (N, N) squared distances between (N, D) points, never quite zero."""
     return _squared_between(points, points)
 
 
 def _squared_between(rows: Matrix, columns: Matrix) -> Matrix:
-    """(R, C) squared distances between (R, D) and (C, D) points, never quite zero."""
+    """Return (R, C) squared distances between (R, D) and (C, D) points, never quite zero."""
     squared: Matrix = rows @ columns.T
     squared *= -2.0
     squared += (rows * rows).sum(axis=1)[:, None]

@@ -39,13 +39,13 @@ class Observations:
         return np.where(self.is_measured, 1.0 / floor, 0.0)
 
     def without(self, pairs: Mask) -> Observations:
-        """The same, as if these pairs had not been measured."""
+        """Return the same, as if these pairs had not been measured."""
         is_measured = self.is_measured & ~pairs
         return Observations(self.scale, np.where(is_measured, self.distance, 0.0), is_measured)
 
 
 def observe(distance: Matrix) -> Observations:
-    """The observations in a matrix of distances.
+    """Return the observations in a matrix of distances.
 
     A pair that was measured in both directions counts with the smaller value: what disturbs a
     measurement makes it longer.

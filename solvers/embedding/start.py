@@ -48,7 +48,7 @@ def fitted_to(points: Matrix, dimensions: int, rng: np.random.Generator) -> Matr
 
 
 def smallest_halves(observations: Observations) -> Matrix:
-    """(N,) heights to begin with: a little less than half of each host's smallest distance.
+    """Return (N,) heights to begin with: a little less than half of each host's smallest distance.
 
     No pair's two heights are then more than its distance.
     """

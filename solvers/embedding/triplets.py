@@ -38,7 +38,7 @@ class Triplets:
     farther: npt.NDArray[np.intp]
 
     def ordered(self, distance: Matrix) -> npt.NDArray[np.float64]:
-        """(T,) 1 where the distances say so too, 0.5 where they are equal, else 0."""
+        """Return (T,) 1 where the distances say so too, 0.5 where they are equal, else 0."""
         near = distance[self.observer, self.nearer]
         far = distance[self.observer, self.farther]
         found: npt.NDArray[np.float64] = (near < far) + 0.5 * (near == far)
@@ -107,13 +107,13 @@ def _gain(
 
 
 def with_gaps(observations: Observations) -> Matrix:
-    """(N, N) the distances, NaN where not measured."""
+    """Return (N, N) the distances, NaN where not measured."""
     found: Matrix = np.where(observations.is_measured, observations.distance, np.nan)
     return found
 
 
 def without_detours(judge: Observations) -> Matrix:
-    """(N, N) the distances, less what a single pair has too much; NaN where not measured.
+    """Return (N, N) the distances, less what a single pair has too much; NaN where not measured.
 
     A pair that is farther than the hosts most like either end have it counts as those do: what
     disturbs a pair, also for long, makes it longer. None of that is a reason to trust the readings
@@ -150,5 +150,5 @@ def clear_triplets(judge: Matrix, margin: float, rng: np.random.Generator) -> Tr
 
 
 def _count(size: int) -> int:
-    """How many triplets there are of an observer and two other hosts."""
+    """Return how many triplets there are of an observer and two other hosts."""
     return size * (size - 1) * (size - 2) // 2

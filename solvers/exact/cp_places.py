@@ -17,7 +17,7 @@ Pairs: TypeAlias = Mapping[tuple[int, int], cp_model.IntVar]
 
 
 def add_places(model: cp_model.CpModel, ranks: int) -> Places:
-    """Every rank on one host, every host with one rank."""
+    """Return every rank on one host, every host with one rank."""
     everyone = range(ranks)
     places = [[model.new_bool_var(f"rank {p} on {i}") for i in everyone] for p in everyone]
     for rank in everyone:
@@ -55,5 +55,5 @@ def join(
 
 
 def read_places(places: Places, is_true: Callable[[cp_model.IntVar], bool]) -> list[int]:
-    """The order of a solution."""
+    """Return the order of a solution."""
     return [next(i for i, here in enumerate(row) if is_true(here)) for row in places]

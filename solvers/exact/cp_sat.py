@@ -40,7 +40,7 @@ class _Model:
 
 
 def most_ranks(form: Form) -> int:
-    """How many ranks models may have."""
+    """Return how many ranks models may have."""
     return _MOST_RANKS_OF_RING if isinstance(form, RingForm) else _MOST_RANKS
 
 
@@ -127,7 +127,7 @@ def _written(form: Form, whole: WholeTerms, below: int, least: int, deadline: De
 
 
 def add_ring(model: cp_model.CpModel, hops: Whole) -> Arcs:
-    """A ring through all hosts."""
+    """Return a ring through all hosts."""
     hosts = range(len(hops))
     arcs = {(i, j): model.new_bool_var("") for i in hosts for j in hosts if i != j}
     model.add_circuit([(i, j, used) for (i, j), used in arcs.items()])
@@ -135,12 +135,12 @@ def add_ring(model: cp_model.CpModel, hops: Whole) -> Arcs:
 
 
 def ring_cost(arcs: Arcs, hops: Whole) -> cp_model.LinearExprT:
-    """The sum of a ring's hops."""
+    """Return the sum of a ring's hops."""
     return sum(int(hops[i, j]) * used for (i, j), used in arcs.items())
 
 
 def read_ring(arcs: Arcs, is_true: Callable[[cp_model.IntVar], bool]) -> list[int]:
-    """The hosts around the ring of a solution."""
+    """Return the hosts around the ring of a solution."""
     following = {i: j for (i, j), used in arcs.items() if is_true(used)}
     order = [0]
     while len(order) < len(following):

@@ -152,7 +152,7 @@ def _by_engine(task: _Task, engine: Engine) -> Stage:
 
 
 def _engine(engine: Engine) -> tuple[Callable[[Form], int], _LookBelow]:
-    """How many ranks the forms of an engine may have, and its search."""
+    """Return how many ranks the forms of an engine may have, and its search."""
     try:
         if engine == "z3":
             from plink.solvers.exact import smt  # noqa: PLC0415  of an extra

@@ -22,7 +22,7 @@ _MOST_RANKS = 24
 
 
 def most_ranks(form: Form) -> int:  # noqa: ARG001
-    """How many ranks formulas may have."""
+    """Return how many ranks formulas may have."""
     return _MOST_RANKS
 
 

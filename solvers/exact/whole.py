@@ -53,7 +53,7 @@ class WholeTerms:
 
 
 def whole_terms(form: Form, distance: Matrix) -> WholeTerms:
-    """A form's terms in units of a millionth of the greatest."""
+    """Return a form's terms in units of a millionth of the greatest."""
     weights = [step.weight for step in form.rounds] if isinstance(form, RoundsForm) else [1.0]
     if isinstance(form, RingForm):
         count = form.ranks

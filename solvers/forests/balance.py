@@ -50,7 +50,7 @@ class MasterShares:
 def master_shares(
     group_of: Indices, link_bytes_s: npt.ArrayLike, uplink_bytes_s: npt.ArrayLike
 ) -> MasterShares:
-    """The shares at which the busiest link ends first.
+    """Return the shares at which the busiest link ends first.
 
     Rates that differ by a twentieth at most count as equal, at the least of them.
 
@@ -116,14 +116,14 @@ class _Room:
         return np.bincount(self.group_of, self._beyond_own(time)).astype(np.float64)
 
     def _for_gms(self, time: float) -> Floats:
-        """(G,) the share of the buffer whose GM each group has room for."""
+        """Return (G,) the share of the buffer whose GM each group has room for."""
         inside = self._for_masters(time) - (self.sizes - 1)
         between = time * self.uplinks - 1.0
         return np.clip(np.minimum(inside, between) / (len(self.sizes) - 2), 0.0, 1.0)
 
 
 def _least_time(room: _Room) -> float:
-    """The least time in which there is room enough, by halving."""
+    """Return the least time in which there is room enough, by halving."""
     low = room.least_time
     if room.is_enough(low):
         return low
@@ -139,7 +139,7 @@ def _least_time(room: _Room) -> float:
 
 
 def _levelled(rates: Floats) -> Floats:
-    """Rates that are nearly equal, made equal to the least of them."""
+    """Return rates that are nearly equal, made equal to the least of them."""
     levelled = rates.copy()
     level = -np.inf
     for place in np.argsort(rates, kind="stable"):

@@ -40,13 +40,13 @@ def inside_hosts(routes: Routes, host_of: Sequence[int] | Indices) -> Routes:
 
 
 def _degrees(parents: Parents, host: int) -> Floats:
-    """(R,) how many neighbours a host has in every tree."""
+    """Return (R,) how many neighbours a host has in every tree."""
     neighbours: Floats = (parents == host).sum(axis=1) + (parents[:, host] >= 0).astype(np.float64)
     return neighbours
 
 
 def _with_ranks(parents: Parents, heads: Indices, host_of: Indices) -> Parents:
-    """(R, P) trees over ranks."""
+    """Return (R, P) trees over ranks."""
     every = np.arange(len(parents))[:, None]
     trees = heads[:, host_of].astype(np.int32)
     above = np.where(

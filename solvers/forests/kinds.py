@@ -20,7 +20,7 @@ _GOLDEN = 0.6180339887498949
 
 
 def flat(link_bytes_s: npt.ArrayLike) -> Routes:
-    """A star for every member, weighted so that no member's link is the last to end.
+    """Return a star for every member, weighted so that no member's link is the last to end.
 
     Flat sharded aggregation, by a parameter server (PS) that is fully sharded and colocated. Equal
     links get equal shares: Luo 2020, Table 4.1, "PS (fully sharded)".
@@ -40,7 +40,7 @@ def flat(link_bytes_s: npt.ArrayLike) -> Routes:
 
 
 def ring(order: Sequence[int]) -> Routes:
-    """The chunked ring: as many chains as members, of equal weight.
+    """Return the chunked ring: as many chains as members, of equal weight.
 
     The sum goes round from the member after the root to the root, and on round again.
 
@@ -107,7 +107,7 @@ def two_level(
 
 
 def with_masters(groups: Indices, shares: MasterShares) -> Routes:
-    """The routes in which each member is a master of its share (`two_level`).
+    """Return the routes in which each member is a master of its share (`two_level`).
 
     Args:
         groups: (P,) the group of each member, 0 to G-1; no group is empty.
@@ -141,7 +141,7 @@ class _Queue:
 def _wrap_around(
     groups: Indices, shares: MasterShares
 ) -> tuple[list[float], list[tuple[int, list[int]]]]:
-    """The weight of every route; its GM, and the LM of each group."""
+    """Return the weight of every route; its GM, and the LM of each group."""
     members = [np.flatnonzero(groups == group).tolist() for group in range(int(groups.max()) + 1)]
     queues = []
     for group, own in enumerate(members):
@@ -180,7 +180,7 @@ def _tree(groups: Indices, gm: int, lms: Sequence[int]) -> Parents:
 
 
 def _spread(count: int) -> Indices:
-    """A permutation that puts what was next to each other far apart.
+    """Return a permutation that puts what was next to each other far apart.
 
     The routes of one master stand next to each other; dealt like that, chunks that follow each
     other would all wait for the same few members.
@@ -192,7 +192,7 @@ def _spread(count: int) -> Indices:
 
 
 def _permutation(order: Sequence[int]) -> Indices:
-    """The order as an array.
+    """Return the order as an array.
 
     Raises:
         ValueError: empty, or no permutation of 0 to N-1.

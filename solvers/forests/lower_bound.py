@@ -30,7 +30,7 @@ LeastExchange = Callable[[Indices], Exchange]
 
 
 def of_allreduce(size_bytes: float) -> LeastExchange:
-    """The least exchange of an all-reduce.
+    """Return the least exchange of an all-reduce.
 
     Each party sends its part of every chunk or the sum, and receives the sum or a part: the buffer
     once at least in either direction; K of them exchange it 2 (K-1) times (Patarasuk and Yuan
@@ -46,7 +46,7 @@ def of_allreduce(size_bytes: float) -> LeastExchange:
 
 
 def allreduce_bound_s(network: Network, size_bytes: float) -> float:
-    """The time in seconds that links need at least for an all-reduce (`lower_bound_s`).
+    """Return the time in seconds that links need at least for an all-reduce (`lower_bound_s`).
 
     With equal links of rate B, N hosts take 2 S (1-1/N) / B for S bytes, and with equal uplinks of
     rate U, R groups 2 S (1-1/R) / U.

@@ -37,7 +37,7 @@ def central(workers: int, at: int) -> Routes:
 
 
 def stars(workers: int, port_bytes_s: npt.ArrayLike) -> Routes:
-    """A star at every port: NCC where all are of one server, NCS of several.
+    """Return a star at every port: NCC where all are of one server, NCS of several.
 
     Shares follow the ports' rates, so that all end at the same time.
 
@@ -65,7 +65,7 @@ def by_racks(
     uplink_bytes_s: npt.ArrayLike,
     between: str = "star",
 ) -> Routes:
-    """Workers send to a server of their group, whose servers aggregate among each other.
+    """Return workers send to a server of their group, whose servers aggregate among each other.
 
     In a star, every group's server is the root of a share, to which the others send: what goes to
     the root and back crosses an uplink 2 (G-1)/G times. In a ring, the same shares go round. In a
@@ -103,7 +103,7 @@ def by_racks(
 
 
 def _between(carried: Floats, between: str) -> list[tuple[float, tuple[Indices, Indices]]]:
-    """Shares of the buffer, and the two trees over groups along which each goes."""
+    """Return shares of the buffer, and the two trees over groups along which each goes."""
     groups = len(carried)
     everyone = np.arange(groups)
     if between == "chain" or groups == 1:
@@ -123,7 +123,7 @@ def _between(carried: Floats, between: str) -> list[tuple[float, tuple[Indices, 
 
 
 def _turns(ports: Indices, rates: Floats, groups: int) -> list[tuple[float, Indices]]:
-    """Parts of a share, and the port of each group that carries each."""
+    """Return parts of a share, and the port of each group that carries each."""
     of_group = [np.flatnonzero(ports == group) for group in range(groups)]
     ends = [np.cumsum(rates[own]) / rates[own].sum() for own in of_group]
     cuts = np.unique(np.concatenate(ends))

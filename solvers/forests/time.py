@@ -34,7 +34,7 @@ MESSAGE_S = 5e-6
 def time_s(
     forest: ForestLike, host_of: Sequence[int] | Indices, network: Network, size_bytes: float
 ) -> float:
-    """The time in seconds of one allreduce (`routes_s`).
+    """Return the time in seconds of one allreduce (`routes_s`).
 
     Args:
         forest: over ranks.
@@ -133,7 +133,7 @@ def sharing_s(routes: Routes, host_of: Indices, network: Network, size_bytes: fl
 
 
 def lost_s(flows: Floats, network: Network) -> float:
-    """How much longer flows take that share links evenly than the busiest link has to.
+    """Return how much longer flows take that share links evenly than the busiest link has to.
 
     0 where there are more than `MOST_SHARED_FLOWS`.
 
@@ -198,7 +198,7 @@ def fill_s(
 
 
 def chunk_bytes(size_bytes: float, routes: int) -> float:
-    """The chunks into which the engine cuts a buffer for so many routes."""
+    """Return the chunks into which the engine cuts a buffer for so many routes."""
     usual = min(
         max(size_bytes / (routes * _CHUNKS_OF_A_ROUTE), _USUAL_LEAST_BYTES), _MOST_CHUNK_BYTES
     )
@@ -248,7 +248,7 @@ def dealt(
 
 
 def forest_table(routes: Routes, size_bytes: float) -> PeerTable:
-    """The forest as a peer table, pipelined: an allreduce over all routes at the same time.
+    """Return the forest as a peer table, pipelined: an allreduce over all routes at the same time.
 
     A member sends up as soon as all below it have, and down as soon as it has the sum: round i has
     the messages of those that are i edges away from their farthest leaf, or from their root.
@@ -265,7 +265,7 @@ def forest_table(routes: Routes, size_bytes: float) -> PeerTable:
 
 
 def _rounds(parents: Indices, round_of: Indices, sizes_bytes: Floats) -> list[Round]:
-    """The messages from every member to its parent, by rounds."""
+    """Return the messages from every member to its parent, by rounds."""
     routes, members = np.nonzero(parents >= 0)
     if not len(routes):
         return []

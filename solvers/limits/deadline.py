@@ -43,7 +43,7 @@ class Deadline:
         return _of(self.native.part(seconds))
 
     def at_least(self, seconds: float) -> Deadline:
-        """The same, but so many seconds away at the least: for what is done in any case.
+        """Return the same, but so many seconds away at the least: for what is done in any case.
 
         It stops with this one.
         """

@@ -56,7 +56,7 @@ def anneal(
     steps: int | None,
     on_progress: Callable[[Progress], None] | None,
 ) -> tuple[list[int], int, EndedBy]:
-    """The cheapest order of all threads, how many moves were tried, and what ended it.
+    """Return the cheapest order of all threads, how many moves were tried, and what ended it.
 
     Arguments as those of `plink.solvers.orders.latency_search.search_by_latency`, checked.
     """

@@ -25,7 +25,7 @@ _AT_ONCE = 5040
 def brute_force(
     form: Form, distance: Matrix, incumbent: Sequence[int], time_limit_s: float
 ) -> Stage:
-    """The cheapest of all orders.
+    """Return the cheapest of all orders.
 
     Args:
         form: of at most 9 ranks; of more, nothing is tried.
@@ -52,7 +52,7 @@ def brute_force(
 
 
 def costs_of(form: Form, distance: Matrix, orders: Orders) -> Matrix:
-    """(K,) the cost of every row of (K, N) orders."""
+    """Return (K,) the cost of every row of (K, N) orders."""
     if isinstance(form, RingForm):
         hops: Matrix = distance[orders, np.roll(orders, -1, axis=1)]
         total: Matrix = hops.sum(axis=1)

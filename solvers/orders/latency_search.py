@@ -42,7 +42,7 @@ def search_by_latency(
     proof_limit_s: float | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> OrderSolution:
-    """The cheapest order found within a time limit, never dearer than the given one.
+    """Return the cheapest order found within a time limit, never dearer than the given one.
 
     Args:
         form: what the cost sums (Luo 2020, §5.2.1), over N ranks.
@@ -126,7 +126,7 @@ def _search_rings(
     threads: int,
     on_progress: Callable[[Progress], None] | None,
 ) -> OrderSolution:
-    """The cheapest ring of searches in several threads; the first has the seed itself."""
+    """Return the cheapest ring of searches in several threads; the first has the seed itself."""
 
     def tell(progress: rings.Progress) -> None:
         if on_progress is not None:

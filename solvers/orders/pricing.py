@@ -40,12 +40,12 @@ class Prices:
         self._native = _native_of(form)
 
     def of(self, order: Sequence[int]) -> float:
-        """The cost of a permutation of the hosts."""
+        """Return the cost of a permutation of the hosts."""
         only = np.asarray(order, dtype=np.int64)[None, :]
         return float(self.of_first(only, Deadline(0.0), least=1)[0])
 
     def of_first(self, orders: npt.NDArray[np.int64], deadline: Deadline, *, least: int) -> Matrix:
-        """(K,) the costs of the first K of (M, H) orders, as many as the time suffices for.
+        """Return (K,) the costs of the first K of (M, H) orders, as many as the time suffices for.
 
         Args:
             orders: permutations of the hosts.

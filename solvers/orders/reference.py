@@ -15,7 +15,7 @@ Matrix = npt.NDArray[np.float64]
 
 
 def cost(form: Form, distance: Matrix, order: Sequence[int]) -> float:
-    """The latency form of the cost (Luo 2020, §5.2.1).
+    """Return the latency form of the cost (Luo 2020, §5.2.1).
 
     Args:
         form: what is summed, over N ranks.
@@ -33,7 +33,7 @@ def cost(form: Form, distance: Matrix, order: Sequence[int]) -> float:
 
 
 def rounds_cost(form: RoundsForm, distance: Matrix, order: Sequence[int]) -> float:
-    """The sum over rounds of weight times the greatest distance."""
+    """Return the sum over rounds of weight times the greatest distance."""
     joined = form.joined
     if not len(joined.weights):
         return 0.0
@@ -43,7 +43,7 @@ def rounds_cost(form: RoundsForm, distance: Matrix, order: Sequence[int]) -> flo
 
 
 def trees_cost(form: TreesForm, distance: Matrix, order: Sequence[int]) -> float:
-    """The greatest sum of distances from a root to a leaf, over all trees."""
+    """Return the greatest sum of distances from a root to a leaf, over all trees."""
     return max((_tree_cost(parents, distance, order) for parents in form.parents), default=0.0)
 
 

@@ -21,7 +21,7 @@ _ROUNDING = 1e-12
 
 
 def two_nearest_bound(matrix: Matrix, near: Sequence[Sequence[int]]) -> float:
-    """Half of what leads from every host to its two nearest ones.
+    """Return half of what leads from every host to its two nearest ones.
 
     Args:
         matrix: (N, N), N at least 3.

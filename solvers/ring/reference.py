@@ -46,7 +46,7 @@ def move_gain(distance: Matrix, order: Sequence[int], first: int, last: int, to:
 
 
 def cheapest_ring(distance: Matrix) -> list[int]:
-    """A cheapest ring, by trying every one: for up to 9 cities."""
+    """Return a cheapest ring, by trying every one: for up to 9 cities."""
     rest = range(1, len(distance))
     best = min(itertools.permutations(rest), key=lambda tail: ring_cost(distance, [0, *tail]))
     return [0, *best]

@@ -80,7 +80,7 @@ def search_ring(
     time_limit_s: float = 2.0,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> RingSolution:
-    """The cheapest ring found within a time limit, never dearer than the given one.
+    """Return the cheapest ring found within a time limit, never dearer than the given one.
 
     Args:
         distance: (N, N), symmetric, zero diagonal, finite, not negative.
@@ -138,7 +138,7 @@ def _exact(matrix: Matrix, given: list[int]) -> RingSolution:
 
 
 def _from_first(order: Sequence[int], first: int) -> list[int]:
-    """The same ring, begun at `first`."""
+    """Return the same ring, begun at `first`."""
     start = list(order).index(first)
     return [*order[start:], *order[:start]]
 
@@ -221,7 +221,7 @@ class _RingSearch:
         self._run(merging, _MERGING_FACTOR * kicks, self._deadline)
 
     def solution(self, ended_by: EndedBy) -> RingSolution:
-        """The best so far."""
+        """Return the best so far."""
         cost, order = self._best
         return RingSolution(
             order=_from_first([self._hosts[number] for number in order], self._given[0]),
@@ -232,7 +232,7 @@ class _RingSearch:
         )
 
     def _quick_ring(self, first: int) -> list[int]:
-        """The ring that goes to the nearest host left, each time: found in any case."""
+        """Return the ring that goes to the nearest host left, each time: found in any case."""
         deadline = self._deadline.at_least(_LEAST_S)
         ring: list[int] = _native.nearest_neighbour_ring(self._matrix, first, deadline.native)
         return ring

@@ -50,7 +50,7 @@ class Found:
 
 
 def found_in(readings_us: Matrix) -> Found | None:
-    """The fragments that the readings show; None where they have no near mode.
+    """Return the fragments that the readings show; None where they have no near mode.
 
     Args:
         readings_us: (N, N), symmetric, NaN where not measured and on the diagonal.

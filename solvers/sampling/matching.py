@@ -11,7 +11,7 @@ Pairs = list[tuple[int, int]]
 
 
 def matched(weight: Matrix, labels: Labels | None = None) -> Pairs:
-    """Pairs that are each other's best, again and again among the hosts that are left.
+    """Return pairs that are each other's best, again and again among the hosts that are left.
 
     Args:
         weight: (N, N), symmetric; -inf for pairs that must not meet. Ties should be broken.

@@ -67,7 +67,7 @@ def next_rounds(
     seed: int = 0,
     completes: bool = True,
 ) -> Step:
-    """The next rounds of a sample that finds groups of near hosts in few pairs.
+    """Return the next rounds of a sample that finds groups of near hosts in few pairs.
 
     All that it knows is in its arguments, so that it goes on with what another run measured.
     After a few rounds by chance, hosts whose readings are near make fragments of groups. A
@@ -115,7 +115,7 @@ def next_rounds(
 
 
 def _checked(readings_us: Matrix, tried: Mask | None, share: float) -> tuple[Mask, Mask]:
-    """The pairs that met, and those that have a reading."""
+    """Return the pairs that met, and those that have a reading."""
     if readings_us.ndim != 2 or readings_us.shape[0] != readings_us.shape[1]:
         raise ValueError(f"readings have shape {readings_us.shape}, expected (N, N)")
     if tried is not None and tried.shape != readings_us.shape:
@@ -136,7 +136,7 @@ def _checked(readings_us: Matrix, tried: Mask | None, share: float) -> tuple[Mas
 def _by_chance(
     barred: Mask, rounds: int, rng: np.random.Generator, hints: Matrix | None
 ) -> list[Pairs]:
-    """Rounds by chance; every other one, from the first on, by the hints first."""
+    """Return rounds by chance; every other one, from the first on, by the hints first."""
     barred = barred.copy()
     chosen = []
     for turn in range(rounds):
@@ -166,7 +166,7 @@ class _Sample:
 
 
 def _search(sample: _Sample, found: Found, rng: np.random.Generator, *, completes: bool) -> Step:
-    """Rounds that confirm fragments, join them, and measure what is near."""
+    """Return rounds that confirm fragments, join them, and measure what is near."""
     size, barred, left = len(sample.met), sample.barred, sample.left
     wanted = Wanted(found, sample.known, sample.met)
     are_few_alone = (found.sizes[found.labels] == 1).mean() < _FEW_ALONE
@@ -198,7 +198,7 @@ def _search(sample: _Sample, found: Found, rng: np.random.Generator, *, complete
 
 
 def _chosen(weight: Matrix, barred: Mask, labels: npt.NDArray[np.int64] | None) -> Pairs:
-    """The pairs of a round, which are barred from then on."""
+    """Return the pairs of a round, which are barred from then on."""
     weight[barred] = -np.inf
     pairs = matched(weight, labels)
     _bar(barred, pairs)

@@ -52,12 +52,12 @@ def limits(logs: Vector) -> list[float]:
 
 
 def spread(logs: Vector) -> float:
-    """The deviation of logarithms of readings that belong together, by their median one."""
+    """Return the deviation of logarithms of readings that belong together, by their median one."""
     return float(1.4826 * np.median(np.abs(logs - np.median(logs)))) if len(logs) else 0.0
 
 
 def _in_window(counts: Vector) -> Vector:
-    """How many readings a window of twice the bandwidth holds, smoothed."""
+    """Return how many readings a window of twice the bandwidth holds, smoothed."""
     reach = round(4 * _BANDWIDTH / _STEP)
     offsets = np.arange(-reach, reach + 1) * _STEP / _BANDWIDTH
     kernel = np.exp(-0.5 * offsets**2)

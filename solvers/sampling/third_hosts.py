@@ -21,7 +21,7 @@ _UNIT = 10.0
 
 
 def kinship(mean_logs: Matrix, deviation: float, farthest: float) -> Matrix:
-    """The log likelihood ratio of two clusters being one, by what others are away from them.
+    """Return the log likelihood ratio of two clusters being one, by what others are away from them.
 
     In an ultrametric two that are together are equally far from any third one. So a third one that
     is far from one and near to the other speaks against it, and one that is equally far from both
@@ -61,7 +61,7 @@ def kinship(mean_logs: Matrix, deviation: float, farthest: float) -> Matrix:
 
 
 def _table(level: npt.NDArray[np.intp], deviation: float) -> Matrix:
-    """(L, L) log of P(both | together) / P(one) P(other), by the levels of both."""
+    """Return (L, L) log of P(both | together) / P(one) P(other), by the levels of both."""
     levels = int(level.max()) + 1
     share = (np.bincount(level, minlength=levels) + 0.5) / (len(level) + 0.5 * levels)
     apart = np.arange(levels)[:, None] - np.arange(levels)[None, :]

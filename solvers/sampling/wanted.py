@@ -101,13 +101,13 @@ class Wanted:
             self._rank[a, b] = self._rank[b, a] = -np.inf
 
     def near(self, rng: np.random.Generator) -> Matrix:
-        """(N, N) of pairs in one fragment, in random order."""
+        """Return (N, N) of pairs in one fragment, in random order."""
         jitter = rng.random(self._same.shape)
         return np.where(self._same, jitter + jitter.T, -np.inf)
 
 
 def _second_looks(ratio: Matrix, likeness: Matrix) -> Mask:
-    """(G, G) which fragments had better meet once more: of each those least unlike it."""
+    """Return (G, G) which fragments had better meet once more: of each those least unlike it."""
     looks: Mask = np.zeros(ratio.shape, dtype=bool)
     rows = np.arange(len(ratio))[:, None]
     best = np.argsort(-likeness, axis=1)[:, :_LOOKS]

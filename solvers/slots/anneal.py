@@ -30,7 +30,7 @@ def anneal_order(
     deadline: Deadline,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> tuple[Order, int, EndedBy]:
-    """The cheapest order found, how many were looked at, and what ended the search.
+    """Return the cheapest order found, how many were looked at, and what ended the search.
 
     Moves exchange two places, put one elsewhere, or turn a stretch around (Kirkpatrick, Gelatt,
     Vecchi 1983).
@@ -100,7 +100,7 @@ class _OrderAnnealing:
             self.best, self._best_cost = order, cost
 
     def _moved(self) -> Order:
-        """Another order, which differs in a place that matters."""
+        """Return another order, which differs in a place that matters."""
         order = list(self._order)
         first = int(self._rng.integers(self._used(order)))
         second = int(self._rng.integers(len(order)))

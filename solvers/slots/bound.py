@@ -26,7 +26,7 @@ _MOST_BOUND_SLOTS = 1024
 
 
 def slots_bound(form: Form, matrix: Matrix, layout: RankLayout, time_limit_s: float) -> float:
-    """A value that no placement costs less than, be the ranks of a host adjacent or not.
+    """Return a value that no placement costs less than, be the ranks of a host adjacent or not.
 
     0 where no bound is found in time. An interrupt (Ctrl-C) ends the proof with that.
     """
@@ -100,5 +100,5 @@ def _by_components(distance: Matrix, layout: RankLayout, deadline: Deadline) -> 
 
 
 def _needed(sizes: Sequence[int], layout: RankLayout) -> int:
-    """How many components take all ranks at least."""
+    """Return how many components take all ranks at least."""
     return RankLayout(sizes, layout.ranks).fewest_hosts

@@ -74,19 +74,19 @@ class RankLayout:
         return np.asarray(self.slots, dtype=np.intp)
 
     def placement(self, order: Sequence[int] | Ranks) -> Ranks:
-        """(R,) the host of every rank."""
+        """Return (R,) the host of every rank."""
         hosts = np.asarray(order, dtype=np.intp)
         placed: Ranks = np.repeat(hosts, self._slots[hosts])[: self.ranks]
         return placed
 
     def used(self, order: Sequence[int] | Ranks) -> int:
-        """How many hosts of an order take a rank: the first so many."""
+        """Return how many hosts of an order take a rank: the first so many."""
         reached = np.cumsum(self._slots[np.asarray(order, dtype=np.intp)])
         return int(np.searchsorted(reached, self.ranks)) + 1
 
 
 def condensed(form: RoundsForm, place_of: Ranks, places: int) -> RoundsForm:
-    """The rounds between the places of an order of hosts; places without a rank are idle.
+    """Return the rounds between the places of an order of hosts; places without a rank are idle.
 
     Between ranks of one host there is no distance. So where all hosts take as many ranks, the
     distances that a round waits for are those between hosts alone.
@@ -117,12 +117,12 @@ def _condensed_mesh(form: MeshForm, over_places: RoundsForm, place_of: Ranks) ->
 
 
 def _places_of(in_sequence: Ranks, places: int) -> Ranks:
-    """All places by first appearance, and then those that do not appear."""
+    """Return all places by first appearance, and then those that do not appear."""
     return np.array(list(dict.fromkeys([*in_sequence.tolist(), *range(places)])), dtype=np.intp)
 
 
 def padded(form: RoundsForm | TreesForm, places: int) -> RoundsForm | TreesForm:
-    """The same form over more places, of which those beyond its ranks are idle."""
+    """Return the same form over more places, of which those beyond its ranks are idle."""
     if isinstance(form, MeshForm):
         sequences = [_places_of(sequence, places) for sequence in form.sequences]
         return replace(form, ranks=places, sequences=sequences)

@@ -49,7 +49,7 @@ def solve_ring_of_some(
     deadline: Deadline,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> OrderSolution:
-    """The cheapest ring through as many hosts as are needed, all with as many slots.
+    """Return the cheapest ring through as many hosts as are needed, all with as many slots.
 
     Up to 16 hosts by dynamic programming. Else chains of annealing, in which hosts of the ring and
     others change places, and after each the search for the nearest ring through those it chose.
@@ -192,7 +192,7 @@ class _SubsetRingSearch:
 
 
 def _best_window(distance: Matrix, leaves: Ring, count: int) -> Ring:
-    """The cheapest ring of so many hosts that stand side by side in a circle of all."""
+    """Return the cheapest ring of so many hosts that stand side by side in a circle of all."""
     around = np.array([*leaves, *leaves])
     steps = np.concatenate([[0.0], np.cumsum(distance[around[:-1], around[1:]])])
     start = np.arange(len(leaves))

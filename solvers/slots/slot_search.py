@@ -73,7 +73,7 @@ def search_with_slots(
     proof_limit_s: float = 0.0,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> OrderSolution:
-    """The cheapest order found within a time limit, never dearer than the given one.
+    """Return the cheapest order found within a time limit, never dearer than the given one.
 
     Where the ranks' places say on which host of the order they are, this is a search over hosts, of
     which those without a rank stand at the end: rounds and trees with idle ranks, and rings through

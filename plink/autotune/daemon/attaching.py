@@ -34,7 +34,7 @@ class Viewer:
         self._channel = channel
 
     def look(self) -> JobStatus:
-        """The job as it is now.
+        """Return the job as it is now.
 
         Raises:
             PlinkError: the daemon is gone, or says what no daemon says.

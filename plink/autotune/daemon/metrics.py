@@ -75,7 +75,7 @@ class JobCollector(Collector):
         self._door = door
 
     def collect(self) -> Iterator[Family]:
-        """All metrics, as they are now."""
+        """Yield all metrics, as they are now."""
         for name, text, value in _GAUGES:
             gauge = GaugeMetricFamily(f"plink_autotune_{name}", text, labels=["job"])
             for job in self._jobs:
@@ -131,7 +131,7 @@ class JobCollector(Collector):
 
 
 def _host_values(job: JobStatus) -> Mapping[str, Floats]:
-    """The figures of hosts, (H,) each, by name; nothing before the first window."""
+    """Return the figures of hosts, (H,) each, by name; nothing before the first window."""
     if job.iteration_s is None:
         return {}
     return {

@@ -225,7 +225,7 @@ class Server:
                 job.left(time.time(), rank)
 
     def _seat(self, job: Job, guest: _Guest, message: Message) -> int:
-        """The rank that has joined; an earlier connection of it has been given up."""
+        """Return the rank that has joined; an earlier connection of it has been given up."""
         if not isinstance(message, Join):
             raise ProtocolError("a rank did not say which one it is")
         guests = self._guests[job.status.name]

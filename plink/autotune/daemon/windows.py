@@ -32,7 +32,7 @@ class ReportAssembler:
         self.incomplete = 0
 
     def add(self, rank: int, report: Report) -> Sequence[Report] | None:
-        """The reports of all ranks, in their order, once this one completes them."""
+        """Return the reports of all ranks, in their order, once this one completes them."""
         key = (report.plan, report.begin, report.end)
         reports = self._open.setdefault(key, {})
         reports[rank] = report
@@ -50,7 +50,7 @@ class ReportAssembler:
 
 
 def iteration_seconds(reports: Sequence[Report]) -> Floats:
-    """(K,) as the first rank that could tell reports them; they take the same for all."""
+    """Return (K,) as the first rank that could tell reports them; they take the same for all."""
     return next((one.iteration_s for one in reports if len(one.iteration_s)), np.empty(0))
 
 

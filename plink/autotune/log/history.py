@@ -119,7 +119,7 @@ class History:
         return float(sent.max() / sent.min()) if sent.min() > 0.0 else None
 
     def _median_s(self, windows: Sequence[int]) -> float | None:
-        """The median of those windows that have the plan of the first."""
+        """Return the median of those windows that have the plan of the first."""
         of_plan = [each for each in windows if self.plans[each] == self.plans[windows[0]]]
         return float(np.median(self.iteration_s[of_plan])) if of_plan else None
 
@@ -203,7 +203,7 @@ class _Believed:
         self.is_same = True
 
     def after(self, entry: Entry) -> Floats:
-        """(H,) of each host; NaN where nothing is believed."""
+        """Return (H,) of each host; NaN where nothing is believed."""
         if entry.unlogged:
             self._tuner = tuner_after(self._start, entry)
         tuner = self._tuner

@@ -170,7 +170,7 @@ def read(path: str) -> tuple[Start, Iterator[Entry]]:
 
 
 def is_log(content: bytes) -> bool:
-    """Whether a file's content begins as a log does, whichever version it is of."""
+    """Return whether a file's content begins as a log does, whichever version it is of."""
     line = content.split(b"\n", 1)[0]
     if FORMAT.encode() not in line:
         return False

@@ -47,7 +47,7 @@ class Replayed:
 
 
 def tuner_of(plan: Plan, options: TunerOptions) -> Tuner:
-    """A tuner for a job that begins with that plan.
+    """Return a tuner for a job that begins with that plan.
 
     Raises:
         NoMastersError: the plan is neither flat nor of two levels.
@@ -87,7 +87,7 @@ def replay(start: Start, entries: Iterable[Entry]) -> Iterator[Replayed]:
 
 
 def tuner_after(start: Start, entry: Entry) -> Tuner:
-    """The tuner as it was after an entry that has its state.
+    """Return the tuner as it was after an entry that has its state.
 
     Raises:
         ValueError: the state is not valid.
@@ -126,7 +126,7 @@ class ResumeState:
     is_torn: bool
 
     def why_not(self, now_s: float, plan: Identity, size_bytes: float) -> str | None:
-        """Why tuning cannot go on from here; None where it can.
+        """Return why tuning cannot go on from here; None where it can.
 
         Args:
             now_s: seconds since 1970.
@@ -202,7 +202,7 @@ def describe(state: ResumeState, path: str) -> str:
 
 
 def _at_the_end(start: Start, entries: list[Entry]) -> tuple[Tuner, Forest | None]:
-    """The tuner after all entries, and the plan before a last one that has no window yet."""
+    """Return the tuner after all entries, and the plan before a last one that has no window yet."""
     tuner = tuner_of(start.plan, start.options)
     states = [number for number, entry in enumerate(entries) if entry.state is not None]
     begin = states[-1] + 1 if states else 0

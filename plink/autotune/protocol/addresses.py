@@ -23,7 +23,7 @@ def address_for(plan: Plan, bound: str) -> str | None:
 
 
 def own_address(towards: str, family: socket.AddressFamily) -> str | None:
-    """The address from which this host would send to that one; nothing is sent."""
+    """Return the address from which this host would send to that one; nothing is sent."""
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
             # A name could have to be asked for on the network.

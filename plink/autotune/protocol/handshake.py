@@ -33,7 +33,7 @@ DEFAULT_JOB = "job"
 
 
 def secret_of(environment: Mapping[str, str]) -> bytes | None:
-    """The secret that the environment holds or names a file of; None if it does neither.
+    """Return the secret that the environment holds or names a file of; None if it does neither.
 
     Raises:
         WrongUseError: the file cannot be read, or the secret is too short.
@@ -51,7 +51,7 @@ def greeting(job: str, nonce: bytes) -> bytes:
 
 
 def parse_greeting(received: bytes) -> tuple[str, bytes]:
-    """The job's name and the nonce.
+    """Return the job's name and the nonce.
 
     Raises:
         ProtocolError: it is not a greeting of this version, or the name is not valid.
@@ -104,7 +104,7 @@ class Proofs:
 
 
 def authenticated(connection: socket.socket, secret: bytes, job: str) -> Channel:
-    """The channel, once both ends have proven that they know the job's secret.
+    """Return the channel, once both ends have proven that they know the job's secret.
 
     Raises:
         ProtocolError: the daemon does not know it.

@@ -32,7 +32,7 @@ class Identity:
 
 
 def identity(number: int, forest: Forest) -> Identity:
-    """The identity of this plan."""
+    """Return the identity of this plan."""
     hashed = hashlib.sha256(f"{forest.routes} {forest.ranks} ".encode())
     hashed.update(np.ascontiguousarray(forest.weights, dtype="<f8").tobytes())
     for parents in (forest.reduce_parents, forest.broadcast_parents):

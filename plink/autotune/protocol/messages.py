@@ -150,7 +150,7 @@ Message = Join | Report | NewPlan | Ask | Paused | Release | Watch
 
 
 def to_json(message: Message) -> dict[str, Any]:
-    """The JSON object that stands for a message."""
+    """Return the JSON object that stands for a message."""
     if isinstance(message, Join):
         return {
             "what": "join",
@@ -188,7 +188,7 @@ def to_json(message: Message) -> dict[str, Any]:
 
 
 def from_json(data: Mapping[str, Any], ranks: int) -> Message:
-    """The message that a JSON object stands for.
+    """Return the message that a JSON object stands for.
 
     Args:
         data: from the other end.

@@ -116,7 +116,7 @@ class JobStatus:
 
 
 def to_json(status: JobStatus) -> dict[str, Any]:
-    """The JSON object that a viewer is sent."""
+    """Return the JSON object that a viewer is sent."""
     sent = {name: value for name, value in vars(status).items() if name not in _NOT_SENT}
     return {
         "what": "picture",
@@ -134,7 +134,7 @@ def to_json(status: JobStatus) -> dict[str, Any]:
 
 
 def from_json(data: Mapping[str, Any]) -> JobStatus:
-    """The status that a JSON object stands for.
+    """Return the status that a JSON object stands for.
 
     Raises:
         ProtocolError: it is not valid, or of a version that is not known here.

@@ -59,7 +59,7 @@ class Points:
         self._collectives = 0
 
     def is_next(self, size_bytes: int) -> bool:
-        """Whether a point would come after a collective of that size."""
+        """Return whether a point would come after a collective of that size."""
         return (
             self._size_bytes + size_bytes >= self.stride.size_bytes
             or self._collectives + 1 >= self.stride.collectives

@@ -36,7 +36,7 @@ class Snapshot:
 
 
 def snapshot_of(at: int, statistics: Statistics, placing: Placing) -> Snapshot:
-    """The counters that an engine gives now."""
+    """Return the counters that an engine gives now."""
     found = statistics.connections
     planned = np.asarray(placing.planned_rank, dtype=np.intp)
     counters = [

@@ -14,7 +14,7 @@ from plink.plans.forest import OTHER_NUMBER, Forest
 
 
 def renamed(forest: Forest, new_rank: Sequence[int]) -> Forest:
-    """The same forest with other numbers for its ranks.
+    """Return the same forest with other numbers for its ranks.
 
     Args:
         forest: over P ranks.
@@ -47,11 +47,11 @@ class Placing:
         return len(self.planned_rank)
 
     def to_job(self, forest: Forest) -> Forest:
-        """A forest over the plan's ranks as one over the job's."""
+        """Return a forest over the plan's ranks as one over the job's."""
         return renamed(forest, self.planned_rank)
 
     def to_plan(self, forest: Forest) -> Forest:
-        """A forest over the job's ranks as one over the plan's."""
+        """Return a forest over the job's ranks as one over the plan's."""
         return renamed(forest, np.argsort(self.planned_rank).tolist())
 
 

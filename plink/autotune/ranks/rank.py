@@ -135,7 +135,7 @@ class TunedRank:
             self._client.start()
 
     def would_wait(self, size_bytes: int) -> bool:
-        """Whether `after` a collective of that size would have to wait for other ranks."""
+        """Return whether `after` a collective of that size would have to wait for other ranks."""
         return (
             self._voting is not None
             and self._points.is_next(size_bytes)

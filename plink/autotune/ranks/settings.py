@@ -54,7 +54,7 @@ class Settings:
 
 
 def settings_of(environment: Mapping[str, str], timeout_s: float) -> Settings | None:
-    """None where nothing is to be tuned.
+    """Return the settings; None where nothing is to be tuned.
 
     Args:
         environment: of the process.

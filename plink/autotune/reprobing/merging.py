@@ -23,7 +23,7 @@ _ALIKE = 0.02
 
 
 def pairs_of(hosts: Collection[int], size: int) -> Mask:
-    """(N, N) whether a pair is one of these hosts with any other."""
+    """Return (N, N) whether a pair is one of these hosts with any other."""
     concerned = np.zeros(size, dtype=np.bool_)
     concerned[list(hosts)] = True
     pairs: Mask = concerned[:, None] | concerned[None, :]
@@ -32,7 +32,7 @@ def pairs_of(hosts: Collection[int], size: int) -> Mask:
 
 
 def transfers_of(hosts: Collection[int], size: int) -> Mask:
-    """(N, N) the pairs between which transfers show what these hosts' links carry.
+    """Return (N, N) the pairs between which transfers show what these hosts' links carry.
 
     Those among them, for a flow may be slow whose hosts are not, and of each one with another host.
     Transfers take a second each, and training is paused meanwhile.
@@ -47,7 +47,7 @@ def transfers_of(hosts: Collection[int], size: int) -> Mask:
 
 
 def controls(rtt: RttMeasurement, hosts: Collection[int]) -> list[Pair]:
-    """Pairs of other hosts that are measured again, too."""
+    """Return pairs of other hosts that are measured again, too."""
     others = rtt.readings_us.copy()
     others[list(hosts), :] = others[:, list(hosts)] = np.nan
     pairs = pairs_to_check(both_ways_us(others), _PARTNERS, seed=0)
@@ -55,7 +55,7 @@ def controls(rtt: RttMeasurement, hosts: Collection[int]) -> list[Pair]:
 
 
 def with_pairs(mask: Mask, pairs: Sequence[Pair]) -> Mask:
-    """The mask with both directions of some pairs more."""
+    """Return the mask with both directions of some pairs more."""
     wider = mask.copy()
     for a, b in pairs:
         wider[a, b] = wider[b, a] = True
@@ -76,7 +76,7 @@ def without_bandwidth(bandwidth: BandwidthMeasurement, pairs: Mask) -> Bandwidth
 def merged_rtt(
     before: RttMeasurement, after: RttMeasurement, pairs: Mask, known: Sequence[Pair]
 ) -> tuple[RttMeasurement, float]:
-    """The new readings of these pairs, as they compare with the old ones of the others.
+    """Return the new readings of these pairs, as they compare with the old ones of the others.
 
     Readings are longer where hosts are busier. By how much all are, the controls tell; new readings
     are divided by that.
@@ -140,7 +140,7 @@ def _merged_passes(
 def merged_bandwidth(
     before: BandwidthMeasurement, after: BandwidthMeasurement, hosts: Collection[int], pairs: Mask
 ) -> BandwidthMeasurement:
-    """The new readings; where measuring failed, the old ones.
+    """Return the new readings; where measuring failed, the old ones.
 
     What a host's link carries is the most that any transfer did: of a host with all new readings
     that were wanted in a direction, the old ones are dropped. One alone may be slow for its peer.

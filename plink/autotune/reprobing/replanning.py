@@ -54,7 +54,7 @@ class Regrouped:
 
 
 def regrouped(before: Cluster, after: Cluster, measured_us: Matrix | None) -> Regrouped:
-    """The cluster with its groups now: those of before if no distance has changed.
+    """Return the cluster with its groups now: those of before if no distance has changed.
 
     Args:
         before: the cluster that there was.
@@ -80,7 +80,7 @@ def regrouped(before: Cluster, after: Cluster, measured_us: Matrix | None) -> Re
 
 
 def _with_moved(cluster: Cluster, moved: Sequence[str]) -> Cluster:
-    """The groups as they were, but hosts that moved are put where they are near now.
+    """Return the groups as they were, but hosts that moved are put where they are near now.
 
     Few hosts, or a busy network, may show no groups at all, so the other hosts stay where they
     were. A host that is as far from every group as groups are from each other is in no group.
@@ -132,7 +132,7 @@ def other_rates(before: Cluster, after: Cluster) -> Sequence[str]:
 
 
 def knows_more(before: Cluster, after: Cluster) -> bool:
-    """Whether what some link carries is known now, and was not before."""
+    """Return whether what some link carries is known now, and was not before."""
     then, now = _rates(before, after.groups), _rates(after, after.groups)
     return bool((np.isnan(then) & ~np.isnan(now)).any())
 
@@ -176,7 +176,7 @@ class Replanned:
 
 
 def cluster_of(plan: Plan, cluster: Cluster) -> Cluster:
-    """The hosts of a job only, in its order, with as many slots as it has ranks there.
+    """Return the hosts of a job only, in its order, with as many slots as it has ranks there.
 
     Raises:
         PlinkError: one of them is not in the cluster.
@@ -199,7 +199,7 @@ def cluster_of(plan: Plan, cluster: Cluster) -> Cluster:
 
 
 def replan(plan: Plan, before: Cluster, after: Cluster, moved: Sequence[str]) -> Replanned:
-    """The job's plan for the network of now, where it is another one than that of its plan.
+    """Return the job's plan for the network of now, where it is another one than that of its plan.
 
     Args:
         plan: of the job.
@@ -235,7 +235,7 @@ def replan(plan: Plan, before: Cluster, after: Cluster, moved: Sequence[str]) ->
 
 
 def _chosen(plan: Plan, candidates: Sequence[Candidate]) -> Candidate:
-    """The quickest kind that can be tuned; the job's own kind if that was asked for."""
+    """Return the quickest kind that can be tuned; the job's own kind if that was asked for."""
     tunable = [each for each in candidates if each.kind in _TUNABLE]
     predicted = {each.kind: each.time_s for each in plan.predicted if each.kind in _TUNABLE}
     is_wish = plan.kind not in predicted or predicted[plan.kind] > min(predicted.values())
@@ -246,7 +246,7 @@ def _chosen(plan: Plan, candidates: Sequence[Candidate]) -> Candidate:
 
 
 def _partition(plan: Plan, grouped: Cluster | Plan) -> frozenset[frozenset[str]]:
-    """The hosts of a job by group; one that is in none is one by itself."""
+    """Return the hosts of a job by group; one that is in none is one by itself."""
     group_of = {host: group.name for group in grouped.groups for host in group.hosts}
     members: dict[str, set[str]] = {}
     for rank in plan.ranks:

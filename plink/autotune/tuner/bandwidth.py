@@ -71,11 +71,11 @@ class Belief:
     readings: Readings
 
     def hosts_bytes_s(self, layout: Layout) -> Floats:
-        """(H,) of each host, the slower of its two directions: plans load both alike."""
+        """Return (H,) of each host, the slower of its two directions: plans load both alike."""
         return hosts_bytes_s(self.rate_bytes_s, layout)
 
     def uplinks_bytes_s(self, layout: Layout) -> Floats:
-        """(G,) of each group, likewise."""
+        """Return (G,) of each group, likewise."""
         if layout.groups == 1:
             return np.array([np.inf])
         pair = self.rate_bytes_s[2 * layout.hosts :].reshape(2, -1)
@@ -155,7 +155,7 @@ def _believe(prior_bytes_s: Floats, evidence: _Evidence, options: TunerOptions) 
 
 
 def reading_noise(windows: Sequence[Window], layout: Layout) -> float:
-    """The standard deviation of a host's readings from window to window, as a share.
+    """Return the standard deviation of a host's readings from window to window, as a share.
 
     It is the median over hosts, so that a few that are out of line do not count.
     """
@@ -205,7 +205,7 @@ def describe_slow(belief: Belief, layout: Layout, options: TunerOptions, names: 
 
 
 def _with_shares(slow: Sequence[int], shares: Floats, names: Sequence[str]) -> str:
-    """Names, and what each carries as a share of what is usual."""
+    """Return names, and what each carries as a share of what is usual."""
     text = ", ".join(
         f"{names[host]} at {share_text(float(shares[host]))}" for host in slow[:_NAMED]
     )
@@ -213,7 +213,7 @@ def _with_shares(slow: Sequence[int], shares: Floats, names: Sequence[str]) -> s
 
 
 def _kinds(layout: Layout) -> list[Flags]:
-    """(L,) which links are hosts', and which are groups'."""
+    """Return (L,) which links are hosts', and which are groups'."""
     links = 2 * layout.hosts + (2 * layout.groups if layout.groups > 1 else 0)
     is_host = np.arange(links) < 2 * layout.hosts
     return [is_host, ~is_host] if layout.groups > 1 else [is_host]

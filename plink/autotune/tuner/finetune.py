@@ -76,7 +76,7 @@ def host_times_s(window: Window, belief: Belief, layout: Layout) -> Floats:
 
 
 def blames(times_s: Floats, window: Window, options: TunerOptions) -> Floats:
-    """(H,) the blame of each host."""
+    """Return (H,) the blame of each host."""
     loads = window.sent_bytes.sum(axis=1) + window.sent_bytes.sum(axis=0)
     blame: Floats = (
         options.blame_time_weight * times_s / times_s.mean()
@@ -95,7 +95,7 @@ def next_move(
     last: Move | None = None,
     held: Sequence[int] = (),
 ) -> Move | None:
-    """The next move, or None if there is nothing to gain.
+    """Return the next move, or None if there is nothing to gain.
 
     Args:
         masters: now.

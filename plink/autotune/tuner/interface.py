@@ -105,7 +105,7 @@ def median_s(windows: Sequence[Window]) -> float:
 
 
 def merged(windows: Sequence[Window]) -> Window:
-    """Several windows of one plan as one.
+    """Return several windows of one plan as one.
 
     A flow's busy time is the mean without the least and the greatest, which is the median of
     three: one window of three or more may be wrong. All else is from the latest.

@@ -66,7 +66,7 @@ class Masters:
     of_hosts: Floats
 
     def gm_shares(self, layout: Layout) -> Floats:
-        """(H,) the share of the buffer that each host is the GM of."""
+        """Return (H,) the share of the buffer that each host is the GM of."""
         shares: Floats = self.of_groups[layout.group_of] * self.of_hosts
         return shares
 
@@ -101,7 +101,7 @@ def layout_of(forest: Forest, host_of: Sequence[int], group_of: Sequence[int]) -
 
 
 def masters_of(forest: Forest, layout: Layout) -> Masters:
-    """The masters of a forest of that layout (`layout_of`).
+    """Return the masters of a forest of that layout (`layout_of`).
 
     Raises:
         NoMastersError: the forest is of another layout.
@@ -119,7 +119,7 @@ def masters_of(forest: Forest, layout: Layout) -> Masters:
 
 
 def forest_of(masters: Masters, layout: Layout) -> Forest:
-    """The checked forest in which each host is a master of its share.
+    """Return the checked forest in which each host is a master of its share.
 
     Raises:
         BrokenForestError: the shares make no valid forest.
@@ -134,7 +134,7 @@ def forest_of(masters: Masters, layout: Layout) -> Forest:
 
 
 def host_loads(masters: Masters, layout: Layout) -> Floats:
-    """(H,) what crosses each host's link in either direction, of a buffer of 1.
+    """Return (H,) what crosses each host's link in either direction, of a buffer of 1.
 
     That is 1 - x + m (n - 1) + x (G - 1) (`plink.solvers.forests.balance`).
     """
@@ -145,7 +145,7 @@ def host_loads(masters: Masters, layout: Layout) -> Floats:
 
 
 def uplink_loads(masters: Masters, layout: Layout) -> Floats:
-    """(G,) what crosses each group's uplink in either direction, of a buffer of 1."""
+    """Return (G,) what crosses each group's uplink in either direction, of a buffer of 1."""
     if layout.groups == 1:
         return np.zeros(1)
     loads: Floats = 1.0 + masters.of_groups * (layout.groups - 2)
@@ -153,7 +153,7 @@ def uplink_loads(masters: Masters, layout: Layout) -> Floats:
 
 
 def normalised(of_groups: Floats, of_hosts: Floats, layout: Layout) -> Masters:
-    """Shares made to sum up to 1, without what is next to nothing."""
+    """Return shares made to sum up to 1, without what is next to nothing."""
     groups = np.where(of_groups > _NOTHING, of_groups, 0.0)
     hosts = np.where(of_hosts > _NOTHING, of_hosts, 0.0)
     total = np.bincount(layout.group_of, hosts, layout.groups)

@@ -108,7 +108,7 @@ class Memory:
     def is_left_alone(
         self, now_s: float, masters: Masters, hosts_bytes_s: Floats, layout: Layout
     ) -> bool:
-        """Whether such a plan failed lately on such a network."""
+        """Return whether such a plan failed lately on such a network."""
         loads = host_loads(masters, layout)
         return any(
             one.until_s > now_s and _is_near(one, loads, hosts_bytes_s) for one in self.failures
@@ -132,7 +132,7 @@ class Memory:
         ]
 
     def damped(self, now_s: float, options: TunerOptions) -> dict[int, float]:
-        """Hosts whose load changed its direction again and again lately.
+        """Return hosts whose load changed its direction again and again lately.
 
         For each the lowest rate that it was believed to have meanwhile.
         """

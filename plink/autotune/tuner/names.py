@@ -22,7 +22,7 @@ class Names:
 
 
 def numbered(layout: Layout) -> Names:
-    """Names for a job whose hosts have none."""
+    """Return names for a job whose hosts have none."""
     return Names(
         [f"host {host}" for host in range(layout.hosts)],
         [f"group {group}" for group in range(layout.groups)],

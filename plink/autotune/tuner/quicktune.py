@@ -31,7 +31,7 @@ _PARTS = (0.5, 0.25, 0.0)
 def quicktune(
     belief: Belief, layout: Layout, home: Masters, options: TunerOptions, most_bytes_s: Floats
 ) -> Masters:
-    """The masters that these links call for; those of the first plan where they are as good.
+    """Return the masters that these links call for; those of the first plan where they are as good.
 
     Args:
         belief: what links carry.
@@ -60,7 +60,7 @@ def link_s(
     *,
     collective: str = ALL_REDUCE,
 ) -> float:
-    """The seconds per byte of whole buffer that the busiest link, or slow flow, needs."""
+    """Return the seconds per byte of whole buffer that the busiest link, or slow flow, needs."""
     hosts, uplinks = _levels(belief, layout, options, most_bytes_s)
     on_hosts, on_groups = link_loads(masters, layout, collective)
     of_hosts, of_groups = on_hosts / hosts, on_groups / uplinks
@@ -79,7 +79,7 @@ def needed_s(
     *,
     most_bytes_s: Floats,
 ) -> float:
-    """The seconds of an iteration that depend on masters: the sum over its collectives.
+    """Return the seconds of an iteration that depend on masters: the sum over its collectives.
 
     Args:
         bytes_of: of the whole buffers in an iteration, by collective.
@@ -93,7 +93,7 @@ def needed_s(
 
 
 def levelled(rates: Floats, alike: float) -> Floats:
-    """Rates that are near the usual one made equal to it, so that noise makes no shares."""
+    """Return rates that are near the usual one made equal to it, so that noise makes no shares."""
     usual = float(np.median(rates))
     if not np.isfinite(usual):
         return rates

@@ -61,7 +61,7 @@ class Reader:
         ]
 
     def read(self, explained: Flags | None = None) -> Readings:
-        """The readings of all links.
+        """Return the readings of all links.
 
         Args:
             explained: (H, H) flows that are known to be limited elsewhere: they count with the rate
@@ -102,7 +102,7 @@ class _View:
     layout: Layout
 
     def of(self, flows: Floats) -> Floats:
-        """(links, flows of each)."""
+        """Return (links, flows of each)."""
         turned = flows if self.axis == 0 else flows.T
         if self.group is None:
             return turned
@@ -137,7 +137,7 @@ def middle_mean(ascending: Floats, weights: Floats) -> Floats:
 
 
 def by_link(flows: Floats, layout: Layout) -> Floats:
-    """(L,) the sum of what crosses each link."""
+    """Return (L,) the sum of what crosses each link."""
     sums = [flows.sum(axis=1), flows.sum(axis=0)]
     if layout.groups > 1:
         crossing = np.where(crosses_groups(layout), flows, 0.0)
@@ -148,13 +148,13 @@ def by_link(flows: Floats, layout: Layout) -> Floats:
 
 
 def crosses_groups(layout: Layout) -> Flags:
-    """(H, H) whether a flow leaves its group."""
+    """Return (H, H) whether a flow leaves its group."""
     crosses: Flags = layout.group_of[:, None] != layout.group_of[None, :]
     return crosses
 
 
 def flows_of(links: Flags, layout: Layout) -> Flags:
-    """(H, H) the flows that cross any of the chosen links, given as (L,)."""
+    """Return (H, H) the flows that cross any of the chosen links, given as (L,)."""
     hosts = layout.hosts
     flows: Flags = links[:hosts, None] | links[None, hosts : 2 * hosts]
     if layout.groups > 1:

@@ -28,7 +28,7 @@ Json = dict[str, Any]
 
 
 def to_json(tuner: Tuner) -> Json:
-    """All that a tuner of the same plan needs to decide as this one will."""
+    """Return all that a tuner of the same plan needs to decide as this one will."""
     memory = tuner.memory
     return {
         "alike": tuner.options.alike,
@@ -111,7 +111,7 @@ def _restore(tuner: Tuner, state: Json) -> None:
 
 
 def window_to_json(window: Window) -> Json:
-    """A window, its matrices row after row."""
+    """Return a window, its matrices row after row."""
     return {
         "plan": window.plan,
         "iteration_s": window.iteration_s.tolist(),
@@ -124,7 +124,7 @@ def window_to_json(window: Window) -> Json:
 
 
 def window_from_json(data: Json, hosts: int) -> Window:
-    """The window that `window_to_json` wrote.
+    """Return the window that `window_to_json` wrote.
 
     Raises:
         ValueError, KeyError, TypeError, OverflowError: it is not a window of that many hosts.
@@ -146,12 +146,12 @@ def window_from_json(data: Json, hosts: int) -> Window:
 
 
 def masters_to_json(masters: Masters) -> Json:
-    """The shares of groups and hosts."""
+    """Return the shares of groups and hosts."""
     return {"of_groups": masters.of_groups.tolist(), "of_hosts": masters.of_hosts.tolist()}
 
 
 def masters_from_json(data: Json, tuner: Tuner) -> Masters:
-    """The masters that `masters_to_json` wrote, of that tuner's hosts and groups."""
+    """Return the masters that `masters_to_json` wrote, of that tuner's hosts and groups."""
     layout = tuner.layout
     of_groups, of_hosts = data["of_groups"], data["of_hosts"]
     masters = Masters(_array(of_groups, layout.groups), _array(of_hosts, layout.hosts))

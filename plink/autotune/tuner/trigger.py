@@ -33,7 +33,7 @@ class Baseline:
 
 
 def learn(medians_s: Sequence[float]) -> Baseline:
-    """The baseline of these windows.
+    """Return the baseline of these windows.
 
     Raises:
         ValueError: there are no windows.
@@ -47,7 +47,7 @@ def learn(medians_s: Sequence[float]) -> Baseline:
 
 
 def median_deviation(count: int) -> float:
-    """The standard deviation of the median of some values, as a share of one value's.
+    """Return the standard deviation of the median of some values, as a share of one value's.
 
     For a normal distribution, sqrt(pi / (2 n + pi - 2)): exact for one value and for many, 1 % less
     than the deviation for three.
@@ -56,12 +56,12 @@ def median_deviation(count: int) -> float:
 
 
 def change(baseline: Baseline, median_s: float) -> float:
-    """How much longer (positive) or shorter than the baseline, as a share of it."""
+    """Return how much longer (positive) or shorter than the baseline, as a share of it."""
     return median_s / baseline.median_s - 1.0
 
 
 def is_sudden(baseline: Baseline, medians_s: Sequence[float], options: TunerOptions) -> bool:
-    """Whether the last windows all say that iterations have become slower, or all faster.
+    """Return whether the last windows all say that iterations have become slower, or all faster.
 
     Args:
         baseline: what they are compared with.

@@ -244,7 +244,7 @@ class Tuner:
         return 0.0 if self.baseline is None else self.baseline.deviation
 
     def _quicktuned(self, now_s: float, belief: Belief) -> Masters:
-        """The masters that links call for, or those of now where these failed lately."""
+        """Return the masters that links call for, or those of now where these failed lately."""
         most = self._trusted(now_s)
         belief = self._with_avoided(now_s, belief)
         masters = quicktune(belief, self.layout, self.home, self.options, most)
@@ -293,7 +293,7 @@ class Tuner:
         return None if is_left_alone else move
 
     def _with_avoided(self, now_s: float, belief: Belief) -> Belief:
-        """The belief with the flows added that were slow lately, and may be unused since."""
+        """Return the belief with the flows added that were slow lately, and may be unused since."""
         seen = {(flow.sender, flow.receiver) for flow in belief.slow_flows}
         avoided = [
             flow
@@ -303,7 +303,7 @@ class Tuner:
         return replace(belief, slow_flows=[*belief.slow_flows, *avoided])
 
     def _trusted(self, now_s: float) -> Floats:
-        """(H,) no limit; for hosts that go up and down, the lowest rate that they had."""
+        """Return (H,) no limit; for hosts that go up and down, the lowest rate that they had."""
         most = np.full(self.layout.hosts, np.inf)
         for host, rate_bytes_s in self.memory.damped(now_s, self.options).items():
             most[host] = rate_bytes_s

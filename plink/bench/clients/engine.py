@@ -105,7 +105,7 @@ def versions_of(replies: Mapping[int, Message], hosts: Sequence[RemoteHost]) -> 
 
 
 def explain(reason: str) -> tuple[str, str] | None:
-    """A better sentence, and a hint, for a worker that did not start."""
+    """Return a better sentence, and a hint, for a worker that did not start."""
     if "No module named 'plink.bench" in reason:
         return f"the plink there is not plink {__version__}: it has no engine to bench", _HINT
     if "No module named 'plink.engine" in reason or "plink.engine._native" in reason:

@@ -93,7 +93,7 @@ class HubClient:
         self._workers.close()
 
     def _serve(self, service: PlannedService, timeout_s: float) -> list[str]:
-        """The address of each server, which serves now."""
+        """Return the address of each server, which serves now."""
         seats = [self._seat_of[server.host] for server in service.servers]
         commands = {
             seat: {

@@ -60,7 +60,7 @@ class FoundTools:
 
 
 def find_tools(flavour: Flavour, chosen: MpiTools) -> FoundTools:
-    """The tools of an MPI on this machine.
+    """Return the tools of an MPI on this machine.
 
     Raises:
         PlinkError: one is missing, or is another MPI's.
@@ -185,7 +185,7 @@ class MpiClient:
     def _failure(
         self, ended: Ended | None, limit_s: float, hostnames: Sequence[str]
     ) -> PlinkError | HostError:
-        """Why a launch failed; a host that no longer answers explains all the rest."""
+        """Return why a launch failed; a host that no longer answers explains all the rest."""
         for host in self._hosts:
             try:
                 host.session.run("true", timeout_s=_ANSWER_LIMIT_S)

@@ -126,7 +126,7 @@ def openmpi_command(job: LauncherJob) -> list[str]:
 
 
 def openmpi_settings(network: TrafficNetwork, algorithm: str) -> dict[str, str]:
-    """The MCA parameters that choose TCP, the network and the algorithm of `tuned`.
+    """Return the MCA parameters that choose TCP, the network and the algorithm of `tuned`.
 
     Raises:
         PlinkError: no network holds the hosts' addresses and little else.
@@ -161,7 +161,7 @@ def openmpi_settings(network: TrafficNetwork, algorithm: str) -> dict[str, str]:
 
 
 def openmpi_version(text: str) -> str:
-    """The version in `mpirun --version`.
+    """Return the version in `mpirun --version`.
 
     Raises:
         PlinkError: another MPI, or another generation, whose switches are different.
@@ -183,7 +183,7 @@ def openmpi_version(text: str) -> str:
 def covering_network(
     addresses: Sequence[str],
 ) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
-    """The smallest network with all of `addresses`, which are of one family.
+    """Return the smallest network with all of `addresses`, which are of one family.
 
     Raises:
         PlinkError: they are not.
@@ -213,7 +213,7 @@ OPENMPI = Flavour(
 
 
 def mpich_command(job: LauncherJob) -> list[str]:
-    """The command line of Hydra's `mpiexec`; writes its host file."""
+    """Return the command line of Hydra's `mpiexec`; writes its host file."""
     hostfile = job.folder / "hostfile"
     hostfile.write_text(FORMATS["mpich"].render(job.hosts))
     environment = [word for name, value in job.settings.items() for word in ("-genv", name, value)]
@@ -232,7 +232,7 @@ def mpich_command(job: LauncherJob) -> list[str]:
 
 
 def mpich_settings(network: TrafficNetwork, algorithm: str) -> dict[str, str]:
-    """The environment variables that choose network and algorithm."""
+    """Return the environment variables that choose network and algorithm."""
     chosen = {
         **_MPICH_ALGORITHMS[algorithm],
         "MPIR_CVAR_DEVICE_COLLECTIVES": "none",
@@ -252,7 +252,7 @@ def mpich_settings(network: TrafficNetwork, algorithm: str) -> dict[str, str]:
 
 
 def mpich_version(text: str) -> str:
-    """The version in `mpiexec --version`.
+    """Return the version in `mpiexec --version`.
 
     Raises:
         PlinkError: the launcher is not Hydra.

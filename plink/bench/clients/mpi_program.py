@@ -46,12 +46,12 @@ class MpiProgram:
     folder: str | None
 
     def command(self, arguments: Sequence[str]) -> list[str]:
-        """The command that runs it on a host, if it is what was put there."""
+        """Return the command that runs it on a host, if it is what was put there."""
         return start_words(self.executable, self.folder, arguments)
 
 
 def find_tool(asked: str | None, candidates: Sequence[str], title: str, packages: str) -> str:
-    """The first of `candidates` that is on PATH here, or the one asked for.
+    """Return the first of `candidates` that is on PATH here, or the one asked for.
 
     Raises:
         PlinkError: no such program is here.
@@ -136,7 +136,7 @@ class MpiReport:
 
 
 def parse_report(text: str, repetitions: int) -> MpiReport:
-    """The launch whose standard output is `text`.
+    """Return the launch whose standard output is `text`.
 
     Raises:
         PlinkError: the output is not complete, every rank ran alone, or an element of the sum was
@@ -202,7 +202,7 @@ def check_order(report: MpiReport, expected: Sequence[str]) -> None:
 
 
 def is_timeout(printed: str) -> bool:
-    """Whether the program ended by its own alarm, by what the launcher printed."""
+    """Return whether the program ended by its own alarm, by what the launcher printed."""
     return _SIGALRM.search(printed) is not None
 
 

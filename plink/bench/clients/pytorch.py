@@ -99,7 +99,7 @@ class PyTorchClient(ABC):
         self._workers.close()
 
     def _explain(self, reason: str) -> tuple[str, str] | None:
-        """A better sentence, and a hint, for what a worker said of its failure."""
+        """Return a better sentence, and a hint, for what a worker said of its failure."""
         if "No module named 'torch'" not in reason:
             return None
         return (

@@ -48,7 +48,7 @@ class Relay:
         self._waiting: dict[str, list[int]] = {}
 
     def takes(self, message: Mapping[str, Any]) -> bool:
-        """Whether a worker's message is for the store."""
+        """Return whether a worker's message is for the store."""
         return message["event"] in ("set", "get") and isinstance(message.get("key"), str)
 
     def handle(self, seat: int, message: Mapping[str, Any]) -> list[tuple[int, dict[str, Any]]]:
@@ -199,7 +199,7 @@ class Workers:
     def _culprit(
         self, failures: Mapping[int, Message], missing: Sequence[int], order: Sequence[int]
     ) -> HostError:
-        """The host to blame.
+        """Return the host to blame.
 
         A dead one before one that its peers name, before a silent one, before one that failed.
         """
@@ -271,7 +271,7 @@ def measure_command(workload: Workload, rank: int, ranks: int) -> Message:
 
 
 def interpreter_command(python: str | None, program: str) -> str:
-    """The shell command that runs a Python program.
+    """Return the shell command that runs a Python program.
 
     Args:
         python: the interpreter; None for this one's path where the host has it, else `python3`.

@@ -148,7 +148,7 @@ class Rank:
 
 
 def of_root(engine: Any, buffer: Values) -> Values | None:
-    """The buffer where this is rank 0."""
+    """Return the buffer where this is rank 0."""
     return buffer if engine.rank == 0 else None
 
 
@@ -186,7 +186,7 @@ def star_options(limits: dict[str, Any]) -> Options:
 
 
 def traffic(before: Statistics, after: Statistics, ranks: int) -> dict[str, list[int]]:
-    """Bytes to and from each rank between two moments."""
+    """Return bytes to and from each rank between two moments."""
     sent, received = [0] * ranks, [0] * ranks
     for sign, statistics in ((-1, before), (1, after)):
         for peer in statistics.peers:

@@ -70,7 +70,7 @@ class Channel:
         threading.Thread(target=self.read, daemon=True).start()
 
     def next(self, timeout_s: float | None = None) -> dict[str, Any]:
-        """The next command. Raises `queue.Empty` where none came in time."""
+        """Return the next command. Raises `queue.Empty` where none came in time."""
         return self.commands.get(timeout=timeout_s)
 
     def tell(self, message: dict[str, Any]) -> None:
@@ -278,7 +278,7 @@ def parts(buffer: Any, runs: list[dict[str, int]], pattern: Any) -> Iterator[tup
 
 
 def of_root(dist: Any, buffer: Any) -> list[Any] | None:
-    """The parts of all ranks where this is rank 0."""
+    """Return the parts of all ranks where this is rank 0."""
     return list(buffer.chunk(dist.get_world_size())) if dist.get_rank() == 0 else None
 
 
@@ -308,7 +308,7 @@ OPERATIONS: dict[str, Callable[[Any, Any, Any], Any]] = {
 
 
 def interface_of(address: str) -> str:
-    """The name of the local network interface that bears `address`.
+    """Return the name of the local network interface that bears `address`.
 
     Raises:
         OSError: no interface bears it.
@@ -322,7 +322,7 @@ def interface_of(address: str) -> str:
 
 
 def ipv4_interfaces() -> dict[bytes, str]:
-    """The IPv4 addresses of this host, packed, and their interfaces (netdevice(7))."""
+    """Return the IPv4 addresses of this host, packed, and their interfaces (netdevice(7))."""
     buffer = array.array("B", bytes(IFREQ_BYTES * 1024))
     place, length = buffer.buffer_info()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
@@ -339,7 +339,7 @@ def ipv4_interfaces() -> dict[bytes, str]:
 
 
 def ipv6_interfaces() -> dict[bytes, str]:
-    """The IPv6 addresses of this host, packed, and their interfaces."""
+    """Return the IPv6 addresses of this host, packed, and their interfaces."""
     with open("/proc/net/if_inet6", encoding="ascii") as table:  # noqa: PTH123
         rows = [line.split() for line in table]
     return {bytes.fromhex(row[0]): row[5] for row in rows}

@@ -13,7 +13,7 @@ _TERM = re.compile(r"(?<![\w-])(--?[a-zA-Z][\w-]*)")
 
 
 def escaped(text: str) -> str:
-    """Text that is drawn as it stands."""
+    """Return text that is drawn as it stands."""
     return "".join(
         _DRAWN.get(letter) or (letter if letter.isascii() else rf"\[u{ord(letter):04X}]")
         for letter in text
@@ -21,7 +21,7 @@ def escaped(text: str) -> str:
 
 
 def bold(text: str) -> str:
-    """Text in bold."""
+    """Return text in bold."""
     return rf"\fB{escaped(text)}\fR"
 
 
@@ -45,5 +45,5 @@ def term(text: str) -> str:
 
 
 def paragraphs(text: str) -> str:
-    """Several paragraphs, which empty lines part."""
+    """Return several paragraphs, which empty lines part."""
     return "\n.PP\n".join(prose(" ".join(each.split())) for each in text.split("\n\n"))

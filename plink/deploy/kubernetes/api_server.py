@@ -72,7 +72,7 @@ class ApiServer:
         self._pause = pause
 
     def nodes(self) -> list[Node]:
-        """All nodes.
+        """Return all nodes.
 
         Raises:
             PlinkError: the API server does not answer, or refuses.

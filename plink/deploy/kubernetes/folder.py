@@ -31,7 +31,7 @@ _HOST_NETWORK = {
 
 
 def files(image: str, *, host_network: bool) -> dict[str, str]:
-    """The content of each file, by its path in the folder; all but the secret.
+    """Return the content of each file, by its path in the folder; all but the secret.
 
     Args:
         image: such as `registry:5000/plink:0.1.0`, with a tag, a digest or neither (`latest`).

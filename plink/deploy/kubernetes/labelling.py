@@ -100,7 +100,7 @@ def change_of(node: Node, wanted: Labels, *, overwrite: bool = False) -> Change:
 
 
 def nodes_of(cluster: Cluster, nodes: Sequence[Node]) -> dict[str, str]:
-    """The node of each host of a cluster file that is one: by its name, or by an address.
+    """Return the node of each host of a cluster file that is one: by its name, or by an address.
 
     Raises:
         WrongUseError: two hosts are one node.

@@ -17,7 +17,7 @@ Family = tuple[str, str, list[tuple[dict[str, str], float]]]
 
 
 def render(cluster: Cluster) -> str:
-    """The figures of a cluster's round trips, in the text format of Prometheus.
+    """Return the figures of a cluster's round trips, in the text format of Prometheus.
 
     Raises:
         NotMeasuredError: no round trips were measured.
@@ -27,7 +27,7 @@ def render(cluster: Cluster) -> str:
 
 
 def families(cluster: Cluster) -> Iterator[Family]:
-    """The figures: name, help, and every value with its labels."""
+    """Yield the figures: name, help, and every value with its labels."""
     rtt = measured_rtt(cluster)
     readings_us = np.array(rtt.readings_us, dtype=float)
     np.fill_diagonal(readings_us, np.nan)

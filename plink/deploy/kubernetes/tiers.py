@@ -41,7 +41,7 @@ class Tier:
 
 
 def tiers_of(cluster: Cluster) -> list[Tier]:
-    """The tiers that a cluster's groups show, the finest first; none where it has no groups.
+    """Return the tiers that a cluster's groups show, the finest first; none where it has no groups.
 
     A host that fits nowhere is a domain by itself.
 
@@ -63,7 +63,7 @@ def tiers_of(cluster: Cluster) -> list[Tier]:
 
 
 def check_key(key: str) -> str:
-    """A label's key, or one with `{tier}` in it for the number of the tier.
+    """Return a label's key, or one with `{tier}` in it for the number of the tier.
 
     Raises:
         WrongUseError: Kubernetes would refuse it, or keeps it for itself.
@@ -80,7 +80,7 @@ def check_key(key: str) -> str:
 
 
 def keys_of(wanted: Sequence[str], tiers: int) -> list[str]:
-    """The key of each tier, the finest first; fewer where there are fewer keys than tiers.
+    """Return the key of each tier, the finest first; fewer where there are fewer keys than tiers.
 
     Args:
         wanted: keys, the finest first; one with `{tier}` stands for all tiers from there on.
@@ -96,7 +96,7 @@ def keys_of(wanted: Sequence[str], tiers: int) -> list[str]:
 
 
 def values_of(tier: Tier, key: str, present: Mapping[str, str], taken: set[str]) -> dict[str, str]:
-    """The value of `key` that each host is to have.
+    """Return the value of `key` that each host is to have.
 
     Domains keep the values that their hosts have already, so that measuring again changes only what
     moved. A new one is called what the user calls it, or `leaf-1`, `leaf-2`, ... after

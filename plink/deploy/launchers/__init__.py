@@ -42,7 +42,7 @@ TOPOLOGIES: dict[str, TopologyFormat] = {found.name: found for found in slurm.TO
 
 
 def described() -> dict[str, str]:
-    """Every format's name, and what it is in a line."""
+    """Return every format's name, and what it is in a line."""
     orders = {name: found.about for name, found in FORMATS.items()}
     return orders | {name: found.about for name, found in TOPOLOGIES.items()}
 
@@ -50,7 +50,7 @@ def described() -> dict[str, str]:
 def render(
     name: str, ranked: Sequence[Host], groups: Sequence[Group], unused: Sequence[Host] = ()
 ) -> str:
-    """The text of a file in the format `name`.
+    """Return the text of a file in the format `name`.
 
     Args:
         name: of a format or a topology.

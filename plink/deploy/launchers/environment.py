@@ -59,7 +59,7 @@ def render_jax(hosts: Sequence[Host]) -> str:
 
 
 def torch_environments(hosts: Sequence[Host], launcher: str) -> list[tuple[Place, list[str]]]:
-    """The place of every rank, and the assignments that PyTorch reads (`env://`).
+    """Return the place of every rank, and the assignments that PyTorch reads (`env://`).
 
     Raises:
         WrongUseError: a name is not a host name, or rank 0 has no address; `launcher` reads the
@@ -85,7 +85,7 @@ def torch_environments(hosts: Sequence[Host], launcher: str) -> list[tuple[Place
 
 
 def gloo_interface(host: Host) -> str:
-    """A shell assignment that `host` itself completes; empty where it has no address."""
+    """Return a shell assignment that `host` itself completes; empty where it has no address."""
     if not is_address(host.address):
         return ""
     return f"GLOO_SOCKET_IFNAME=$(ip -o addr show to {host.address} | cut -d' ' -f2)"
@@ -99,7 +99,7 @@ def _nccl_interface(host: Host) -> str:
 
 
 def _line(place: Place, words: Sequence[str]) -> str:
-    """The line of one rank; words that are empty are left out."""
+    """Return the line of one rank; words that are empty are left out."""
     return " ".join(word for word in [place.host.name, *words] if word) + "\n"
 
 

@@ -60,7 +60,7 @@ class TopologyFormat:
     render: Callable[[Sequence[Group]], str]
 
     def usage_of(self, file: str) -> str:
-        """The command that uses `file`."""
+        """Return the command that uses `file`."""
         return filled(self.usage, {"FILE": file})
 
 
@@ -74,7 +74,7 @@ class Place:
 
 
 def filled(usage: str, blanks: Mapping[str, str]) -> str:
-    """A usage line with texts in place of its blanks, which are whole words of it.
+    """Return a usage line with texts in place of its blanks, which are whole words of it.
 
     So SLURM_HOSTFILE stays what it is.
     """
@@ -82,7 +82,7 @@ def filled(usage: str, blanks: Mapping[str, str]) -> str:
 
 
 def places(hosts: Sequence[Host]) -> Iterator[Place]:
-    """The place of every rank, in rank order; a host may come more than once."""
+    """Yield the place of every rank, in rank order; a host may come more than once."""
     ranks_on: Counter[str] = Counter()
     rank = 0
     for host in hosts:
@@ -120,7 +120,7 @@ def check_adjacent(hosts: Sequence[Host], found: Format) -> None:
 
 
 def in_rank_order(hosts: Sequence[Host], groups: Sequence[Group], reader: str) -> list[Group]:
-    """The groups by their first rank, each with its hosts by rank.
+    """Return the groups by their first rank, each with its hosts by rank.
 
     Raises:
         WrongUseError: there are no groups, or a host is in no group; `reader` reads the file.

@@ -20,7 +20,7 @@ from plink.files.hosts import Host
 
 
 def render_names(hosts: Sequence[Host]) -> str:
-    """Each host once, in rank order, however many slots it has."""
+    """Return each host once, in rank order, however many slots it has."""
     check_names(hosts, "a list of names")
     return "".join(f"{host.name}\n" for host in hosts)
 

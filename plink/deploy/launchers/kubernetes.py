@@ -51,7 +51,7 @@ Labels = Callable[[int], str]
 
 
 def kubernetes_format(name: str, kind: str, labels: Labels) -> Format:
-    """The format of one kind of job. In `labels`, `$job` is the job's name."""
+    """Return the format of one kind of job. In `labels`, `$job` is the job's name."""
 
     def render(hosts: Sequence[Host]) -> str:
         _check(hosts, kind)

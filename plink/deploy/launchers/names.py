@@ -42,7 +42,7 @@ def check_names(hosts: Sequence[Host], launcher: str, *, ipv6: bool = True) -> N
 
 
 def master_address(hosts: Sequence[Host], launcher: str) -> str:
-    """The address at which rank 0 is reached by the others: its traffic address.
+    """Return the address at which rank 0 is reached by the others: its traffic address.
 
     Raises:
         WrongUseError: it is neither a host name nor an address.
@@ -55,7 +55,7 @@ def master_address(hosts: Sequence[Host], launcher: str) -> str:
 
 
 def is_address(text: str) -> bool:
-    """Whether `text` is an IPv4 or IPv6 address without a zone."""
+    """Return whether `text` is an IPv4 or IPv6 address without a zone."""
     try:
         ipaddress.ip_address(text)
     except ValueError:
@@ -64,7 +64,7 @@ def is_address(text: str) -> bool:
 
 
 def refusal(host: Host, launcher: str, reason: str) -> WrongUseError:
-    """The error that says why `launcher` cannot take `host`."""
+    """Return the error that says why `launcher` cannot take `host`."""
     return WrongUseError(f"{launcher} cannot take {_brief(host.name)}, which {reason}", _HINT)
 
 

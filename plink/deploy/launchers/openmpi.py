@@ -30,7 +30,7 @@ _KEYWORDS = frozenset(
 
 
 def render_sequential(hosts: Sequence[Host]) -> str:
-    """A host's name once for each of its ranks: the mapper takes nothing else on a line."""
+    """Return a host's name once for each of its ranks: the mapper takes nothing else on a line."""
     _check_names(hosts)
     return "".join(f"{place.host.name}\n" for place in places(hosts))
 

@@ -26,13 +26,13 @@ _YAML_USAGE = "cp FILE /etc/slurm/topology.yaml && scontrol reconfigure"
 
 
 def render_hostfile(hosts: Sequence[Host]) -> str:
-    """A node's name once for each of its tasks."""
+    """Return a node's name once for each of its tasks."""
     names.check_names(hosts, "Slurm", ipv6=False)
     return "".join(f"{place.host.name}\n" for place in places(hosts))
 
 
 def render_tree(groups: Sequence[Group]) -> str:
-    """A switch per group, and one above them."""
+    """Return a switch per group, and one above them."""
     check_names(groups)
     lines = [f"SwitchName={group.name} Nodes={','.join(group.hosts)}\n" for group in groups]
     if len(groups) > 1:
@@ -41,7 +41,7 @@ def render_tree(groups: Sequence[Group]) -> str:
 
 
 def render_block(groups: Sequence[Group]) -> str:
-    """A block per group."""
+    """Return a block per group."""
     check_names(groups)
     lines = [f"BlockName={group.name} Nodes={','.join(group.hosts)}\n" for group in groups]
     return "".join(lines) + f"BlockSizes={_base_size(groups)}\n"

@@ -54,7 +54,7 @@ class RemoteHost:
 
 
 def describe(listed: Sequence[Host], reached: Reached) -> list[RemoteHost]:
-    """The hosts of a cluster file, in its order.
+    """Return the hosts of a cluster file, in its order.
 
     All must have been reached.
 
@@ -67,7 +67,7 @@ def describe(listed: Sequence[Host], reached: Reached) -> list[RemoteHost]:
 
 
 def seats(placement: Sequence[int], slots: int) -> tuple[int, ...]:
-    """The seat of every rank, where host h has seats h * `slots` to (h + 1) * `slots` - 1.
+    """Return the seat of every rank, where host h has seats h * `slots` to (h + 1) * `slots` - 1.
 
     Args:
         placement: the host of every rank, each at most `slots` times.

@@ -18,7 +18,7 @@ from plink.probes.via.template import Template, parse_template
 
 
 def config_text(hosts: Sequence[Host], options: SshOptions) -> str:
-    """An `ssh_config`: what the cluster file and the options say, then the user's own.
+    """Return an `ssh_config`: what the cluster file and the options say, then the user's own.
 
     ssh takes the first value that it finds (ssh_config(5)), so the user's file comes last.
     """

@@ -91,13 +91,13 @@ class Allocation:
 
 
 def has_one_node(environment: Mapping[str, str]) -> bool:
-    """Whether the job has a single node, so that there is nothing to order."""
+    """Return whether the job has a single node, so that there is nothing to order."""
     known = ("SLURM_JOB_NUM_NODES", "SLURM_NNODES")
     return next((environment[name] for name in known if name in environment), None) == "1"
 
 
 def allocation_of(environment: Mapping[str, str], tasks_per_node: int | None = None) -> Allocation:
-    """The job that the environment describes.
+    """Return the job that the environment describes.
 
     Args:
         environment: of the job's script.
@@ -126,7 +126,7 @@ def allocation_of(environment: Mapping[str, str], tasks_per_node: int | None = N
 
 
 def step_words(*options: str) -> list[str]:
-    """The words that run what follows in a step beside the job's own, with all they need.
+    """Return the words that run what follows in a step beside the job's own, with all they need.
 
     Args:
         options: of srun: how many tasks, and where.
@@ -136,5 +136,5 @@ def step_words(*options: str) -> list[str]:
 
 
 def step_template() -> str:
-    """The command that leads into a node: a step of one task there."""
+    """Return the command that leads into a node: a step of one task there."""
     return f"{shlex.join(step_words('-N1', '-n1', '-w'))} {{host}}"

@@ -129,7 +129,7 @@ class Kept:
 
 
 def default_folder() -> Path:
-    """The user's own, which jobs on all nodes see where homes are shared.
+    """Return the user's own, which jobs on all nodes see where homes are shared.
 
     Raises:
         PlinkError: the user has none.
@@ -174,7 +174,7 @@ def fresh_readings(cluster: Cluster, before: Cluster | None) -> Cluster | None:
 
 
 def laid_over(below: RttMeasurement, above: RttMeasurement) -> RttMeasurement:
-    """The readings of `above` where it has any, else those of `below`, of the same hosts."""
+    """Return the readings of `above` where it has any, else those of `below`, of the same hosts."""
     is_above = ~np.isnan(above.readings_us)
     passes, halves_us = None, None
     if (

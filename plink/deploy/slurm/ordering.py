@@ -85,7 +85,7 @@ def order_allocation(
     *,
     group_of: Mapping[str, str] | None,
 ) -> Ordered:
-    """The nodes of a job in the order that makes an algorithm cheap.
+    """Return the nodes of a job in the order that makes an algorithm cheap.
 
     Args:
         allocation: the job.
@@ -147,7 +147,7 @@ def _rounds(hosts: int) -> int | None:
 
 
 def _suffices(cluster: Cluster) -> bool:
-    """Whether each host was measured with as many others as it would be now."""
+    """Return whether each host was measured with as many others as it would be now."""
     hosts = len(cluster.hosts)
     least = min(hosts - 1, _rounds(hosts) or hosts)
     known = cluster.rtt
@@ -157,7 +157,7 @@ def _suffices(cluster: Cluster) -> bool:
 def _still_holds(
     cluster: Cluster, allocation: Allocation, reaching: Reaching, progress: Progress
 ) -> bool:
-    """Whether a few pairs, measured, are as the others of their switches let expect."""
+    """Return whether a few pairs, measured, are as the others of their switches let expect."""
     rtt = comparable_rtt(cluster, "what is kept")
     with _way(allocation, reaching, progress) as way:
         asked = check_request(

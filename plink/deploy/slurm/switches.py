@@ -23,7 +23,7 @@ _LEAST_READINGS = 2
 
 
 def parse_switches(text: str) -> dict[str, str]:
-    """The leaf switch or block of every host; empty where the text says none.
+    """Return the leaf switch or block of every host; empty where the text says none.
 
     Args:
         text: what `scontrol show topology` prints; nothing of it is trusted.

@@ -39,7 +39,7 @@ class Control:
         self._sending = asyncio.Lock()
 
     async def receive(self) -> Message | None:
-        """The next message; None once the caller is gone.
+        """Return the next message; None once the caller is gone.
 
         Raises:
             ProtocolError: it is none that such a caller sends.

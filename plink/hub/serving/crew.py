@@ -85,7 +85,7 @@ class Crew:
         self._first = iteration + 1
 
     async def seat(self, join: Join) -> Seat:
-        """A place for whoever asks.
+        """Return a place for whoever asks.
 
         Raises:
             ServiceError: there is none.
@@ -212,7 +212,7 @@ class Crew:
         return Seat(number, self._next_incarnation(), await self.lanes.iteration() + 1)
 
     async def _take_over(self, join: Join) -> Seat:
-        """A new process in the place of one that is lost; what that has pushed counts."""
+        """Put a new process in the place of a lost one, whose pushes count."""
         number = min(self._absent) if join.worker is None else join.worker
         if number not in self._absent:
             raise ServiceError(f"worker {number} is not waited for")

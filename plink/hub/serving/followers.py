@@ -115,7 +115,7 @@ class Follower:
 
 
 def followers_of(create: Create, secret: bytes, tls: Tls | None) -> list[Follower]:
-    """All servers of a service but the first, if this one is that.
+    """Return all servers of a service but the first, if this one is that.
 
     Args:
         create: as the service's maker wants it.

@@ -35,7 +35,7 @@ class Following:
         self._failure: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     def seat(self, join: Join) -> Seat:
-        """The place that the first server has given.
+        """Return the place that the first server has given.
 
         Raises:
             ServiceError: it has given none.

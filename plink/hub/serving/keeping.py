@@ -15,7 +15,7 @@ _MOST_AHEAD = 64
 
 
 def no_values(name: str) -> tuple[str, str]:
-    """Why there is nothing to be kept of a service, and what helps."""
+    """Return why there is nothing to be kept of a service, and what helps."""
     return f"service {name} has no values yet", "its first worker brings them"
 
 

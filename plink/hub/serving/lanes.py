@@ -98,7 +98,7 @@ class Lanes:
         return made
 
     def ports(self) -> tuple[tuple[int, int], ...]:
-        """The lanes that have chunks, and the port of each."""
+        """Return the lanes that have chunks, and the port of each."""
         return tuple((lane, self._ports[lane]) for lane in sorted(self._open))
 
     def carried_bytes(self) -> list[tuple[int, int]]:
@@ -116,7 +116,7 @@ class Lanes:
         self._loop_of[lane].adopt_peer(self.tenant, lane, rack, fd, line, is_caller)
 
     def is_open(self, lane: int) -> bool:
-        """Whether it has chunks."""
+        """Return whether it has chunks."""
         return lane in self._open
 
     @property

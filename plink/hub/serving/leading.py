@@ -74,12 +74,12 @@ class Everywhere:
         await self._tell(Order("cut", worker))
 
     async def iteration(self) -> int:
-        """The last one that has begun."""
+        """Return the last one that has begun."""
         iteration, _ = await self.ended()
         return iteration
 
     async def ended(self) -> tuple[int, bool]:
-        """The last iteration, and whether it is the same at all lanes.
+        """Return the last iteration, and whether it is the same at all lanes.
 
         In mode sync, where none is under way, all have ended it then.
         """

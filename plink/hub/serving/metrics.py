@@ -62,7 +62,7 @@ class ServiceCollector(Collector):
         self._doors = doors
 
     def collect(self) -> Iterator[Family]:
-        """All metrics, as they are now."""
+        """Yield all metrics, as they are now."""
         tenants = self._registry.tenants()
         for name, text, of_service in _OF_SERVICE:
             gauge = GaugeMetricFamily(f"plink_hub_{name}", text, labels=["service"])

@@ -64,7 +64,7 @@ class ServerOptions:
             )
 
     def loops(self) -> int:
-        """How many event loops there are."""
+        """Return how many event loops there are."""
         return self.cores or len(os.sched_getaffinity(0))
 
     def pinned_cores(self) -> list[int]:

@@ -109,7 +109,7 @@ class Registry:
         return self._tenants[namespace]
 
     def tenants(self) -> list[Tenant]:
-        """All services that there are now."""
+        """Return all services that there are now."""
         return list(self._tenants.values())
 
     def create(self, create: Create) -> None:

@@ -33,7 +33,7 @@ def save(folder: str, part: Part) -> Saved:
 
 
 def restored(folder: str, name: str) -> Snapshot:
-    """All parts of a snapshot that lie in a folder.
+    """Return all parts of a snapshot that lie in a folder.
 
     Args:
         folder: of the server.

@@ -88,7 +88,7 @@ class Tenant:
         return self._lanes.lanes_now()
 
     def knows_manifest(self, digest: str) -> bool:
-        """Whether a worker that has such keys need not send them.
+        """Return whether a worker that has such keys need not send them.
 
         Raises:
             ServiceError: the service has other keys.
@@ -296,7 +296,7 @@ class Tenant:
         }
 
     def _own_loops(self) -> tuple[int, int]:
-        """Numbers in the sites of this server's first loop, and one past the last."""
+        """Return numbers in the sites of this server's first loop, and one past the last."""
         counts = [sum(port.cores for port in ports) for ports in self._create.sites.servers]
         first = sum(counts[: self._create.server])
         return first, first + counts[self._create.server]

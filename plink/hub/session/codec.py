@@ -46,7 +46,7 @@ def to_json(message: Message) -> dict[str, Any]:
 
 
 def from_json(data: Mapping[str, Any], sender: str) -> Message:
-    """The message that a JSON object stands for.
+    """Return the message that a JSON object stands for.
 
     Args:
         data: from the other end.

@@ -141,7 +141,7 @@ class DataReception:
         self._signed = b""
 
     def greet(self, data: bytes) -> bytes:
-        """The challenge to a hello of `HELLO_BYTES`.
+        """Return the challenge to a hello of `HELLO_BYTES`.
 
         Raises:
             ProtocolError: it is none.

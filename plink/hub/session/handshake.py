@@ -69,7 +69,7 @@ class Reception:
         self._nonces = b""
 
     def greet(self, greeting: bytes) -> bytes:
-        """The challenge to a greeting of `GREETING_BYTES`.
+        """Return the challenge to a greeting of `GREETING_BYTES`.
 
         Raises:
             ProtocolError: it is none.
@@ -86,7 +86,7 @@ class Reception:
         return own + self._proof("server")
 
     def admit(self, answer: bytes) -> Session:
-        """The session, after an answer of `ANSWER_BYTES`.
+        """Return the session, after an answer of `ANSWER_BYTES`.
 
         Raises:
             ProtocolError: it is not the right one.
@@ -102,7 +102,7 @@ class Reception:
 def authenticated(
     connection: socket.socket, role: str, namespace: str, secret: bytes, server: str = SERVER_NAME
 ) -> Session:
-    """The session with a server, once both ends have proven that they know the secret.
+    """Return the session with a server, once both ends have proven that they know the secret.
 
     Args:
         connection: to the server, by TLS or not.

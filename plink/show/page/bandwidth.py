@@ -75,7 +75,7 @@ def _rates(subject: Subject, cluster: Cluster) -> list[Part]:
 
 
 def _ticks(low: float, high: float) -> list[str]:
-    """Values along the scale; the unit stands where the next one is not the same."""
+    """Return values along the scale; the unit stands where the next one is not the same."""
     texts = [
         bandwidth_text(low * (high / low) ** (step / (LEGEND_TICKS - 1)))
         for step in range(LEGEND_TICKS)
@@ -106,7 +106,7 @@ def _missing(bandwidth: BandwidthMeasurement) -> int:
 
 
 def rate_map(subject: Subject, gbit_s: Matrix) -> Figure:
-    """The heat map of rates.
+    """Return the heat map of rates.
 
     Args:
         subject: whose hosts they are.
@@ -130,7 +130,7 @@ def rate_map(subject: Subject, gbit_s: Matrix) -> Figure:
 
 
 def _ends(gbit_s: Matrix) -> tuple[float, float]:
-    """The slowest and the fastest rate of the scale."""
+    """Return the slowest and the fastest rate of the scale."""
     known = gbit_s[np.isfinite(gbit_s) & (gbit_s > 0.0)]
     if not known.size:
         return 1.0, _LEAST_RATIO

@@ -30,7 +30,7 @@ OURS = "plink's order"
 
 
 def costs_section(subject: Subject) -> Section | None:
-    """A picture for each order; None without any order of several hosts."""
+    """Return a picture for each order; None without any order of several hosts."""
     parts: list[Part] = []
     orders = [named for named in subject.orders if len(named.order.hosts) > 1]
     for named in orders:
@@ -43,7 +43,7 @@ def costs_section(subject: Subject) -> Section | None:
 
 
 def cost_bars(named: NamedOrder) -> Bars:
-    """The costs of one order as bars."""
+    """Return the costs of one order as bars."""
     order = named.order
     rows = [
         ("given order", order.cost.listed_us, NO_GROUP_COLOUR),
@@ -101,7 +101,7 @@ def _said(named: NamedOrder) -> str:
 
 
 def _between(order: Order) -> str:
-    """The range of the cost; empty where it is one number."""
+    """Return the range of the cost; empty where it is one number."""
     if order.cost.range_us is None:
         return ""
     return (

@@ -17,7 +17,7 @@ from plink.show.terminal.scale import Scale, colour, scale_for
 
 
 def distances_section(subject: Subject) -> Section | None:
-    """The heat map of the readings as they were measured; None without any."""
+    """Return the heat map of the readings as they were measured; None without any."""
     cluster = subject.cluster
     if cluster is None or cluster.rtt is None or subject.distances is None:
         return None
@@ -51,7 +51,7 @@ def distances_section(subject: Subject) -> Section | None:
 
 
 def heat_map(subject: Subject, readings_us: Matrix, scale: Scale) -> Figure:
-    """The figure.
+    """Return the figure.
 
     Args:
         subject: whose hosts they are.

@@ -39,7 +39,7 @@ def finding(subject: Subject) -> str:
 
 
 def groups_text(subject: Subject) -> str:
-    """How many hosts there are, and in which groups."""
+    """Return how many hosts there are, and in which groups."""
     hosts = counted(len(subject.names), "host")
     if len(subject.names) < 2:
         return hosts
@@ -56,7 +56,7 @@ def groups_text(subject: Subject) -> str:
 
 
 def _outstanding(subject: Subject) -> str | None:
-    """Hosts that are slow, else those that are far, and what to do about them."""
+    """Return hosts that are slow, else those that are far, and what to do about them."""
     slow = [each for each in subject.outliers if each.kind != "round trip"]
     if slow:
         return _slow(slow)

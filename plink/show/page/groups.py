@@ -43,7 +43,7 @@ _LEAST_US = 1e-3
 
 
 def groups_section(subject: Subject) -> Section | None:
-    """Groups and their uplinks, and the dendrogram of the distances."""
+    """Return groups and their uplinks, and the dendrogram of the distances."""
     cluster = subject.cluster
     if cluster is None:
         return None
@@ -118,7 +118,7 @@ class _Branches:
 
 
 def dendrogram(subject: Subject, matrix_us: Matrix) -> Figure:
-    """Average linkage on the distances, its leaves in the order of the tree.
+    """Return average linkage on the distances, its leaves in the order of the tree.
 
     Args:
         subject: whose hosts they are; at least two.
@@ -196,7 +196,7 @@ def _axis_ticks(low: float, high: float) -> list[float]:
 def _branches(
     subject: Subject, joints: npt.NDArray[np.float64], leaves: Sequence[int]
 ) -> dict[int, _Branches]:
-    """Lines by group; those that join groups, or hosts without one, are under `_MIXED`."""
+    """Return lines by group; those that join groups, or hosts without one, are under `_MIXED`."""
     size = len(leaves)
     place = np.empty(2 * size - 1)
     place[leaves] = np.arange(size)

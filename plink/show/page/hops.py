@@ -25,12 +25,12 @@ def staying_title(subject: Subject) -> str:
 
 
 def leaving(subject: Subject, ranks: Sequence[int]) -> int:
-    """How many hops of the ring leave a group, or lead to or from a host without a group."""
+    """Return how many hops of the ring leave a group, or lead to or from a host without a group."""
     return int(leaves_group(subject, ranks).sum())
 
 
 def leaves_group(subject: Subject, ranks: Sequence[int]) -> npt.NDArray[np.bool_]:
-    """(N,) whether the hop from each rank to the next leaves a group."""
+    """Return (N,) whether the hop from each rank to the next leaves a group."""
     groups = subject.group_of[list(ranks)]
     if not subject.groups:
         return np.zeros(len(ranks), dtype=bool)
@@ -40,7 +40,7 @@ def leaves_group(subject: Subject, ranks: Sequence[int]) -> npt.NDArray[np.bool_
 
 
 def hop_bars(subject: Subject, named: NamedOrder, ranks: Sequence[int], name: str) -> Figure:
-    """The distance from each rank's host to the next one's.
+    """Return the distance from each rank's host to the next one's.
 
     Args:
         subject: whose hosts they are.

@@ -39,7 +39,7 @@ _HELP = (
 
 
 def page(title: str, sections: Sequence[Section], library: str) -> str:
-    """The page.
+    """Return the page.
 
     Nothing is loaded and no script runs but the two of the page, whose hashes its policy names:
     so a text that slipped through unescaped could do nothing either.
@@ -112,7 +112,7 @@ def _hash(script: str) -> str:
 
 
 def section_html(section: Section) -> str:
-    """A section with its heading."""
+    """Return a section with its heading."""
     parts = "\n".join(_part_html(part) for part in section.parts)
     heading = f'<h2 id="{section.anchor}-title">{text_html(section.title)}</h2>'
     return (
@@ -122,7 +122,7 @@ def section_html(section: Section) -> str:
 
 
 def link_html(section: Section) -> str:
-    """A link to a section."""
+    """Return a link to a section."""
     return f'<a href="#{section.anchor}">{text_html(section.title)}</a>'
 
 
@@ -181,7 +181,7 @@ def _figure_html(figure: Figure) -> str:
 
 
 def plotly_js() -> str:
-    """The library's JavaScript (MIT), all of it, to stand in the page.
+    """Return the library's JavaScript (MIT), all of it, to stand in the page.
 
     Raises:
         PlinkError: the package is not installed.

@@ -12,7 +12,7 @@ _CUT = "…"
 
 
 def short_names(names: Sequence[str]) -> list[str]:
-    """Names without the words that all of them begin or end with, where they are long.
+    """Return names without the words that all of them begin or end with, where they are long.
 
     Args:
         names: distinct.
@@ -47,7 +47,7 @@ def plotly_names(names: Sequence[str]) -> list[str]:
 
 
 def _shared(names: Sequence[str]) -> int:
-    """How many letters all names begin with, up to the end of a word."""
+    """Return how many letters all names begin with, up to the end of a word."""
     if len(names) < 2:
         return 0
     # Between the first and the last in sorted order lie all others.

@@ -25,7 +25,7 @@ _LEAST_SHARE = 0.05
 
 
 def limits_table(subject: Subject, network: KnownNetwork) -> list[Part]:
-    """The table; empty where nothing is known of what links carry."""
+    """Return the table; empty where nothing is known of what links carry."""
     cluster = subject.cluster
     if cluster is None or not network.has_rates or len(subject.names) < 2:
         return []

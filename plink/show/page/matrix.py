@@ -34,7 +34,7 @@ def matrix_figure(
     caption: str,
     description: str,
 ) -> Figure:
-    """The figure.
+    """Return the figure.
 
     Args:
         subject: whose hosts they are.
@@ -92,7 +92,7 @@ def matrix_figure(
 
 
 def matrix_legend(colours: Sequence[str], ticks: Sequence[str], *, has_gaps: bool) -> Legend:
-    """The colours from left to right, and what has none of them.
+    """Return the colours from left to right, and what has none of them.
 
     Args:
         colours: evenly placed.
@@ -143,7 +143,7 @@ def _cells(readings_us: Matrix, sequence: npt.NDArray[np.intp], per_cell: int) -
 
 
 def _frames(subject: Subject, per_cell: int) -> list[tuple[str, int, int]]:
-    """Each group's name, and its first and last cell."""
+    """Return each group's name, and its first and last cell."""
     groups = subject.group_of[list(subject.sequence)]
     cuts = [0, *(np.flatnonzero(np.diff(groups)) + 1).tolist(), len(groups)]
     return [
@@ -154,7 +154,7 @@ def _frames(subject: Subject, per_cell: int) -> list[tuple[str, int, int]]:
 
 
 def _axis(names: list[str], frames: list[tuple[str, int, int]]) -> dict[str, Any]:
-    """Names of hosts where there is room, else of groups, in the middle of each."""
+    """Return names of hosts where there is room, else of groups, in the middle of each."""
     axis: dict[str, Any] = {
         "type": "category",
         "showgrid": False,

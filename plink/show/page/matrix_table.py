@@ -19,7 +19,7 @@ _UNKNOWN = "-"
 def matrix_table(
     subject: Subject, values: Matrix, what: str, text: Callable[[float], str]
 ) -> Folded:
-    """Every pair of few hosts; of many, the medians of groups and of each host.
+    """Return every pair of few hosts; of many, the medians of groups and of each host.
 
     Args:
         subject: whose hosts they are.

@@ -9,7 +9,7 @@ from plink.show.page.parts import Bars, Names, Paragraph, Section, Steps, Table,
 
 
 def outline(sections: Sequence[Section]) -> dict[str, Any]:
-    """The texts and the tables of each section, folded ones too, and what to do next."""
+    """Return the texts and the tables of each section, folded ones too, and what to do next."""
     return {
         "sections": [
             {

@@ -71,7 +71,7 @@ def origin_section(subject: Subject) -> Section:
 
 
 def facts_of(subject: Subject) -> list[tuple[str, str]]:
-    """A label and a sentence for each thing that is known."""
+    """Return a label and a sentence for each thing that is known."""
     cluster = subject.cluster
     rows = [("hosts", f"{len(subject.names):,}")]
     if cluster is not None and cluster.unreachable:

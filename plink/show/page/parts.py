@@ -161,7 +161,7 @@ Part = Paragraph | Table | Bars | Steps | Legend | Figure | Folded
 
 
 def unfolded(parts: Sequence[Part]) -> Iterator[Part]:
-    """All parts, and in place of folded ones what these hold."""
+    """Yield all parts, and in place of folded ones what these hold."""
     for part in parts:
         if isinstance(part, Folded):
             yield from unfolded(part.parts)
@@ -170,7 +170,7 @@ def unfolded(parts: Sequence[Part]) -> Iterator[Part]:
 
 
 def figures_of(parts: Sequence[Part]) -> Iterator[Figure]:
-    """All figures among parts, folded ones too."""
+    """Return all figures among parts, folded ones too."""
     return (part for part in unfolded(parts) if isinstance(part, Figure))
 
 
@@ -184,7 +184,7 @@ class Section:
 
 
 def plotly_text(text: str) -> str:
-    """Text that plotly.js shows as it is."""
+    """Return text that plotly.js shows as it is."""
     return escape(printable(text), quote=False)
 
 
@@ -194,12 +194,12 @@ def rounded(value: float, digits: int = 4) -> float:
 
 
 def group_colour(shade: int) -> str:
-    """A colour for each number (`Subject.shade_of`); -1 is no group."""
+    """Return a colour for each number (`Subject.shade_of`); -1 is no group."""
     return NO_GROUP_COLOUR if shade == NO_GROUP else _COLOURS[shade % len(_COLOURS)]
 
 
 def group_symbol(shade: int) -> str:
-    """A symbol for each number: with the colour, distinct for 48 of them."""
+    """Return a symbol for each number: with the colour, distinct for 48 of them."""
     if shade == NO_GROUP:
         return "circle-open"
     return _SYMBOLS[(shade + shade // _CYCLE) % len(_SYMBOLS)]

@@ -35,7 +35,7 @@ _ROUGH = 0.25
 
 
 def map_section(subject: Subject) -> Section | None:
-    """The embedding in two dimensions with the groups, or why there is none."""
+    """Return the embedding in two dimensions with the groups, or why there is none."""
     cluster = subject.cluster
     if cluster is None or subject.distances is None:
         return None
@@ -73,7 +73,7 @@ def map_section(subject: Subject) -> Section | None:
 
 
 def point_map(subject: Subject, hosts: list[int], found: Embedding) -> Figure:
-    """The figure: one trace per group.
+    """Return the figure: one trace per group.
 
     Args:
         subject: whose hosts they are.

@@ -37,7 +37,7 @@ _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 
 
 def quality_section(subject: Subject) -> Section | None:
-    """Facts, and how much readings spread; None where nothing was measured."""
+    """Return facts, and how much readings spread; None where nothing was measured."""
     cluster = subject.cluster
     if cluster is None or cluster.rtt is None or subject.distances is None:
         return None
@@ -93,7 +93,7 @@ def spreads(rtt: RttMeasurement) -> list[tuple[str, Vector]]:
 
 
 def above(matrix: Vector, readings: Vector) -> Vector:
-    """How far values are above the readings, as a share of them; NaN where there is none."""
+    """Return how far values are above the readings, as a share of them; NaN where there is none."""
     found = np.full(readings.shape, np.nan)
     np.divide(matrix - readings, readings, out=found, where=readings > 0.0)
     return found
@@ -151,7 +151,7 @@ def spread_curves(curves: Sequence[tuple[str, Vector]]) -> Figure:
 
 
 def host_dots(subject: Subject, rtt: RttMeasurement) -> Figure:
-    """Each host's median spread, and its share of losses where there are any."""
+    """Return each host's median spread, and its share of losses where there are any."""
     most = max(rtt.rtt_us)
     readings = rtt.readings_us
     if most > rtt.reading:
@@ -191,7 +191,7 @@ def host_dots(subject: Subject, rtt: RttMeasurement) -> Figure:
 
 
 def _dots(subject: Subject, title: str, axis: str, colour: str, values: Vector) -> dict[str, Any]:
-    """A dot for each host; `values` are shares, NaN where unknown."""
+    """Return a dot for each host; `values` are shares, NaN where unknown."""
     sequence = subject.sequence
     return {
         "type": "scatter",
@@ -207,7 +207,7 @@ def _dots(subject: Subject, title: str, axis: str, colour: str, values: Vector) 
 
 
 def _medians(matrix: Vector) -> Vector:
-    """(N,) the median of all that concerns a host, either direction; NaN without any."""
+    """Return (N,) the median of all that concerns a host, either direction; NaN without any."""
     found = np.full(len(matrix), np.nan)
     for host in range(len(matrix)):
         values = np.concatenate([matrix[host], matrix[:, host]])

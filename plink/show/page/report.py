@@ -39,7 +39,7 @@ SECTIONS: Sequence[Callable[[Subject], Section | None]] = (
 def report(
     subject: Subject | History | Timeline, sources: Sequence[str]
 ) -> tuple[str, list[Section]]:
-    """The title and the sections of a report.
+    """Return the title and the sections of a report.
 
     Args:
         subject: what it is about.
@@ -56,5 +56,5 @@ def report(
 
 
 def sections_of(subject: Subject) -> list[Section]:
-    """All sections that have something to say."""
+    """Return all sections that have something to say."""
     return [section for make in SECTIONS if (section := make(subject)) is not None]

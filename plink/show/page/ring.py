@@ -40,7 +40,7 @@ _LEFT_OUT = 0.3
 
 
 def ring_section(subject: Subject) -> Section | None:
-    """The given order and those of plink as rings; None where there are too few hosts."""
+    """Return the given order and those of plink as rings; None where there are too few hosts."""
     if len(subject.names) < _LEAST_HOSTS:
         return None
     parts: list[Part] = []
@@ -85,7 +85,7 @@ def _compared(subject: Subject, named: NamedOrder, ranks: Sequence[int]) -> str:
 
 
 def rings(subject: Subject, orders: Sequence[tuple[str, list[int]]], name: str) -> Figure:
-    """Hosts on circles, groups together, joined from rank to rank: a circle for each order.
+    """Return hosts on circles, groups together, joined from rank to rank: a circle for each order.
 
     Args:
         subject: whose hosts they are.
@@ -121,20 +121,20 @@ def rings(subject: Subject, orders: Sequence[tuple[str, list[int]]], name: str) 
 
 
 def _half_width(subject: Subject) -> float:
-    """How far a picture goes to either side of a circle of radius 1, with room for names."""
+    """Return how far a picture goes to either side of a circle of radius 1, with room for names."""
     letters = max(map(len, subject.labels)) if len(subject.names) <= _MAX_NAMES else 0
     return 1.0 / (1.0 - (_LETTER_PX * letters + _MARK_PX) / _HALF_PX)
 
 
 def _side_by_side(titles: Sequence[str], half: float) -> dict[str, Any]:
-    """The layout of circles beside each other."""
+    """Return the layout of circles beside each other."""
     width = 1.0 / len(titles)
     places = [[number * width + 0.01, (number + 1) * width - 0.01] for number in range(len(titles))]
     return _axes(titles, half, [(place, [0.0, 1.0]) for place in places])
 
 
 def _stacked(titles: Sequence[str], half: float) -> dict[str, Any]:
-    """The layout of circles below each other."""
+    """Return the layout of circles below each other."""
     height = 1.0 / len(titles)
     tops = [1.0 - number * height for number in range(len(titles))]
     return _axes(titles, half, [([0.0, 1.0], [top - 0.92 * height, top]) for top in tops])
@@ -175,7 +175,7 @@ def _axes(
 
 
 def _places(subject: Subject) -> npt.NDArray[np.float64]:
-    """(N, 2) the hosts on a circle of radius 1, from the top clockwise, groups apart."""
+    """Return (N, 2) the hosts on a circle of radius 1, from the top clockwise, groups apart."""
     sequence = np.array(subject.sequence)
     groups = subject.group_of[sequence]
     is_new = groups != np.roll(groups, 1)
@@ -213,7 +213,7 @@ def _lines(
     ranks: Sequence[int],
     rows: npt.NDArray[np.intp],
 ) -> dict[str, Any]:
-    """The hops from the hosts of these ranks, each to the next rank's."""
+    """Return the hops from the hosts of these ranks, each to the next rank's."""
     x: list[float | None] = []
     y: list[float | None] = []
     for row in rows:
@@ -237,7 +237,7 @@ def _lines(
 def _marks(
     subject: Subject, group: int, places: npt.NDArray[np.float64], rank_of: dict[int, int]
 ) -> dict[str, Any]:
-    """The hosts of a group."""
+    """Return the hosts of a group."""
     hosts = [int(host) for host in np.flatnonzero(subject.group_of == group)]
     name = "no group" if group == NO_GROUP else subject.groups[group].name
     has_names = len(places) <= _MAX_NAMES

@@ -22,12 +22,12 @@ _LONG_LABEL = 16
 
 
 def text_html(text: str) -> str:
-    """Any text, harmless in HTML."""
+    """Return any text, harmless in HTML."""
     return escape(printable(text))
 
 
 def prose_html(text: str) -> str:
-    """A text whose names are not broken where a line has room for them."""
+    """Return a text whose names are not broken where a line has room for them."""
     found, end = [], 0
     for match in _NAME.finditer(text):
         found += [text_html(text[end : match.start()]), _name_html(match[0])]

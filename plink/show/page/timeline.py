@@ -25,7 +25,7 @@ _MOST_PENDING = 50
 
 
 def timeline_sections(timeline: Timeline, sources: Sequence[str]) -> list[Section]:
-    """The page of ranks' timelines.
+    """Return the page of ranks' timelines.
 
     Args:
         timeline: of all of them.

@@ -39,7 +39,7 @@ _WAITS_TO = 0.9
 def iteration_figure(
     timeline: Timeline, iteration: Iteration, summary: Summary, late: Lateness
 ) -> Figure:
-    """The figure of one iteration; of many ranks those that others waited for longest."""
+    """Return the figure of one iteration; of many ranks those that others waited for longest."""
     shown = shown_ranks(timeline, summary)
     drawn = iteration.collectives[:MAX_COLLECTIVES]
     traces = [
@@ -74,7 +74,7 @@ def iteration_figure(
 
 
 def shown_ranks(timeline: Timeline, summary: Summary) -> list[int]:
-    """The places of ranks that have a row, in order of their numbers."""
+    """Return the places of ranks that have a row, in order of their numbers."""
     place_of = {rank: place for place, rank in enumerate(timeline.ranks)}
     return sorted(place_of[rank.rank] for rank in summary.ranks[:MAX_RANKS])
 
@@ -100,7 +100,7 @@ def _last(
     drawn: npt.NDArray[np.intp],
     late: Lateness,
 ) -> dict[str, Any]:
-    """A mark where a rank was the last to announce."""
+    """Return a mark where a rank was the last to announce."""
     x: list[float] = []
     y: list[float] = []
     text: list[str] = []

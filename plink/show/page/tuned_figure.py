@@ -62,7 +62,7 @@ class _Axis:
     groups: Sequence[npt.NDArray[np.intp]]
 
     def thinned(self, values: Floats) -> list[float | None]:
-        """The median of each point's windows; None where nothing is known."""
+        """Return the median of each point's windows; None where nothing is known."""
         return [_rounded(_median(values[group])) for group in self.groups]
 
     @property
@@ -72,7 +72,7 @@ class _Axis:
 
 
 def run_figure(run: History) -> Figure:
-    """The figure, as Fig. 6.15 of Luo 2020, and below it loads and believed rates.
+    """Return the figure, as Fig. 6.15 of Luo 2020, and below it loads and believed rates.
 
     Args:
         run: with a window at least.
@@ -111,7 +111,7 @@ def run_figure(run: History) -> Figure:
 
 
 def shown_hosts(run: History) -> list[int]:
-    """The hosts that have a line: those whose load or rate changed most, by index."""
+    """Return the hosts that have a line: those whose load or rate changed most, by index."""
     hosts = len(run.hosts)
     if hosts <= MAX_HOSTS:
         return list(range(hosts))
@@ -120,7 +120,7 @@ def shown_hosts(run: History) -> list[int]:
 
 
 def _range(values: Floats) -> Floats:
-    """(H,) how far each host's figure goes, as a share of the greatest; 0 where unknown."""
+    """Return (H,) how far each host's figure goes, as a share of the greatest; 0 where unknown."""
     known = np.where(np.isfinite(values), values, np.nan)
     if not np.isfinite(known).any():
         return np.zeros(values.shape[1])
@@ -154,7 +154,7 @@ def _snapshots(run: History, axis: _Axis) -> dict[str, Any]:
 
 
 def _averages(run: History, axis: _Axis) -> dict[str, Any]:
-    """The average under each plan, as dotted steps."""
+    """Return the average under each plan, as dotted steps."""
     x: list[float | None] = []
     y: list[float | None] = []
     cuts = [0, *(np.flatnonzero(np.diff(run.plans)) + 1).tolist(), run.windows]
@@ -176,7 +176,7 @@ def _averages(run: History, axis: _Axis) -> dict[str, Any]:
 
 
 def _marks(run: History, axis: _Axis) -> list[dict[str, Any]]:
-    """A trace for each kind of decision, a symbol with the decision's number for each."""
+    """Return a trace for each kind of decision, a symbol with the decision's number for each."""
     number_of = {id(change): number for number, change in enumerate(run.changes, 1)}
     marked = _marked(run)
     kinds = list(dict.fromkeys(change.what for change in marked))
@@ -215,7 +215,7 @@ def _marked(run: History) -> Sequence[Change]:
 def _of_hosts(
     run: History, axis: _Axis, values: Floats, shown: Sequence[int], vertical: str
 ) -> list[dict[str, Any]]:
-    """A line for each host, and a band for those without a line."""
+    """Return a line for each host, and a band for those without a line."""
     labels = plotly_names([f"{host}: {name}" for host, name in enumerate(run.hosts)])
     lines: list[dict[str, Any]] = [
         {

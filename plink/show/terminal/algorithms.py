@@ -101,7 +101,7 @@ def _table(found: Forecast, chosen: str) -> Table:
 
 
 def expected_cells(expected: Expected | None) -> list[str]:
-    """The time of a fitted client, and its interval."""
+    """Return the time of a fitted client, and its interval."""
     if expected is None or expected.seconds is None:
         return ["-", "-"]
     interval = range_text((expected.low_s or 0.0) * 1e6, (expected.high_s or 0.0) * 1e6)
@@ -114,7 +114,7 @@ def _best(row: Row) -> Cost:
 
 
 def _share(row: Row, chosen: str) -> str:
-    """The cost as a share of a random order's."""
+    """Return the cost as a share of a random order's."""
     cost, random = _cost(_best(row), chosen), _cost(row.random, chosen)
     return share_text(cost / random) if cost is not None and random else "-"
 

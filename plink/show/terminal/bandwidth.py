@@ -83,7 +83,7 @@ def _slowest(names: Sequence[str], bandwidth: BandwidthMeasurement) -> list[str]
 
 
 def uplink_lines(cluster: Cluster) -> list[str]:
-    """The table of a cluster's uplinks, heading first; empty where none was measured."""
+    """Return the table of a cluster's uplinks, heading first; empty where none was measured."""
     if cluster.uplinks is None:
         return []
     lines = aligned([UPLINK_HEADER, *uplink_rows(cluster)])
@@ -99,7 +99,7 @@ def uplink_rows(cluster: Cluster) -> list[tuple[str, ...]]:
 
 
 def oversubscription(uplink: Uplink) -> float | None:
-    """How many times more a group's hosts can do by themselves than its uplink carries."""
+    """Return how many times more a group's hosts can do by themselves than its uplink carries."""
     carried = [rate for rate in (uplink.send_gbit_s, uplink.receive_gbit_s) if rate]
     if uplink.hosts_gbit_s is None or not carried:
         return None

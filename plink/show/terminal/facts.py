@@ -54,7 +54,7 @@ def failures(title: str, items: Sequence[Failure]) -> list[Fact]:
 
 
 def how(measurement: Measurement) -> str:
-    """Which tool measured with which options, when, and for how long."""
+    """Return which tool measured with which options, when, and for how long."""
     # The percentile that is shown stands elsewhere, and may be another than that of the run.
     options = {
         name: value
@@ -78,7 +78,7 @@ def notes(measurement: Measurement) -> list[Fact]:
 
 
 def table(rows: Sequence[Fact], separator: str = "\n") -> Table:
-    """Facts in two columns; `separator` divides the lines of one fact."""
+    """Return facts in two columns; `separator` divides the lines of one fact."""
     grid = Table.grid(padding=(0, 1, 0, 0))
     grid.add_column(width=LABEL_WIDTH, style="cyan", no_wrap=True)
     grid.add_column(overflow="fold")

@@ -33,7 +33,7 @@ GROUP_HEADER = ("group", "hosts", "within", "to next", "sure", "uplink", "member
 def group_lines(
     cluster: Cluster, capacity: Capacity | None = None, width: int | None = None
 ) -> list[str]:
-    """The table of a cluster's groups, heading first, and what to know of them.
+    """Return the table of a cluster's groups, heading first, and what to know of them.
 
     Args:
         cluster: with its groups.
@@ -54,7 +54,7 @@ def group_lines(
 
 
 def hanging(line: str, width: int | None, indent: int) -> list[str]:
-    """A line wrapped between words, all lines but the first indented.
+    """Return a line wrapped between words, all lines but the first indented.
 
     Args:
         line: one without line breaks.
@@ -89,7 +89,7 @@ def group_rows(cluster: Cluster, capacity: Capacity | None) -> list[tuple[str, .
 
 
 def grouping_lines(cluster: Cluster, grouping: Grouping) -> list[str]:
-    """How sure groups are, what does not fit, and what would tell more."""
+    """Return how sure groups are, what does not fit, and what would tell more."""
     lines = []
     if grouping.probability is not None:
         lines.append(_belief(grouping.probability, grouping.rival, has_groups=bool(cluster.groups)))
@@ -172,7 +172,7 @@ def _more(hosts: Sequence[object]) -> str:
 
 
 def judgement_lines(judgement: Judgement) -> list[str]:
-    """How well the groups agree with the truth."""
+    """Return how well the groups agree with the truth."""
     lines = [f"truth: {counted(judgement.hosts, 'host')}, {judgement.triplets:,} triplets"]
     if judgement.raw is not None:
         embedded = "" if judgement.embedded is None else f", embedded {judgement.embedded:.2%}"
@@ -189,7 +189,7 @@ def judgement_lines(judgement: Judgement) -> list[str]:
 
 
 def _elsewhere_lines(judgement: Judgement) -> list[str]:
-    """Which hosts the truth has elsewhere, at the level with which the groups agree most."""
+    """Return which hosts the truth has elsewhere, at the level with which the groups agree most."""
     found = judgement.elsewhere
     agree = judgement.hosts - len(found)
     lines = [f"level {judgement.compared}: {agree} of {counted(judgement.hosts, 'host')} agree"]

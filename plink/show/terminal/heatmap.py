@@ -112,7 +112,7 @@ def _bins(order: Sequence[int], limit: int) -> Groups:
 
 
 def _binned(readings_us: Matrix, groups: Groups) -> Matrix:
-    """The median of the measured pairs between any two groups; NaN where there is none."""
+    """Return the median of the measured pairs between any two groups; NaN where there is none."""
     cells = np.full((len(groups), len(groups)), np.nan)
     for i, sources in enumerate(groups):
         rows = readings_us[list(sources)]

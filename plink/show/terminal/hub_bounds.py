@@ -45,7 +45,7 @@ class FoundBounds:
 def found_bounds(
     model: str, training: Training, racks: Racks | None, network: TrainedNetwork | None
 ) -> FoundBounds:
-    """Everything that holds; `network` is the one that was named, with its own time."""
+    """Return everything that holds; `network` is the one that was named, with its own time."""
     is_printed = network is not None and training.workers == PRINTED_WORKERS
     return FoundBounds(
         model,

@@ -11,7 +11,7 @@ from plink.optimize.leaving_out import LeftOut, Limiting
 
 
 def limiting_lines(found: Limiting, order: Order, source: str) -> list[str]:
-    """Which hosts limit the job, in sentences; none where no host stands out.
+    """Return which hosts limit the job, in sentences; none where no host stands out.
 
     Args:
         found: what `limiting` gave.

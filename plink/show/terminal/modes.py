@@ -33,7 +33,7 @@ class Mode:
 
 
 def find_modes(values_us: Vector) -> list[Mode]:
-    """The modes of a density estimate, nearest first.
+    """Return the modes of a density estimate, nearest first.
 
     Args:
         values_us: (M,) finite, not negative, in any order; zeros do not count.
@@ -58,7 +58,7 @@ def find_modes(values_us: Vector) -> list[Mode]:
 
 
 def _valleys(density: Vector) -> list[int]:
-    """The lowest places between peaks that stand apart."""
+    """Return the lowest places between peaks that stand apart."""
     rising = np.diff(density, prepend=0.0, append=0.0)
     candidates = np.flatnonzero((rising[:-1] > 0.0) & (rising[1:] <= 0.0))
     peaks: list[int] = []
@@ -81,7 +81,7 @@ def _valleys(density: Vector) -> list[int]:
 
 
 def histogram_line(values_us: Vector, width: int) -> str:
-    """A histogram over the logarithm, `width` characters wide; any value at all shows.
+    """Return a histogram over the logarithm, `width` characters wide; any value at all shows.
 
     Args:
         values_us: (M,) finite, not negative; zeros stand in the first bar.

@@ -45,7 +45,7 @@ def print_order(console: Console, order: Order, *, with_hosts: bool = True) -> N
 
 
 def what_for(order: Order) -> str:
-    """The algorithm or the mesh that an order is for."""
+    """Return the algorithm or the mesh that an order is for."""
     mesh = "" if order.mesh is None else f" {order.mesh.text}"
     return printable(f"{order.algorithm}{mesh}")
 
@@ -117,12 +117,12 @@ def _costs(order: Order, width: int) -> Table:
 
 
 def has_bound(order: Order) -> bool:
-    """Whether the bound says more than that costs are not negative."""
+    """Return whether the bound says more than that costs are not negative."""
     return order.cost.lower_bound_us > 0.0 or order.most_us == 0.0
 
 
 def unproven(order: Order) -> str | None:
-    """Why nothing is proven about how good the order is; None where something is."""
+    """Return why nothing is proven about how good the order is; None where something is."""
     if not order.filled_pairs or (order.most_us is not None and has_bound(order)):
         return None
     verb = "was" if order.filled_pairs == 1 else "were"
@@ -130,7 +130,7 @@ def unproven(order: Order) -> str | None:
 
 
 def range_facts(order: Order) -> list[str]:
-    """The range of the order's cost, and why; empty where it is not a range."""
+    """Return the range of the order's cost, and why; empty where it is not a range."""
     if order.cost.range_us is None:
         return []
     low_us, high_us = order.cost.range_us.low_us, order.cost.range_us.high_us
@@ -146,7 +146,7 @@ def no_cheaper(order: Order) -> str:
 
 
 def savings_text(order: Order) -> str:
-    """The share of the cost that could still be saved at most, by the bound."""
+    """Return the share of the cost that could still be saved at most, by the bound."""
     most = share_text(order.gap)
     share = f"less than {most[2:]}" if most.startswith("<") else f"at most {most}"
     if order.cost.range_us is None or order.most_us is None:

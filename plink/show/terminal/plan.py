@@ -215,7 +215,7 @@ def _servers(plan: Plan) -> list[str]:
 
 
 def _root_shares(plan: Plan) -> list[float]:
-    """The share of the buffer that each rank is the root of."""
+    """Return the share of the buffer that each rank is the root of."""
     roots = np.argmax(plan.forest.reduce_parents == NO_PARENT, axis=1)
     shares: list[float] = np.bincount(roots, plan.forest.shares, len(plan.ranks)).tolist()
     return shares

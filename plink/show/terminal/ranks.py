@@ -60,7 +60,7 @@ def _hops(order: Order) -> list[str]:
 
 
 def rank_labels(order: Order) -> list[str]:
-    """The ranks of every host: `0`, `0-7` where it has eight, `0,4` where they are apart."""
+    """Return the ranks of every host: `0`, `0-7` where it has eight, `0,4` where they are apart."""
     runs: dict[str, list[str]] = {name: [] for name in order.names}
     rank = 0
     for host in order.runs:
@@ -81,7 +81,7 @@ def _part(widths: tuple[int, int, int, int]) -> Table:
 
 
 def _bars(hops_us: Sequence[float], shades: str | None) -> list[Text]:
-    """A bar per hop, its length in proportion; any hop above zero shows."""
+    """Return a bar per hop, its length in proportion; any hop above zero shows."""
     hops = np.array(hops_us)
     largest = float(hops.max())
     positions = scale_for(hops).positions(hops)

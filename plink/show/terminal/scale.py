@@ -45,12 +45,12 @@ class Scale:
         return np.asarray(np.log(clipped / self.low_us) / span, dtype=np.float64)
 
     def at(self, position: float) -> float:
-        """The value at a position, in µs."""
+        """Return the value at a position, in µs."""
         return float(self.low_us * (self.high_us / self.low_us) ** position)
 
 
 def scale_for(values_us: Values) -> Scale:
-    """A scale for (M,) finite values: from their 1st to their 99th percentile."""
+    """Return a scale for (M,) finite values: from their 1st to their 99th percentile."""
     positive = values_us[values_us > 0.0]
     if not positive.size:
         return Scale(1.0, _MIN_RATIO)
@@ -62,7 +62,7 @@ def scale_for(values_us: Values) -> Scale:
 
 
 def colour(position: float) -> str:
-    """The colour at a position from 0 (near) to 1 (far), as `#rrggbb`."""
+    """Return the colour at a position from 0 (near) to 1 (far), as `#rrggbb`."""
     place = position * (len(_VIRIDIS) - 1)
     below = min(int(place), len(_VIRIDIS) - 2)
     weight = place - below
@@ -74,5 +74,5 @@ def colour(position: float) -> str:
 
 
 def shade(position: float, shades: str) -> str:
-    """The character at a position from 0 (near, dense) to 1 (far, blank)."""
+    """Return the character at a position from 0 (near, dense) to 1 (far, blank)."""
     return shades[min(int(position * len(shades)), len(shades) - 1)]

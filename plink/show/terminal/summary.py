@@ -90,7 +90,7 @@ class Summary:
 
 
 def summarise(names: Sequence[str], rtt: RttMeasurement, percentile: float) -> Summary:
-    """The statistics of one percentile of `rtt` over the hosts `names`."""
+    """Return the statistics of one percentile of `rtt` over the hosts `names`."""
     matrix = rtt.rtt_us[percentile]
     values = matrix[np.isfinite(matrix)]
     nearest, farthest = _extremes(names, matrix)
@@ -171,13 +171,13 @@ def _extremes(names: Sequence[str], matrix: Matrix) -> tuple[list[Pair], list[Pa
 
 
 def _upper(size: int) -> npt.NDArray[np.bool_]:
-    """(N, N) true above the diagonal."""
+    """Return (N, N) true above the diagonal."""
     found: npt.NDArray[np.bool_] = ~np.tri(size, dtype=bool)
     return found
 
 
 def _ends(index: int, size: int) -> tuple[int, int]:
-    """The row and column of a pair, counted row by row above the diagonal."""
+    """Return the row and column of a pair, counted row by row above the diagonal."""
     row_ends = np.cumsum(np.arange(size - 1, -1, -1))
     row = int(np.searchsorted(row_ends, index, side="right"))
     return row, size - (int(row_ends[row]) - int(index))
@@ -224,7 +224,7 @@ def _gaps(names: Sequence[str], matrix: Matrix) -> list[Gap]:
 
 
 def _largest(values: npt.NDArray[Any]) -> list[int]:
-    """The flat indices of the largest few values above zero, largest first."""
+    """Return the flat indices of the largest few values above zero, largest first."""
     flat = values.ravel()
     above = np.flatnonzero(flat > 0)
     ranked = above[np.argsort(-flat[above], kind="stable")]

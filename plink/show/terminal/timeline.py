@@ -37,7 +37,7 @@ def print_timeline(console: Console, timeline: Timeline, summary: Summary) -> No
 
 
 def timeline_facts(timeline: Timeline, summary: Summary) -> list[tuple[str, str]]:
-    """A label and a sentence for each thing that is known."""
+    """Return a label and a sentence for each thing that is known."""
     rows = [("ranks", _ranks(timeline)), ("clocks", _clocks(timeline))]
     if not timeline.names and not timeline.pending:
         return [*rows, ("events", "none")]
@@ -54,7 +54,7 @@ def timeline_facts(timeline: Timeline, summary: Summary) -> list[tuple[str, str]
 
 
 def latest_text(timeline: Timeline, summary: Summary) -> str:
-    """Which rank the others waited for longest."""
+    """Return which rank the others waited for longest."""
     compared = int((np.isfinite(timeline.announced_us).sum(axis=1) > 1).sum())
     if not compared or summary.ranks[0].last == 0:
         return "no rank is known to have kept others waiting"
@@ -81,7 +81,7 @@ def pending_text(timeline: Timeline, pending: Pending) -> str:
 
 
 def rank_rows(ranks: Sequence[RankSummary], timeline: Timeline) -> list[tuple[str, ...]]:
-    """A row of `RANK_COLUMNS` for each."""
+    """Return a row of `RANK_COLUMNS` for each."""
     total = len(timeline.names)
     return [
         (
@@ -98,7 +98,7 @@ def rank_rows(ranks: Sequence[RankSummary], timeline: Timeline) -> list[tuple[st
 
 
 def name_rows(names: Sequence[NameSummary]) -> list[tuple[str, ...]]:
-    """A row of `NAME_COLUMNS` for each."""
+    """Return a row of `NAME_COLUMNS` for each."""
     return [
         (
             printable(name.name),

@@ -46,7 +46,7 @@ def print_tuned_page(console: Console, run: History, source: str) -> None:
 
 
 def facts_of(run: History) -> list[tuple[str, str]]:
-    """A label and a sentence for each thing that is known."""
+    """Return a label and a sentence for each thing that is known."""
     hosts, ranks = len(run.hosts), len(run.plan.ranks)
     job = f"{printable(run.plan.kind)} plan of {counted(hosts, 'host')}"
     if ranks != hosts:
@@ -70,7 +70,7 @@ def decision_rows(run: History) -> list[tuple[str, ...]]:
 
 
 def options_rows(run: History) -> list[tuple[str, str]]:
-    """The tuner's options that are not at their defaults."""
+    """Return the tuner's options that are not at their defaults."""
     usual = asdict(TunerOptions())
     changed = [
         f"{name} {value}" for name, value in asdict(run.options).items() if value != usual[name]
@@ -126,7 +126,7 @@ def _row(run: History, number: int, change: Change) -> tuple[str, ...]:
 
 
 def span_text(seconds: float) -> str:
-    """A time since the beginning: `50.0 s`, `3:20 min`, `2:05:00 h`."""
+    """Return a time since the beginning: `50.0 s`, `3:20 min`, `2:05:00 h`."""
     whole = round(seconds)
     if whole >= 3600:
         return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02} h"
@@ -147,7 +147,7 @@ def _measured(run: History) -> str:
 
 
 def _speed(run: History) -> str:
-    """The throughput of the first windows, of the slowest, and of the last."""
+    """Return the throughput of the first windows, of the slowest, and of the last."""
     speeds = run.throughput_bytes_s / 1e6
     edge = max(1, min(5, run.windows // 2))
     first, last = (sorted(part)[len(part) // 2] for part in (speeds[:edge], speeds[-edge:]))

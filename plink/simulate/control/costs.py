@@ -33,7 +33,7 @@ class Costs:
 
 
 def punctual(_rank: int, _sleep: int) -> float:
-    """No sleep lasts longer than it should."""
+    """Return no sleep lasts longer than it should."""
     return 0.0
 
 

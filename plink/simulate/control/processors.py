@@ -25,7 +25,7 @@ class Processors:
         self._waiting: list[deque[Task]] = [deque() for _ in self._idle]
 
     def give(self, rank: int, task: Task) -> Task | None:
-        """The task, if it can begin now; else it is kept until `take_back`."""
+        """Return the task, if it can begin now; else it is kept until `take_back`."""
         host = self._host_of[rank]
         if not self._idle[host]:
             self._waiting[host].append(task)

@@ -49,7 +49,7 @@ class Workload:
         return sum(map(len, self.calls))
 
     def events(self) -> list[tuple[Announced, ...]]:
-        """(C,) of each call: a tensor has a call of its own, and a group is one."""
+        """Return (C,) of each call: a tensor has a call of its own, and a group is one."""
         return [tuple(Announced((request,)) for request in call) for call in self.calls]
 
     def drawn(self, ranks: int, random: np.random.Generator) -> tuple[Ints, Floats]:

@@ -119,7 +119,7 @@ Platform: TypeAlias = Zones | FatTree | Dragonfly
 
 
 def platform_of(network: Network, rows: Sequence[RowLink] = ()) -> Zones:
-    """The platform of a network of hosts in groups, as predictions have it.
+    """Return the platform of a network of hosts in groups, as predictions have it.
 
     Args:
         network: the hosts, their groups, and what links carry.

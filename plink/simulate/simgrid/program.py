@@ -38,7 +38,7 @@ def cache_folder() -> Path:
 
 
 def version_of_simgrid(compiler: str) -> str | None:
-    """The installed SimGrid's version, or None."""
+    """Return the installed SimGrid's version, or None."""
     text = f"#include <{_HEADER}>\nSIMGRID_VERSION_MAJOR.SIMGRID_VERSION_MINOR\n"
     try:
         found = subprocess.run(
@@ -56,7 +56,7 @@ def version_of_simgrid(compiler: str) -> str | None:
 
 @functools.cache
 def simulator() -> Path:
-    """The program, compiled for the SimGrid that is installed.
+    """Return the program, compiled for the SimGrid that is installed.
 
     Raises:
         PlinkError: there is no SimGrid or compiler, or it does not compile.

@@ -98,7 +98,7 @@ class Graph:
 def graph_of(
     schedule: Schedule, host_of: Sequence[int] | npt.NDArray[np.intp], eager_bytes: float
 ) -> Graph:
-    """A schedule with rank r on host `host_of[r]`, message by message.
+    """Return a schedule with rank r on host `host_of[r]`, message by message.
 
     A message of at least `eager_bytes` begins when both its ranks have come to it, and ends for
     both at once; a smaller one leaves when its sender has come to it, who goes on at once, and
@@ -271,7 +271,7 @@ def run_smpi(
 
 
 def _network(platform: Platform) -> tuple[str, list[npt.NDArray[np.generic]]]:
-    """The line that describes a network, and its arrays."""
+    """Return the line that describes a network, and its arrays."""
     hosts = platform.hosts
     if isinstance(platform, FatTree):
         sizes = (*platform.down, *platform.up, *platform.links)

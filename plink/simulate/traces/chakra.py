@@ -56,7 +56,7 @@ def _attribute(name: str, number: int, value: int) -> bytes:
 
 
 def files_of(schedule: Schedule) -> Iterator[bytes]:
-    """The content of each rank's file."""
+    """Yield the content of each rank's file."""
     by_rank = np.argsort(schedule.rank, kind="stable")
     starts = np.searchsorted(schedule.rank[by_rank], np.arange(schedule.ranks + 1))
     edges = np.argsort(schedule.after, kind="stable")
@@ -117,7 +117,7 @@ class Node:
 
 
 def parse_node(message: bytes) -> Node:
-    """The node in a message.
+    """Return the node in a message.
 
     Raises:
         protobuf.MalformedError: it is none.
@@ -158,7 +158,7 @@ def _take_attribute(node: Node, message: bytes) -> None:
 def parse(
     contents: Sequence[bytes], sources: Sequence[str], groups: Mapping[str, Members] | None = None
 ) -> Schedule:
-    """The schedule of all ranks' files.
+    """Return the schedule of all ranks' files.
 
     A collective becomes what a plain algorithm of it sends among the ranks of its group. The
     schedule's notes say what was left out.
@@ -221,7 +221,7 @@ class _Reader:
     def _operations_of(
         self, rank: int, node: Node, source: str, groups: Groups
     ) -> tuple[list[int], list[int]]:
-        """The first and the last operations of a node, made now."""
+        """Return the first and the last operations of a node, made now."""
         if node.kind in (_SEND, _RECV):
             return self._message(rank, node, source)
         if node.kind == _COLL:
@@ -294,7 +294,7 @@ class _Reader:
         return [number], [number]
 
     def schedule(self) -> Schedule:
-        """All of it.
+        """Return all of it.
 
         Raises:
             WrongUseError: ranks call different collectives.
@@ -320,7 +320,7 @@ class _Reader:
 
 
 def _declared(content: bytes, ranks: int, source: str) -> Mapping[str, Members]:
-    """The process groups that a rank's file declares."""
+    """Return the process groups that a rank's file declares."""
     if DECLARATION.encode() not in content:
         return {}
     found: dict[str, Members] = {}

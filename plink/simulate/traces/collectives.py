@@ -23,7 +23,7 @@ class Step:
 
 
 def collective_steps(collective: str, rank: int, ranks: int, size_bytes: int) -> Iterator[Step]:
-    """The steps of one rank.
+    """Yield the steps of one rank.
 
     Args:
         collective: its name, as `plink.plans.names` has it.
@@ -54,7 +54,7 @@ def collective_steps(collective: str, rank: int, ranks: int, size_bytes: int) ->
 
 
 def _trees(collective: str, rank: int, ranks: int, size_bytes: int) -> Iterator[Step]:
-    """A binomial tree of rank 0, down, up, or up and down."""
+    """Yield a binomial tree of rank 0, down, up, or up and down."""
     parent = rank - (1 << (rank.bit_length() - 1)) if rank else -1
     children = [
         rank + (1 << level)

@@ -35,5 +35,5 @@ class Edges:
                 self._numbers.append(after)
 
     def columns(self) -> npt.NDArray[np.int64]:
-        """(2, E) the operations that are waited for, and those that wait."""
+        """Return (2, E) the operations that are waited for, and those that wait."""
         return np.array(self._numbers, dtype=np.int64).reshape(-1, 2).T

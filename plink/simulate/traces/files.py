@@ -20,7 +20,7 @@ _MAX_BYTES = 1 << 31
 
 
 def names_of(format_name: str, output: str, ranks: int) -> list[str]:
-    """The files that a trace goes to: `NAME.0.et`, `NAME.1.et`, ... for Chakra's."""
+    """Return the files that a trace goes to: `NAME.0.et`, `NAME.1.et`, ... for Chakra's."""
     if format_name == "goal":
         return [output]
     name = output.removesuffix(".et")
@@ -56,7 +56,7 @@ def write(format_name: str, output: str, schedule: Schedule) -> list[str]:
 
 
 def is_trace(path: str) -> bool:
-    """Whether a path means a trace: Chakra's by its name, GOAL's by how it begins."""
+    """Return whether a path means a trace: Chakra's by its name, GOAL's by how it begins."""
     if _RANK.fullmatch(path) or path.endswith(".et") or _exists(f"{path}.0.et"):
         return True
     try:
@@ -101,7 +101,7 @@ def read(path: str) -> Schedule:
 
 
 def _of_all_ranks(path: str) -> list[str]:
-    """The files of Chakra's ranks, where a path means such; else nothing."""
+    """Return the files of Chakra's ranks, where a path means such; else nothing."""
     if path == document.STANDARD_STREAM:
         return []
     found = _RANK.fullmatch(path)

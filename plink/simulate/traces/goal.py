@@ -45,7 +45,7 @@ _WORD = {SEND: "send", RECEIVE: "recv"}
 
 
 def lines_of(schedule: Schedule) -> Iterator[str]:
-    """The text, line by line."""
+    """Yield the text, line by line."""
     yield f"num_ranks {schedule.ranks}"
     by_rank = np.argsort(schedule.rank, kind="stable")
     starts = np.searchsorted(schedule.rank[by_rank], np.arange(schedule.ranks + 1))
@@ -74,12 +74,12 @@ def _operation(schedule: Schedule, one: int) -> str:
 
 
 def to_text(schedule: Schedule) -> str:
-    """The whole text."""
+    """Return the whole text."""
     return "\n".join(lines_of(schedule)) + "\n"
 
 
 def is_goal(content: bytes) -> bool:
-    """Whether a file's content begins as such text does."""
+    """Return whether a file's content begins as such text does."""
     text = _COMMENT.sub(" ", content[:65_536].decode("utf-8", "replace")).lstrip()
     return text.startswith("num_ranks")
 
@@ -177,7 +177,7 @@ class _Reader:
 
 
 def parse(text: str, source: str) -> Schedule:
-    """The schedule that a text describes; `source` names it in errors.
+    """Return the schedule that a text describes; `source` names it in errors.
 
     Raises:
         WrongUseError: not GOAL, or values that cannot be.

@@ -19,7 +19,7 @@ class MalformedError(ValueError):
 
 
 def varint(number: int) -> bytes:
-    """A whole number; negative ones as 64 bits, in two's complement."""
+    """Return a whole number; negative ones as 64 bits, in two's complement."""
     rest = number & 0xFFFF_FFFF_FFFF_FFFF
     found = bytearray()
     while rest > 0x7F:
@@ -30,7 +30,7 @@ def varint(number: int) -> bytes:
 
 
 def field(number: int, value: int | bytes | str) -> bytes:
-    """A field with a whole number, or with text, bytes or another message."""
+    """Return a field with a whole number, or with text, bytes or another message."""
     if isinstance(value, int):
         return varint(number << 3 | VARINT) + varint(value)
     content = value.encode() if isinstance(value, str) else value
@@ -38,17 +38,17 @@ def field(number: int, value: int | bytes | str) -> bytes:
 
 
 def packed(number: int, values: list[int]) -> bytes:
-    """A repeated field of whole numbers."""
+    """Return a repeated field of whole numbers."""
     return field(number, b"".join(map(varint, values))) if values else b""
 
 
 def delimited(message: bytes) -> bytes:
-    """A message with its length before it."""
+    """Return a message with its length before it."""
     return varint(len(message)) + message
 
 
 def read_varint(content: bytes, at: int) -> tuple[int, int]:
-    """The number at a place, and where it ends.
+    """Return the number at a place, and where it ends.
 
     Raises:
         MalformedError: it does not end.
@@ -65,7 +65,7 @@ def read_varint(content: bytes, at: int) -> tuple[int, int]:
 
 
 def fields_of(content: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """The fields of a message: number and value, in sequence.
+    """Yield the fields of a message: number and value, in sequence.
 
     Raises:
         MalformedError: it is none.
@@ -93,7 +93,7 @@ def fields_of(content: bytes) -> Iterator[tuple[int, int | bytes]]:
 
 
 def messages_of(content: bytes) -> Iterator[bytes]:
-    """The messages of a file, each with its length before it.
+    """Yield the messages of a file, each with its length before it.
 
     Raises:
         MalformedError: it ends within one.
@@ -108,7 +108,7 @@ def messages_of(content: bytes) -> Iterator[bytes]:
 
 
 def unpacked(value: int | bytes) -> list[int]:
-    """A repeated whole number's values in one field: one of them, or all.
+    """Return a repeated whole number's values in one field: one of them, or all.
 
     Raises:
         MalformedError: they do not end.
@@ -123,6 +123,6 @@ def unpacked(value: int | bytes) -> list[int]:
 
 
 def signed(value: int, bits: int = 64) -> int:
-    """An int32 or int64 as it was written."""
+    """Return an int32 or int64 as it was written."""
     low = value & ((1 << bits) - 1)
     return low - (1 << bits) if low >> (bits - 1) else low

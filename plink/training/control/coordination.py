@@ -55,7 +55,7 @@ class Coordination:
         return not self._all - self.joined
 
     def has_news(self, now_s: float) -> bool:
-        """Whether a round is needed for what is known here."""
+        """Return whether a round is needed for what is known here."""
         if self._joining or self._waiting or self._readiness.has_complete:
             return True
         if self.have_all_joined or self._readiness.wakes_s <= now_s:

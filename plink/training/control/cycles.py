@@ -119,7 +119,7 @@ class Cycles:
         raise NotImplementedError
 
     def _member(self, request: Request) -> Member:
-        """How the coordinator names a request to all ranks."""
+        """Return how the coordinator names a request to all ranks."""
         raise NotImplementedError
 
     def _named(self, members: Sequence[Member]) -> list[Request]:

@@ -8,7 +8,7 @@ from plink.training.control.requests import Request
 
 
 def can_share(one: Request, other: Request) -> bool:
-    """Whether both can be in one buffer: all tensors of both have one type."""
+    """Return whether both can be in one buffer: all tensors of both have one type."""
     return (
         one.is_fusible
         and other.is_fusible

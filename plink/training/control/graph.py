@@ -111,7 +111,7 @@ def order_of(graph: Graph, fetches: Sequence[int], fusion_bytes: int) -> Order:
 
 
 def _computed(inputs: Sequence[Sequence[int]], fetches: Sequence[int]) -> list[int]:
-    """All nodes that fetches need, inputs first: depth first, backwards."""
+    """Return all nodes that fetches need, inputs first: depth first, backwards."""
     states = [_UNSEEN] * len(inputs)
     order: list[int] = []
     left = sorted(set(fetches), reverse=True)

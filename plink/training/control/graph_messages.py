@@ -138,7 +138,7 @@ def pack(message: Message) -> bytes:
 
 
 def parse(data: bytes, ranks: int) -> Message:
-    """The message of so many ranks.
+    """Return the message of so many ranks.
 
     Raises:
         WireError: these bytes are none.

@@ -26,7 +26,7 @@ class Growth:
             self._evicted.popitem(last=False)
 
     def bound(self, bound: int, names: list[str]) -> int:
-        """How many positions there are to be when these names come, of so many before."""
+        """Return how many positions there are to be when these names come, of so many before."""
         came_back = [name for name in names if name in self._evicted]
         for name in came_back:
             del self._evicted[name]

@@ -54,7 +54,7 @@ class Marks:
         return None
 
     def has_none(self, source: int, positions: Sequence[int]) -> bool:
-        """Whether the source could mark all of these, of which none is there twice."""
+        """Return whether the source could mark all of these, of which none is there twice."""
         said = self._said[source]
         return said.isdisjoint(positions) and len(set(positions)) == len(positions)
 
@@ -79,11 +79,11 @@ class Marks:
         return [source for source, said in self._said.items() if position in said]
 
     def is_said(self, source: int, position: int) -> bool:
-        """Whether the source has announced it."""
+        """Return whether the source has announced it."""
         return position in self._said[source]
 
     def is_passed_on(self, position: int) -> bool:
-        """Whether `complete` has told of it."""
+        """Return whether `complete` has told of it."""
         return position in self._passed_on
 
     def forget(self, positions: Set[int]) -> None:

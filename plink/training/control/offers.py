@@ -37,7 +37,7 @@ class Offers:
         self.history = 0
 
     def is_due(self, iterations: int) -> bool:
-        """Whether ranks offer now, after so many iterations."""
+        """Return whether ranks offer now, after so many iterations."""
         return iterations >= self.next_at
 
     def taken(self, iterations: int, order: Order) -> None:
@@ -75,7 +75,7 @@ def offer(order: Order | None, iterations: int) -> Request:
 
 
 def is_offer(request: Request) -> bool:
-    """Whether it is none of the program's."""
+    """Return whether it is none of the program's."""
     return request.kind == _KIND
 
 

@@ -49,7 +49,7 @@ class Part:
         self._named.begin_anew()
 
     def can_mark(self, position: int, request: Request) -> bool:
-        """Whether it is no more than a mark that this is announced, which stood there."""
+        """Return whether it is no more than a mark that this is announced, which stood there."""
         return (
             not request.members
             and self._table.now_at(position) is request
@@ -129,7 +129,7 @@ class Part:
         return ranks
 
     def is_passed_on(self, name: str) -> bool:
-        """Whether all of this part have announced a request, or none has."""
+        """Return whether all of this part have announced a request, or none has."""
         position = self._table.named(name)
         if position is None or position not in self._marks:
             return self._named.is_passed_on(name)

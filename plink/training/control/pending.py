@@ -64,7 +64,7 @@ class Pending:
         self.heard |= other.heard
 
     def is_complete(self, sources: Set[int]) -> bool:
-        """Whether all of these have announced it."""
+        """Return whether all of these have announced it."""
         return len(self.heard) >= len(sources) and sources <= {source for _, source in self.heard}
 
 
@@ -84,7 +84,7 @@ def disagreement(versions: Sequence[Version]) -> str:
 
 
 def shared_tensor(requests: Iterable[Request]) -> str | None:
-    """A tensor that is in two requests of different names; None where there is none."""
+    """Return a tensor that is in two requests of different names; None where there is none."""
     owners: dict[str, str] = {}
     for request in requests:
         for tensor in request.names:

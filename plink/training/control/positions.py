@@ -24,7 +24,7 @@ class Positions:
         self._used: OrderedDict[str, int] = OrderedDict()
 
     def member(self, request: Request) -> Member:
-        """How all ranks are told of it, which is being released."""
+        """Return how all ranks are told of it, which is being released."""
         position = self._used.pop(request.name, None)
         is_known = position is not None and self._table.position(request) == position
         if position is None:

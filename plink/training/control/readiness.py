@@ -62,7 +62,7 @@ class Readiness:
         return self._sources
 
     def is_apart(self, name: str) -> bool:
-        """Whether nothing that is announced has this name, or a tensor of it."""
+        """Return whether nothing that is announced has this name, or a tensor of it."""
         return self.is_empty or not (self._aside or name in self._pending or name in self._owners)
 
     @property
@@ -149,7 +149,7 @@ class Readiness:
         return Ranks() if pending is None else pending.announced
 
     def is_passed_on(self, name: str) -> bool:
-        """Whether all of this part have announced a request, or none has."""
+        """Return whether all of this part have announced a request, or none has."""
         pending = self._pending.get(name)
         return pending is None or pending.is_passed_on
 

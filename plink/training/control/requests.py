@@ -91,7 +91,7 @@ class Request:
         return self.kind == ALL_REDUCE and not self.name.startswith(UNNAMED)
 
     def described(self) -> str:
-        """All but the name, for people: what ranks may differ in."""
+        """Return all but the name, for people: what ranks may differ in."""
         words = [f"{self.op} {self.kind}" if self.op else self.kind]
         words.append(f"of a group of {len(self.tensors)}:" if self.members else "of")
         words.append(", ".join(map(str, self.tensors[:3])))

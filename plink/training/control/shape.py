@@ -40,7 +40,7 @@ class Place:
 
 
 def places(parents: Sequence[int]) -> list[Place]:
-    """Every rank's place.
+    """Return every rank's place.
 
     Args:
         parents: (P,) of each rank; -1 at the root, of which there is one.

@@ -37,7 +37,7 @@ class Sweeps:
         self._kind = None
 
     def expects(self, kind: int) -> bool:
-        """Whether a result of this kind can come."""
+        """Return whether a result of this kind can come."""
         return self._kind == kind and self._is_passed_on
 
     def hear(self, child: int, message: bytes) -> None:

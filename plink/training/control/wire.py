@@ -77,7 +77,7 @@ class Writer:
         self.number(value.root + 1)
 
     def done(self) -> bytes:
-        """The message."""
+        """Return the message."""
         return bytes(self._bytes)
 
 
@@ -96,11 +96,11 @@ class Reader:
         return self._at == len(self._bytes)
 
     def rest(self) -> bytes:
-        """All that is not read yet."""
+        """Return all that is not read yet."""
         return self._take(len(self._bytes) - self._at)
 
     def number(self, most: int = _MOST_NUMBER) -> int:
-        """At most `most`."""
+        """Return at most `most`."""
         value = shift = 0
         while True:
             byte = self._take(1)[0]
@@ -147,7 +147,7 @@ class Reader:
         return Ranks(tuple(spans))
 
     def request(self) -> Request:
-        """All of it."""
+        """Return all of it."""
         name = self.text(MOST_NAME_BYTES)
         tensors = tuple(self._tensor() for _ in range(self.number(MOST_TENSORS)))
         members = tuple(self.text(MOST_NAME_BYTES) for _ in range(self.number(MOST_TENSORS)))

@@ -17,7 +17,7 @@ _IN_FLIGHT = 2
 
 
 def asc(profile: Profile, network: Network) -> Schedule:
-    """Two collectives in flight, cut where theorem 1 does not merge."""
+    """Return two collectives in flight, cut where theorem 1 does not merge."""
     cuts: list[int] = []
     # When the last two ended, and when the line has carried them.
     before_s, last_s, line_free_s = 0.0, 0.0, 0.0

@@ -16,7 +16,7 @@ NORMAL, MERGED, SIMULTANEOUS = "normal", "merged", "simultaneous"
 
 
 def asc_printed(profile: Profile, a_s: float, b_s_per_byte: float, gamma: float) -> Schedule:
-    """The schedule of the types that algorithm 1 yields, with two collectives in flight.
+    """Return the schedule of the types that algorithm 1 yields, with two collectives in flight.
 
     Args:
         profile: of the backward pass; its first gradient is that of layer L.
@@ -50,7 +50,7 @@ class _Printed:
         self._types = [NORMAL] * (self._layers + 2)
 
     def types(self) -> list[str]:
-        """Lines 6 to 19."""
+        """Return lines 6 to 19."""
         t_c, tau_c = self._communication_times()
         for layer in range(self._layers, 1, -1):
             ready_s = self._tau_b[layer - 1] + self._t_b[layer - 1]
@@ -67,7 +67,7 @@ class _Printed:
         return self._types[self._layers : 0 : -1]
 
     def _communication_times(self) -> tuple[list[float], list[float]]:
-        """Lines 20 to 36, which change the sizes."""
+        """Return lines 20 to 36, which change the sizes."""
         t_c, tau_c = self._array([0.0] * self._layers), self._array([0.0] * self._layers)
         for layer in range(self._layers, 0, -1):
             ready_s = self._tau_b[layer] + self._t_b[layer]

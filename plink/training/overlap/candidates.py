@@ -92,7 +92,7 @@ def _dearer(network: Network, by_s: float) -> Network:
 
 
 def fewest_within(found: Sequence[Candidate], later_s: float) -> Candidate:
-    """The one with the fewest cuts of those that end at most so much later than the first.
+    """Return the one with the fewest cuts of those that end at most so much later than the first.
 
     Args:
         found: the one that ends soonest first.

@@ -55,7 +55,7 @@ class Experience:
         self._tried[what.schedule.cuts] = Tried(what, took_s)
 
     def has(self, schedule: Schedule) -> bool:
-        """Whether it was tried."""
+        """Return whether it was tried."""
         return schedule.cuts in self._tried
 
     def forget(self) -> None:

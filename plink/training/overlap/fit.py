@@ -219,7 +219,7 @@ class NetworkFit:
         return float(weighted_median(errors, rows.weights) + errors.mean())
 
     def _told_apart(self, found: Regression, scales: Floats) -> tuple[bool, bool]:
-        """Whether startup and rate are, and whether the line's rate is known."""
+        """Return whether startup and rate are, and whether the line's rate is known."""
         last = self._last
         noise = max(found.deviation, 0.01)
         # What rows do not tell at all has an error without bounds.

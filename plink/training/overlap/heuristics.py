@@ -15,12 +15,12 @@ DDP_FIRST_BUCKET_BYTES = 1 << 20
 
 
 def wfbp(profile: Profile) -> Schedule:
-    """Each gradient by itself as soon as it is ready, one after the other (Poseidon)."""
+    """Return each gradient by itself as soon as it is ready, one after the other (Poseidon)."""
     return Schedule(tuple(range(1, len(profile) + 1)), 1)
 
 
 def single(profile: Profile) -> Schedule:
-    """All in one collective, when the last is ready: nothing overlaps."""
+    """Return all in one collective, when the last is ready: nothing overlaps."""
     return Schedule((len(profile),), 1)
 
 

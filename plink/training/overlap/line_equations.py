@@ -18,13 +18,13 @@ UNKNOWNS = 4
 
 
 def unknowns_of(network: Network) -> Floats:
-    """(4,) as the equations have them."""
+    """Return (4,) as the equations have them."""
     beyond = network.s_per_byte - network.line_s_per_byte
     return np.array([network.latency_s, network.exclusive_s, network.line_s_per_byte, beyond])
 
 
 def network_of(unknowns: Floats) -> Network:
-    """The network whose unknowns these are, none negative."""
+    """Return the network whose unknowns these are, none negative."""
     latency_s, exclusive_s, line_s, beyond_s = (float(one) for one in unknowns)
     return Network(latency_s, exclusive_s, line_s + beyond_s, line_s)
 

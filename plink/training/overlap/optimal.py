@@ -68,7 +68,7 @@ class _Pasts:
         self.states = self.states[:, are_kept]
 
     def cuts_of(self, place: int) -> list[int]:
-        """All of one that counts."""
+        """Return all of one that counts."""
         found: list[int] = []
         row = int(self._numbers[place])
         while row > 0:
@@ -86,7 +86,7 @@ def optimal(
     *,
     width: int | None = None,
 ) -> Schedule:
-    """The schedule after which the last gradient is reduced soonest.
+    """Return the schedule after which the last gradient is reduced soonest.
 
     Proven where the line carries one collective after the other and all pasts are followed; where
     they share it fairly the best of those is improved step by step, and nothing is proven.
@@ -127,7 +127,7 @@ class _Search:
         self._least_s = least_ends_s(profile, network)
 
     def best(self, known: Schedule, gap: float, width: int | None) -> Schedule:
-        """The best, or one that ends later by that share at most.
+        """Return the best, or one that ends later by that share at most.
 
         First few pasts are followed, which often meets what no schedule beats. Then all that may
         end before a limit, which leaves most out if it is near that: the best of these is the best
@@ -206,7 +206,7 @@ def _after(states: Floats, ready_s: float, sizes_bytes: Floats, network: Network
 
 
 def _front(states: Floats, width: int | None) -> Places:
-    """The places that no other is ahead of in everything: so many, the soonest ones."""
+    """Return the places that no other is ahead of in everything: so many, the soonest ones."""
     left = np.argsort(states.sum(axis=0))
     kept: list[int] = []
     while left.size and len(kept) != width:

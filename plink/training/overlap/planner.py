@@ -198,7 +198,7 @@ class Planner:
     def _has_moved(
         self, window: Window, network: Network, profile: Profile, times: float = 1.0
     ) -> bool:
-        """Whether one of them is another now, by so many times what counts as such."""
+        """Return whether one of them is another now, by so many times what counts as such."""
         if shift(profile, window.profile) > times * self.options.moved_profile:
             return True
         in_turn = in_order_of(window.profile, self._in_force.names)

@@ -13,7 +13,7 @@ IN_ROUND = 3
 
 
 def goes_on(elapsed_s: float, round_s: float, next_round: int) -> bool:
-    """Whether a further round fits into the time; all ranks have to say the same.
+    """Return whether a further round fits into the time; all ranks have to say the same.
 
     Args:
         elapsed_s: since the first, of the slowest rank.
@@ -46,7 +46,7 @@ class Budget:
         return not self._left
 
     def grants(self, wanted: bool, plan: int) -> bool:
-        """Whether to probe after this window.
+        """Return whether to probe after this window.
 
         Args:
             wanted: the network is not known well enough.

@@ -40,7 +40,7 @@ class Profile:
             raise ValueError("gradients stand in the order in which they become ready")
 
     def __len__(self) -> int:
-        """How many gradients."""
+        """Return how many gradients."""
         return len(self.names)
 
     @property

@@ -39,7 +39,7 @@ class Rows:
     weights: Floats
 
     def errors(self, unknowns: Floats) -> Floats:
-        """(n,) by which share each is missed."""
+        """Return (n,) by which share each is missed."""
         return np.asarray((self.targets - self.coefficients @ unknowns) / self.values)
 
 
@@ -102,7 +102,7 @@ def robust(
 
 
 def _inside(errors: Floats, deviation: float) -> Floats:
-    """(n,) 1 where nothing is missed, 0 for outliers."""
+    """Return (n,) 1 where nothing is missed, 0 for outliers."""
     return np.asarray(np.clip(1.0 - (errors / (_BIWEIGHT * deviation)) ** 2, 0.0, 1.0))
 
 
@@ -122,7 +122,7 @@ def _missed(rows: Rows, unknowns: Floats, deviation: float, belief: tuple[Floats
 
 
 def weighted_median(values: Floats, weights: Floats) -> float:
-    """The least value up to which lies half of the weight."""
+    """Return the least value up to which lies half of the weight."""
     order = np.argsort(values)
     sums = np.cumsum(weights[order])
     return float(values[order][np.searchsorted(sums, 0.5 * sums[-1])])

@@ -35,7 +35,7 @@ class Span:
 def simulate(
     profile: Profile, schedule: Schedule, network: Network, sharing: Sharing = "fifo"
 ) -> list[Span]:
-    """All collectives of an iteration, in the order in which they begin.
+    """Return all collectives of an iteration, in the order in which they begin.
 
     A collective begins when its gradients are ready, all before it have begun, and fewer than
     `schedule.in_flight` are under way, or one where nobody has said how many.

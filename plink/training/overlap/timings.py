@@ -35,7 +35,7 @@ class Timings:
             raise ValueError("timings have a size of each collective")
 
     def __len__(self) -> int:
-        """How many collectives were timed."""
+        """Return how many collectives were timed."""
         return self.begun_s.size
 
     @property

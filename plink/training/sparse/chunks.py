@@ -32,7 +32,7 @@ class Chunks:
             raise ValueError("a pool and its chunks have an element at least")
 
     def __len__(self) -> int:
-        """How many chunks, C."""
+        """Return how many chunks, C."""
         return (self.items + self.size - 1) // self.size
 
     def bounds(self, first: int, end: int) -> tuple[int, int]:
@@ -64,5 +64,5 @@ def runs(chosen: Chosen) -> list[tuple[int, int]]:
 
 
 def parts_of(chosen: Chosen, counts: Sequence[int]) -> list[Chosen]:
-    """The chunks of several pools, one behind the other, by pool: each has so many."""
+    """Return the chunks of several pools, one behind the other, by pool: each has so many."""
     return np.split(chosen, np.cumsum(counts)[:-1])

@@ -98,7 +98,7 @@ def release(
 
 
 def step_shared(mean: Array, velocity: Array, momentum: float, *, nesterov: bool = False) -> Array:
-    """The step of chunks with shared velocity: dense SGD, as PyTorch has it.
+    """Return the step of chunks with shared velocity: dense SGD, as PyTorch has it.
 
     Lines 14 and 15 with the learning rate outside the velocity, which is the same while the rate
     stays, and with the sign that descends.

@@ -9,7 +9,7 @@ _ROUNDING = 1e-9
 
 
 def sparsity_at(step: int, sparsity: float, warmup_steps: int) -> float:
-    """The share of chunks that is held back at a step, the first being 0.
+    """Return the share of chunks that is held back at a step, the first being 0.
 
     It grows from 0 by the same amount at each step, and is whole at step `warmup_steps`. The first
     step is dense in any case, since no norms are known before it.

@@ -14,7 +14,7 @@ Norms = npt.NDArray[np.float64]
 
 
 def largest(norms: Norms, count: int) -> Chosen:
-    """(C,): the `count` chunks with the largest norms; of equal ones those that come first.
+    """Return (C,): the `count` chunks with the largest norms; of equal ones those that come first.
 
     Equal norms give equal choices, so ranks that sum their norms choose alike.
 

@@ -48,7 +48,7 @@ class State:
         self.owned: Chosen = np.zeros(len(chunks), dtype=np.bool_)
 
     def own_now(self, sent: Chosen) -> Chosen:
-        """(C,): chunks whose velocity is own in a step that sends these.
+        """Return (C,): chunks whose velocity is own in a step that sends these.
 
         Weight decay goes where momentum is applied: here to this rank's gradient, elsewhere to the
         mean of what was sent.

@@ -52,7 +52,7 @@ def aligned_clocks(names: Sequence[str], error_us: Floats) -> Clocks:
 def clocks_of(
     names: Sequence[str], announced_us: Floats, agreed_us: Floats, wall_ahead_us: Floats
 ) -> Clocks:
-    """How far the clocks of ranks are apart.
+    """Return how far the clocks of ranks are apart.
 
     Args:
         names: (R,) of clocks; ranks with the same one share it.

@@ -71,6 +71,6 @@ def _places(timeline: Timeline, usable: npt.NDArray[np.intp]) -> dict[str, list[
 
 
 def _greatest(values: Floats) -> Floats:
-    """The greatest of each row; minus infinity where nothing is known."""
+    """Return the greatest of each row; minus infinity where nothing is known."""
     greatest: Floats = np.where(np.isnan(values), -np.inf, values).max(axis=1, initial=-np.inf)
     return greatest

@@ -155,7 +155,7 @@ def _clocks(ranks: Sequence[RankEvents], announced_us: Floats, agreed_us: Floats
 
 
 def _buffers_of(rank: RankEvents) -> Integers:
-    """All that a rank knows of, also where its file ends before it says more of one."""
+    """Return all that a rank knows of, also where its file ends before it says more of one."""
     return np.concatenate([rank.buffers, rank.buffer_of[rank.buffer_of >= 0]])
 
 

@@ -106,7 +106,7 @@ class RankNotes:
         return self._buffers.setdefault(what[0], [_NEVER, _NEVER, _NEVER, *what[1:]])
 
     def events(self) -> RankEvents:
-        """All of it."""
+        """Return all of it."""
         waits = np.array(self._waits, dtype=np.float64).reshape(-1, 5)
         numbers = sorted(self._buffers)
         buffers = np.array([self._buffers[number] for number in numbers], dtype=np.float64).reshape(

@@ -14,7 +14,7 @@ RANK = "{rank}"
 
 
 def file_of(given: str, rank: int, group: str = "") -> Path:
-    """The file of a rank.
+    """Return the file of a rank.
 
     Args:
         given: a folder; or a file's name, which ends in `.json` and may hold `{rank}`.

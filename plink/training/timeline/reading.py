@@ -41,7 +41,7 @@ class _Part:
 
 
 def is_timeline(content: bytes) -> bool:
-    """Whether a file's content begins as a timeline does, whichever version it is of."""
+    """Return whether a file's content begins as a timeline does, whichever version it is of."""
     return content.startswith(b"[\n") and _MARK in content[:_LONGEST_START].split(b"\n", 2)[1]
 
 
@@ -77,7 +77,7 @@ def read_ranks(contents: Iterable[tuple[str, bytes]]) -> list[RankEvents]:
 
 
 def lines_of(content: bytes, source: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every event of a file and its place; a last one that was cut short is left out.
+    """Return every event of a file and its place; a last one that was cut short is left out.
 
     Raises:
         WrongUseError: a line is no event.
@@ -109,7 +109,7 @@ def head_of(event: Mapping[str, Any], place: str) -> Head | None:
 
 
 def _parts_of(content: bytes, source: str) -> Iterator[_Part]:
-    """The heads in a file, each with the lines that follow it."""
+    """Yield the heads in a file, each with the lines that follow it."""
     if not is_timeline(content):
         raise WrongUseError(f"{source}: is no timeline of a rank", _HINT)
     lines = content.split(b"\n")

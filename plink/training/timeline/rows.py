@@ -60,7 +60,7 @@ class Rows:
         self._free_buffers = _Free(first=2)
 
     def take(self) -> list[str]:
-        """The lines since the last time."""
+        """Return the lines since the last time."""
         lines, self._lines = self._lines, []
         return lines
 

@@ -178,7 +178,7 @@ def _of_rank(timeline: Timeline, late: Lateness, place: int) -> RankSummary:
 
 
 def _covered(spans_us: Floats) -> float:
-    """How much time intervals (2, N) cover together; those without an end are left out."""
+    """Return how much time intervals (2, N) cover together; those without an end are left out."""
     begin_us, end_us = spans_us[:, np.isfinite(spans_us).all(axis=0)]
     if not begin_us.size:
         return 0.0
