@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from hostile.supply import inputs
+from hostile.supply import inputs, sample
 from hostile.texts import NUMBERS, VALUES, WORDS
 from hostile.valid import path_of
 from hostile.verbs import OUTPUTS, VERBS
@@ -78,18 +79,20 @@ class Case:
 
 
 def cases(
-    verb: str, command: click.Command, valid: Mapping[str, bytes], shares: int
+    verb: str, command: click.Command, valid: Mapping[str, bytes], shares: int, seed: int
 ) -> Iterator[Case]:
-    """All of a verb, always in the same order.
+    """Return a verb's lines with valid files, and a sample of its hostile cases.
 
     Args:
         verb: as its user writes it.
         command: what it is.
         valid: the content of the valid file of each kind.
-        shares: into which the changes of fields are dealt, so that together the verbs get all.
+        shares: one of so many cases is drawn, and one of the square of it where a field of a valid
+            file is changed, which are very many.
+        seed: of the draw, in which each verb has one of its own.
     """
+    draw = random.Random(f"{seed} {verb}")
     seen: set[str] = set()
-    tried = list(VERBS).index(verb)
     for line in VERBS[verb]:
         yield Case(f"{line} with valid files", _filled(verb, line, {}))
         for place, (kind, mark) in enumerate(_SLOT.findall(line)):
@@ -97,14 +100,13 @@ def cases(
             if kind == "out" or (place > 0 and kind in seen):
                 continue
             seen.add(kind)
-            tried += 1
-            for each in inputs(kind, valid[kind], tried % shares, shares):
+            for each in inputs(kind, valid[kind], draw, shares):
                 arguments = _filled(verb, line, {kind: each.place})
                 yield Case(
                     f"{line}: {kind}: {each.name}", arguments, bool(mark), kind == "ssh_config"
                 )
     for parameter in command.params:
-        yield from _of_parameter(verb, parameter)
+        yield from sample(_of_parameter(verb, parameter), draw, shares)
 
 
 def _values(parameter: click.Parameter) -> Mapping[str, str]:

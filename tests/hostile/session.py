@@ -31,11 +31,11 @@ class Session:
     """Tries verbs one after the other.
 
     Args:
-        shares: `hostile.cases.cases`.
+        shares, seed: `hostile.cases.cases`.
     """
 
-    def __init__(self, shares: int) -> None:
-        self._shares = shares
+    def __init__(self, shares: int, seed: int) -> None:
+        self._shares, self._seed = shares, seed
         self._worker: subprocess.Popen[bytes] | None = None
         self._rest = b""
 
@@ -77,7 +77,7 @@ class Session:
             )
             self._rest = b""
         assert self._worker.stdin is not None
-        request = {"verb": verb, "first": first, "shares": self._shares}
+        request = {"verb": verb, "first": first, "shares": self._shares, "seed": self._seed}
         self._worker.stdin.write(json.dumps(request).encode() + b"\n")
         self._worker.stdin.flush()
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain
 from pathlib import Path
+from random import Random
+from typing import TypeVar
 
 from hostile import texts
 from hostile.changes import Make, changed_bytes, changed_json, named_json, steering_json
@@ -39,17 +41,30 @@ _OWN: Mapping[str, Mapping[str, bytes]] = {
     "secret": texts.SECRETS,
 }
 _CUTS = 8
+T = TypeVar("T")
 
 
-def inputs(kind: str, valid: bytes, share: int, shares: int) -> Iterator[Input]:
-    """All of a kind, always in the same order.
+def sample(items: Iterable[T], draw: Random, shares: int) -> Iterator[T]:
+    """Draw one of so many items."""
+    return (item for item in items if draw.randrange(shares) == 0)
+
+
+def inputs(kind: str, valid: bytes, draw: Random, shares: int) -> Iterator[Input]:
+    """Return a sample of the hostile files of a kind.
 
     Args:
         kind: of the file that is expected.
         valid: the content of such a file.
-        share, shares: of the changes of fields, which are very many, one share is given. What is
-            written down by name is given whole.
+        draw: draws the sample.
+        shares: one of so many of those that are written down by name is drawn, and one of the
+            square of it of the changes of fields.
     """
+    files = chain(_named(kind), _steering(kind, valid))
+    return chain(sample(files, draw, shares), sample(_changed(kind, valid), draw, shares**2))
+
+
+def _named(kind: str) -> Iterator[Input]:
+    """What is written down by name."""
     for name, place in PLACES.items():
         yield Input(name, place)
     for name, content in texts.CONTENTS.items():
@@ -59,10 +74,12 @@ def inputs(kind: str, valid: bytes, share: int, shares: int) -> Iterator[Input]:
     suffix = ".toml" if kind == "network" else ""
     for name, content in _OWN.get(kind, {}).items():
         yield _file(name, content, suffix)
+
+
+def _steering(kind: str, valid: bytes) -> Iterator[Input]:
     if kind in _JSON:
         for name, make in steering_json(valid):
             yield _made(name, make)
-    yield from islice(_changed(kind, valid), share, None, shares)
 
 
 def _changed(kind: str, valid: bytes) -> Iterator[Input]:

@@ -1,8 +1,8 @@
 """Every verb, and where it takes a file. A new verb needs a line here, and gets all inputs.
 
-In a line, `{kind}` stands for a valid file of that kind (`valid.py`), and is replaced by each
-hostile one in turn; `{kind>}` for a copy that the verb may change, and `{out}` for a new file.
-Options are found by themselves: each gets each of `texts.VALUES` after the first line of its verb.
+In a line, `{kind}` stands for a valid file of that kind (`valid.py`), and is replaced by
+hostile ones; `{kind>}` for a copy that the verb may change, and `{out}` for a new file.
+Options are found by themselves: each gets some of `texts.VALUES` after the first line of its verb.
 """
 
 from __future__ import annotations

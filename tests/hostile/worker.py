@@ -1,7 +1,7 @@
 """Runs the cases of verbs in one process: a line in per verb, a line out per case.
 
-A request is `{"verb": ..., "first": ..., "shares": ...}`; before every case its number and name are
-written, and then its faults. A case that never ends is ended by an alarm, and one that does not
+A request is `{"verb": ..., "first": ..., "shares": ..., "seed": ...}`; before every case its number
+and name are written, and then its faults. A case that never ends is ended by an alarm, and one that does not
 even hear that by who started this program.
 """
 
@@ -53,7 +53,8 @@ def main() -> None:
         for line in sys.stdin:
             request = json.loads(line)
             verb = request["verb"]
-            for number, case in enumerate(cases(verb, known[verb], valid, request["shares"])):
+            drawn = cases(verb, known[verb], valid, request["shares"], request["seed"])
+            for number, case in enumerate(drawn):
                 if number >= request["first"]:
                     _say({"number": number, "name": f"{verb} {case.name}"})
                     _say({"faults": list(_tried(case, folders, sandbox))})
