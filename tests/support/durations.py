@@ -12,7 +12,7 @@ import json
 import os
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -57,14 +57,34 @@ class Durations:
 
     def __init__(self, config: pytest.Config) -> None:
         self._path = config.rootpath / "build" / "test-durations.json"
-        worker: Mapping[str, dict[str, float]] | None = getattr(config, "workerinput", None)
+        worker: Mapping[str, Any] | None = getattr(config, "workerinput", None)
         self._is_worker = worker is not None
+        self._record: dict[str, float]
         self._record = read_record(self._path) if worker is None else worker["durations"]
+        # The share of the folders after which this worker begins to collect.
+        self._turn = 0.0
+        if worker is not None:
+            self._turn = int(worker["workerid"].removeprefix("gw")) / worker["workercount"]
         self._took_s: defaultdict[str, float] = defaultdict(float)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
         node.workerinput["durations"] = self._record
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(
+        self, collector: pytest.Collector
+    ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+        """Let each worker begin with other folders.
+
+        pytest compiles the tests when it first collects them. Workers that all went the same way
+        would all compile all of them, where thus each finds what the others have compiled.
+        """
+        report = yield
+        if isinstance(collector, pytest.Directory):
+            start = int(len(report.result) * self._turn)
+            report.result = [*report.result[start:], *report.result[:start]]
+        return report
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         seconds: dict[str, float] = {}
