@@ -19,15 +19,18 @@ GROUP_TIMEOUT_S = 40.0
 
 Check = Callable[..., Any]
 
-_context = multiprocessing.get_context("forkserver")
-# The last is imported by DistributedDataParallel when it is first used.
-_context.set_forkserver_preload(["plink.torch", "torch.nn.parallel", "torch._dynamo"])
+# What processes with PyTorch are forked from.
+FORKED = multiprocessing.get_context("forkserver")
+# DistributedDataParallel imports the third when it is first used.
+FORKED.set_forkserver_preload(
+    ["plink.torch", "torch.nn.parallel", "torch._dynamo", "sklearn.datasets"]
+)
 
 
 @functools.cache
-def _begin_server() -> None:
-    """Wait until what ranks are forked from has imported PyTorch: no rank's time runs before."""
-    first = _context.Process(target=int)
+def await_server() -> None:
+    """Wait until the server has imported PyTorch, so that no rank's time runs before."""
+    first = FORKED.Process(target=int)
     first.start()
     first.join()
 
@@ -70,12 +73,12 @@ def running(
         "timeout_s": timeout_s,
         "options": options,
     }
-    _begin_server()
+    await_server()
     with contextlib.ExitStack() as stack:
         them = []
         for rank in range(ranks):
-            ear, mouth = _context.Pipe(duplex=False)
-            process = _context.Process(target=_run, args=(mouth, rank, task, check, arguments))
+            ear, mouth = FORKED.Pipe(duplex=False)
+            process = FORKED.Process(target=_run, args=(mouth, rank, task, check, arguments))
             process.start()
             mouth.close()
             them.append(Rank(process, ear))
