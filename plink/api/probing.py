@@ -170,6 +170,8 @@ def _way(
 ) -> Outgoing:
     if earlier is not None:
         given = with_recorded(given, earlier.way, _SOURCE)
+    for text in listed.notes:
+        warn(text)
     return listed.way(given, is_ssh_said=is_ssh_said)
 
 

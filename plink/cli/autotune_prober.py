@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from plink.autotune.reprobing.prober import Prober
 from plink.base.errors import WrongUseError
+from plink.cli.stderr import warn
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files.cluster import Cluster
@@ -56,7 +57,14 @@ def prober_of(
     else:
         listed = read_hosts(hosts or "")
         known, source = _cluster_of(listed), document.label(hosts or "")
+        if any(host.connect_to or host.ssh_options for host in listed.hosts):
+            raise WrongUseError(
+                f"{source}: gives addresses or SSH options of its own, which are not kept here",
+                f"plink probe {source} -o cluster.json, then --cluster cluster.json",
+            )
         way = listed.way(way, is_ssh_said=is_ssh_said)
+        for text in listed.notes:
+            warn(text)
     prober = Prober(known, source, output, way)
     for plan in plans:
         prober.check(plan)

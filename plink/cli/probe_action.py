@@ -153,6 +153,8 @@ def request_of(
         way = given
         if not isinstance(given, ListenOptions):
             way = found.way(given, is_ssh_said=is_ssh_said)
+            for text in found.notes:
+                warn(text)
             as_if_typed(way)
     listed = found.hosts
     listed_in = document.label(values["hosts"] or resume or _CALLERS)

@@ -41,6 +41,11 @@ class HostList:
     made_from: str | None = None
     found: FoundHosts | None = None
 
+    @property
+    def notes(self) -> Sequence[str]:
+        """What the list says of the way to its hosts that plink does not follow, in sentences."""
+        return () if self.found is None else self.found.notes
+
     def way(self, given: Outgoing, *, is_ssh_said: bool = False) -> Outgoing:
         """How its hosts are reached: as the user says, or else as whose list it is knows.
 

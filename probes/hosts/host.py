@@ -16,6 +16,7 @@ class ListedHost:
         slots: the number of ranks it takes.
         ssh_address: where SSH reached it before, for a name that cannot be resolved; or None.
         connect_to: the address to connect to in place of the name, which the list gives; or None.
+        ssh_options: options of this host's SSH connection, as `ssh -o` takes them (`Key=value`).
         place: where it is listed (`hosts.txt:3`), for error messages.
     """
 
@@ -25,4 +26,5 @@ class ListedHost:
     slots: int = 1
     ssh_address: str | None = None
     connect_to: str | None = None
+    ssh_options: tuple[str, ...] = ()
     place: str = ""

@@ -22,12 +22,15 @@ class FoundHosts:
         identity_files: the private keys that the program has for them; none to leave it to the SSH
             configuration.
         content: what the hosts were read from, where that was a file.
+        notes: what the program says of the way to its hosts that plink does not follow, a sentence
+            each.
     """
 
     hosts: Sequence[ListedHost]
     via: Callable[[], str] | None = None
     identity_files: Sequence[str] = ()
     content: bytes | None = None
+    notes: Sequence[str] = ()
 
 
 def file_and_part(where: str) -> tuple[str, str]:

@@ -119,7 +119,7 @@ class SshConfig:
         if depth > _MAX_JUMPS:
             raise OptionError(f"the SSH configuration jumps in a circle at {listed.name}")
         user = listed.user or (None if depth else self._options.user)
-        found = self._ask(listed.connect_to or listed.name, user, listed.port)
+        found = self._ask(listed.connect_to or listed.name, user, listed.port, listed.ssh_options)
         hostname, port, user = (found[key][0] for key in ("hostname", "port", "user"))
         given = hostname if port == "22" else f"[{hostname}]:{port}"
         tokens = _tokens(listed.connect_to or listed.name, hostname, port, user, found)
@@ -148,15 +148,22 @@ class SshConfig:
             return ()
         return tuple(self._target(parse_jump(part.strip()), depth + 1) for part in chain.split(","))
 
-    def _ask(self, name: str, user: str | None, port: int | None) -> Mapping[str, Sequence[str]]:
+    def _ask(
+        self, name: str, user: str | None, port: int | None, options: Sequence[str]
+    ) -> Mapping[str, Sequence[str]]:
         """Look up a host in the configuration; keys are option names in lower case."""
         if not self._can_ask:
             asked = {"port": [str(port)]} if port else {}
-            return {**_DEFAULTS, "hostname": [name], "user": [user or _local_user()], **asked}
+            # The first value that an option gets counts, as in the client.
+            parts = [option.partition("=") for option in reversed(options)]
+            given = {key.lower(): [value] for key, _, value in parts}
+            own = {"hostname": [name], "user": [user or _local_user()]}
+            return {**_DEFAULTS, **given, **own, **asked}
         words = ["ssh", "-G", "-T", "-v"]
         words += ["-F", _STDIN] if self._text is not None else []
         words += ["-l", user] if user else []
         words += ["-p", str(port)] if port else []
+        words += [word for option in options for word in ("-o", option)]
         # A file in memory, because the client reads it again for `Match final`.
         with os.fdopen(os.memfd_create("ssh_config"), "wb") as stdin:
             stdin.write(self._text or b"")

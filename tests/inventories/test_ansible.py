@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 
 from plink.measure.listed import read_hosts
 from plink.probes.errors import HostListError
-from plink.probes.inventories.ansible.inventory import listed_hosts
+from plink.probes.inventories.ansible.connection import Connection, describe_unused
+from plink.probes.inventories.ansible.inventory import find_connections
 from plink.probes.inventories.ansible.patterns import expand_pattern
 from plink.probes.inventories.ansible.reading import parse_inventory
+from plink.probes.ssh.config import SshConfig
 from plink.probes.ssh.options import SshOptions
 
 INI = """\
@@ -81,8 +83,12 @@ LISTED = {
 def described(
     content: str, group: str = "all"
 ) -> list[tuple[str, str | None, int | None, str | None]]:
-    hosts, _ = listed_hosts(parse_inventory(content.encode(), "inv"), group)
+    hosts = [found.host for found in connections(content, group)]
     return [(host.name, host.user, host.port, host.connect_to) for host in hosts]
+
+
+def connections(content: str, group: str = "all") -> list[Connection]:
+    return find_connections(parse_inventory(content.encode(), "inv"), group)
 
 
 def test_ini() -> None:
@@ -186,6 +192,28 @@ def test_any_text_is_an_inventory_or_refused(text: str) -> None:
     assert len(hosts) >= 2
 
 
+# Of ansible.builtin.ssh, ansible.builtin.paramiko and the documentation of inventories.
+ARGUMENTS = ["ansible_ssh_args", "ansible_ssh_common_args", "ansible_ssh_extra_args"]
+DOCUMENTED = [
+    *ARGUMENTS,
+    *["ansible_connection", "ansible_host", "ansible_port", "ansible_user", "ansible_password"],
+    *["ansible_ssh_host", "ansible_ssh_port", "ansible_ssh_user", "ansible_ssh_pass"],
+    *["ansible_ssh_password", "ansible_ssh_private_key_file", "ansible_private_key_file"],
+    *["ansible_private_key", "ansible_ssh_private_key", "ansible_private_key_passphrase"],
+    *["ansible_ssh_private_key_passphrase", "ansible_ssh_executable", "ansible_sftp_executable"],
+    *["ansible_scp_executable", "ansible_scp_extra_args", "ansible_sftp_extra_args"],
+    *["ansible_sftp_batch_mode", "ansible_ssh_transfer_method", "ansible_scp_if_ssh"],
+    *["ansible_ssh_pipelining", "ansible_pipelining", "ansible_ssh_retries", "ansible_timeout"],
+    *["ansible_ssh_timeout", "ansible_ssh_use_tty", "ansible_ssh_verbosity"],
+    *["ansible_ssh_pkcs11_provider", "ansible_sshpass_prompt", "ansible_ssh_password_mechanism"],
+    *["ansible_control_path", "ansible_control_path_dir", "ansible_host_key_checking"],
+    *["ansible_ssh_host_key_checking", "ansible_shell_type", "ansible_shell_executable"],
+    *["ansible_paramiko_proxy_command", "ansible_paramiko_host_key_auto_add"],
+    *["ansible_paramiko_pass", "ansible_paramiko_look_for_keys", "ansible_paramiko_timeout"],
+    *["ansible_become", "ansible_become_method", "ansible_become_user", "ansible_become_pass"],
+    *["ansible_become_password", "ansible_become_exe", "ansible_become_flags"],
+    *["ansible_sudo", "ansible_sudo_pass", "ansible_su", "ansible_su_pass"],
+]
 JUMP = '-o ProxyCommand="ssh -W %h:%p -q ubuntu@10.0.0.1"'
 
 
@@ -213,19 +241,129 @@ def test_what_changes_the_way_to_a_host_is_refused_by_name(
     if is_of_group:
         text = f"[all]\nn1\nn2\n[all:vars]\n{variable}={quoted}\n"
     with pytest.raises(HostListError) as caught:
-        listed_hosts(parse_inventory(text.encode(), "inventory"), "all")
+        connections(text)
     assert variable in str(caught.value)
     assert named in str(caught.value)
     assert caught.value.hint
 
 
-def test_arguments_that_do_not_change_the_way_are_passed_over_and_keys_are_used() -> None:
-    text = (
-        "[all]\nn1\nn2\n[all:vars]\nansible_become=true\nansible_become_password=x\n"
-        "ansible_ssh_common_args='-C -o ControlMaster=auto -o StrictHostKeyChecking=no "
-        "-o UserKnownHostsFile=/dev/null -i ~/.ssh/gpu'\nansible_ssh_timeout=30\n"
+def of_all(**variables: str) -> Connection:
+    """The first of two hosts that all have these variables."""
+    lines = [f'{name}="{value}"' for name, value in variables.items()]
+    found = connections("[all]\nn1\nn2\n[all:vars]\n" + "\n".join(lines) + "\n")
+    assert [each.host.name for each in found] == ["n1", "n2"]
+    return found[0]
+
+
+@pytest.mark.parametrize("variable", ["args", "common_args", "extra_args"])
+@pytest.mark.parametrize(
+    ("arguments", "options"),
+    [
+        ("-o StrictHostKeyChecking=no", ["StrictHostKeyChecking=no"]),
+        ("-oStrictHostKeyChecking=False", ["StrictHostKeyChecking=no"]),
+        ("-o 'StrictHostKeyChecking accept-new'", ["StrictHostKeyChecking=accept-new"]),
+        ("-o UserKnownHostsFile=/dev/null", ["UserKnownHostsFile=/dev/null"]),
+        ("-C -o GlobalKnownHostsFile=/dev/null -q", ["GlobalKnownHostsFile=/dev/null"]),
+        ("-o IdentitiesOnly=yes", ["IdentitiesOnly=yes"]),
+        ("-o ControlMaster=auto -o ControlPersist=60s -o ServerAliveInterval=30", []),
+    ],
+)
+def test_options_of_host_keys_are_handed_on_to_ssh(
+    variable: str, arguments: str, options: list[str]
+) -> None:
+    assert list(of_all(**{f"ansible_ssh_{variable}": arguments}).host.ssh_options) == options
+
+
+@pytest.mark.parametrize("variable", ["ansible_host_key_checking", "ansible_ssh_host_key_checking"])
+def test_host_key_checking_is_an_option_of_ssh_that_common_arguments_do_not_override(
+    variable: str,
+) -> None:
+    said = {"ansible_ssh_common_args": "-o StrictHostKeyChecking=yes"}
+    assert of_all(**{variable: "False"}, **said).host.ssh_options == (
+        "StrictHostKeyChecking=no",
+        "StrictHostKeyChecking=yes",
+    )
+    assert of_all(**{variable: "True"}, **said).host.ssh_options == ("StrictHostKeyChecking=yes",)
+    with pytest.raises(HostListError, match=variable):
+        of_all(**{variable: "perhaps"})
+
+
+@pytest.mark.parametrize("has_client", [True, False])
+def test_a_connection_follows_what_an_inventory_says_of_host_keys(
+    has_client: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not has_client:
+        monkeypatch.setenv("PATH", str(tmp_path))
+    config = SshConfig(SshOptions(config_file="/dev/null"))
+    plain = config.target(of_all().host)
+    assert not plain.accept_new_host_keys
+    found = config.target(
+        of_all(
+            ansible_host_key_checking="no",
+            ansible_ssh_extra_args="-o StrictHostKeyChecking=yes -o UserKnownHostsFile=/dev/null "
+            "-o IdentitiesOnly=true",
+        ).host
+    )
+    assert found.accept_new_host_keys
+    assert found.new_host_keys_file == "/dev/null"
+    assert found.identities_only
+    assert found.known_hosts_files == ("/dev/null", *plain.known_hosts_files[2:])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ("-o UserKnownHostsFile=~/.bashrc", "UserKnownHostsFile=~/.bashrc"),
+        ("-o GlobalKnownHostsFile=/etc/keys", "GlobalKnownHostsFile=/etc/keys"),
+        ("-o StrictHostKeyChecking=maybe", "StrictHostKeyChecking=maybe"),
+        ("-o HostKeyAlias=n9", "HostKeyAlias"),
+        ("-o KnownHostsCommand=/bin/x", "KnownHostsCommand"),
+    ],
+)
+def test_host_keys_from_elsewhere_are_refused_by_name(arguments: str, named: str) -> None:
+    with pytest.raises(HostListError) as caught:
+        of_all(ansible_ssh_common_args=arguments)
+    assert f"has {named}, which" in str(caught.value)
+
+
+def test_every_key_that_arguments_name_is_found() -> None:
+    assert of_all(ansible_ssh_common_args="-C -i ~/.ssh/a -o IdentityFile=~/.ssh/b").keys == [
+        "~/.ssh/a",
+        "~/.ssh/b",
+    ]
+    said = {"ansible_ssh_args": "-i a", "ansible_private_key_file": "b"}
+    assert of_all(**said).keys == ["b"]
+
+
+def test_what_plink_does_in_its_own_way_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "inventory"
+    file.write_text(
+        "[all]\nn1 ansible_become=no\nn2 ansible_sudo_pass=x\n[all:vars]\nansible_become=true\n"
+        "ansible_become_method=sudo\nansible_become_user=root\nansible_timeout=30\n"
         "ansible_python_interpreter=/usr/bin/python3\nansible_ssh_pipelining=True\n"
     )
-    hosts, keys = listed_hosts(parse_inventory(text.encode(), "inventory"), "all")
-    assert [host.name for host in hosts] == ["n1", "n2"]
-    assert keys == ["~/.ssh/gpu"]
+    become, others = read_hosts(f"ansible:{file}").notes
+    assert become.startswith(
+        f"{file}: not used: ansible_become_method, ansible_become_user, ansible_become and 1 more ("
+    )
+    assert others.startswith(f"{file}: not used: ansible_timeout, ansible_ssh_pipelining (")
+    file.write_text("[all]\nn1\nn2\n[all:vars]\nansible_become=false\n")
+    assert not read_hosts(f"ansible:{file}").notes
+
+
+@pytest.mark.parametrize("variable", DOCUMENTED)
+def test_no_connection_variable_is_passed_over_in_silence(variable: str) -> None:
+    values = {"ansible_connection": "docker", "ansible_ssh_port": "23", "ansible_shell_type": "cmd"}
+    is_text = variable.endswith(("_host", "_user", "_file"))
+    value = "no" if variable.endswith("_checking") else "yes"
+    value = "-J gate" if variable in ARGUMENTS else "n9" if is_text else value
+    plain = of_all()
+    try:
+        found = of_all(**{variable: values.get(variable, value)})
+    except HostListError as error:
+        said = str(error)
+    else:
+        said = " ".join(describe_unused([found], "inv"))
+        if (found.host, found.keys) != (plain.host, plain.keys):
+            return
+    assert variable in said or variable in ("ansible_connection", "ansible_port")

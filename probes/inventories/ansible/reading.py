@@ -6,8 +6,9 @@ import re
 from pathlib import Path
 
 from plink.probes.errors import HostListError
+from plink.probes.inventories.ansible.connection import describe_unused
 from plink.probes.inventories.ansible.ini import parse_ini
-from plink.probes.inventories.ansible.inventory import ALL, Inventory, listed_hosts
+from plink.probes.inventories.ansible.inventory import ALL, Inventory, find_connections
 from plink.probes.inventories.ansible.structured import parse_structured
 from plink.probes.inventories.found import FoundHosts, ReadFile, file_and_part
 
@@ -23,9 +24,14 @@ def read(where: str, read_file: ReadFile) -> FoundHosts:
     """
     path, group = file_and_part(where)
     content = read_file(path)
-    hosts, keys = listed_hosts(parse_inventory(content, path), group or ALL)
-    files = tuple(str(Path(key).expanduser()) for key in keys)
-    return FoundHosts(hosts, identity_files=files, content=content)
+    connections = find_connections(parse_inventory(content, path), group or ALL)
+    keys = dict.fromkeys(key for found in connections for key in found.keys)
+    return FoundHosts(
+        [found.host for found in connections],
+        identity_files=tuple(str(Path(key).expanduser()) for key in keys),
+        content=content,
+        notes=describe_unused(connections, path),
+    )
 
 
 def parse_inventory(content: bytes, source: str) -> Inventory:
