@@ -1,35 +1,143 @@
-"""JSON of listings of hosts, by the rules of plink's own files (`plink.files.json_parsing`)."""
+"""JSON of plink's files and of other programs' listings: limits, no name twice, Ctrl-C is heard.
+
+The standard library is all that this needs: training processes, which import nothing else of
+`plink.probes`, read plans by it.
+
+The parser of Python is native, and deaf until it ends. So the outer levels of a file are taken
+apart here, and what is inside, such as a row of a matrix, is given to it one by one.
+"""
 
 from __future__ import annotations
 
+import codecs
 import json
+import re
+from collections.abc import Iterable
 from typing import Any
 
-# A list or an object takes some 16 times as much memory as text.
+# A list or an object takes some 16 times as much memory as text; a number at most 8 times.
 _LEAST_BYTES_A_CONTAINER = 16
-_FREE_CONTAINERS = 1 << 18
+_CONTAINERS_OF_ANY_FILE = 1 << 18
+
+# What holds a matrix, the matrix, its rows.
+_OUTER_LEVELS = 3
+
+_SPACE = re.compile(r"[ \t\n\r]*")
+_HALF_OF_A_CHARACTER = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 def parse_json(content: bytes) -> Any:
-    """Parse a JSON text.
+    """The value in a text in UTF-8.
 
     Raises:
-        ValueError: not JSON, NaN or an infinity, a name twice in an object, or too many lists and
-            objects for the text's length.
+        ValueError: not JSON, NaN or an infinity, a name twice in an object, a number of too many
+            digits, half of a character, or too many lists and objects for the text's length.
         RecursionError: too deeply nested.
     """
+    content = content.removeprefix(codecs.BOM_UTF8)
     containers = content.count(b"[") + content.count(b"{")
-    if containers > max(_FREE_CONTAINERS, len(content) // _LEAST_BYTES_A_CONTAINER):
+    if containers > max(_CONTAINERS_OF_ANY_FILE, len(content) // _LEAST_BYTES_A_CONTAINER):
         raise ValueError(f"{containers:,} lists and objects are too many for its length")
-    return json.loads(content, parse_constant=_refuse_constant, object_pairs_hook=_without_repeats)
+    try:
+        text = content.decode()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"byte {error.start + 1:,} is not text in UTF-8") from None
+    value, end = _value(text, _past_space(text, 0), _OUTER_LEVELS)
+    if (end := _past_space(text, end)) != len(text):
+        raise json.JSONDecodeError("Extra data", text, end)
+    if _HALF_OF_A_CHARACTER.search(content):
+        # No output could encode it; a pair of halves is a character.
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise ValueError("a text holds half of a character") from None
+    return value
 
 
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    values = dict(pairs)
-    if len(values) != len(pairs):
-        raise ValueError("a name is there twice in an object")
+def _value(text: str, at: int, levels: int) -> tuple[Any, int]:
+    """The value that begins there, and where it ends."""
+    first = text[at : at + 1]
+    if levels and first == "{":
+        return _object(text, at + 1, levels - 1)
+    if levels and first == "[":
+        begin = _past_space(text, at + 1)
+        if text[begin : begin + 1] in ("[", "{"):
+            return _array(text, begin, levels - 1)
+    return _native(text, at)
+
+
+def _object(text: str, at: int, levels: int) -> tuple[dict[str, Any], int]:
+    """The object whose brace is before `at`."""
+    pairs: list[tuple[str, Any]] = []
+    at = _past_space(text, at)
+    if text[at : at + 1] == "}":
+        return {}, at + 1
+    while True:
+        if text[at : at + 1] != '"':
+            raise json.JSONDecodeError(
+                "Expecting property name enclosed in double quotes", text, at
+            )
+        name, at = _native(text, at)
+        at = _past_space(text, at)
+        if text[at : at + 1] != ":":
+            raise json.JSONDecodeError("Expecting ':' delimiter", text, at)
+        value, at = _value(text, _past_space(text, at + 1), levels)
+        pairs.append((name, value))
+        at, is_end = _next(text, at, "}")
+        if is_end:
+            return _without_repeats(pairs), at
+
+
+def _array(text: str, at: int, levels: int) -> tuple[list[Any], int]:
+    """The list whose first value begins at `at`."""
+    values = []
+    while True:
+        value, at = _value(text, at, levels)
+        values.append(value)
+        at, is_end = _next(text, at, "]")
+        if is_end:
+            return values, at
+
+
+def _next(text: str, at: int, end: str) -> tuple[int, bool]:
+    """Return where the next item begins; or where the container ends, and True."""
+    at = _past_space(text, at)
+    found = text[at : at + 1]
+    if found == end:
+        return at + 1, True
+    if found != ",":
+        raise json.JSONDecodeError("Expecting ',' delimiter", text, at)
+    return _past_space(text, at + 1), False
+
+
+def _native(text: str, at: int) -> tuple[Any, int]:
+    try:
+        return _DECODER.raw_decode(text, at)
+    except json.JSONDecodeError:
+        raise
+    except ValueError as error:
+        if "integer string conversion" in str(error):
+            raise ValueError("a number has thousands of digits") from None
+        raise
+
+
+def _past_space(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return at if found is None else found.end()
+
+
+def _without_repeats(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in values:
+            shown = name if len(name) <= 40 else f"{name[:37]}..."
+            raise ValueError(f"{shown!r} is there twice")
+        values[name] = value
     return values
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number that plink takes")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_without_repeats)

@@ -58,6 +58,7 @@ NOT_IN_TRAINING = {"scipy", "sklearn", "z3", "paramiko", "click"}
 
 # They know nothing else of plink, nor each other.
 LIBRARIES = ("plink.probes", "plink.solvers")
+PARSER = "plink.probes.json_parsing"
 
 Sources = Mapping[str, tuple[str, bool]]
 """Module name to its source text and whether it is a package."""
@@ -259,7 +260,16 @@ def test_scikit_learn_is_imported_by_the_functions_that_need_it() -> None:
 def test_training_process_imports_nothing_heavy() -> None:
     reached = training_reaches(installed_sources())
     assert top_level(reached) & NOT_IN_TRAINING == set()
-    assert [name for name in reached for library in LIBRARIES if is_in(name, library)] == []
+    assert {name for name in reached for library in LIBRARIES if is_in(name, library)} == {
+        "plink.probes",
+        PARSER,
+    }
+
+
+def test_the_parser_that_training_shares_with_probes_needs_the_standard_library_alone() -> None:
+    reached = reached_from([PARSER], installed_sources())
+    assert {name for name in reached if is_in(name, "plink")} == {"plink", "plink.probes", PARSER}
+    assert top_level(reached) - sys.stdlib_module_names == {"plink"}
 
 
 def test_training_process_imports_no_simulator() -> None:

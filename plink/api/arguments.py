@@ -7,10 +7,10 @@ import math
 from collections.abc import Collection
 
 from plink.base.errors import WrongUseError
+from plink.base.finite import finite_number
 from plink.base.size import parse_size
 from plink.base.text import joined
 from plink.files.document import brief
-from plink.files.json_parsing import finite_number
 
 MAX_SEED = (1 << 63) - 1
 

@@ -15,9 +15,9 @@ from plink.base.errors import NotJsonError, PlinkError, WrongUseError
 from plink.base.next_command import UNNAMED_FILE
 from plink.base.output import check_output, write_output
 from plink.files.binary_form import EXTENSION, Content, is_binary
-from plink.files.json_parsing import parse_json
 from plink.files.unpacking import MOST_BYTES, read_file, read_standard_input
 from plink.files.whole import WriteTo, write_whole
+from plink.probes.json_parsing import parse_json
 
 STANDARD_STREAM = "-"
 # What messages call a cluster that was never in a file.

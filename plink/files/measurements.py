@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from plink.base.errors import WrongUseError
-from plink.files.json_parsing import finite_number
+from plink.base.finite import finite_number
 from plink.files.limits import (
     MAX_GBIT_S,
     MAX_HOSTS,

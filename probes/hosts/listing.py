@@ -19,8 +19,7 @@ from plink.probes.hosts.address import is_address
 from plink.probes.hosts.host import ListedHost
 from plink.probes.hosts.hostlist import check_name, checked, merge_ranks
 from plink.probes.hosts.kubernetes import is_ready, is_up, slots_of
-from plink.probes.hosts.nested import at, entries, objects
-from plink.probes.json_parsing import parse_json
+from plink.probes.hosts.nested import at, entries, objects, parse_listing_json
 
 _HINT = (
     "kubectl get nodes -o json, the listing of virtual machines of AWS, GCP or Azure, or MLX's "
@@ -38,10 +37,7 @@ def parse_listing(content: bytes, source: str) -> list[ListedHost]:
     Raises:
         HostListError: it is not JSON or not a known listing, or a name in it is not a host name.
     """
-    try:
-        data = parse_json(content)
-    except (ValueError, RecursionError):
-        raise HostListError(f"{source}: not valid JSON", _HINT) from None
+    data = parse_listing_json(content, source, _HINT)
     hosts = _hosts(data, source)
     is_by_rank = any("ssh" in entry for entry in objects(data))
     return checked(merge_ranks(hosts) if is_by_rank else hosts, source)

@@ -4,6 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+from plink.probes.errors import HostListError, clean
+from plink.probes.json_parsing import parse_json
+
+
+def parse_listing_json(content: bytes, place: str, hint: str) -> Any:
+    """Return the value in a JSON text that another program printed; `place` names it.
+
+    Raises:
+        HostListError: it is not JSON as `plink.probes.json_parsing` takes it.
+    """
+    try:
+        return parse_json(content)
+    except (ValueError, RecursionError) as error:
+        reason = "too deeply nested" if isinstance(error, RecursionError) else clean(str(error))
+        raise HostListError(f"{place}: not valid JSON ({reason})", hint) from None
+
 
 def at(value: Any, *path: str) -> Any:
     """Return the value at a path of nested objects; None if it does not exist."""

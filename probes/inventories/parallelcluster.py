@@ -14,10 +14,9 @@ from plink.probes.errors import HostListError, clean
 from plink.probes.hosts.address import is_address
 from plink.probes.hosts.host import ListedHost
 from plink.probes.hosts.hostlist import checked
-from plink.probes.hosts.nested import at
+from plink.probes.hosts.nested import at, parse_listing_json
 from plink.probes.inventories.found import FoundHosts, ReadFile, file_and_part
 from plink.probes.inventories.running import output_of
-from plink.probes.json_parsing import parse_json
 
 FORM = "pcluster:NAME[:QUEUE]"
 _HINT = (
@@ -61,10 +60,7 @@ def parse_instances(content: bytes, place: str) -> tuple[list[Any], str]:
     Raises:
         HostListError: it is no such page.
     """
-    try:
-        data = parse_json(content)
-    except (ValueError, RecursionError):
-        data = None
+    data = parse_listing_json(content, place, _HINT)
     instances = at(data, "instances")
     if not isinstance(instances, list):
         raise HostListError(

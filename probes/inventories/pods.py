@@ -17,10 +17,9 @@ from plink.probes.hosts.address import is_address
 from plink.probes.hosts.host import ListedHost
 from plink.probes.hosts.hostlist import check_name, checked
 from plink.probes.hosts.kubernetes import is_up, slots_of
-from plink.probes.hosts.nested import at, objects
+from plink.probes.hosts.nested import at, objects, parse_listing_json
 from plink.probes.inventories.found import FoundHosts, ReadFile
 from plink.probes.inventories.running import TIMEOUT_S, output_of
-from plink.probes.json_parsing import parse_json
 
 FORM = "k8s:NAMESPACE/SELECTOR"
 _HINT = "as in k8s:training/job-name=gpt; k8s:training/ is every pod of the namespace"
@@ -94,10 +93,7 @@ def parse_pods(content: bytes, place: str) -> list[Pod]:
     Raises:
         HostListError: it is no such list, or a name is not a host's; `place` names what was asked.
     """
-    try:
-        data = parse_json(content)
-    except (ValueError, RecursionError):
-        data = None
+    data = parse_listing_json(content, place, _HINT)
     if not isinstance(at(data, "items"), list):
         raise HostListError(f"{place}: kubectl printed no list of pods", _HINT)
     listed = objects(data["items"])

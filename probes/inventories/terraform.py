@@ -18,10 +18,9 @@ from plink.probes.hosts.address import is_address
 from plink.probes.hosts.host import ListedHost
 from plink.probes.hosts.hostlist import checked
 from plink.probes.hosts.names import is_host_name
-from plink.probes.hosts.nested import at, entries
+from plink.probes.hosts.nested import at, entries, parse_listing_json
 from plink.probes.inventories.found import FoundHosts, ReadFile, file_and_part
 from plink.probes.inventories.running import output_of
-from plink.probes.json_parsing import parse_json
 
 FORM = "terraform:FOLDER[:OUTPUT]"
 _HINT = (
@@ -71,10 +70,7 @@ def parse_outputs(content: bytes, place: str, name: str) -> list[ListedHost]:
     Raises:
         HostListError: no output lists hosts, or several do.
     """
-    try:
-        data = parse_json(content)
-    except (ValueError, RecursionError):
-        raise HostListError(f"{place}: not valid JSON", _HINT) from None
+    data = parse_listing_json(content, place, _HINT)
     values = _values(data)
     if name and name not in values:
         known = ", ".join(clean(each) for each in list(values)[:3]) or "none"

@@ -12,6 +12,7 @@ from http import HTTPStatus
 from plink.probes.errors import HostListError, clean
 from plink.probes.hosts.host import ListedHost
 from plink.probes.hosts.hostlist import checked
+from plink.probes.hosts.nested import parse_listing_json
 from plink.probes.inventories.found import FoundHosts, ReadFile
 from plink.probes.inventories.running import TIMEOUT_S
 from plink.probes.inventories.topologies import Topology, parse_topology
@@ -49,6 +50,8 @@ def read_topology(where: str, read_file: ReadFile) -> tuple[Topology, bytes]:
     content = _fetched(where, place) if is_url else read_file(where)
     found = parse_topology(content, place)
     if found is None:
+        if content.lstrip().startswith((b"{", b"[")):
+            parse_listing_json(content, place, _HINT)
         raise HostListError(f"{place}: is no topology that plink knows", _HINT)
     return found, content
 

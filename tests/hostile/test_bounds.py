@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,6 +18,9 @@ from plink.files import document, whole
 from plink.probes.errors import HostListError
 from plink.probes.hosts.listing import parse_listing
 from plink.probes.hosts.slurm import is_topology_conf
+from plink.probes.inventories import topograph
+from plink.probes.inventories.parallelcluster import parse_instances
+from plink.probes.inventories.terraform import parse_outputs
 from plink.probes.ssh.connect import ProxyCommand
 from plink.simulate.simgrid import program
 from plink.simulate.traces import edges, goal
@@ -58,10 +62,33 @@ def test_packed_content_has_a_limit() -> None:
             expand(content, 3)
 
 
-@pytest.mark.parametrize("text", ['{"items": [], "items": []}', '{"a": NaN}'])
-def test_listings_follow_the_rules_of_json_files(text: str) -> None:
-    with pytest.raises(HostListError, match="not valid JSON"):
-        parse_listing(text.encode(), "hosts")
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"items": [], "items": []}', "'items' is there twice"),
+        ('{"a": NaN}', "NaN is not a number"),
+        ('{"a": ' + "9" * 5000 + "}", "thousands of digits"),
+        ('{"a": "\\ud800"}', "half of a character"),
+        ('{"a": [[]' + ", []" * (1 << 19) + "]}", "lists and objects are too many"),
+        ('{"a":' * 100_000, "too deeply nested"),
+    ],
+)
+@pytest.mark.parametrize(
+    "read",
+    [
+        parse_listing,
+        lambda content, source: parse_outputs(content, source, ""),
+        parse_instances,
+        lambda content, _: topograph.read("file", lambda _: content),
+        lambda content, _: document.parse(content, "file"),
+    ],
+    ids=["list", "terraform", "pcluster", "topograph", "file"],
+)
+def test_listings_follow_the_rules_of_json_files(
+    read: Callable[[bytes, str], object], text: str, reason: str
+) -> None:
+    with pytest.raises((HostListError, WrongUseError), match=reason):
+        read(text.encode(), "hosts")
 
 
 def test_a_proxy_command_that_has_ended_is_at_its_end() -> None:

@@ -107,7 +107,7 @@ def test_what_machines_are_called(value: object) -> None:
 @pytest.mark.parametrize(
     ("content", "name", "said"),
     [
-        (b"{", "", "tf: not valid JSON"),
+        (b'{"a": 1, "a": 2}', "", "tf: not valid JSON ('a' is there twice)"),
         (b"{}", "", "tf: no output lists hosts"),
         (b'{"a": {"sensitive": false, "value": ["n1", "n2"]}}', "b", "tf: there is no output 'b'"),
         (b'{"a": {"sensitive": false, "value": 3}}', "a", "tf: the output 'a' lists no hosts"),

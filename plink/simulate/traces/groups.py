@@ -14,7 +14,7 @@ from typing import Any
 from plink.base.errors import WrongUseError
 from plink.base.text import counted, named
 from plink.files.document import brief
-from plink.files.json_parsing import parse_json
+from plink.probes.json_parsing import parse_json
 
 Members = tuple[int, ...]
 

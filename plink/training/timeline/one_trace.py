@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from plink.base.errors import WrongUseError
-from plink.files.json_parsing import finite_number
+from plink.base.finite import finite_number
 from plink.training.timeline.lines import (
     BETWEEN,
     CLOSING,

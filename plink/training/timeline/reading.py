@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from plink.base.errors import WrongUseError
+from plink.base.finite import finite_number
 from plink.files import document
 from plink.files.fields import Fields
-from plink.files.json_parsing import finite_number
 from plink.training.timeline.lines import FORMAT, QUEUE, REDUCE, UNKNOWN_US, VERSION, WAIT, Head
 from plink.training.timeline.of_rank import MOST_US, RankEvents, RankNotes
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
 from plink.base.errors import WrongUseError
-from plink.files.json_parsing import finite_number
+from plink.base.finite import finite_number
 from plink.measure.probing.limits import MAX_COUNT, MAX_PASSES
 from plink.probes.samples import More, Rounds, Wanted, no_more
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from files.refusals import is_one_sentence, refusal
 from plink.base.errors import WrongUseError
 from plink.files import cluster, document
-from plink.files.json_parsing import parse_json
+from plink.probes.json_parsing import parse_json
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
 LEAF = st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.floats(allow_nan=False) | TEXT
@@ -59,7 +59,7 @@ def test_what_python_refuses_is_refused(text: str, data: st.DataObject) -> None:
         (b'{"a": 1, "a": 2}', r"not valid JSON \('a' is there twice\)"),
         (b'{"a": [{"b": {"c": {"d": 1, "d": 1}}}]}', r"not valid JSON \('d' is there twice\)"),
         (b'{"a": ' + b"9" * 5000 + b"}", r"not valid JSON \(a number has thousands of digits\)"),
-        (b'{"a": [' + b"[]," * 300_000 + b"[]]}", "300,003 lists and objects are more"),
+        (b'{"a": [' + b"[]," * 300_000 + b"[]]}", "300,003 lists and objects are too many"),
         (b'{"a": [' + b'{"b":1},' * 300_000 + b"{}]}", "300,003 lists and objects"),
         (b'{"a": Infinity}', "Infinity is not a number that plink takes"),
         (b'{"a": [[1, NaN]]}', "NaN is not a number that plink takes"),

@@ -1,0 +1,17 @@
+"""Numbers of files and arguments that are finite."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+
+def finite_number(value: Any) -> float | None:
+    """`value` as a float if it is a finite JSON number (and no boolean), else None."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
