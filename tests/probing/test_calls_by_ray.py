@@ -15,7 +15,7 @@ import pytest
 
 from plink.files import cluster as cluster_file
 from support.lab import Lab, lab_cluster
-from support.plink_command import plink
+from support.plink_command import plink_here
 from support.ray_nodes import HEAD_OPTIONS, ray_node
 from support.require import require_engine
 from test_docs import CHECKOUT
@@ -87,7 +87,7 @@ def test_ray_starts_an_agent_on_every_node(lab: Lab, ray_address: str, tmp_path:
     )
     try:
         calling = ("--listen", place, "--secret-file", tmp_path / "secret", "--expect", "2")
-        done = plink("probe", *calling, "--count", "50", "--passes", "1", "-o", out)
+        done = plink_here("probe", *calling, "--count", "50", "--passes", "1", "-o", out)
         if done.code != 0:
             driver.kill()
             pytest.fail(f"{done.stderr}\n{driver.communicate()[0]}")

@@ -11,7 +11,7 @@ import pytest
 
 from plink.files import cluster as cluster_file
 from support.lab import Lab
-from support.plink_command import plink, plink_argv, wait_until_no_agents
+from support.plink_command import plink_argv, plink_here, wait_until_no_agents
 from support.require import require_launcher
 
 pytestmark = pytest.mark.lab
@@ -58,7 +58,7 @@ def test_agents_are_probed_and_call_again_for_the_next_command(
     out = tmp_path / "c.json"
     calling = ("--listen", place, "--secret-file", secret)
     options = ("--expect", "3", "--count", "100", "--passes", "1", "-o", out)
-    done = plink("probe", *calling, *options)
+    done = plink_here("probe", *calling, *options)
     assert done.code == 0, done.stderr
     assert "listening on port 7321" in done.stderr
     found = cluster_file.read_cluster(str(out))
@@ -68,7 +68,7 @@ def test_agents_are_probed_and_call_again_for_the_next_command(
     assert found.rtt is not None
     assert not found.rtt.failures
 
-    checked = plink("check", out, *calling, "--wait", "60")
+    checked = plink_here("check", out, *calling, "--wait", "60")
     assert checked.code in (0, 4), checked.stderr
     wait_until_no_agents(lab)
 
@@ -84,7 +84,7 @@ def test_wrong_uses_are_told(secret: Path, place: str, tmp_path: Path) -> None:
         (("h1", "--expect", "2"), "--expect is for hosts that call"),
         (("h1", "--secret-file", secret), "--secret-file is for --listen"),
     ):
-        done = plink("probe", *arguments, *out)
+        done = plink_here("probe", *arguments, *out)
         assert done.code == 2, done.stderr
         assert said in done.stderr
 
@@ -103,7 +103,7 @@ def test_an_mpi_launcher_starts_the_agents(
     launcher = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     try:
         calling = ("--listen", place, "--secret-file", secret, "--expect", "3", "--wait", "60")
-        done = plink("probe", *calling, "--count", "50", "--passes", "1", "-o", out)
+        done = plink_here("probe", *calling, "--count", "50", "--passes", "1", "-o", out)
         assert done.code == 0, done.stderr
         # Who was there once ends, and the launcher with the last of them.
         said = launcher.communicate(timeout=30)[0]

@@ -9,17 +9,20 @@ from typing import Any
 
 import pytest
 
+from labkit import operations
+from labkit.registry import ROOT_REGISTRY, Registry
 from support.lab import Lab, lab_cluster
-from support.plink_command import plink, read_json, ssh_options
+from support.plink_command import plink_here, read_json, ssh_options
 
 pytestmark = pytest.mark.lab
 
-HOST_RATE, UPLINK_RATE = "200mbit", "100mbit"
+HOST_MBIT, UPLINK_MBIT = 200, 100
 
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    with lab_cluster(racks=3, hosts=2, host_rate=HOST_RATE, uplink_rate=UPLINK_RATE) as lab:
+    rates = {"host_rate": f"{HOST_MBIT}mbit", "uplink_rate": f"{UPLINK_MBIT}mbit"}
+    with lab_cluster(racks=2, hosts=2, hops=0, **rates) as lab:
         yield lab
 
 
@@ -30,14 +33,20 @@ def file(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path, racks = folder / "c.json", folder / "racks.txt"
     racks.write_text("".join(f"{rack}: {','.join(hosts)}\n" for rack, hosts in lab.racks.items()))
     probe = ("probe", *ssh_options(lab))
-    assert plink(*probe, lab.hosts_file, "-o", path, "--count", "50").code == 0
-    done = plink(*probe, "--resume", path, "--tool", "uplinks", "--groups", racks, "--duration", 1)
+    assert plink_here(*probe, lab.hosts_file, "-o", path, "--count", 50, "--passes", 1).code == 0
+    uplinks = ("--tool", "uplinks", "--groups", racks, "--duration", 1)
+    done = plink_here(*probe, "--resume", path, *uplinks)
     assert done.code == 0, done.stderr
     return path
 
 
+def set_rate(lab: Lab, element: str, mbit: int) -> None:
+    registry = Registry(ROOT_REGISTRY)
+    operations.set_rate(registry, registry.find(lab.name), element, mbit * 1_000_000)
+
+
 def check(lab: Lab, file: Path, *options: str) -> tuple[int, dict[str, Any]]:
-    done = plink("check", file, *ssh_options(lab), "--partners", "2", "--json", *options)
+    done = plink_here("check", file, *ssh_options(lab), "--partners", "2", "--json", *options)
     assert done.stdout, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return done.code, found
@@ -59,14 +68,14 @@ def test_nothing_changed(lab: Lab, file: Path) -> None:
 
 
 def test_a_cut_host_and_a_cut_uplink_are_named(lab: Lab, file: Path) -> None:
-    host, rack = lab.racks["r1"][0], "r3"
-    lab.lab("set", host, "--rate", "25mbit")
-    lab.lab("set", rack, "--rate", "30mbit")
+    host, rack = lab.racks["r1"][0], "r2"
+    set_rate(lab, host, 25)
+    set_rate(lab, rack, 30)
     try:
         code, found = check(lab, file)
     finally:
-        lab.lab("set", host, "--rate", HOST_RATE)
-        lab.lab("set", rack, "--rate", UPLINK_RATE)
+        set_rate(lab, host, HOST_MBIT)
+        set_rate(lab, rack, UPLINK_MBIT)
     assert code == 4
     changes = found["transfers"]["changes"]
     assert host in {change.get("host") for change in changes}

@@ -12,25 +12,41 @@ import pytest
 from plink.files import cluster as cluster_file
 from support.kubernetes import api_server, pod, require_kubectl
 from support.lab import Lab
-from support.plink_command import plink, read_json, wait_until_no_agents
+from support.plink_command import plink_here, read_json, wait_until_no_agents
 from support.require import require_launcher
 
 pytestmark = pytest.mark.lab
 
 
-@pytest.fixture
-def cluster(lab: Lab, tmp_path: Path) -> Path:
-    """Three hosts of the six, probed without SSH."""
-    hosts, file = tmp_path / "hosts.txt", tmp_path / "c.json"
-    hosts.write_text("\n".join(lab.names[:3]))
-    options = ("--count", "100", "--passes", "1", "-o", file)
-    done = plink("probe", hosts, "--via", lab.via, *options)
+@pytest.fixture(scope="module")
+def via(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """For `--via`: a command that leads into a host, and starts no Python on the way."""
+    name = lab.names[0]
+    into = shlex.join(lab.command(name, [])).replace(name, '"$host"')
+    enter = tmp_path_factory.mktemp("via") / "enter"
+    enter.write_text(f'#!/bin/sh\nhost=$1; shift\nexec {into} "$@"\n')
+    enter.chmod(0o755)
+    return f"{enter} {{host}}"
+
+
+@pytest.fixture(scope="module")
+def probed(lab: Lab, via: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The cluster file of three hosts of the six, for `cluster`."""
+    file = tmp_path_factory.mktemp("probed") / "c.json"
+    options = ("--count", 100, "--passes", 1, "-o", file)
+    done = plink_here("probe", "-", "--via", via, *options, text="\n".join(lab.names[:3]))
     assert done.code == 0, done.stderr
     wait_until_no_agents(lab)
     return file
 
 
-def test_probe_check_and_run(lab: Lab, cluster: Path, tmp_path: Path) -> None:
+@pytest.fixture
+def cluster(probed: Path, tmp_path: Path) -> Path:
+    """A copy of the cluster file of three hosts, probed without SSH."""
+    return Path(shutil.copy(probed, tmp_path))
+
+
+def test_probe_check_and_run(lab: Lab, via: str, cluster: Path, tmp_path: Path) -> None:
     found = cluster_file.read_cluster(str(cluster))
     assert found.rtt is not None
     assert not found.rtt.failures
@@ -38,17 +54,17 @@ def test_probe_check_and_run(lab: Lab, cluster: Path, tmp_path: Path) -> None:
         lab.truth["addresses"][name] for name in lab.names[:3]
     ]
     assert found.way is not None
-    assert found.way.via == lab.via
+    assert found.way.via == via
     # What plink says next reaches the hosts in the same way.
-    shown = plink("show", cluster).stdout
-    assert shlex.quote(lab.via) in " ".join(shown.split())
+    shown = plink_here("show", cluster).stdout
+    assert shlex.quote(via) in " ".join(shown.split())
 
-    checked = plink("check", cluster, "--via", lab.via, "--json", timeout=60)
+    checked = plink_here("check", cluster, "--via", via, "--json")
     assert checked.code in (0, 4), checked.stderr
 
     order = tmp_path / "order.json"
-    assert plink("order", cluster, "--algo", "ring", "-o", order).code == 0
-    done = plink("run", order, "--via", lab.via, "--", "sh", "-c", 'echo "$RANK $(uname -n)"')
+    assert plink_here("order", cluster, "--algo", "ring", "-o", order).code == 0
+    done = plink_here("run", order, "--via", via, "--", "sh", "-c", 'echo "$RANK $(uname -n)"')
     assert done.code == 0, done.stderr
     names = [host["name"] for host in read_json(order)["hosts"]]
     ranked = [names[place] for place in read_json(order).get("order", range(3))]
@@ -57,9 +73,9 @@ def test_probe_check_and_run(lab: Lab, cluster: Path, tmp_path: Path) -> None:
     ]
 
 
-def test_transfers(lab: Lab, cluster: Path) -> None:
-    more = ("--tool", "iperf3", "--duration", "1", "--via", lab.via)
-    done = plink("probe", "--resume", cluster, *more)
+def test_transfers(via: str, cluster: Path) -> None:
+    more = ("--tool", "iperf3", "--duration", "1", "--via", via)
+    done = plink_here("probe", "--resume", cluster, *more)
     assert done.code == 0, done.stderr
     found = cluster_file.read_cluster(str(cluster))
     assert found.bandwidth is not None
@@ -68,36 +84,36 @@ def test_transfers(lab: Lab, cluster: Path) -> None:
 
 @pytest.mark.needs("mpi")
 def test_launchers_get_there_too(
-    lab: Lab, cluster: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    lab: Lab, via: str, cluster: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     require_launcher("mpirun.openmpi")
     monkeypatch.setenv("OMPI_MCA_oob_tcp_if_include", lab.truth["subnet"])
     order = tmp_path / "order.json"
-    assert plink("order", cluster, "--algo", "ring", "-o", order).code == 0
-    done = plink("verify", order, "--launcher", "openmpi", "--via", lab.via)
+    assert plink_here("order", cluster, "--algo", "ring", "-o", order).code == 0
+    done = plink_here("verify", order, "--launcher", "openmpi", "--via", via)
     assert done.stdout == "openmpi keeps the order: 3 ranks on 3 hosts\n", done.stderr
 
 
-def test_options_of_ssh_beside_a_command_are_refused(lab: Lab) -> None:
-    done = plink("probe", lab.hosts_file, "--via", lab.via, "--user", "me", "-o", "-")
+def test_options_of_ssh_beside_a_command_are_refused(lab: Lab, via: str) -> None:
+    done = plink_here("probe", lab.hosts_file, "--via", via, "--user", "me", "-o", "-")
     assert done.code == 2
     assert "--user is for SSH, in whose place --via stands" in done.stderr
 
 
-def test_hosts_that_the_command_does_not_know_are_named(lab: Lab, tmp_path: Path) -> None:
-    done = plink("probe", "-", "--via", lab.via, "-o", tmp_path / "c.json", text="lost1\nlost2\n")
+def test_hosts_that_the_command_does_not_know_are_named(via: str, tmp_path: Path) -> None:
+    done = plink_here("probe", "-", "--via", via, "-o", tmp_path / "c.json", text="lost1\nlost2\n")
     assert done.code == 1
     assert "lost1: does not run a POSIX shell (" in done.stderr
 
 
 @pytest.mark.needs("kubernetes")
 def test_pods_are_probed_by_their_labels(
-    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    lab: Lab, via: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The real kubectl lists them; what it would run in them is run in hosts of the lab."""
     require_kubectl()
     real = shutil.which("kubectl")
-    into = lab.via.replace("'{host}'", '"$host"')
+    into = via.replace("{host}", '"$host"')
     wrapper = tmp_path / "kubectl"
     # kubectl exec -i -n NAMESPACE HOST -c CONTAINER -- COMMAND
     wrapper.write_text(
@@ -113,7 +129,7 @@ def test_pods_are_probed_by_their_labels(
             labels = {"app": "gpt", "role": "worker"}
             server.objects["pods"].append(pod(name, address, "training", labels=labels, gpus=8))
         few = ("--count", "100", "--passes", "1", "-o", out)
-        done = plink("probe", "k8s:training/app=gpt,role in (worker)", *few)
+        done = plink_here("probe", "k8s:training/app=gpt,role in (worker)", *few)
     assert done.code == 0, done.stderr
     found = cluster_file.read_cluster(str(out))
     assert found.rtt is not None
