@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 
 from labkit.wiring import namespace
-from support.lab import Lab, program
+from support.lab import Lab
 
 LISTENER = """
 import socket, sys
@@ -60,7 +60,7 @@ def silent_router(lab: Lab, element: str) -> Iterator[None]:
 @contextlib.contextmanager
 def listener(lab: Lab, host: str) -> Iterator[None]:
     """Something that takes what comes to the port of the probes, and never answers."""
-    argv = [*program(), "exec", "--name", lab.name, host, "--", sys.executable, "-c", LISTENER]
+    argv = lab.command(host, [sys.executable, "-S", "-c", LISTENER])
     pipe = subprocess.PIPE
     with subprocess.Popen(argv, stdin=pipe, stdout=pipe, text=True) as process:
         try:

@@ -9,7 +9,7 @@ from pathlib import Path
 from plink.files import cluster as cluster_file
 from plink.files.measurements import RouteMeasurement
 from support.lab import Lab
-from support.plink_command import Done, plink, ssh_options
+from support.plink_command import Done, plink_here, ssh_options
 
 # The hosts of a lab share this machine's files, and this Python has scapy.
 PYTHON = sys.executable
@@ -19,7 +19,7 @@ Directions = dict[tuple[str, str], tuple[str | None, ...]]
 
 def trace(lab: Lab, out: Path, *options: object, python: object = PYTHON) -> Done:
     """`plink probe --tool trace` over all hosts of a lab."""
-    return plink(
+    return plink_here(
         *("probe", lab.hosts_file, *ssh_options(lab), "-o", out),
         *("--tool", "trace", "--remote-python", python, *options),
     )
