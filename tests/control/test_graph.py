@@ -9,6 +9,7 @@ import pytest
 
 from control.graphs import BIG, a_graph, ancestors, graph_of
 from plink.training.control.graph import Order, order_of
+from support.seeds import with_seeds
 
 
 def buffers(order: Order) -> list[list[str]]:
@@ -52,7 +53,7 @@ def test_statistics_that_are_reduced_forward_and_backward_do_not_wait_for_each_o
     assert [of[f"n{node}"] for node in gradients] == [3, 4, 5]
 
 
-@pytest.mark.parametrize("seed", range(20))
+@with_seeds(5, 200)
 def test_parents_come_first_and_no_buffer_has_two_that_depend(seed: int) -> None:
     rng = random.Random(seed)
     graph = a_graph(rng, 300, 450)

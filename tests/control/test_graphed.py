@@ -18,6 +18,7 @@ from plink.training.control.graphed import Graphed
 from plink.training.control.requests import Request, Tensor
 from plink.training.control.settings import Settings
 from plink.training.control.shape import places
+from support.seeds import with_seeds
 
 W_S = 60.0
 
@@ -63,7 +64,7 @@ def together(*names: str) -> Order:
     return Order(tuple(map(request, names)), ((0, len(names)),))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@with_seeds(4, 200)
 def test_ranks_never_wait_for_each_other_however_they_schedule(seed: int) -> None:
     rng = random.Random(seed)
     graph = a_graph(rng, 120, 180)
@@ -97,7 +98,7 @@ def test_ranks_never_wait_for_each_other_however_they_schedule(seed: int) -> Non
     assert not any(net.warned)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@with_seeds(4, 200)
 def test_ranks_leave_a_graph_behind_the_same_buffer_and_learn_again(seed: int) -> None:
     rng = random.Random(seed)
     ranks = rng.randint(2, 6)
@@ -304,7 +305,7 @@ def test_a_graph_is_left_between_iterations_only_where_bits_matter(is_determinis
             assert net.names[0][-1] == "other"
 
 
-@pytest.mark.parametrize("seed", range(30))
+@with_seeds(10, 1000)
 def test_damaged_messages_end_in_a_sentence(seed: int) -> None:
     rng = random.Random(seed)
     net = following([-1, 0, 1], chain("a", "b"))

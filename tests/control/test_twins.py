@@ -23,9 +23,11 @@ from plink.training.control.events import (
 from plink.training.control.requests import ITEM_BYTES, Request, Tensor
 from plink.training.control.settings import Settings
 from plink.training.control.shape import Place, places
+from support.seeds import draw_seeds
 
-# Of each, random programs.
-SEEDS = {"tree": 120, "full": 80, "bitvector": 120}
+# Random programs of each.
+SEEDS = {"tree": 15, "full": 10, "bitvector": 15}
+MANY_SEEDS = 1000
 NAMES = ["a", "b", "c", "d", "ä/é", "#0", "一"]
 
 
@@ -138,7 +140,7 @@ class Network:
 @pytest.mark.parametrize("mode", MODES)
 def test_twins_do_the_same_whatever_happens(mode: str, spoils: float) -> None:
     told: set[str] = set()
-    for seed in range(SEEDS[mode]):
+    for seed in draw_seeds(SEEDS[mode], MANY_SEEDS):
         rng = random.Random(seed)
         settings = Settings(
             fusion_bytes=rng.choice([1, 40, 1 << 20]),
@@ -176,4 +178,4 @@ def test_twins_do_the_same_whatever_happens(mode: str, spoils: float) -> None:
             assert [twin.pending for twin in twins] == [[]] * ranks, f"seed {seed}"
         told |= net.failed
     # Twins that never come so far would be alike too.
-    assert len(told) > 10 if spoils else not told
+    assert len(told) > 1 if spoils else not told

@@ -9,6 +9,7 @@ import pytest
 
 from plink.engine import ConnectionStatistics, Statistics, WorkerStatistics
 from plink.engine.shares import Shares, costs
+from support.seeds import with_seeds
 
 # Windows that count.
 SETTLED = 3
@@ -27,7 +28,7 @@ def windows(shares: Shares, cost: Callable[[Sequence[float]], list[float]], coun
     return sum(shares.follow(cost(shares.weights)) for _ in range(count))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@with_seeds(5, 200)
 def test_random_interfaces_are_used_to_the_full(seed: int) -> None:
     rates = np.random.default_rng(seed).uniform(50.0, 1000.0, size=2 + seed % 3)
     shares = Shares(len(rates))
@@ -37,14 +38,14 @@ def test_random_interfaces_are_used_to_the_full(seed: int) -> None:
     assert sum(shares.weights) == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@with_seeds(5, 200)
 def test_equal_interfaces_stay_turn_by_turn(seed: int) -> None:
     shares = Shares(2)
     assert windows(shares, interfaces([100.0, 100.0], noise=0.05, seed=seed), 200) == 0
     assert shares.are_equal
 
 
-@pytest.mark.parametrize("seed", range(10))
+@with_seeds(3, 100)
 def test_unequal_interfaces_do_not_swing(seed: int) -> None:
     shares = Shares(2)
     cost = interfaces([400.0, 100.0], noise=0.03, seed=seed)

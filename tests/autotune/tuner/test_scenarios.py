@@ -23,7 +23,7 @@ def gain(done: TunedRun, changed: State) -> float:
 
 @pytest.mark.parametrize(
     ("state", "seed"),
-    [*((FLAT, seed) for seed in range(4)), *((even(4), seed) for seed in range(4)), (RACKS, 0)],
+    [(FLAT, 0), (even(4), 1), (RACKS, 2)],
 )
 def test_noise_changes_nothing(state: State, seed: int) -> None:
     """Ten minutes of windows of five seconds."""
@@ -43,27 +43,24 @@ def test_a_network_that_is_slower_everywhere_keeps_its_plan() -> None:
     assert done.changes() == []
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_a_throttled_host_in_a_rack_is_relieved(seed: int) -> None:
+def test_a_throttled_host_in_a_rack_is_relieved() -> None:
     slow = RACKS.with_host(5, 0.4)
-    done = run(RACKS, while_changed(RACKS, slow, LIFTED), 75, seed=seed)
+    done = run(RACKS, while_changed(RACKS, slow, LIFTED), 75, seed=1)
     assert gain(done, slow) >= 1.5
     assert done.steps[-1].truth_s <= 1.05 * done.steps[CHANGE - 1].truth_s
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_a_throttled_uplink_loses_its_global_masters(seed: int) -> None:
+def test_a_throttled_uplink_loses_its_global_masters() -> None:
     slow = RACKS.with_uplink(2, 0.2)
-    done = run(RACKS, while_changed(RACKS, slow, LIFTED), 60, seed=seed)
+    done = run(RACKS, while_changed(RACKS, slow, LIFTED), 60, seed=2)
     assert "slow uplinks: group 2:" in done.steps[CHANGE + 2].decision.reason
     assert gain(done, slow) >= 1.3
     assert done.steps[-1].truth_s <= 1.05 * done.steps[CHANGE - 1].truth_s
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_a_slow_flow_is_told_from_a_slow_host(seed: int) -> None:
+def test_a_slow_flow_is_told_from_a_slow_host() -> None:
     slow = replace(FLAT, flows_bytes_s={(2, 5): 1e7})
-    done = run(FLAT, while_changed(FLAT, slow, LIFTED), 30, seed=seed)
+    done = run(FLAT, while_changed(FLAT, slow, LIFTED), 30, seed=3)
     [(at, action)] = done.changes()
     decision = done.steps[at].decision
     assert (at, action) == (CHANGE + 2, Action.QUICKTUNE)
@@ -79,16 +76,14 @@ def test_a_slow_flow_that_no_shares_avoid_is_to_be_probed() -> None:
     assert [list(decision.hosts) for decision in asked] == [[0, 1]]
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_a_busy_processor_is_relieved(seed: int) -> None:
+def test_a_busy_processor_is_relieved() -> None:
     """It takes what is sent to it slowly, and sends as fast as ever."""
     slow = replace(FLAT, adding_bytes_s={3: 0.4 * float(FLAT.hosts_bytes_s[0])})
-    done = run(FLAT, while_changed(FLAT, slow, LIFTED), 30, seed=seed)
+    done = run(FLAT, while_changed(FLAT, slow, LIFTED), 30, seed=4)
     assert gain(done, slow) >= 1.5
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_a_competing_flow_is_evaded(seed: int) -> None:
+def test_a_competing_flow_is_evaded() -> None:
     """It takes half of two hosts' links, and comes and goes from window to window a little."""
 
     def at(number: int) -> State:
@@ -96,17 +91,16 @@ def test_a_competing_flow_is_evaded(seed: int) -> None:
         return FLAT.with_host(1, left).with_host(6, left) if number >= CHANGE else FLAT
 
     states = [at(CHANGE), at(CHANGE + 1)]
-    done = run(FLAT, lambda number: FLAT if number < CHANGE else states[number % 2], 40, seed=seed)
+    done = run(FLAT, lambda number: FLAT if number < CHANGE else states[number % 2], 40, seed=5)
     assert gain(done, states[1]) >= 1.3
     assert len(done.changes()) <= 3
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_a_slow_drift_is_followed(seed: int) -> None:
+def test_a_slow_drift_is_followed() -> None:
     """Two hundredths a window, down to 40 %."""
     factors = [max(0.4, 1.0 - 0.02 * max(0, at - CHANGE)) for at in range(60)]
     states = {factor: FLAT.with_host(0, factor) for factor in factors}
-    done = run(FLAT, lambda at: states[factors[at]], 60, seed=seed)
+    done = run(FLAT, lambda at: states[factors[at]], 60, seed=6)
     untouched_s = done.job.iteration_s(done.first, states[0.4])
     assert untouched_s / done.steps[-1].truth_s >= 1.5
     assert len(done.changes()) <= 6
