@@ -23,7 +23,9 @@ from plink.training.control.requests import Request, Tensor
 from plink.training.control.tree import Tree
 
 RANKS = 4
-WARNING_S, ERROR_S = 1.0, 2.5
+WARNING_S, ERROR_S = 0.5, 2.5
+# Longer than all that is to happen between a warning and an error.
+PATIENCE_S = 40.0
 # Two ranks hear of the others through rank 1.
 PARENTS = [-1, 0, 1, 1]
 # A few, so that caches are compared soon.
@@ -264,13 +266,16 @@ def stalling(rank: int, groups: dict[str, Group], ear: Ear) -> Found:
     works = {}
     if rank == 1:
         # Above those that wait and one that does not, it is later than the others.
-        time.sleep(0.5)
+        time.sleep(0.2)
     if rank < 3:
         for way, group in groups.items():
             for name in ("late", "never"):
                 works[way, name] = reduced(group, f"{name} {way}", torch.ones(3))
     else:
-        time.sleep(max(0.0, began + 1.7 - time.monotonic()))
+        awaited = {f"'late {way}'" for way in groups}
+        while any(not any(name in text for _, text in ear.heard) for name in awaited):
+            assert time.monotonic() - began < PATIENCE_S, ear.heard
+            time.sleep(0.01)
         for way, group in groups.items():
             works[way, "late"] = reduced(group, f"late {way}", torch.ones(3))
     found: Found = {way: {} for way in groups}

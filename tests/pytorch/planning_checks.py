@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -102,3 +103,53 @@ def by_name(_say: Any, rank: int) -> list[str]:
     except WrongUseError:
         pass
     return wrong
+
+
+class Lingering(nn.Module):
+    """Layers whose gradients are all the first value of the input, each after a while."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weights = nn.ParameterList(nn.Parameter(torch.zeros(8192)) for _ in range(_LAYERS))
+
+    def forward(self, values: Tensor) -> Tensor:
+        total = values.sum() * 0.0
+        for weight in self.weights:
+            part = weight.sum() * values[0] + total
+            part.register_hook(self._linger)
+            total = part
+        return total
+
+    def _linger(self, gradient: Tensor) -> Tensor:
+        time.sleep(0.012)
+        return gradient
+
+
+def throttled(say: Any, rank: int, over: str) -> tuple[int, list[Any]]:
+    """Train until the file `over` is there; the number of wrong sums, and the arrangements.
+
+    Rank 0 says after each pass how many windows there were, which pass of the next one this was,
+    and how many collectives a pass has.
+    """
+    group, passes = dist.group.WORLD, 10
+    assert isinstance(group, PlinkGroup)
+    options = PlanningOptions(passes, passes, least_window_s=0.0, most_passes=passes)
+    planning = Planning("auto", group, torch.device("cpu"), options)
+    model = DataParallel(Lingering(), planning)
+    net: Any = model.module
+    wrong, number, arrangements = 0, 0, []
+    last = torch.zeros(1)
+    while not last.item():
+        model.zero_grad()
+        model(torch.full((1,), float(rank + number))).backward()
+        mean = (dist.get_world_size() - 1) / 2 + number
+        wrong += sum(not torch.allclose(one.grad, torch.tensor(mean)) for one in net.weights)
+        if model.arrangement not in arrangements[-1:]:
+            arrangements.append(model.arrangement)
+        number += 1
+        if rank == 0:
+            say((planning.report.windows, number % passes, len(model.arrangement.cuts)))
+        if number % passes == 0:
+            last.fill_(float(Path(over).exists()))
+            dist.broadcast(last, 0)
+    return wrong, arrangements

@@ -8,11 +8,13 @@ import functools
 import multiprocessing
 import os
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
+
+from support.netns import enter_namespace
 
 END_TIMEOUT_S = 60.0
 GROUP_TIMEOUT_S = 40.0
@@ -63,14 +65,27 @@ def running(
     *arguments: Any,
     environment: Mapping[str, str] | None = None,
     timeout_s: float = GROUP_TIMEOUT_S,
+    namespaces: Sequence[str] = (),
     **options: Any,
 ) -> Iterator[list[Rank]]:
-    """Processes that run `check(say, rank, *arguments)` in a group, and are ended in any case."""
+    """Processes that run `check(say, rank, *arguments)` in a group, and are ended in any case.
+
+    Args:
+        check: what each rank runs.
+        ranks: processes in the group.
+        folder: for the store at which they meet.
+        arguments: of the check, of types that pickle.
+        environment: variables of the ranks.
+        timeout_s: timeout of the group.
+        namespaces: network namespace of each rank; none: that of the test.
+        options: further arguments of `init_process_group`.
+    """
     task = {
         "store": str(folder / "store"),
         "ranks": ranks,
         "environment": {"PLINK_SOCKET_IFNAME": "lo", **(environment or {})},
         "timeout_s": timeout_s,
+        "namespaces": list(namespaces),
         "options": options,
     }
     await_server()
@@ -100,6 +115,8 @@ def _run(
 
     import plink.torch  # noqa: F401
 
+    if task["namespaces"]:
+        enter_namespace(task["namespaces"][rank])
     os.environ.update(task["environment"])
     torch.set_num_threads(1)
     try:

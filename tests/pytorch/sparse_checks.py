@@ -25,6 +25,7 @@ from sparse import oracle
 
 SPARSE = {"sparsity": 0.7, "chunk": 64, "warmup_steps": 6}
 RATE = {"lr": 0.05, "momentum": 0.9}
+STEPS = 60
 
 
 def network(dtype: torch.dtype = torch.float32) -> nn.Module:
@@ -107,23 +108,23 @@ class Bowl(nn.Module):
 
 
 def like_loops(say: Any, rank: int) -> dict[str, tuple[bool, float]]:
-    """Whether the same chunks are sent in 200 steps as by the oracle; how far weights are off."""
+    """Whether the same chunks are sent in each step as by the oracle; how far weights are off."""
     said = {}
     for correction in CORRECTIONS:
-        one = oracle.Settings(correction, 103, 4, dist.get_world_size(), 0.8, 30)
-        slopes = np.random.default_rng(1).normal(size=(200, one.ranks, one.items)) * 0.3
+        one = oracle.Settings(correction, 103, 4, dist.get_world_size(), 0.8, 20)
+        slopes = np.random.default_rng(1).normal(size=(STEPS, one.ranks, one.items)) * 0.3
         steepness = np.random.default_rng(2).uniform(0.05, 1.0, one.items)
 
         def gradients(step: int, weights: Sequence[float]) -> list[list[float]]:
             moved: list[list[float]] = (slopes[step] + steepness * np.array(weights)).tolist()  # noqa: B023
             return moved
 
-        theirs = oracle.train(one, gradients, [1.0] * one.items, 200)
+        theirs = oracle.train(one, gradients, [1.0] * one.items, STEPS)
         bowl = Bowl([1.0] * one.items)
         csc = CSC(one.sparsity, one.chunk, one.warmup_steps, correction)  # type: ignore[arg-type]
         optimizer = SparseSGD(bowl, lr=one.rate, momentum=one.momentum, csc=csc)
         is_same, most = True, 0.0
-        for step in range(200):
+        for step in range(STEPS):
             is_same &= np.flatnonzero(optimizer.sent).tolist() == theirs.sent[step]
             optimizer.zero_grad()
             bowl(torch.tensor(slopes[step][rank]), torch.tensor(steepness)).backward()
@@ -175,13 +176,13 @@ def resumed() -> dict[str, bool]:
             kept = io.BytesIO()
             torch.save((model.state_dict(), optimizer.state_dict()), kept)
             kept.seek(0)
-            train(model, optimizer, range(9, 20))
+            train(model, optimizer, range(9, 14))
             weights, state = torch.load(kept, weights_only=False)
             again = network(dtype)
             again.load_state_dict(weights)
             later = SparseSGD(again, lr=9.0, csc=csc)
             later.load_state_dict(state)
-            train(again, later, range(9, 20))
+            train(again, later, range(9, 14))
             said[f"{correction} {dtype}"] = (
                 torch.equal(flat(model), flat(again))
                 and np.array_equal(optimizer.ages, later.ages)
@@ -210,7 +211,7 @@ def merged() -> dict[str, tuple[float, bool]]:
         later.load_state_dict(merged)
         now = later.state_dict()["parts"][0]["residual"].clone()
         off = (now - before).abs().max().item() / before.abs().max().item()
-        equals = train(again, later, range(9, 20), lambda _: same_on_all(flat(again)))  # noqa: B023
+        equals = train(again, later, range(9, 14), lambda _: same_on_all(flat(again)))  # noqa: B023
         said[correction] = (off, all(equals))
     return said
 
@@ -363,7 +364,8 @@ def loaded() -> dict[str, bool]:
     }
     said = {}
     for dtype in (torch.float32, torch.float16, torch.bfloat16):
-        for name, change in ways.items():
+        # Weights of 16 bits have others beside them, which all ways renew alike.
+        for name, change in list(ways.items())[: 4 if dtype is torch.float32 else 1]:
             other = network(dtype)
             for one in other.parameters():
                 one.data.mul_(0.5).add_(0.01)

@@ -13,6 +13,7 @@ from plink.torch.collectives import EngineCollectives
 from pytorch import collective_checks as checks
 from pytorch import layout_checks, overlap_checks
 from pytorch.processes import results
+from support.seeds import with_seeds
 
 pytestmark = pytest.mark.timing
 
@@ -58,7 +59,7 @@ def test_tensors_that_do_not_fit_are_refused_at_once(tmp_path: Path) -> None:
     assert results(checks.refused, 2, tmp_path) == [[]] * 2
 
 
-@pytest.mark.parametrize("seed", range(2))
+@with_seeds(1)
 def test_every_memory_layout(seed: int, tmp_path: Path) -> None:
     assert results(layout_checks.every_layout, RANKS, tmp_path, seed) == [[]] * RANKS
 

@@ -38,7 +38,7 @@ def test_ranks_follow_a_graph_leave_it_where_it_does_not_hold_and_learn_again(
         told = r"'left 0 forward' has waited [\d.]+ s for rank 2; ranks 0-1 announced it"
         assert re.fullmatch(told, text)
         # Ranks come here one a little after the other.
-        assert 0.8 <= at_s < 2.5
+        assert at_s >= 0.8
     for *_, (value, refused), _, said in found:
         assert value == [1.0]
         assert "'head.bias' is pending already" in refused[0]

@@ -30,24 +30,22 @@ def of(found: Found, way: str, row: str) -> list[Any]:
 
 
 @WAY
-def test_all_are_told_within_a_second_who_keeps_them_waiting(found: Found, way: str) -> None:
-    for rank, one in enumerate(of(found, way, "stalling")):
+def test_all_are_told_who_keeps_them_waiting(found: Found, way: str) -> None:
+    """Each in its time, and later on a busy machine: simulated clocks tell how much at most."""
+    for one in of(found, way, "stalling"):
         assert one["late"] == "no error"
-        told = {at_s: text for at_s, text in one["told"] if text.startswith("'never'")}
-        assert [int(at_s) for at_s in told] == [1, 2], told
-        for text in told.values():
-            assert re.fullmatch(
-                r"'never' has waited [12](\.\d)? s for rank 3; ranks 0-2 announced it", text
-            )
-        late = [at_s for at_s, text in one["told"] if text.startswith("'late'")]
-        assert len(late) == 1, one["told"]
-        assert 1.0 <= late[0] < 2.0
-        # Rank 3 waits for nothing; it is none of those heard here.
-        assert rank < 3
+        for name in ("late", "never"):
+            told = {at_s: text for at_s, text in one["told"] if text.startswith(f"'{name}'")}
+            assert 1 <= len(told) <= checks.ERROR_S / checks.WARNING_S, told
+            for number, (at_s, text) in enumerate(sorted(told.items()), 1):
+                assert at_s >= number * checks.WARNING_S
+                assert re.fullmatch(
+                    rf"'{name}' has waited [\d.]+ s for rank 3; ranks 0-2 announced it", text
+                )
         assert re.search(
-            r"'never .*' has waited (2\.[5-9]|3(\.\d)?) s for rank 3; ranks 0-2 ann", one["never"]
+            r"'never .*' has waited [\d.]+ s for rank 3; ranks 0-2 announced it", one["never"]
         )
-        assert 2.5 <= one["never at"] < 3.5
+        assert one["never at"] >= checks.ERROR_S
         assert one["again"] == 4.0
 
 

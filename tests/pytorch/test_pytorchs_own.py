@@ -22,21 +22,13 @@ RANKS = 3
 # Each is the one of its kind that asks for most.
 CHOSEN = (
     "test_DistributedDataParallelCPU_grad_is_view",
-    "test_DistributedDataParallel_requires_grad",
-    "test_accumulate_gradients_no_sync_allreduce_with_then_hook",
     "test_all_gather_object_subgroup",
     "test_all_reduce_coalesced_full_group_sum",
-    "test_all_reduce_complex_unsupported_ops",
-    "test_all_reduce_sum",
     "test_batch_isend_irecv_gloo_tags",
-    "test_ddp_create_graph",
     "test_get_backend",
-    "test_get_future",
     "test_isend_torch_profiler",
-    "test_reduce_full_group_max",
     "test_scatter_checks",
     "test_sparse_all_reduce_sum",
-    "test_static_graph_api_cpu",
 )
 
 

@@ -43,7 +43,7 @@ def test_weights_are_equal_on_all_ranks_at_every_step(found: Found) -> None:
         assert sent == [30, 9]
 
 
-def test_200_steps_are_those_of_plain_loops(tmp_path: Path) -> None:
+def test_steps_are_those_of_plain_loops(tmp_path: Path) -> None:
     for said in results(checks.like_loops, 3, tmp_path, pg_options=Options(deterministic=True)):
         assert list(said) == list(CORRECTIONS)
         for is_same, off in said.values():
@@ -98,7 +98,7 @@ def test_what_is_held_back_is_clipped_like_what_is_sent(found: Found) -> None:
 
 def test_weights_may_be_loaded_after_the_optimizer_is_made(found: Found) -> None:
     said = of_both(found, "loaded")
-    assert len(said) == 12
+    assert len(said) == 6
     assert all(said.values()), said
 
 

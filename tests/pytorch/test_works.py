@@ -100,4 +100,4 @@ def test_messages_wait_for_the_groups_timeout_and_name_the_peer(tmp_path: Path) 
     for text, took_s in said:
         assert "no rank" in text or "rank 1" in text
         assert "within 2 s" in text
-        assert timeout_s <= took_s < 5 * timeout_s
+        assert took_s >= timeout_s

@@ -6,6 +6,7 @@ import datetime
 import os
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import torch
@@ -382,14 +383,20 @@ def unanswered_messages(say: Any, rank: int) -> list[Any]:
         lambda: dist.irecv(tensors["recv"], 1, tag=8).get_future().wait(),  # type: ignore[union-attr]
         lambda: dist.isend(tensors["send"], 1, tag=9).get_future().wait(),  # type: ignore[union-attr]
     ]
-    found: list[Any] = []
-    for way in ways if rank == 0 else ():
+
+    def outcome(way: Callable[[], Any]) -> list[Any]:
         began_s = time.monotonic()
         try:
             way()
-            found.append(["no error", 0.0])
         except RuntimeError as error:
-            found.append([str(error), time.monotonic() - began_s])
+            return [str(error), time.monotonic() - began_s]
+        return ["no error", 0.0]
+
+    found: list[Any] = []
+    if rank == 0:
+        # All wait at the same time.
+        with ThreadPoolExecutor(len(ways)) as threads:
+            found += threads.map(outcome, ways)
     # What comes later is still received. A barrier would have to be joined in time.
     store = dist.distributed_c10d._get_default_store()
     if rank == 0:
