@@ -10,10 +10,11 @@ import pytest
 from hypothesis import settings
 
 # How long an example takes says more about the machine's other work than about the code.
-settings.register_profile("plink", deadline=None)
-settings.register_profile("fast", deadline=None, max_examples=20)
+# Examples are drawn anew in each run: all runs together try many.
+IS_SOAK = bool(os.environ.get("PLINK_SOAK"))
+settings.register_profile("plink", deadline=None, max_examples=500 if IS_SOAK else 20)
+settings.load_profile("plink")
 IS_FAST = bool(os.environ.get("PLINK_TEST_FAST"))
-settings.load_profile("fast" if IS_FAST else "plink")
 
 # Where more runs than there are cores, threads that share a small sum burn them while they wait for
 # each other: one thread a process, here and in what tests start. NumPy asks when it is imported.
