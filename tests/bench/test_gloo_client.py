@@ -7,7 +7,7 @@ import json
 import signal
 import subprocess
 import sys
-import time
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import resources
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.timing
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs torch")
 
 # Long enough to be disturbed: far more repetitions than a test waits for.
-ENDLESS = Workload(4_000_000, warmups=0, repetitions=100_000, timeout_s=2.0)
+ENDLESS = Workload(4_000_000, warmups=0, repetitions=100_000, timeout_s=1.0)
 
 
 @contextmanager
@@ -47,12 +47,13 @@ def client(
 
 
 @needs_torch
-def test_workers_live_on_and_every_collective_runs_and_is_checked() -> None:
+def test_every_collective_runs_and_is_checked_and_a_silent_worker_is_named() -> None:
     hosts = local_remote_hosts(3)
     workload = Workload(4 * 100_003, warmups=1, repetitions=2, timeout_s=30.0)
     with client(hosts) as gloo:
         facts = gloo.start()
         assert facts.versions["torch"].startswith("2.")
+        # Workers live on from launch to launch.
         first = [process_of(host).pid for host in hosts]
         for order in ([0, 1], [2, 0]):
             seconds = gloo.launch(Launch(order, workload)).seconds
@@ -62,32 +63,12 @@ def test_workers_live_on_and_every_collective_runs_and_is_checked() -> None:
             measured = gloo.launch(Launch([2, 0, 1], replace(workload, collective=collective)))
             assert len(measured.seconds) == 2
         assert [process_of(host).pid for host in hosts] == first
-
-
-@needs_torch
-def test_a_killed_worker_is_named_and_the_others_do_not_hang() -> None:
-    hosts = local_remote_hosts(3)
-    with client(hosts) as gloo:
-        gloo.start()
-        killer = subprocess.Popen(["sh", "-c", f"sleep 1; kill -9 {process_of(hosts[1]).pid}"])
-        begin = time.monotonic()
-        with pytest.raises(HostError, match="the Gloo worker ended") as caught:
-            gloo.launch(Launch([2, 1, 0], ENDLESS))
-        killer.wait()
-        assert caught.value.host == "h1"
-        assert time.monotonic() - begin < 15.0
-
-
-@needs_torch
-def test_a_silent_worker_is_named() -> None:
-    hosts = local_remote_hosts(2)
-    with client(hosts) as gloo:
-        gloo.start()
-        stopper = subprocess.Popen(["sh", "-c", f"sleep 1; kill -STOP {process_of(hosts[0]).pid}"])
+        stopper = threading.Timer(0.3, process_of(hosts[1]).send_signal, [signal.SIGSTOP])
+        stopper.start()
         with pytest.raises(HostError, match="stopped answering") as caught:
-            gloo.launch(Launch([1, 0], ENDLESS))
-        stopper.wait()
-        assert caught.value.host == "h0"
+            gloo.launch(Launch([2, 1], ENDLESS))
+        stopper.join()
+        assert caught.value.host == "h1"
 
 
 def test_a_host_without_torch_is_named(tmp_path: Path) -> None:
@@ -119,8 +100,7 @@ def test_nonsense_for_an_answer_ends_the_worker_and_not_plink(answer: str, tmp_p
         gloo.start()
 
 
-def worker() -> subprocess.Popen[str]:
-    program = resources.files("plink.bench.workers").joinpath("torch_collectives.py").read_text()
+def worker(program: str) -> subprocess.Popen[str]:
     pipe = subprocess.PIPE
     return subprocess.Popen(
         [sys.executable, "-c", program], stdin=pipe, stdout=pipe, stderr=pipe, text=True
@@ -128,23 +108,35 @@ def worker() -> subprocess.Popen[str]:
 
 
 def test_the_worker_ends_with_its_input_also_while_it_starts() -> None:
-    process = worker()
+    path = resources.files("plink.bench.workers").joinpath("torch_collectives.py")
+    process = worker(path.read_text())
     command = {"do": "start", "address": "127.0.0.1", "idle_limit_s": 60.0}
     process.communicate(json.dumps(command) + "\n", timeout=10)
     assert process.returncode == 0
 
 
-@needs_torch
+# A worker that starts at once.
+QUICK = """\
+from plink.bench.workers.torch_collectives import serve
+class Quick:
+    def start(self, command):
+        return {"event": "started"}
+serve(lambda *_: Quick())
+"""
+
+
 def test_the_worker_ends_when_nothing_is_asked_of_it() -> None:
-    process = worker()
+    process = worker(QUICK)
     assert process.stdin is not None
-    command = {"do": "start", "address": "127.0.0.1", "idle_limit_s": 0.2}
-    process.stdin.write(json.dumps(command) + "\n")
+    assert process.stdout is not None
+    process.stdin.write(json.dumps({"do": "start", "idle_limit_s": -1.9}) + "\n")
     process.stdin.flush()
     try:
         assert process.wait(timeout=60) == 1
+        told = [json.loads(line) for line in process.stdout]
+        assert [message["event"] for message in told] == ["started", "failed"]
     finally:
-        process.send_signal(signal.SIGKILL)
+        process.kill()
         process.communicate()
 
 
@@ -175,7 +167,7 @@ class NoWatchdog:
 
 
 @needs_torch
-@pytest.mark.parametrize("spoiled", [0, 1, 7])
+@pytest.mark.parametrize("spoiled", [0, 7])
 def test_every_wrong_element_is_counted(spoiled: int) -> None:
     import torch
 

@@ -16,6 +16,7 @@ from plink.bench.clients.mpi_program import (
     MpiProgram,
     check_order,
     compile_program,
+    complete_report,
     explain,
     find_tool,
     install,
@@ -121,6 +122,14 @@ def test_a_whole_run() -> None:
     assert run.seconds == [0.25, 0.125]
     assert run.cpu_s == [0.5, 0.0]
     check_order(run, ["n06", "n09"])
+
+
+def test_a_complete_report_counts_however_the_launcher_ended() -> None:
+    assert complete_report(1, WHOLE + HYDRA_DEATH, 2) == parse_report(WHOLE, 2)
+    cut = WHOLE.replace("plink-bench wrong 0\n", "")
+    assert complete_report(1, cut + HYDRA_DEATH, 2) is None
+    with pytest.raises(PlinkError, match="reported 2 of 2 repetitions and then ended"):
+        complete_report(0, cut, 2)
 
 
 @pytest.mark.parametrize("expected", [["n09", "n06"], ["n06"], ["n06", "n09", "n01"]])

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import sys
 from pathlib import Path
+from typing import Any, cast
+from unittest import mock
 
 import pytest
 
-from bench.local_sessions import local_remote_hosts, wait_for_ends
+from bench.local_sessions import local_remote_hosts, process_of, wait_for_ends
 from plink.bench.clients.client import Launch, Workload
 from plink.bench.clients.nccl import NcclClient
+from plink.bench.workers import torch_collectives
 from plink.probes.errors import HostError
 
 pytestmark = [
@@ -50,27 +54,41 @@ def pretending(folder: Path, gpus: int) -> str:
     return str(python)
 
 
-def test_a_host_without_a_gpu_is_named_with_what_is_missing() -> None:
-    hosts = local_remote_hosts(2)
-    nccl = NcclClient(hosts, sys.executable, 60.0, "ring")
+def refusal(gpus: int, *, has_nccl: bool = True) -> str:
+    """What a rank that is to take the second GPU of a host says of itself."""
+    rank = cast("Any", object.__new__(torch_collectives.NcclRank))
+    rank.torch, rank.dist = mock.Mock(), mock.Mock()
+    rank.torch.cuda.is_available.return_value = gpus > 0
+    rank.torch.cuda.device_count.return_value = gpus
+    rank.dist.is_nccl_available.return_value = has_nccl
+    with pytest.raises(RuntimeError) as caught:
+        rank.start({"gpu": 1})
+    return f"RuntimeError: {caught.value}"
+
+
+@pytest.mark.parametrize(
+    ("reason", "said", "hint"),
+    [
+        (refusal(0), "sees no GPU", "the client gloo needs no GPU"),
+        (refusal(2, has_nccl=False), "built without NCCL", "the client gloo needs no GPU"),
+        (refusal(1), "PyTorch sees too few GPUs: 1", "slots=K"),
+    ],
+)
+def test_a_host_without_a_gpu_for_each_rank_is_told_what_is_missing(
+    reason: str, said: str, hint: str, tmp_path: Path
+) -> None:
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\necho '{json.dumps({'event': 'failed', 'reason': reason})}'\n")
+    python.chmod(0o700)
+    hosts = local_remote_hosts(1)
+    nccl = NcclClient(hosts, str(python), 60.0, "ring")
     try:
-        with pytest.raises(HostError, match=r"sees no GPU|built without NCCL") as caught:
+        with pytest.raises(HostError, match=said) as caught:
             nccl.start()
-        assert "the client gloo needs no GPU" in (caught.value.hint or "")
+        assert hint in (caught.value.hint or "")
     finally:
         nccl.close()
         wait_for_ends(hosts)
-
-
-def test_more_ranks_than_gpus_are_refused(tmp_path: Path) -> None:
-    hosts = local_remote_hosts(1) * 2
-    nccl = NcclClient(hosts, pretending(tmp_path, 1), 60.0, "ring")
-    try:
-        with pytest.raises(HostError, match="PyTorch sees too few GPUs: 1"):
-            nccl.start()
-    finally:
-        nccl.close()
-        wait_for_ends(hosts[:1])
 
 
 def test_each_rank_takes_a_gpu_and_every_element_is_checked(tmp_path: Path) -> None:
@@ -85,6 +103,10 @@ def test_each_rank_takes_a_gpu_and_every_element_is_checked(tmp_path: Path) -> N
         seconds = nccl.launch(Launch([1, 0], workload)).seconds
         assert len(seconds) == 2
         assert all(0.0 < value < 30.0 for value in seconds)
+        process_of(hosts[1]).kill()
+        with pytest.raises(HostError, match="the NCCL worker ended") as caught:
+            nccl.launch(Launch([1, 0], workload))
+        assert caught.value.host == "h1"
     finally:
         nccl.close()
         wait_for_ends(hosts)

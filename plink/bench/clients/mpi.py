@@ -16,11 +16,11 @@ from plink.bench.clients.mpi_program import (
     MpiReport,
     check_order,
     compile_program,
+    complete_report,
     explain,
     find_tool,
     install,
     is_timeout,
-    parse_report,
 )
 from plink.deploy.remote.hosts import RemoteHost, for_each
 from plink.deploy.remote.launcher import Ended, run_launcher, version_text
@@ -176,9 +176,12 @@ class MpiClient:
         # The program's own alarm comes first, so that it also ends where this machine is gone.
         ended = run_launcher(self._flavour.command(job), limit_s + _ALARM_MARGIN_S)
         hostnames = [host.hostname for host in hosts]
-        if ended is None or ended.status != 0:
+        repetitions = workload.repetitions * len(sizes)
+        report = None
+        if ended is not None:
+            report = complete_report(ended.status, ended.stdout, repetitions)
+        if report is None:
             raise self._failure(ended, limit_s, hostnames)
-        report = parse_report(ended.stdout, workload.repetitions * len(sizes))
         check_order(report, hostnames)
         return report
 

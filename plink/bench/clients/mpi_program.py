@@ -135,6 +135,24 @@ class MpiReport:
     reduction_s_per_gb: float | None = None
 
 
+def complete_report(status: int, text: str, repetitions: int) -> MpiReport | None:
+    """Return what rank 0 reported; None where the launcher failed before the report was complete.
+
+    A complete report counts whatever the launcher's exit status is: MPICH's ranks end without
+    `MPI_Finalize` (`mpi_allreduce.c`), and Hydra calls that a failure if it sees a rank's
+    connection close before it sees the rank end.
+
+    Raises:
+        PlinkError: the launcher succeeded without a complete report.
+    """
+    try:
+        return parse_report(text, repetitions)
+    except PlinkError:
+        if status == 0:
+            raise
+        return None
+
+
 def parse_report(text: str, repetitions: int) -> MpiReport:
     """Return the launch whose standard output is `text`.
 

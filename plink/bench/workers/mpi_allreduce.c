@@ -102,7 +102,8 @@ static int parse_sizes(char* text, int* sizes, int* largest) {
 static void leave(void) {
 #ifdef MPICH_VERSION
     /* MPICH over UCX and TCP (seen with 4.0.2 and UCX 1.13) can wait for ever in MPI_Finalize: one
-     * rank still disconnects from peers that no longer answer. Every result is out by now. */
+     * rank still disconnects from peers that no longer answer. Every result is out before any rank
+     * passes the barrier: Hydra may then call the end of a rank a failure and kill the others. */
     fflush(stdout);
     MPI_Barrier(MPI_COMM_WORLD);
     _exit(0);
