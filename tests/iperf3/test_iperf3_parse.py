@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plink.probes.iperf3.parse import (
@@ -278,6 +278,7 @@ JSON = st.recursive(
 )
 
 
+@settings(max_examples=25)
 @given(JSON, JSON, JSON)
 def test_any_json_gets_an_answer(intervals: Any, end: Any, error: Any) -> None:
     found = parse_report(json.dumps({"intervals": intervals, "end": end, "error": error}))
