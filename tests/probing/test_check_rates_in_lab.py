@@ -16,7 +16,8 @@ from support.plink_command import plink_here, read_json, ssh_options
 
 pytestmark = pytest.mark.lab
 
-HOST_MBIT, UPLINK_MBIT = 200, 100
+# So slow that a machine with other work keeps up.
+HOST_MBIT, UPLINK_MBIT = 80, 40
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +57,7 @@ def test_the_file_has_every_host_s_link(lab: Lab, file: Path) -> None:
     links = read_json(file)["uplinks"]["links"]
     assert {link["host"] for link in links} == set(lab.names)
     for link in links:
-        assert link["send_gbit_s"] == pytest.approx(0.19, rel=0.3)
+        assert 0.3 * HOST_MBIT < 1e3 * link["send_gbit_s"] < 1.1 * HOST_MBIT
 
 
 def test_nothing_changed(lab: Lab, file: Path) -> None:
@@ -69,8 +70,8 @@ def test_nothing_changed(lab: Lab, file: Path) -> None:
 
 def test_a_cut_host_and_a_cut_uplink_are_named(lab: Lab, file: Path) -> None:
     host, rack = lab.racks["r1"][0], "r2"
-    set_rate(lab, host, 25)
-    set_rate(lab, rack, 30)
+    set_rate(lab, host, 10)
+    set_rate(lab, rack, 12)
     try:
         code, found = check(lab, file)
     finally:
@@ -78,10 +79,10 @@ def test_a_cut_host_and_a_cut_uplink_are_named(lab: Lab, file: Path) -> None:
         set_rate(lab, rack, UPLINK_MBIT)
     assert code == 4
     changes = found["transfers"]["changes"]
-    assert host in {change.get("host") for change in changes}
-    assert rack in {change.get("group") for change in changes}
-    for change in changes:
-        assert change["now_gbit_s"] < 0.5 * change["file_gbit_s"]
+    for kind, name in (("host", host), ("group", rack)):
+        cut = [change for change in changes if change.get(kind) == name]
+        assert cut
+        assert all(change["now_gbit_s"] < 0.5 * change["file_gbit_s"] for change in cut)
 
 
 def test_transfers_can_be_left_out(lab: Lab, file: Path) -> None:
