@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from plink.api.arguments import MAX_SEED, number, whole
 from plink.api.cluster import Cluster, checked_cluster
 from plink.api.errors import plinks_errors
 from plink.api.objects import upgraded
 from plink.api.probing import gaps, tool_options, way_of
 from plink.api.progress import OnProgress, Steps
 from plink.api.warning import warn
+from plink.base.arguments import MAX_SEED, number, whole
 from plink.base.text import counted, named
 from plink.measure.probing import check as checking
 from plink.measure.probing.limits import CHECK_PARTNERS, CHECK_TRANSFERS_S

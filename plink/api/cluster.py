@@ -9,13 +9,12 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from plink.api.arguments import number, size_bytes, whole
 from plink.api.objects import PathName, page, upgraded
+from plink.base.arguments import number, size_bytes, whole
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
-from plink.base.text import counted, named
+from plink.base.text import brief, counted, named
 from plink.files import cluster as cluster_file
-from plink.files import document
 from plink.files.hosts import Group, Host
 from plink.files.limits import MAX_GBIT_S, MAX_RTT_US, WORD_EXPECTED, is_word
 from plink.files.matrices import Matrix
@@ -221,7 +220,7 @@ def _check_names(names: Sequence[str]) -> None:
     for name in names:
         fault = fault_of_name(name) if isinstance(name, str) else "is not a host name"
         if fault is not None:
-            raise WrongUseError(f"{document.brief(name)} {fault}", HINT_NAME)
+            raise WrongUseError(f"{brief(name)} {fault}", HINT_NAME)
     if len(set(names)) < len(names):
         twice = next(name for index, name in enumerate(names) if name in names[:index])
         raise WrongUseError(f"host {twice!r} is listed twice")
@@ -256,6 +255,6 @@ def _groups(groups: Mapping[str, Sequence[str]], names: Sequence[str]) -> list[G
         for host in hosts:
             if host not in names or host in seen:
                 reason = "is in two groups" if host in seen else "is not one of the hosts"
-                raise WrongUseError(f"group {group}: {document.brief(host)} {reason}")
+                raise WrongUseError(f"group {group}: {brief(host)} {reason}")
             seen.add(host)
     return [Group(group, list(hosts)) for group, hosts in groups.items()]

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
-from plink.api.arguments import number
 from plink.api.cluster import Cluster, checked_cluster
 from plink.api.objects import upgraded
 from plink.api.progress import OnProgress, Steps
 from plink.api.warning import warn
+from plink.base.arguments import number
 from plink.base.errors import WrongUseError
 from plink.base.text import counted
 from plink.doctor import diagnosis

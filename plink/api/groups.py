@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args, overload
 
-from plink.api.arguments import MAX_SEED, chosen, number, whole
 from plink.api.cluster import Cluster, checked_cluster
 from plink.api.objects import PathName
 from plink.api.progress import OnProgress, stages
 from plink.api.warning import warn
+from plink.base.arguments import MAX_SEED, chosen, number, whole
 from plink.base.replacing import replace
 from plink.base.text import counted, named
 from plink.files.groups import Grouping

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, ClassVar, Literal, get_args, overload
 
-from plink.api.arguments import MAX_SEED, chosen, nearest, number, size_bytes, whole
 from plink.api.cluster import Cluster, checked_cluster
 from plink.api.objects import PathName, page, upgraded
 from plink.api.progress import OnProgress, search
 from plink.api.warning import warn
+from plink.base.arguments import MAX_SEED, chosen, nearest, number, size_bytes, whole
 from plink.base.errors import WrongUseError
 from plink.base.size import DEFAULT_SIZE
 from plink.base.text import counted, named, rtt_text

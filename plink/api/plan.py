@@ -6,11 +6,11 @@ import os
 from collections.abc import Sequence
 from typing import ClassVar, Literal, get_args
 
-from plink.api.arguments import MAX_SEED, chosen, size_bytes, whole
 from plink.api.cluster import Cluster, checked_cluster
 from plink.api.objects import PathName, page, upgraded
 from plink.api.progress import OnProgress, stages
 from plink.api.warning import warn
+from plink.base.arguments import MAX_SEED, chosen, size_bytes, whole
 from plink.base.errors import WrongUseError
 from plink.base.size import DEFAULT_SIZE
 from plink.base.text import counted, rtt_text

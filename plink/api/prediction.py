@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar, overload
 
-from plink.api.arguments import MAX_SEED, size_bytes, whole
 from plink.api.cluster import Cluster, checked_cluster
 from plink.api.objects import page
 from plink.api.order import Order
 from plink.api.progress import OnProgress, stages
 from plink.api.warning import warn
+from plink.base.arguments import MAX_SEED, size_bytes, whole
 from plink.base.errors import WrongUseError
 from plink.base.size import DEFAULT_SIZE, format_size
 from plink.base.text import counted

@@ -8,16 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Literal
 
-from plink.api.arguments import MAX_SEED, chosen, nearest, number, whole
 from plink.api.cluster import Cluster
 from plink.api.errors import ProbeInterrupted, plinks_errors
 from plink.api.objects import PathName, upgraded
 from plink.api.progress import OnProgress, Steps
 from plink.api.warning import warn
+from plink.base.arguments import MAX_SEED, chosen, nearest, number, whole
 from plink.base.errors import PlinkError, WrongUseError
-from plink.base.text import counted
+from plink.base.text import brief, counted
 from plink.files import cluster as cluster_file
-from plink.files import document
 from plink.files.hosts import Group
 from plink.files.measurements import Failure
 from plink.measure.listed import HostList, hosts_of, read_hosts
@@ -194,7 +193,7 @@ def _network(network: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
         return ipaddress.ip_network(str(network), strict=False)
     except ValueError:
         raise WrongUseError(
-            f"network is {document.brief(network)}, expected a network such as 10.0.0.0/16"
+            f"network is {brief(network)}, expected a network such as 10.0.0.0/16"
         ) from None
 
 
@@ -221,14 +220,13 @@ def tool_options(tool: str, options: Mapping[str, Any]) -> dict[str, Any]:
 def _groups(groups: Mapping[str, Sequence[str]] | Sequence[Group]) -> list[Group]:
     if isinstance(groups, str):
         raise WrongUseError(
-            f"groups is {document.brief(groups)}, expected groups or a mapping of names to hosts"
+            f"groups is {brief(groups)}, expected groups or a mapping of names to hosts"
         )
     if isinstance(groups, Mapping):
         for name, hosts in groups.items():
             if isinstance(hosts, str):
                 raise WrongUseError(
-                    f"groups: {document.brief(name)} is {document.brief(hosts)}, "
-                    "expected a list of host names"
+                    f"groups: {brief(name)} is {brief(hosts)}, expected a list of host names"
                 )
         return [Group(name, list(hosts)) for name, hosts in groups.items()]
     return list(groups)

@@ -10,6 +10,7 @@ from plink.api.objects import PathName, upgraded
 from plink.api.order import Order
 from plink.api.plan import Plan
 from plink.base.errors import WrongUseError
+from plink.base.text import brief
 from plink.files import cluster as cluster_file
 from plink.files import comparison as comparison_file
 from plink.files import document
@@ -57,7 +58,7 @@ def _read(path: PathName) -> Cluster | Order | Plan | Comparison:
         return upgraded(Plan, plan_file.decode_plan(data, source, with_servers=True))
     if kind == comparison_file.FORMAT:
         return comparison_file.decode_comparison(data, source)
-    what = f"a {document.brief(kind)} file" if isinstance(kind, str) else "not one of plink's files"
+    what = f"a {brief(kind)} file" if isinstance(kind, str) else "not one of plink's files"
     raise WrongUseError(
         f"{source}: is {what}", "clusters, orders, plans and comparisons can be read"
     )

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
+_MAX_SHOWN = 40
+
 
 def rtt_text(rtt_us: float) -> str:
     """Return a time with three digits and the unit that suits it: `22.1 µs`, `380 ms`.
@@ -135,3 +137,9 @@ def time_text(iso: str) -> str:
         return printable(iso)
     zone = "" if moment.tzinfo is None else " UTC"
     return f"{moment:%Y-%m-%d %H:%M:%S}{zone}"
+
+
+def brief(value: Any) -> str:
+    """A value from a hostile file, as one short printable piece of a message."""
+    text = repr(value)
+    return text if len(text) <= _MAX_SHOWN else text[: _MAX_SHOWN - 3] + "..."

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from plink.base.errors import WrongUseError
-from plink.base.text import counted
-from plink.files import document
+from plink.base.text import brief, counted
 from plink.solvers.slots.layout import RankLayout
 
 MAX_RANDOM = 1000
@@ -151,7 +150,7 @@ def _count(digits: str, kind: str, word: str) -> int:
     digits = digits.lstrip("0")
     # Python itself refuses to read numbers of thousands of digits.
     if not digits or len(digits) > len(str(MAX_RANDOM)) or int(digits) > MAX_RANDOM:
-        shown = document.brief(word)
+        shown = brief(word)
         raise WrongUseError(f"{shown}: ask for 1 to {MAX_RANDOM} {kind} orders")
     return int(digits)
 

@@ -10,7 +10,7 @@ import click
 from plink.base.text import json_text
 from plink.cli.stderr import note
 from plink.deploy.kubernetes.folder import SECRET, files, write
-from plink.transport.proofs import make_secret, read_secret
+from plink.transport.proofs import new_secret, read_secret
 
 
 def run(
@@ -18,10 +18,10 @@ def run(
 ) -> int:
     """Write the folder; return the exit code."""
     content = files(image, host_network=host_network)
-    known = None if secret_file is None else read_secret(secret_file)
-    write(Path(output), content)
-    make_secret(str(Path(output, SECRET)), known)
-    names = sorted([*content, SECRET])
+    secret = new_secret() if secret_file is None else read_secret(secret_file)
+    whole = {name: text.encode() for name, text in content.items()} | {SECRET: secret + b"\n"}
+    write(Path(output), whole)
+    names = sorted(whole)
     if as_json:
         click.echo(json_text({"output": output, "files": names}))
     note(f"{len(names)} files -> {output}; next: kubectl apply -k {shlex.quote(output)}")

@@ -336,6 +336,6 @@ def _show_on(update: Callable[[str], None]) -> Callable[[Progress], None]:
     def show(progress: Progress) -> None:
         cost, bound = progress.cost, progress.lower_bound
         gap = f", gap {share_text(max(0.0, cost - bound) / cost)}" if bound and cost else ""
-        update(f"{progress.seconds:.1f} s  cost {rtt_text(cost)}{gap}")
+        update(f"{progress.seconds:.1f} s  best {rtt_text(cost)}{gap}")
 
     return show

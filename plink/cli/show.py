@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from plink.base.errors import WrongUseError
+from plink.base.text import brief
 from plink.cli.options import FiniteRange
 from plink.cli.stderr import note
 
@@ -58,7 +59,7 @@ def command(file: str, percentile: float | None, width: int | None, as_json: boo
     elif found == comparison.FORMAT:
         _show_comparison(data, source, width, as_json)
     else:
-        named = f"a {document.brief(found)} file" if isinstance(found, str) else "not a plink file"
+        named = f"a {brief(found)} file" if isinstance(found, str) else "not a plink file"
         raise WrongUseError(
             f"{source}: is {named}",
             "plink show takes cluster, order, plan and comparison files, logs and timelines",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from plink.base.arguments import flag, instance, integer, real, text
 from plink.base.errors import WrongUseError
+from plink.base.text import brief
 from plink.transport.tls import Tls
 
 DEFAULT_WORKERS = 2
@@ -14,6 +17,12 @@ DEFAULT_MEMORY_BYTES = 128 << 10
 DEFAULT_SPIN_US = 200.0
 MOST_WORKERS = 64
 MOST_IN_FLIGHT = 64
+MOST_CHUNK_BYTES = 1 << 40
+MOST_SEND_BUFFER_BYTES = (1 << 30) - 1
+MOST_PORT = 65_535
+MOST_SPIN_US = 1e6
+LEAST_TIMEOUT_S = 1e-6
+MOST_TIMEOUT_S = 999_999.0
 
 
 @dataclass(frozen=True)
@@ -71,24 +80,44 @@ class Options:
     stall_timeout_s: float = 1800.0
 
     def __post_init__(self) -> None:
-        if self.workers is not None and not 1 <= self.workers <= MOST_WORKERS:
-            raise WrongUseError(f"an engine has 1 to {MOST_WORKERS} workers, not {self.workers}")
-        if not 1 <= self.in_flight <= MOST_IN_FLIGHT:
-            raise WrongUseError(
-                f"1 to {MOST_IN_FLIGHT} collectives can be in flight, not {self.in_flight}"
-            )
-        if self.chunk_bytes is not None and self.chunk_bytes < 1:
-            raise WrongUseError(f"a chunk has at least one byte, not {self.chunk_bytes}")
-        if self.send_buffer_bytes is not None and not 1 <= self.send_buffer_bytes < 2**30:
-            raise WrongUseError(f"a send buffer cannot have {self.send_buffer_bytes} bytes")
-        if self.spin_us is not None and not 0.0 <= self.spin_us <= 1e6:
-            raise WrongUseError(
-                f"spin_us is {self.spin_us:g}, not between 0 and a million microseconds"
-            )
+        bounds = {
+            "workers": (1, MOST_WORKERS),
+            "chunk_bytes": (1, MOST_CHUNK_BYTES),
+            "send_buffer_bytes": (1, MOST_SEND_BUFFER_BYTES),
+        }
+        for name, (low, high) in bounds.items():
+            if getattr(self, name) is not None:
+                integer(name, getattr(self, name), low, high)
+        integer("in_flight", self.in_flight, 1, MOST_IN_FLIGHT)
+        integer("port", self.port, 0, MOST_PORT)
+        for name in ("deterministic", "shared_memory"):
+            flag(name, getattr(self, name))
+        if self.spin_us is not None:
+            real("spin_us", self.spin_us, 0.0, MOST_SPIN_US)
         for name in ("setup_timeout_s", "silence_timeout_s", "stall_timeout_s"):
-            seconds = getattr(self, name)
-            if not 0.0 < seconds < 1e6:
-                raise WrongUseError(f"{name} is {seconds}, not between 0 and a million seconds")
+            real(name, getattr(self, name), LEAST_TIMEOUT_S, MOST_TIMEOUT_S)
+        if self.congestion_control is not None:
+            text("congestion_control", self.congestion_control, "such as reno or bbr")
+        if self.tls is not None:
+            instance("tls", self.tls, (Tls, str), "a folder of certificates or a Tls")
+        self._check_lists()
+
+    def _check_lists(self) -> None:
+        if isinstance(self.addresses, str):
+            raise WrongUseError(
+                f"addresses is {self.addresses!r}, expected a list of addresses",
+                f"addresses=[{self.addresses!r}]",
+            )
+        instance("addresses", self.addresses, Sequence, "a list of addresses")
+        for address in self.addresses:
+            if not _is_address(address):
+                raise WrongUseError(
+                    f"addresses has {brief(address)}, expected numeric addresses such as 10.0.0.1"
+                )
+        if self.cores is not None:
+            instance("cores", self.cores, Sequence, "a list of numbers of cores")
+            for core in self.cores:
+                integer("each of cores", core, 0)
 
     def certificates(self, rank: int) -> Tls | None:
         """Return a rank's certificates; None for connections without TLS.
@@ -113,3 +142,11 @@ class Options:
         # engines of one host must not all crowd on the first ones.
         own = sorted(os.sched_getaffinity(0))
         return own if len(own) <= workers else []
+
+
+def _is_address(address: object) -> bool:
+    try:
+        ipaddress.ip_address(address)  # type: ignore[arg-type]
+    except ValueError:
+        return False
+    return isinstance(address, str)

@@ -10,11 +10,12 @@ from msgspec.structs import replace
 
 from plink.base.errors import NotMeasuredError
 from plink.base.given_way import GivenWay
+from plink.base.text import brief
 from plink.files import document
 from plink.files.binary_form import Content, is_binary
 from plink.files.clients import ClientFit
 from plink.files.conditions import ConditionMeasurement
-from plink.files.document import Document, brief
+from plink.files.document import Document
 from plink.files.groups import Grouping, LinkFacts, UplinkMeasurement, check_rows
 from plink.files.host_names import check_host_name, check_host_names
 from plink.files.hosts import Group, Host, check_groups, check_hosts, check_way

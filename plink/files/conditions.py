@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from plink.files.document import brief
+from plink.base.text import brief
 from plink.files.limits import Text, is_word
 from plink.files.measurements import Measurement
 from plink.probes.condition import HostCondition

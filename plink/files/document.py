@@ -14,6 +14,7 @@ from typing import IO, Any
 from plink.base.errors import NotJsonError, PlinkError, WrongUseError
 from plink.base.next_command import UNNAMED_FILE
 from plink.base.output import check_output, write_output
+from plink.base.text import brief
 from plink.files.binary_form import EXTENSION, Content, is_binary
 from plink.files.unpacking import MOST_BYTES, read_file, read_standard_input
 from plink.files.whole import WriteTo, write_whole
@@ -24,7 +25,6 @@ STANDARD_STREAM = "-"
 NOT_A_FILE = "the cluster"
 # Lists that people write: of hosts, groups, NICs.
 MOST_LIST_BYTES = 64 << 20
-_MAX_SHOWN = 40
 
 
 @dataclass(frozen=True)
@@ -278,12 +278,6 @@ def dump(data: Mapping[str, Any]) -> bytes:
     from plink.files import json_text  # noqa: PLC0415  as above
 
     return "".join(json_text.pieces(data)).encode()
-
-
-def brief(value: Any) -> str:
-    """A value from a hostile file, as one short printable piece of a message."""
-    text = repr(value)
-    return text if len(text) <= _MAX_SHOWN else text[: _MAX_SHOWN - 3] + "..."
 
 
 def _kind(data: object) -> str:

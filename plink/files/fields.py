@@ -8,7 +8,7 @@ from typing import Any
 
 from plink.base.errors import WrongUseError
 from plink.base.finite import finite_number
-from plink.files.document import brief
+from plink.base.text import brief
 from plink.files.limits import WORD_EXPECTED, is_word
 from plink.files.matrices import format_bound
 

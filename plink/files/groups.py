@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from plink.files.document import brief
+from plink.base.text import brief
 from plink.files.hosts import Group
 from plink.files.limits import (
     MAX_GBIT_S,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from plink.files.document import brief
+from plink.base.text import brief
 from plink.files.hosts import Host
 from plink.files.structs import FormatError
 from plink.probes.hosts.names import HINT_NAME, fault_of_name

@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import asdict
 
 from plink.base.given_way import GivenWay
-from plink.files.document import brief
+from plink.base.text import brief
 from plink.files.limits import HostName, Port, Slots, User, Word, find_repeated
 
 _MAX_TYPED = 4096

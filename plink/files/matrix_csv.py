@@ -17,7 +17,7 @@ from decimal import Decimal
 import numpy as np
 
 from plink.base.errors import WrongUseError
-from plink.files.document import brief
+from plink.base.text import brief
 from plink.files.limits import MAX_HOSTS, MAX_RTT_US
 from plink.files.matrices import Matrix
 from plink.files.units import TIMES, find_rate_unit, find_time_unit, time_unit_named

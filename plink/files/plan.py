@@ -9,9 +9,8 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from plink.base.errors import WrongUseError
-from plink.base.text import counted
+from plink.base.text import brief, counted
 from plink.files import document
-from plink.files.document import brief
 from plink.files.hosts import Group, check_groups
 from plink.files.limits import BufferBytes, Collective, Count, Seconds, Text, Word, one_of
 from plink.files.structs import convert, encode

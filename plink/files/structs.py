@@ -19,8 +19,7 @@ import numpy as np
 from msgspec import Struct
 
 from plink.base.errors import WrongUseError
-from plink.base.text import printable
-from plink.files.document import brief
+from plink.base.text import brief, printable
 from plink.files.limits import EXPECTED
 from plink.files.matrices import decode_array, describe_array
 

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 from plink.base.errors import WrongUseError
-from plink.files.document import brief
+from plink.base.text import brief
 
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 _LONG = {"kilo": "k", "mega": "m", "giga": "g", "tera": "t"}

@@ -16,6 +16,7 @@ from torch.distributed.distributed_c10d import PrefixStore, Store, default_pg_ti
 from plink.autotune.protocol.handshake import FILE_VARIABLE, SECRET_VARIABLE, secret_of
 from plink.autotune.ranks.rank import TunedRank
 from plink.autotune.ranks.settings import Settings, settings_of
+from plink.base.arguments import flag, instance, integer
 from plink.base.errors import PlinkError, WrongUseError
 from plink.engine import C10dStore, Engine, EngineError, Options
 from plink.torch.addresses import group_addresses
@@ -75,7 +76,13 @@ def create(
 
     Raises:
         DistBackendError: the ranks could not be connected, or the plan is not for them.
+        WrongUseError: an argument cannot be.
     """
+    instance("store", store, Store, "a torch.distributed.Store")
+    integer("world_size", world_size, 1)
+    integer("rank", rank, 0, world_size - 1)
+    instance("timeout", timeout, timedelta, "a datetime.timedelta")
+    flag("members_change", members_change)
     asked = _Asked(store, rank, world_size, timeout, members_change=members_change)
     return create_asked(asked, options)
 

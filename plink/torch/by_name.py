@@ -11,7 +11,9 @@ from torch import Tensor
 from torch.distributed import ReduceOp
 from torch.distributed.distributed_c10d import ProcessGroup
 
+from plink.base.arguments import instance, real, text
 from plink.base.errors import WrongUseError
+from plink.base.text import brief
 from plink.torch.group import PlinkGroup
 from plink.torch.named.negotiation import Negotiation
 from plink.torch.named.works import GroupedWork, NamedWork
@@ -74,6 +76,7 @@ def grouped_all_reduce(
     Returns:
         A work for each tensor.
     """
+    _check_tensors(tensors)
     request = request_of(
         name, tensors, members_of(name, len(tensors)), op, (prescale_factor, postscale_factor)
     )
@@ -106,15 +109,33 @@ def negotiation_of(group: ProcessGroup | None) -> Negotiation:
     Raises:
         WrongUseError: it has none.
     """
-    group = dist.group.WORLD if group is None else group
+    if group is None:
+        if not dist.is_initialized():
+            raise WrongUseError(
+                "there is no process group", 'call init_process_group("plink") first'
+            )
+        group = dist.group.WORLD
     if not isinstance(group, PlinkGroup):
-        raise WrongUseError("collectives by name need a group of plink's")
+        raise WrongUseError(
+            f"group is of type {type(group).__name__}, expected a group of plink's",
+            "init_process_group('plink', ...), or new_group(..., backend='plink')",
+        )
     if group.negotiation is None:
         raise WrongUseError(
             "this group runs collectives in the order of the program",
             "init_process_group('plink', pg_options=plink.torch.Options(control=Control()))",
         )
     return group.negotiation
+
+
+def _check_tensors(tensors: Sequence[Tensor]) -> None:
+    if isinstance(tensors, Tensor):
+        raise WrongUseError("tensors is a tensor, expected a list of them", "all_reduce takes one")
+    instance("tensors", tensors, Sequence, "a list of tensors")
+    if not tensors:
+        raise WrongUseError("tensors is empty, expected at least one")
+    for tensor in tensors:
+        instance("tensor", tensor, Tensor, "a torch.Tensor")
 
 
 def members_of(name: str, tensors: int) -> tuple[str, ...]:
@@ -141,8 +162,13 @@ def request_of(
     Raises:
         WrongUseError: the engine does not do that.
     """
-    if not name or name.startswith(UNNAMED):
-        raise WrongUseError(f"'{name}' is no name of a collective")
+    text("name", name)
+    if name.startswith(UNNAMED):
+        raise WrongUseError(f"name is {brief(name)}, which plink uses itself")
+    for factor, value in zip(("prescale_factor", "postscale_factor"), scales, strict=True):
+        real(factor, value)
+    _check_tensors(tensors)
+    instance("op", op, (ReduceOp, ReduceOp.RedOpType), "a torch.distributed.ReduceOp")
     options = dist.AllreduceOptions()
     options.reduceOp = op
     engines = engine_op(tensors, options)

@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.nn import Parameter
 
 from plink.base.errors import WrongUseError
+from plink.base.text import brief
 
 _BYTES = re.compile(r"(\d+(?:\.\d+)?)\s*(B|KB|MB|GB)")
 _FACTORS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
@@ -30,13 +31,18 @@ def grouped(parameters: Mapping[str, Parameter], groups: Groups) -> list[list[st
         WrongUseError: no such groups can be.
     """
     names = list(parameters)[::-1]
+    if isinstance(groups, bool) or not isinstance(groups, int | str | Sequence | None):
+        raise WrongUseError(
+            f"groups is {brief(groups)}, expected a number of groups, a size such as '25MB', or "
+            "lists of parameters or their names"
+        )
     if groups is None or groups == 0:
         found = [[name] for name in names]
     elif isinstance(groups, str):
         found = _by_size(names, parameters, size_bytes_of(groups))
     elif isinstance(groups, int):
         if groups < 0:
-            raise WrongUseError(f"there cannot be {groups} groups of gradients")
+            raise WrongUseError(f"groups is {groups}, expected at least 1, or 0 for each alone")
         return _by_count(_of_one_type(names, parameters), groups)
     else:
         found = _listed(names, parameters, groups)
@@ -81,6 +87,11 @@ def _listed(
     found: list[list[str]] = []
     taken: set[str] = set()
     for group in groups:
+        if isinstance(group, str) or not isinstance(group, Sequence):
+            raise WrongUseError(
+                f"groups has {brief(group)}, expected a list of parameters or their names",
+                "groups=[[NAME, NAME], [NAME]]",
+            )
         members: list[str] = []
         for member in group:
             name = member if isinstance(member, str) else name_of.get(id(member), "")

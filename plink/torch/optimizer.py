@@ -17,7 +17,9 @@ from torch.nn import Parameter
 from torch.optim import LBFGS, Optimizer
 from torch.utils.hooks import RemovableHandle
 
+from plink.base.arguments import instance, integer
 from plink.base.errors import WrongUseError
+from plink.base.text import brief
 from plink.torch.by_name import negotiation_of, request_of
 from plink.torch.first_step import FirstStep
 from plink.torch.gradient_groups import Groups, grouped
@@ -27,6 +29,7 @@ from plink.torch.staging import Stage, fused
 from plink.torch.work import NO_TIMEOUT
 
 # Within it GradScaler looks at gradients.
+_PAIR = 2
 _UNSCALES = "_unscale_grads_"
 
 
@@ -65,8 +68,12 @@ class DistributedOptimizer(Optimizer):
         group: ProcessGroup | None = None,
     ) -> None:
         # PyTorch's own is not called: parameters, state and steps are the other optimizer's.
-        if backward_passes_per_step < 1:
-            raise WrongUseError(f"a step follows on no {backward_passes_per_step} backward passes")
+        instance("optimizer", optimizer, Optimizer, "a torch.optim.Optimizer")
+        integer("backward_passes_per_step", backward_passes_per_step, 1)
+        if group is not None:
+            negotiation_of(group)
+        if op not in (ReduceOp.AVG, ReduceOp.SUM):
+            raise WrongUseError(f"op is {brief(op)}, expected ReduceOp.AVG or ReduceOp.SUM")
         if isinstance(optimizer, LBFGS):
             raise WrongUseError(
                 "LBFGS decides by the loss how often it computes gradients, and ranks have "
@@ -346,8 +353,16 @@ def _named(
     optimizer: Optimizer, named_parameters: Iterable[tuple[str, Parameter]]
 ) -> dict[str, Parameter]:
     """Return the trained parameters by name."""
+    instance("named_parameters", named_parameters, Iterable, "model.named_parameters()")
     parameters: dict[str, Parameter] = {}
-    for name, parameter in named_parameters:
+    for pair in named_parameters:
+        if not isinstance(pair, tuple) or len(pair) != _PAIR or not isinstance(pair[0], str):
+            raise WrongUseError(
+                "named_parameters has an entry that is no pair of a name and a parameter",
+                "give model.named_parameters()",
+            )
+        name, parameter = pair
+        instance("named_parameters", parameter, Parameter, "a torch.nn.Parameter for each name")
         if name in parameters:
             raise WrongUseError(f"two parameters are called '{name}'")
         if parameter.requires_grad:

@@ -14,6 +14,7 @@ import re
 import secrets
 import socket
 from dataclasses import dataclass
+from pathlib import Path
 
 from plink.base.errors import WrongUseError
 from plink.base.opening import open_input
@@ -63,17 +64,26 @@ def read_secret(path: str) -> bytes:
         raise WrongUseError(f"{path}: {error.strerror or error}") from None
 
 
+def new_secret() -> bytes:
+    """Return a secret of 256 random bits, as text."""
+    return secrets.token_hex(32).encode()
+
+
 def make_secret(path: str, secret: bytes | None = None) -> bytes:
     """A secret in a new file that only its owner reads; a new one of 256 bits, if none is given.
 
     Raises:
-        WrongUseError: the file cannot be made.
+        WrongUseError: the file cannot be made or written; then it is not there.
     """
-    secret = secrets.token_hex(32).encode() if secret is None else secret
+    secret = new_secret() if secret is None else secret
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(secret + b"\n")
+        try:
+            with os.fdopen(descriptor, "wb") as stream:
+                stream.write(secret + b"\n")
+        except BaseException:
+            Path(path).unlink(missing_ok=True)
+            raise
     except (OSError, ValueError) as error:
         raise WrongUseError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
     return secret

@@ -326,11 +326,14 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"workers": 0}, "an engine has 1 to 64 workers, not 0"),
-        ({"chunk_bytes": 0}, "a chunk has at least one byte, not 0"),
-        ({"spin_us": -1.0}, "spin_us is -1, not between 0 and a million microseconds"),
-        ({"stall_timeout_s": 0.0}, "stall_timeout_s is 0.0, not between 0 and a million seconds"),
-        ({"addresses": ("here",)}, "here is not a numeric address"),
+        ({"workers": 0}, "workers is 0, expected a whole number from 1 to 64"),
+        ({"chunk_bytes": 0}, "chunk_bytes is 0, expected a whole number from 1 to"),
+        ({"spin_us": -1.0}, "spin_us is -1.0, expected a number from 0 to "),
+        (
+            {"stall_timeout_s": 0.0},
+            "stall_timeout_s is 0.0, expected a number from ",
+        ),
+        ({"addresses": ("here",)}, "addresses has 'here', expected numeric addresses"),
         ({"congestion_control": "none"}, "no TCP congestion control none here"),
     ],
 )

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import BinaryIO
 
 import pytest
 
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.expanding import expand
-from plink.deploy.kubernetes import folder as manifests
+from plink.cli import run as plink
 from plink.files import document, whole
 from plink.probes.errors import HostListError
 from plink.probes.hosts.listing import parse_listing
@@ -24,6 +26,7 @@ from plink.probes.inventories.terraform import parse_outputs
 from plink.probes.ssh.connect import ProxyCommand
 from plink.simulate.simgrid import program
 from plink.simulate.traces import edges, goal
+from plink.transport.proofs import make_secret, read_secret
 
 
 def test_edges_are_counted_before_they_are_made() -> None:
@@ -138,18 +141,40 @@ def test_a_pipe_without_a_reader_is_given_up(
 def test_manifests_are_written_whole_or_not_at_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(_descriptor: int) -> None:
-        raise OSError(28, "No space left on device")
+    out = tmp_path / "out"
+    command = ["kube", "manifests", "-o", str(out), "--image", "registry/plink:1"]
+    assert plink(command) == 0
+    made = {path.name: path.stat().st_mode & 0o777 for path in out.iterdir()}
+    assert made.pop("secret") == 0o600
+    shutil.rmtree(out)
+    # At each of the files, the secret among them.
+    for place in range(len(made) + 1):
+        left = iter([None] * place)
 
-    content = {"a": "1", "b": "2"}
+        def fail(_descriptor: int, left: Iterator[None] = left) -> None:
+            if next(left, SimpleNamespace()) is not None:
+                raise OSError(28, "No space left on device")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fsync", fail)
+            assert plink(command) == 1
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_a_secret_is_written_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(descriptor: int, *_: object) -> BinaryIO:
+        os.close(descriptor)
+        return Path("/dev/full").open("wb", buffering=0)
+
     with monkeypatch.context() as patch:
-        patch.setattr(manifests, "os", SimpleNamespace(fsync=fail))
-        with pytest.raises(PlinkError) as caught:
-            manifests.write(tmp_path / "out", content)
-    assert caught.value.exit_code == 1
+        patch.setattr(os, "fdopen", full)
+        with pytest.raises(WrongUseError, match="No space left"):
+            make_secret(str(tmp_path / "secret"))
     assert list(tmp_path.iterdir()) == []
-    manifests.write(tmp_path / "out", content)
-    assert {path.name: path.read_text() for path in (tmp_path / "out").iterdir()} == content
+    made = make_secret(str(tmp_path / "secret"))
+    assert read_secret(str(tmp_path / "secret")) == made
 
 
 def test_a_simulator_that_others_may_replace_is_not_run(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from plink.cli import probe_action
 from plink.cli import run as plink
 from plink.files import cluster as cluster_file
 from plink.measure.probing import request
-from plink.measure.probing.question import Question
+from plink.measure.probing.question import NO_QUESTION, Question
 from plink.probes.reach import Reached
 from plink.probes.rounds import sampled_rounds
 
@@ -23,7 +23,11 @@ HOSTS, ROUNDS = 60, 12
 
 
 def probe(
-    monkeypatch: pytest.MonkeyPatch, folder: Path, behaviour: Behaviour, *options: str
+    monkeypatch: pytest.MonkeyPatch,
+    folder: Path,
+    behaviour: Behaviour,
+    *options: str,
+    question: Question = NO_QUESTION,
 ) -> tuple[int, cluster_file.Cluster, Reached]:
     reached: list[Reached] = []
 
@@ -32,8 +36,8 @@ def probe(
         return reached[0]
 
     monkeypatch.setattr(request, "reach", reach)
-    # Only the sample is measured, and no pair that groups ask for.
-    monkeypatch.setattr(probe_action, "group_question", Question)
+    # In place of the pairs that groups ask for.
+    monkeypatch.setattr(probe_action, "group_question", lambda: question)
     hosts, out = folder / "hosts", folder / "c.json"
     hosts.write_text("\n".join(f"10.9.0.{i}" for i in range(HOSTS)))
     code = plink(["probe", str(hosts), "-o", str(out), "--rounds", str(ROUNDS), *options])
@@ -117,3 +121,22 @@ def test_the_report_and_show_say_that_it_is_a_sample(
     order = json.loads(capsys.readouterr().out)
     assert order["filled_pairs"] == HOSTS * (HOSTS - 1) // 2 - HOSTS * ROUNDS // 2
     assert order["unmeasured_hosts"] == []
+
+
+def test_pairs_that_a_question_asks_for_count_in_every_figure(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sampled = {pair for pairs in sampled_rounds(HOSTS, ROUNDS, 0) for pair in pairs}
+    beside = [(0, other) for other in range(1, HOSTS) if (0, other) not in sampled][:23]
+    behaviour = Behaviour(round_s=0.002, pair_loss=0.0, never_start=0.0, die=0.0)
+    question = Question(hinges=lambda _: beside)
+    code, cluster, _ = probe(monkeypatch, tmp_path, behaviour, "--json", question=question)
+    assert code == 0
+    assert cluster.rtt is not None
+    read = int(np.count_nonzero(~np.isnan(cluster.rtt.readings_us)))
+    assert read == HOSTS * ROUNDS + 2 * len(beside)
+    said = capsys.readouterr()
+    (stage,) = json.loads(said.out)["stages"]
+    assert (stage["measured"], stage["asked"]) == (read, read)
+    assert f"{read} of {read} directed pairs" in said.err
+    assert f" of {read} agree within" in said.err

@@ -73,7 +73,7 @@ def test_ranks_that_agree_in_cycles_get_right_sums(control: dict[str, Any], tmp_
 @pytest.mark.parametrize(
     ("control", "told"),
     [
-        ({"mode": "ring"}, "there is no mode 'ring'"),
+        ({"mode": "ring"}, "mode is 'ring'"),
         ({"cache": 0}, "cache is 0"),
         ({"mode": "full", "sleep": "global(0)"}, "sleep is 'global\\(0\\)'"),
         ({"sleep": "global"}, "mode 'tree' has none"),
@@ -131,7 +131,7 @@ def test_what_cannot_be_announced_is_told_in_a_sentence(tmp_path: Path) -> None:
         assert ranks[0].hear() == "announced"
         said = ranks[0].hear()
         assert "sparse tensors" in said[0]
-        assert "no name of a collective" in said[1]
+        assert "name is '#1'" in said[1]
         assert "cannot be scaled" in said[2]
         assert "does not reduce" in said[3]
         assert "'twice' is pending already" in said[4]
@@ -154,7 +154,7 @@ def test_what_an_optimizer_cannot_do_is_told_in_a_sentence(tmp_path: Path) -> No
                 "no size of a group",
                 "'head.weight' twice",
                 "'nobody', which is no parameter",
-                "no 0 backward passes",
+                "backward_passes_per_step is 0",
                 "once more before a step",
                 "cannot be set to zero",
             ),

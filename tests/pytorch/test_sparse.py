@@ -122,9 +122,9 @@ def test_parameters_without_a_gradient(found: Found) -> None:
 
 def test_wrong_uses_are_refused_in_a_sentence(found: Found) -> None:
     texts = (
-        "cannot be 1.0",
-        "no correction called 'none'",
-        "a chunk cannot have 0",
+        "sparsity is 1.0",
+        "correction is 'none'",
+        "chunk is 0",
         "Adam cannot step with some of its gradients",
         "DistributedDataParallel sends all",
         "momentum cannot be 0.0",

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import re
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from plink.base.errors import PlinkError, WrongUseError
 
 SECRET = "secret"  # noqa: S105  the name of the file
+_SECRET_MODE, _FILE_MODE = 0o600, 0o666
 
 # The grammar of references to images, without digests of other lengths than those in use.
 _IMAGE = re.compile(
@@ -60,8 +62,8 @@ def files(image: str, *, host_network: bool) -> dict[str, str]:
     return content
 
 
-def write(folder: Path, content: dict[str, str]) -> None:
-    """Write files into a new folder, or an empty one.
+def write(folder: Path, content: Mapping[str, bytes]) -> None:
+    """Write files into a new folder, or an empty one; the secret for its owner alone to read.
 
     Raises:
         WrongUseError: there is something already.
@@ -73,9 +75,11 @@ def write(folder: Path, content: dict[str, str]) -> None:
         with tempfile.TemporaryDirectory(prefix=".plink-", dir=folder.parent) as beside:
             made = Path(beside, folder.name or "folder")
             made.mkdir()
-            for name, text in content.items():
-                with (made / name).open("w", encoding="utf-8") as stream:
-                    stream.write(text)
+            for name, data in content.items():
+                mode = _SECRET_MODE if name == SECRET else _FILE_MODE
+                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+                with os.fdopen(os.open(made / name, flags, mode), "wb") as stream:
+                    stream.write(data)
                     stream.flush()
                     os.fsync(stream.fileno())
             made.replace(folder)  # an empty folder may be there

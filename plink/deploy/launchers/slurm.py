@@ -14,9 +14,9 @@ import re
 from collections.abc import Sequence
 
 from plink.base.errors import WrongUseError
+from plink.base.text import brief
 from plink.deploy.launchers import names
 from plink.deploy.launchers.format import Format, TopologyFormat, places
-from plink.files.document import brief
 from plink.files.hosts import Group, Host
 
 ROOT = "plink-root"

@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from plink.base.errors import PlinkError
+from plink.base.text import brief
 from plink.deploy.launchers.slurm import render_hostfile
 from plink.files import document
 from plink.files.hosts import Host
@@ -41,7 +42,7 @@ def write_hostfile(hosts: Sequence[Host], path: str | None, folder: Path, job: s
         wanted = str(Path(path).absolute())
         if not _PLAIN.fullmatch(wanted):
             raise PlinkError(
-                f"{document.brief(wanted)} cannot stand in a line that sets a variable",
+                f"{brief(wanted)} cannot stand in a line that sets a variable",
                 "letters, digits and . _ + @ : , = - / can",
             )
         document.write_bytes(wanted, content)

@@ -31,10 +31,10 @@ from typing import Any
 
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.replacing import replace
+from plink.base.text import brief
 from plink.files import document
 from plink.files.clients import FITTED, ClientFit, SizeSpread, exactly, unfitted, with_estimates
 from plink.files.cluster import Cluster
-from plink.files.document import brief
 from plink.files.fields import Fields
 from plink.files.groups import (
     LEAST_GBIT_S,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from plink.base.errors import WrongUseError
-from plink.files.document import brief
+from plink.base.text import brief
 from plink.measure.importing.pairs import (
     MAX_HOSTS,
     PairReading,

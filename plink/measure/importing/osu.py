@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from plink.base.errors import WrongUseError
 from plink.base.size import format_size
-from plink.files.document import brief
+from plink.base.text import brief
 from plink.files.measurements import WRONG_RESULTS
 from plink.measure.importing.pairs import (
     LeftOut,

@@ -14,8 +14,7 @@ from collections.abc import Iterator, Sequence
 
 from plink.base.errors import WrongUseError
 from plink.base.size import format_size
-from plink.base.text import counted
-from plink.files.document import brief
+from plink.base.text import brief, counted
 from plink.files.units import (
     RateUnit,
     TimeUnit,

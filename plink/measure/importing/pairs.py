@@ -12,8 +12,8 @@ import numpy as np
 from plink.base.errors import WrongUseError
 from plink.base.log_prefixes import strip_prefixes
 from plink.base.replacing import replace
+from plink.base.text import brief
 from plink.files.cluster import Cluster
-from plink.files.document import brief
 from plink.files.hosts import Host
 from plink.files.limits import MAX_GBIT_S, MAX_RTT_US
 from plink.files.matrices import Counts, Matrix

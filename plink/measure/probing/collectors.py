@@ -123,15 +123,19 @@ class Collector(ABC, Generic[Reading]):
         del precision_percent
         return []
 
-    def measured(self, rounds: Rounds) -> int:
-        """How many directed pairs of rounds among the cluster's hosts have a reading."""
-        pairs = [pair for met in rounds for pair in met]
-        if not pairs:
-            return 0
-        first, second = np.array(pairs).T
-        unread = np.isnan(self._readings())
-        both = unread[first, second], unread[second, first]
-        return sum(int(np.count_nonzero(~missing)) for missing in both)
+    def asked(self, rounds: Rounds) -> int:
+        """Return how many directed pairs were to be measured, those that were read among them.
+
+        A question of the run, such as which groups there are, may ask for pairs beside the rounds.
+
+        Args:
+            rounds: pairs of the cluster's hosts that the run asks for.
+        """
+        asked = ~np.isnan(self._readings())
+        for pairs in rounds:
+            for i, j in pairs:
+                asked[i, j] = asked[j, i] = True
+        return int(np.count_nonzero(asked))
 
     @property
     def readings(self) -> int:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from plink.base.errors import WrongUseError
+from plink.base.text import brief
 from plink.files import cluster as cluster_file
 from plink.files import document
-from plink.files.document import brief
 from plink.files.hosts import Group
 from plink.files.limits import WORD_EXPECTED, is_word
 from plink.probes.errors import HostListError

@@ -68,11 +68,6 @@ def rounds_among(listed: Sequence[str], present: Sequence[str], sample: Sample |
     ]
 
 
-def directed_pairs(rounds: Rounds) -> int:
-    """How many directions of pairs the rounds hold."""
-    return 2 * sum(map(len, rounds))
-
-
 def advice(hosts: int, sample: Sample | None, example: int) -> list[str]:
     """Return advice for users with many hosts about the number of rounds, before they begin.
 

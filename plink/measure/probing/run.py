@@ -25,7 +25,6 @@ from plink.measure.probing.meetings import (
     Visits,
     advice,
     chosen_sample,
-    directed_pairs,
     rounds_among,
     visits_of,
 )
@@ -53,7 +52,7 @@ class ProbeResult:
         measurement: the measurement in it that was made.
         how: a few words on how it was measured.
         asked: directed pairs of the cluster's hosts that were to be measured, now or earlier.
-        measured: how many of them have a reading.
+        measured: how many of them have a reading: all readings of the cluster.
         sample: which of all pairs they are; None for all.
         warnings: why some readings are not to be trusted, as sentences for the user.
         interrupted: the user stopped it before it was complete.
@@ -182,8 +181,8 @@ def measure_pairs(
             cluster=cluster,
             measurement=measurement,
             how=", ".join(done),
-            asked=directed_pairs(asked),
-            measured=collector.measured(asked),
+            asked=collector.asked(asked),
+            measured=collector.readings,
             sample=sample,
             warnings=collector.warnings(),
             interrupted=interrupted,

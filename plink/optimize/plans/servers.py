@@ -9,9 +9,8 @@ import numpy as np
 
 from plink.base.errors import WrongUseError
 from plink.base.rate import parse_rate
-from plink.base.text import counted, named
+from plink.base.text import brief, counted, named
 from plink.files.cluster import Cluster
-from plink.files.document import brief
 from plink.files.limits import is_word
 from plink.files.plan import MAX_PORTS, SERVER, PlanRank, Port
 from plink.solvers.contention.network import Floats, Indices, Network

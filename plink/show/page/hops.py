@@ -109,7 +109,7 @@ def _about(order: Order, filled: int) -> str:
             "The time that a Gbit takes over every hop of plink's order, by its bandwidth. In a "
             "ring the longest is its cost."
         )
-    return f"{_what(filled)} In a ring by latency these sum up to its cost."
+    return f"{_what(filled)} In a ring by latency these sum up to its score."
 
 
 def _what(filled: int) -> str:

@@ -16,6 +16,7 @@ from plink.autotune.log.history import History, history_of
 from plink.base.errors import WrongUseError
 from plink.base.next_command import next_command
 from plink.base.replacing import replace
+from plink.base.text import brief
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files import order as order_file
@@ -202,7 +203,7 @@ def _subject(contents: Sequence[tuple[str, Content]], shown: Sequence[str]) -> S
             orders.append(NamedOrder(source, order_file.decode_order(found.data, source)))
         else:
             is_named = isinstance(found.format, str)
-            kind = f"a {document.brief(found.format)} file" if is_named else "not a plink file"
+            kind = f"a {brief(found.format)} file" if is_named else "not a plink file"
             raise WrongUseError(
                 f"{source}: is {kind}",
                 "plink report takes cluster and order files, logs of plink autotune, or timelines",

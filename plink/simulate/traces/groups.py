@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from plink.base.errors import WrongUseError
-from plink.base.text import counted, named
-from plink.files.document import brief
+from plink.base.text import brief, counted, named
 from plink.probes.json_parsing import parse_json
 
 Members = tuple[int, ...]

@@ -12,6 +12,7 @@ from torch import nn
 from torch.nn import Parameter
 from torch.optim import Optimizer
 
+from plink.base.arguments import chosen, instance, integer, real
 from plink.base.errors import WrongUseError
 from plink.hub.calling import HubError
 from plink.hub.hyper import Hyper
@@ -24,6 +25,7 @@ from plink.torch.hub.link import steps_taken
 
 # To join all fragments between two exchanges.
 _TRIES = 10
+_WIRES = ("float32", "bfloat16", "int8")
 
 
 class DiLoCo:
@@ -78,7 +80,17 @@ class DiLoCo:
         mixing: float = 0.0,
         wire: str = "float32",
     ) -> None:
-        if not 0.0 <= mixing < 1.0:
+        instance("model", model, nn.Module, "a torch.nn.Module")
+        instance("inner", inner, Optimizer, "a torch.optim.Optimizer")
+        instance("hub", hub, Hub, "a plink.torch.Hub")
+        integer("sync_every", sync_every, 1)
+        integer("fragments", fragments, 1)
+        integer("overlap_steps", overlap_steps, 0)
+        real("outer_lr", outer_lr, 0.0)
+        real("outer_momentum", outer_momentum, 0.0)
+        real("mixing", mixing, 0.0)
+        chosen("wire", wire, _WIRES)
+        if mixing >= 1.0:
             raise WrongUseError(f"mixing is {mixing}, expected from 0 to less than 1")
         self.schedule = Schedule(sync_every, fragments, overlap_steps)
         hyper = Hyper(lr=outer_lr, momentum=outer_momentum, nesterov=outer_momentum > 0.0)

@@ -14,9 +14,18 @@ from typing import Any
 import torch
 from torch.optim import Optimizer
 
+from plink.base.arguments import chosen, flag, instance, integer, real, text
 from plink.base.errors import WrongUseError
+from plink.base.text import brief
 from plink.hub.manifest import Manifest
-from plink.hub.service import ServiceOptions
+from plink.hub.service import (
+    LOSS_POLICIES,
+    MODES,
+    MOST_GRACE_S,
+    MOST_WORKERS,
+    WIRES,
+    ServiceOptions,
+)
 from plink.hub.worker import Worker, WorkerOptions
 from plink.torch.hub.kinds import hyper_of, kind_of
 from plink.torch.hub.layout import Layout
@@ -24,6 +33,27 @@ from plink.torch.hub.link import connected
 from plink.torch.hub.optimizer import HubOptimizer
 from plink.transport.proofs import read_secret
 from plink.transport.tls import Tls, tls_of
+
+_LEAST_TIMEOUT_S = 1e-3
+
+
+def _servers(servers: str | Sequence[str]) -> list[str]:
+    """The servers that the argument lists, each as HOST:PORT.
+
+    Raises:
+        WrongUseError: it lists none, or what is no server.
+    """
+    found = servers.split(",") if isinstance(servers, str) else servers
+    instance("servers", found, Sequence, "a list of servers, each HOST:PORT")
+    for server in found:
+        host, colon, port = server.rpartition(":") if isinstance(server, str) else ("", "", "")
+        if not host or not colon or not (port.isascii() and port.isdigit()):
+            raise WrongUseError(
+                f"servers has {brief(server)}, expected HOST:PORT", 'as in "10.0.0.9:7100"'
+            )
+    if not found:
+        raise WrongUseError("servers is empty, expected at least one HOST:PORT")
+    return list(found)
 
 
 def _leave_at_exit(reference: weakref.ref[Hub]) -> None:
@@ -74,7 +104,16 @@ class Hub:
         timeout_s: float = 60.0,
         tls: str | Path | None = None,
     ) -> None:
-        self.servers = servers.split(",") if isinstance(servers, str) else list(servers)
+        self.servers = _servers(servers)
+        text("namespace", namespace)
+        instance("secret_file", secret_file, (str, os.PathLike), "the name of a file")
+        if workers is not None:
+            integer("workers", workers, 1, MOST_WORKERS)
+        chosen("on_loss", on_loss, LOSS_POLICIES)
+        real("grace_s", grace_s, 0.0, MOST_GRACE_S)
+        real("timeout_s", timeout_s, _LEAST_TIMEOUT_S)
+        if tls is not None:
+            instance("tls", tls, (str, os.PathLike), "the name of a folder")
         self.namespace = namespace
         self.workers = workers
         self.on_loss = on_loss
@@ -145,6 +184,22 @@ class Hub:
             WrongUseError: the hub has no such optimizer, or options cannot go together.
             PlinkError: the hub cannot be reached.
         """
+        instance(
+            "optimizer",
+            optimizer,
+            Optimizer,
+            "a torch.optim.Optimizer",
+            "such as torch.optim.AdamW(model.parameters())",
+        )
+        chosen("mode", mode, MODES)
+        integer("staleness", staleness, 0)
+        if clip_norm is not None:
+            real("clip_norm", clip_norm, 0.0)
+        flag("overlap", overlap)
+        if scaler is not None:
+            instance("scaler", scaler, torch.amp.GradScaler, "a torch.amp.GradScaler")
+        chosen("wire", wire, WIRES)
+        flag("deterministic", deterministic)
         kind = kind_of(optimizer)
         hyper_of(kind, optimizer.param_groups)
         layout = Layout(optimizer.param_groups)

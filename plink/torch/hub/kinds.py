@@ -27,11 +27,6 @@ def kind_of(optimizer: Optimizer) -> str:
     Raises:
         WrongUseError: the hub has none like it.
     """
-    if not isinstance(optimizer, Optimizer):
-        raise WrongUseError(
-            f"hub.optimizer takes one of PyTorch's optimizers, not a {type(optimizer).__name__}",
-            "such as torch.optim.AdamW(model.parameters())",
-        )
     if type(optimizer) not in _CLASSES:
         raise WrongUseError(
             f"the hub has no {type(optimizer).__name__}", "it has SGD, Adam and AdamW"

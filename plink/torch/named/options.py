@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass, field
 
+from plink.base.arguments import chosen, instance, integer, real, text
 from plink.base.errors import WrongUseError
+from plink.base.text import brief
 from plink.engine.options import Options as EngineOptions
 from plink.training.control.settings import Settings
 
@@ -15,6 +16,7 @@ SYNCS = ("blocking", "nonblocking")
 
 _SLEEP = re.compile(r"local|global(?:\(([1-9]\d{0,5})\))?")
 _MOST_CACHED = 1 << 20
+_LEAST_STALL_S = 1e-9
 
 
 @dataclass(frozen=True)
@@ -54,27 +56,23 @@ class Control:
     timeline: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        if self.mode not in MODES:
-            raise WrongUseError(f"there is no mode '{self.mode}'", f"there are {', '.join(MODES)}")
-        if not 1 <= self.cache <= _MOST_CACHED:
-            raise WrongUseError(f"cache is {self.cache}, not between 1 and {_MOST_CACHED}")
+        chosen("mode", self.mode, MODES)
+        chosen("sync", self.sync, SYNCS)
+        integer("cache", self.cache, 1, _MOST_CACHED)
+        integer("fusion_bytes", self.fusion_bytes, 0)
+        real("cycle_ms", self.cycle_ms, 0.0, 1000.0)
+        real("stall_warning_s", self.stall_warning_s, _LEAST_STALL_S)
+        if self.stall_error_s is not None:
+            real("stall_error_s", self.stall_error_s, _LEAST_STALL_S)
+        if self.timeline is not None:
+            text("timeline", self.timeline, "the name of a folder, or of a file that ends in .json")
         self._check_cycles()
-        if not 0.0 <= self.cycle_ms <= 1000.0:
-            raise WrongUseError(f"cycle_ms is {self.cycle_ms:g}, not between 0 and 1000")
-        if self.fusion_bytes < 0:
-            raise WrongUseError(f"fusion_bytes is {self.fusion_bytes}, which cannot be")
-        for name in ("stall_warning_s", "stall_error_s"):
-            seconds = getattr(self, name)
-            if seconds is not None and not (seconds > 0.0 and math.isfinite(seconds)):
-                raise WrongUseError(f"{name} is {seconds}, not a positive time")
 
     def _check_cycles(self) -> None:
-        if _SLEEP.fullmatch(self.sleep) is None:
+        if not isinstance(self.sleep, str) or _SLEEP.fullmatch(self.sleep) is None:
             raise WrongUseError(
-                f"sleep is '{self.sleep}'", "there are local, global and such as global(4)"
+                f"sleep is {brief(self.sleep)}", "there are local, global and such as global(4)"
             )
-        if self.sync not in SYNCS:
-            raise WrongUseError(f"sync is '{self.sync}'", f"there are {', '.join(SYNCS)}")
         if self.sleep != "local" and self.mode in ("tree", "graph"):
             raise WrongUseError(f"sleep is for modes with cycles, mode '{self.mode}' has none")
         if self.sync == "nonblocking":
@@ -116,14 +114,17 @@ class Options(EngineOptions):
         control: None where all ranks begin the same collectives in the same order.
 
     Raises:
-        WrongUseError: `deterministic` is asked for in a mode in which timing decides what shares a
-            buffer, and so in which order numbers are added.
+        WrongUseError: an option cannot be, or `deterministic` is asked for in a mode in which
+            timing decides what shares a buffer, and so in which order numbers are added.
     """
 
     control: Control | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         control = self.control
+        if control is not None:
+            instance("control", control, Control, "a plink.torch.Control")
         if self.deterministic and control and control.mode != "graph" and control.fusion_bytes:
             raise WrongUseError(
                 f"in mode '{control.mode}' timing decides what shares a buffer, "

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 from torch import nn
 
+from plink.base.arguments import instance
 from plink.base.errors import WrongUseError
+from plink.base.text import brief
 from plink.torch.overlap.pool import pool_order
 from plink.torch.overlap.schedules import scheduling_of
 from plink.training.overlap.profile import Profile
@@ -41,6 +43,13 @@ def bucket_caps(
         WrongUseError: parameters are of several types, the order is not of these parameters, or
             there is no such schedule.
     """
+    instance("module", module, nn.Module, "a torch.nn.Module")
+    instance("schedule", schedule, (str, Schedule), "the name of a schedule or a Schedule")
+    if isinstance(order, str):
+        raise WrongUseError(
+            f"order is {brief(order)}, expected a list of names of parameters",
+            "[name for name, _ in module.named_parameters()]",
+        )
     parameters = {
         name: one
         for name, one in pool_order(module.named_parameters())

@@ -12,6 +12,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.distributed import ProcessGroup
 
+from plink.base.arguments import flag, instance
 from plink.base.errors import WrongUseError
 from plink.torch.group import PlinkGroup
 from plink.torch.overlap.arrangement import Arrangement, Arranger, Fixed, InOrder
@@ -35,6 +36,9 @@ class DataParallel(nn.Module):
     Gradients lie in one pool for each type, of which each `p.grad` is a view; groups of them are
     reduced where they lie. `state_dict` has what the module's has, each key with `module.` before
     it, as DistributedDataParallel's.
+
+    Under `torch.compile` the backward pass hands over all gradients at its end, so that nothing is
+    sent while it computes: compile DistributedDataParallel where overlap counts.
 
     Args:
         module: the same on all ranks; parameters and buffers become rank 0's.
@@ -65,6 +69,10 @@ class DataParallel(nn.Module):
         broadcast_buffers: bool = True,
     ) -> None:
         super().__init__()
+        instance("module", module, nn.Module, "a torch.nn.Module")
+        flag("find_unused_parameters", find_unused_parameters)
+        flag("broadcast_buffers", broadcast_buffers)
+        _check_schedule(schedule)
         refuse(module)
         self.module = module
         self.group = _group_of(group)
@@ -160,8 +168,22 @@ def _group_of(group: ProcessGroup | None) -> ProcessGroup:
             )
         group = dist.group.WORLD
     if not isinstance(group, ProcessGroup):
-        raise WrongUseError("this rank is not in the group")
+        if group == dist.GroupMember.NON_GROUP_MEMBER:
+            raise WrongUseError("this rank is not in the group")
+        raise WrongUseError(f"group is of type {type(group).__name__}, expected a process group")
     return group
+
+
+def _check_schedule(schedule: object) -> None:
+    if isinstance(schedule, str):
+        if schedule not in PLANNED_SCHEDULES:
+            scheduling_of(schedule)
+    elif not isinstance(schedule, Schedule) and not hasattr(schedule, "pass_ended"):
+        raise WrongUseError(
+            f"schedule is of type {type(schedule).__name__}, expected the name of a schedule, a "
+            "Schedule or an arranger",
+            'as in schedule="auto" or "lazy(4MB)"',
+        )
 
 
 def _arranger_of(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from plink.base.arguments import chosen, integer, real
 from plink.base.errors import WrongUseError
 from plink.training.sparse.corrections import CORRECTIONS, Correction
 
@@ -31,20 +32,15 @@ class CSC:
     correction: Correction = "dgc"
 
     def __post_init__(self) -> None:
-        if not 0 <= self.sparsity < 1:
+        real("sparsity", self.sparsity, 0.0)
+        if self.sparsity >= 1:
             raise WrongUseError(
-                f"the share of chunks that is held back cannot be {self.sparsity}",
-                "sparsity is at least 0, and less than 1",
+                f"sparsity is {self.sparsity}, expected at least 0 and less than 1",
+                "sparsity=0.85 sends 15 % of the chunks",
             )
-        if self.chunk < 1:
-            raise WrongUseError(f"a chunk cannot have {self.chunk} elements")
-        if self.warmup_steps < 0:
-            raise WrongUseError(f"there cannot be {self.warmup_steps} steps of warm-up")
-        if self.correction not in CORRECTIONS:
-            raise WrongUseError(
-                f"there is no correction called '{self.correction}'",
-                f"corrections are {', '.join(CORRECTIONS)}",
-            )
+        integer("chunk", self.chunk, 1)
+        integer("warmup_steps", self.warmup_steps, 0)
+        chosen("correction", self.correction, CORRECTIONS)
 
     def as_dict(self) -> dict[str, Any]:
         """All of it, for checkpoints."""

@@ -16,6 +16,7 @@ from torch.autograd import Variable
 from torch.distributed import ProcessGroup
 from torch.optim import Optimizer
 
+from plink.base.arguments import instance, real
 from plink.base.errors import WrongUseError
 from plink.torch.overlap.parallel import DataParallel
 from plink.torch.overlap.pool import Pool
@@ -79,6 +80,12 @@ class SparseSGD(Optimizer):
         group: ProcessGroup | None = None,
     ) -> None:
         refuse(model, momentum, nesterov=nesterov)
+        real("lr", lr, 0.0)
+        real("weight_decay", weight_decay, 0.0)
+        if csc is not None:
+            instance("csc", csc, CSC, "a plink.torch.CSC")
+        if scaler is not None:
+            instance("scaler", scaler, torch.amp.GradScaler, "a torch.amp.GradScaler")
         self.csc = CSC() if csc is None else csc
         if not isinstance(model, DataParallel):
             model = DataParallel(model, group=group)

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 from plink.base.errors import WrongUseError
 from plink.base.finite import finite_number
+from plink.base.text import brief
 from plink.files import document
 from plink.files.fields import Fields
 from plink.training.timeline.lines import FORMAT, QUEUE, REDUCE, UNKNOWN_US, VERSION, WAIT, Head
@@ -214,5 +215,5 @@ def _take(event: dict[str, Any], notes: RankNotes, place: str) -> None:
 def _whole(args: Mapping[str, Any], name: str, place: str, usual: int | None = None) -> int:
     value = args.get(name, usual)
     if type(value) is not int or (value != usual and not 0 <= value <= _MOST_NUMBER):
-        raise WrongUseError(f"{place}: '{name}' is {document.brief(value)}, not a whole number")
+        raise WrongUseError(f"{place}: '{name}' is {brief(value)}, not a whole number")
     return value

@@ -5,12 +5,12 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Collection
+from numbers import Integral
 
 from plink.base.errors import WrongUseError
 from plink.base.finite import finite_number
 from plink.base.size import parse_size
-from plink.base.text import joined
-from plink.files.document import brief
+from plink.base.text import brief, joined
 
 MAX_SEED = (1 << 63) - 1
 
@@ -55,6 +55,68 @@ def number(name: str, value: object, low: float, high: float = math.inf) -> None
     if found is None or not low <= found <= high:
         limits = f"of at least {low:g}" if high == math.inf else f"from {low:g} to {high:g}"
         raise WrongUseError(f"{name} is {brief(value)}, expected a number {limits}")
+
+
+def integer(name: str, value: object, low: int, high: int | None = None) -> None:
+    """Refuse what is no integer of at least `low`, and of at most `high` where that is given.
+
+    Raises:
+        WrongUseError: naming the argument and its bounds.
+    """
+    is_whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not is_whole or not low <= value or (high is not None and value > high):  # type: ignore[operator]
+        limits = f"of at least {low}" if high is None else f"from {low} to {high}"
+        raise WrongUseError(f"{name} is {brief(value)}, expected a whole number {limits}")
+
+
+def real(name: str, value: object, low: float = -math.inf, high: float = math.inf) -> None:
+    """Refuse what is no finite number between `low` and `high`.
+
+    Raises:
+        WrongUseError: naming the argument and its bounds.
+    """
+    if value is None or finite_number(_as_builtin(value)) is None:
+        raise WrongUseError(f"{name} is {brief(value)}, expected a finite number")
+    number(name, value, low, high)
+
+
+def flag(name: str, value: object) -> None:
+    """Refuse what is neither True nor False.
+
+    Raises:
+        WrongUseError: naming the argument.
+    """
+    if not isinstance(value, bool):
+        raise WrongUseError(f"{name} is {brief(value)}, expected True or False")
+
+
+def text(name: str, value: object, hint: str | None = None) -> None:
+    """Refuse what is no text, or an empty one.
+
+    Raises:
+        WrongUseError: naming the argument.
+    """
+    if not isinstance(value, str) or not value:
+        raise WrongUseError(f"{name} is {brief(value)}, expected a text", hint)
+
+
+def instance(
+    name: str, value: object, kinds: type | tuple[type, ...], expected: str, hint: str | None = None
+) -> None:
+    """Refuse a value that is of none of the types allowed.
+
+    Args:
+        name: the argument.
+        value: what it is.
+        kinds: the types allowed.
+        expected: what they are, as in "a torch.nn.Module".
+        hint: what to do instead, or None.
+
+    Raises:
+        WrongUseError: naming the argument, the type of its value and what was expected.
+    """
+    if not isinstance(value, kinds):
+        raise WrongUseError(f"{name} is of type {type(value).__name__}, expected {expected}", hint)
 
 
 def size_bytes(size: str | int) -> int:
