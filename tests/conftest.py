@@ -7,12 +7,17 @@ import signal
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-# How long an example takes says more about the machine's other work than about the code.
+# How long an example takes, or is drawn, says more about the machine's other work than about the code.
 # Examples are drawn anew in each run: all runs together try many.
 IS_SOAK = bool(os.environ.get("PLINK_SOAK"))
-settings.register_profile("plink", deadline=None, max_examples=500 if IS_SOAK else 20)
+settings.register_profile(
+    "plink",
+    max_examples=500 if IS_SOAK else 20,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("plink")
 IS_FAST = bool(os.environ.get("PLINK_TEST_FAST"))
 

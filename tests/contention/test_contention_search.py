@@ -29,7 +29,6 @@ def native(table, network, order, *, steps=0, heat=0.0, seed=0):
     return _native.ContentionSearch(problem, list(order), seed, steps, heat)
 
 
-@settings(max_examples=50)
 @given(st.data(), st.integers(2, 6))
 def test_loads_kept_over_swaps_equal_the_twin(data, size):
     table = data.draw(tables(size), label="table")
@@ -47,7 +46,6 @@ def test_loads_kept_over_swaps_equal_the_twin(data, size):
     assert plain_s <= reference.time_s(table, network, range(size)) * (1 + 1e-9)
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.data(), st.integers(2, 5))
 def test_small_cases_equal_brute_force_and_no_order_beats_the_bound(data, size):
     table = data.draw(tables(size), label="table")

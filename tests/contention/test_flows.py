@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from contention.instances import networks, racks_network, tables
@@ -44,7 +44,6 @@ MANNERS = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.data(), MANNERS, st.integers(0, 1 << 30), st.sampled_from([0.0, 3.0, 1e5]))
 def test_the_native_clock_is_its_plain_twin(
     data: st.DataObject, manner: Manner, seed: int, burst_bytes: float

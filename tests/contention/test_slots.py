@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from contention.instances import networks, racks_network, ring_table, tables
@@ -19,7 +19,6 @@ def positions(ranks: int, per_host: int) -> np.ndarray:
     return np.arange(ranks) // per_host
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.data(), st.integers(1, 8))
 def test_a_clock_of_positions_equals_that_of_ranks(data, ranks):
     table = data.draw(tables(ranks), label="table")
@@ -32,7 +31,6 @@ def test_a_clock_of_positions_equals_that_of_ranks(data, ranks):
     assert by_position == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.data(), st.integers(2, 5))
 def test_small_cases_equal_brute_force_and_no_choice_beats_the_bound(data, hosts):
     per_host = data.draw(st.integers(1, 2))

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from contention.instances import halving_doubling_table, networks, racks_network, ring_table, tables
@@ -24,7 +24,6 @@ def least_s(table, network, slots):
     return min(clock.time_s(layout.placement(order)) for order in orders)
 
 
-@settings(max_examples=80, deadline=None)
 @given(st.data(), st.integers(1, 5))
 def test_no_order_takes_less_than_the_bound(data, hosts):
     slots = data.draw(st.lists(st.integers(1, 3), min_size=hosts, max_size=hosts), label="slots")

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from plink.solvers.affinity import affinity, common_prefixes
@@ -35,7 +35,6 @@ def by_definition(distance, positions):
     return right, triplets
 
 
-@settings(max_examples=60)
 @given(st.data())
 def test_any_matrix_scores_as_defined(data):
     size = data.draw(st.integers(1, 8))

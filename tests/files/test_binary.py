@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
 
@@ -221,7 +221,6 @@ def test_members_that_lie_on_each_other_are_refused() -> None:
         cluster.parse_cluster(bytes(content[:end]) + more + bytes(content[end:]), "c.npz")
 
 
-@settings(max_examples=300)
 @given(st.data())
 def test_a_damaged_file_ends_in_a_sentence(data: st.DataObject) -> None:
     content = bytearray(binary(WHOLE))

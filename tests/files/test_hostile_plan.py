@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from files.refusals import is_one_sentence, refusal
@@ -63,7 +63,6 @@ def test_a_text_of_any_length_is_refused_in_words(digits: int) -> None:
 
 
 @given(st.data())
-@settings(max_examples=40)
 def test_any_changes_of_values_are_taken_or_refused(data: st.DataObject) -> None:
     plan: Any = copy.deepcopy(json.loads(LITERAL))
     for _ in range(data.draw(st.integers(1, 4))):
@@ -84,7 +83,6 @@ def test_any_changes_of_values_are_taken_or_refused(data: st.DataObject) -> None
 
 
 @given(st.lists(st.tuples(st.integers(0, 2000), st.integers(0, 40), HOSTILE_BYTES), max_size=4))
-@settings(max_examples=40)
 def test_any_changes_of_bytes_are_taken_or_refused(changes: list[tuple[int, int, bytes]]) -> None:
     content = LITERAL.encode()
     for place, size, new in changes:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from files.refusals import is_one_sentence, refusal
@@ -94,7 +94,6 @@ def test_a_plan_is_written_like_this(tmp_path: Path) -> None:
 
 
 @given(forests(), st.integers(1, 3), st.integers(1, 1 << 60))
-@settings(max_examples=30)
 def test_any_plan_comes_back(forest, slots, size_bytes) -> None:
     ranks = [
         PlanRank(f"h{rank // slots}", f"10.0.0.{rank // slots}") for rank in range(forest.ranks)

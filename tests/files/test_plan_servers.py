@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from files.refusals import is_one_sentence, refusal
@@ -152,7 +152,6 @@ def test_what_cannot_be_is_refused(path: tuple[Any, ...], place: str) -> None:
 
 
 @given(forests_with_servers())
-@settings(max_examples=40)
 def test_any_plan_with_servers_is_written_and_read(drawn: tuple[Forest, Flags]) -> None:
     forest, is_server = drawn
     ranks = [
@@ -168,7 +167,6 @@ def test_any_plan_with_servers_is_written_and_read(drawn: tuple[Forest, Flags]) 
 
 
 @given(st.data())
-@settings(max_examples=60)
 def test_any_changes_of_values_are_taken_or_refused(data: st.DataObject) -> None:
     plan: Any = copy.deepcopy(json.loads(LITERAL))
     for _ in range(data.draw(st.integers(1, 4))):

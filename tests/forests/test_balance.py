@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -49,7 +49,6 @@ def least_time(group_of: np.ndarray, links: np.ndarray, uplinks: np.ndarray) -> 
 
 
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=5), st.data())
-@settings(max_examples=40)
 def test_the_busiest_link_ends_as_early_as_a_linear_programme_says(sizes, data):
     group_of = np.repeat(np.arange(len(sizes)), sizes)
     links = np.array(data.draw(st.lists(RATES, min_size=sum(sizes), max_size=sum(sizes))))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from forests.instances import busiest_link, forest_of, racks
@@ -91,7 +91,6 @@ def grouped(draw: st.DrawFn):
 
 
 @given(grouped())
-@settings(max_examples=30)
 def test_two_levels_aggregate_within_groups_first_and_meet_the_balance(given_network):
     group_of, links, uplinks = given_network
     found = two_level(group_of, links, uplinks)
@@ -123,7 +122,6 @@ def test_two_levels_aggregate_within_groups_first_and_meet_the_balance(given_net
 
 
 @given(st.integers(1, 12), st.randoms(use_true_random=False))
-@settings(max_examples=30)
 def test_any_kind_over_any_order_aggregates(members, random):
     order = list(range(members))
     random.shuffle(order)

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from forests.instances import forest_of
@@ -29,7 +29,6 @@ def test_two_hosts_of_two_ranks_literally():
 
 
 @given(st.lists(st.integers(1, 3), min_size=1, max_size=6), st.data())
-@settings(max_examples=30)
 def test_hosts_send_once_whatever_ranks_they_hold(slots, data):
     host_of = np.repeat(np.arange(len(slots)), slots)
     groups = data.draw(st.lists(st.integers(0, 1), min_size=len(slots), max_size=len(slots)))
@@ -74,7 +73,6 @@ def least_load(work, workers):
 
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=6), st.integers(1, 3))
-@settings(max_examples=30)
 def test_the_largest_first_is_within_four_thirds_of_the_best(work, workers):
     found = partition(work, workers)
     assert len(found) == len(work)

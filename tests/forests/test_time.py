@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from contention.instances import networks
@@ -200,7 +200,6 @@ def test_a_larger_buffer_is_cut_finer_and_fills_sooner():
 
 
 @given(networks(6), st.data())
-@settings(max_examples=30)
 def test_no_forest_beats_the_bound_and_links_are_as_in_a_sum(network, data):
     groups = with_every_host_grouped(network)
     links = np.minimum(network.send_bytes_s, network.receive_bytes_s)
@@ -249,7 +248,6 @@ def test_hosts_without_a_group_are_groups():
 
 
 @given(forests())
-@settings(max_examples=30)
 def test_many_trees_at_once_are_as_deep_and_high_as_one_by_one(forest):
     parents = forest.reduce_parents.astype(np.intp)
     assert depths(parents).tolist() == [one_tree.depths(tree).tolist() for tree in parents]
@@ -257,7 +255,6 @@ def test_many_trees_at_once_are_as_deep_and_high_as_one_by_one(forest):
 
 
 @given(forests())
-@settings(max_examples=30)
 def test_a_table_holds_the_bytes_of_the_forest(forest):
     routes = Routes(forest.shares, forest.reduce_parents, forest.broadcast_parents)
     table = forest_table(routes, 100.0)

@@ -117,7 +117,7 @@ def write_all(folder: Path) -> dict[str, bytes]:
         path_of(kind, folder).write_text(text)
     made = {kind: str(path_of(kind, folder)) for kind in KINDS}
     cluster.write_cluster(made["cluster"], whole)
-    _plink("order", made["cluster"], "--algo", "ring", "-o", made["order"])
+    _plink("order", made["cluster"], "--algo", "ring", "--time-limit", "30", "-o", made["order"])
     _plink("plan", made["cluster"], "--kind", "2lha", "--size", "1MB", "-o", made["plan"])
     document.write_bytes(
         made["comparison"], document.dump(comparison_file.encode_comparison(comparison("n1: died")))

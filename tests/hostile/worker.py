@@ -1,8 +1,8 @@
 """Runs the cases of verbs in one process: a line in per verb, a line out per case.
 
 A request is `{"verb": ..., "first": ..., "shares": ..., "seed": ...}`; before every case its number
-and name are written, and then its faults. A case that never ends is ended by an alarm, and one that does not
-even hear that by who started this program.
+and name are written, and then its faults. A case that never ends is ended by an alarm, and one that
+does not even hear that by who started this program.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from contention.instances import networks
@@ -41,7 +41,6 @@ def bytes_of(collective, forest, size=S, **others):
 
 
 @given(networks(6), st.sampled_from(COLLECTIVES), st.data())
-@settings(max_examples=60)
 def test_no_plan_is_quicker_than_the_bound(network, collective, data):
     weights = data.draw(st.lists(st.floats(0.1, 1.0), min_size=6, max_size=6))
     others = {"root": data.draw(st.integers(0, 5))}

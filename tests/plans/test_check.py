@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from plans.strategies import forests, two_by_two
@@ -13,7 +13,6 @@ from plink.plans.check import BrokenForestError, _is_sound, check, check_route
 from plink.plans.forest import Forest, make_forest
 
 TREES = {"reduce_parents": "reduction", "broadcast_parents": "broadcast"}
-FEW = settings(max_examples=30)
 FIELDS = st.sampled_from(sorted(TREES))
 
 
@@ -45,13 +44,11 @@ def below(parents: list[int], rank: int) -> list[int]:
 
 
 @given(forests())
-@FEW
 def test_trees_pass(forest: Forest) -> None:
     check(forest)
 
 
 @given(forests(least_ranks=2), FIELDS, st.data())
-@FEW
 def test_a_second_root_is_named(forest: Forest, field: str, data: st.DataObject) -> None:
     route = data.draw(st.integers(0, forest.routes - 1))
     root = int(np.argmin(getattr(forest, field)[route]))
@@ -64,7 +61,6 @@ def test_a_second_root_is_named(forest: Forest, field: str, data: st.DataObject)
 
 
 @given(forests(least_ranks=2), FIELDS, st.data())
-@FEW
 def test_a_missing_root_is_named(forest: Forest, field: str, data: st.DataObject) -> None:
     route = data.draw(st.integers(0, forest.routes - 1))
     root = int(np.argmin(getattr(forest, field)[route]))
@@ -74,7 +70,6 @@ def test_a_missing_root_is_named(forest: Forest, field: str, data: st.DataObject
 
 
 @given(forests(), FIELDS, st.data())
-@FEW
 def test_a_parent_that_is_not_there_is_named(forest: Forest, field: str, data: st.DataObject):
     route = data.draw(st.integers(0, forest.routes - 1))
     rank = data.draw(st.integers(0, forest.ranks - 1))
@@ -86,7 +81,6 @@ def test_a_parent_that_is_not_there_is_named(forest: Forest, field: str, data: s
 
 
 @given(forests(least_ranks=3), FIELDS, st.data())
-@FEW
 def test_a_cycle_is_named(forest: Forest, field: str, data: st.DataObject) -> None:
     route = data.draw(st.integers(0, forest.routes - 1))
     parents = getattr(forest, field)[route].tolist()
@@ -104,7 +98,6 @@ def test_a_cycle_is_named(forest: Forest, field: str, data: st.DataObject) -> No
 
 
 @given(forests(), st.data())
-@FEW
 def test_a_weight_that_is_none_is_named(forest: Forest, data: st.DataObject) -> None:
     route = data.draw(st.integers(0, forest.routes - 1))
     weights = forest.weights.copy()
@@ -150,7 +143,6 @@ def test_a_cycle_beside_the_tree_is_found_where_everything_else_is_right():
     )
 
 
-@settings(max_examples=50)
 @given(forests(), st.integers(0, 1 << 30), st.integers(-1, 7))
 def test_the_short_way_passes_what_the_replay_passes(
     forest: Forest, place: int, parent: int

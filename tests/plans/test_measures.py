@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from plans.strategies import forests, two_by_two
@@ -136,7 +136,6 @@ def walked(forest: Forest) -> tuple[int, np.ndarray]:
 
 
 @given(forests(), st.data())
-@settings(max_examples=30)
 def test_measures_are_those_of_a_walk(forest, data):
     places = st.lists(st.integers(0, 2), min_size=forest.ranks, max_size=forest.ranks)
     groups, hosts = data.draw(places), data.draw(places)
@@ -157,7 +156,6 @@ def test_measures_are_those_of_a_walk(forest, data):
 
 
 @given(forests(least_ranks=2))
-@settings(max_examples=30)
 def test_bytes_are_conserved(forest):
     found = measure(forest, S)
     assert found.sent_bytes.sum() == pytest.approx(2 * (forest.ranks - 1) * S)

@@ -6,7 +6,7 @@ from itertools import chain
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchkit.sampled import racks
@@ -22,7 +22,6 @@ def read(readings: np.ndarray, truth: np.ndarray, step: Step) -> None:
         readings[i, j] = readings[j, i] = truth[i, j]
 
 
-@settings(max_examples=40)
 @given(
     size=st.integers(1, 24),
     share=st.floats(0.0, 1.0),

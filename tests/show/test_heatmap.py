@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.text import Text
 
@@ -67,7 +67,6 @@ def test_an_odd_number_of_rows_ends_in_a_half() -> None:
 
 
 @pytest.mark.parametrize("shades", [None, SHADES])
-@settings(max_examples=25)
 @given(
     hosts=st.integers(1, 90), width=st.integers(10, 200), missing=st.sampled_from([0.0, 0.5, 1.0])
 )

@@ -1,7 +1,7 @@
 import io
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
@@ -50,7 +50,6 @@ def test_the_four_racks_stand_on_the_diagonal() -> None:
         assert not (shown[:start] + shown[start + 8 :]).strip()
 
 
-@settings(max_examples=30)
 @given(
     st.tuples(st.integers(1, 6), st.integers(1, 12)),
     st.integers(40, 200),

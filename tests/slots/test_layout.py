@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from plink.solvers.slots.layout import RankLayout
 
 
-@settings(max_examples=40)
 @given(st.data())
 def test_ranks_fill_the_order_from_the_front(data):
     slots = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=6))

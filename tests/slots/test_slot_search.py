@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchkit import ring_instances
@@ -34,7 +34,6 @@ def best_of(form, distance, layout):
     return min(cost_with_slots(form, distance, layout, order) for order in orders)
 
 
-@settings(max_examples=40, deadline=None)
 @given(distance_matrices(2, 5), st.sampled_from(ANY), st.data())
 def test_small_cases_equal_brute_force_and_the_bound_is_one(distance, name, data):
     size = len(distance)
@@ -62,7 +61,6 @@ def test_small_cases_equal_brute_force_and_the_bound_is_one(distance, name, data
     assert slots_bound(form, distance, layout, 0.02) <= best * (1 + 1e-9)
 
 
-@settings(max_examples=30, deadline=None)
 @given(distance_matrices(3, 6), st.data())
 def test_hosts_and_slots_price_alike(distance, data):
     """A form over hosts, with idle ones, costs what the form over ranks does."""
@@ -85,7 +83,6 @@ def test_hosts_and_slots_price_alike(distance, data):
     assert priced == pytest.approx(expected, rel=1e-9)
 
 
-@settings(max_examples=30, deadline=None)
 @given(distance_matrices(3, 7), st.data())
 def test_rings_of_some_hosts_are_exact_by_dynamic_programming(distance, data):
     count = data.draw(st.integers(3, len(distance)))
@@ -97,7 +94,6 @@ def test_rings_of_some_hosts_are_exact_by_dynamic_programming(distance, data):
     assert subset_ring_bound(distance, layout) <= best * (1 + 1e-9)
 
 
-@settings(max_examples=30, deadline=None)
 @given(distance_matrices(5, 12), st.data())
 def test_annealing_keeps_a_ring_and_knows_its_cost(distance, data):
     count = data.draw(st.integers(4, len(distance) - 1))
@@ -111,7 +107,6 @@ def test_annealing_keeps_a_ring_and_knows_its_cost(distance, data):
         assert search.cost == pytest.approx(expected, rel=1e-9, abs=1e-6)
 
 
-@settings(max_examples=30, deadline=None)
 @given(distance_matrices(2, 6), st.data())
 def test_a_bound_without_a_search_is_below_every_order(distance, data):
     per_host = data.draw(st.integers(1, 2))
@@ -169,7 +164,6 @@ def test_chosen_hosts_cost_much_less_than_random_ones(name, hosts, ranks, share)
     assert found.cost <= cost_with_slots(form, matrix, layout, range(hosts))
 
 
-@settings(max_examples=15, deadline=None)
 @given(distance_matrices(7, 20), st.sampled_from(ANY), st.data())
 def test_never_dearer_than_the_first_hosts_as_given(distance, name, data):
     size = len(distance)

@@ -27,7 +27,6 @@ def cheapest(form, distance):
     return costs_of(form, distance, EVERY[form.ranks]).min()
 
 
-@settings(max_examples=60)
 @given(distance_matrices(2, 6), st.sampled_from(forms.ANY))
 def test_bound_is_never_above_the_cheapest_order(distance, name):
     form = forms.form_of(name, len(distance))
@@ -113,7 +112,6 @@ def test_no_ranks_have_more_pairs_among_them_than_the_first(base):
         assert pattern.most_inside[count] == most
 
 
-@settings(max_examples=60)
 @given(distance_matrices(4, 8), st.data())
 def test_what_a_graph_does_hold_is_not_forbidden(distance, data):
     size = len(distance)

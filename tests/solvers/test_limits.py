@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.cluster.hierarchy import linkage as scipy_linkage
 from scipy.spatial.distance import squareform
@@ -69,7 +69,6 @@ def test_what_has_no_time_is_not_made():
     assert time.process_time() - begin_s < 0.2
 
 
-@settings(max_examples=40)
 @given(distance_matrices(3, 12), st.data())
 def test_prices_equal_the_plain_evaluators(distance, data):
     size = len(distance)
@@ -81,7 +80,6 @@ def test_prices_equal_the_plain_evaluators(distance, data):
     assert found == pytest.approx([reference.cost(form, distance, order) for order in orders])
 
 
-@settings(max_examples=40)
 @given(distance_matrices(3, 5), st.data())
 def test_prices_of_slots_equal_the_plain_evaluator(distance, data):
     hosts = len(distance)

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchkit import ring_instances
@@ -25,7 +25,6 @@ def test_few_hosts_have_one_ring(size):
     assert solution.ended_by == "exact"
 
 
-@settings(max_examples=40)
 @given(distance_matrices(4, 8))
 def test_small_rings_equal_brute_force(distance):
     solution = search_ring(distance)
@@ -35,7 +34,6 @@ def test_small_rings_equal_brute_force(distance):
     assert solution.cost == reference.ring_cost(distance, solution.order)
 
 
-@settings(max_examples=40)
 @given(distance_matrices(13, 24), st.data())
 def test_any_matrix_gets_a_ring_no_dearer_than_given_and_a_bound_below_it(distance, data):
     size = len(distance)

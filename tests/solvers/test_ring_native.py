@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
@@ -49,7 +49,6 @@ def test_dynamic_programming_equals_brute_force(distance):
     )
 
 
-@settings(max_examples=30)
 @given(distance_matrices(8, 20), st.integers(0, (1 << 63) - 1), st.integers(1, 6))
 def test_a_local_optimum_has_no_better_reversal_or_segment_move(distance, seed, depth):
     size = len(distance)
@@ -75,7 +74,6 @@ def test_a_local_optimum_has_no_better_reversal_or_segment_move(distance, seed, 
                     assert reference.ring_cost(distance, moved) >= search.best_cost - tolerance
 
 
-@settings(max_examples=30)
 @given(
     distance_matrices(8, 40),
     st.integers(0, (1 << 63) - 1),

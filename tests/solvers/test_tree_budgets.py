@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import forms
@@ -32,7 +32,6 @@ def is_below(bound, form, distance, orders):
     return bound <= costs_of(form, distance, orders).min() * (1 + 1e-12)
 
 
-@settings(max_examples=40)
 @given(distance_matrices(2, 7), st.data())
 def test_no_tree_of_any_shape_costs_less(distance, data):
     form = data.draw(trees_forms(len(distance)))
@@ -41,7 +40,6 @@ def test_no_tree_of_any_shape_costs_less(distance, data):
     assert is_below(bound, form, distance, EVERY[len(distance)])
 
 
-@settings(max_examples=20)
 @given(distance_matrices(4, 7), st.integers(2, 4), st.data())
 def test_no_tree_of_some_of_the_hosts_costs_less(distance, ranks, data):
     form = padded(data.draw(trees_forms(ranks)), len(distance))
@@ -49,7 +47,6 @@ def test_no_tree_of_some_of_the_hosts_costs_less(distance, ranks, data):
     assert is_below(bound, form, distance, EVERY[len(distance)])
 
 
-@settings(max_examples=40)
 @given(distance_matrices(4, 6), st.data())
 def test_trees_of_different_ranks_cost_no_less(distance, data):
     hosts = len(distance)
@@ -78,7 +75,6 @@ def test_a_pair_that_is_too_far_apart_is_in_no_tree_however_few_cells_there_are(
     assert paid[2] == np.inf
 
 
-@settings(max_examples=20)
 @given(st.integers(0, 10_000), st.sampled_from(["racks", "half", "line"]))
 def test_no_double_tree_of_racks_or_of_half_of_the_pairs_costs_less(seed, kind):
     rng = np.random.default_rng(seed)

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from order_strategies import trees_forms
@@ -22,7 +22,6 @@ from plink.solvers.orders.latency_search import search_by_latency
 from plink.solvers.slots.layout import padded
 
 
-@settings(max_examples=40)
 @given(st.integers(2, 6), st.integers(0, 1), st.integers(0, 1000), st.data())
 def test_no_order_pays_more_for_its_hosts(ranks, left_out, seed, data):
     form = data.draw(st.sampled_from([data.draw(trees_forms(ranks)), find("tree").form(ranks)]))

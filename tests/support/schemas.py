@@ -70,6 +70,8 @@ def kind_of(value: Any) -> str | None:
     return name if name in catalogue.FILES else None
 
 
+# Many tests begin by writing the same file.
+@functools.lru_cache(maxsize=128)
 def check_content(content: bytes) -> None:
     """Fail where something that is written is no file as its schema says; pass by what is none."""
     if len(content) > MOST_BYTES or not content.startswith(b"{"):

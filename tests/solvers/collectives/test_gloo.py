@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from collective_replay import check_flows, heard, most_sends_at_once, received_bytes, sent_bytes
@@ -15,7 +15,6 @@ from plink.solvers.collectives.registry import find
 SIZE_BYTES = 1 << 20
 
 
-@settings(max_examples=30)
 @given(st.integers(2, 60), st.sampled_from([("gloo-ring", -1), ("gloo-ring-chunked", 1)]))
 def test_rings_send_a_part_at_a_time_one_way(ranks, ring):
     name, step = ring
@@ -29,7 +28,6 @@ def test_rings_send_a_part_at_a_time_one_way(ranks, ring):
     assert find(name).form(ranks) == RingForm(ranks)
 
 
-@settings(max_examples=30)
 @given(st.integers(2, 60))
 def test_the_plain_legacy_ring_sends_whole_buffers(ranks):
     table = find("gloo-ring-legacy").table(ranks, SIZE_BYTES)
@@ -51,7 +49,6 @@ def test_binary_blocks_are_powers_of_two_and_the_largest_comes_first():
     assert gloo.binary_blocks(22) == [(0, 16), (16, 4), (20, 2)]
 
 
-@settings(max_examples=30)
 @given(st.integers(2, 130))
 def test_halving_doubling_of_any_number_reaches_all(ranks):
     table = find("gloo-halving-doubling").table(ranks, SIZE_BYTES)
@@ -84,7 +81,6 @@ def test_new_bcube_halves_while_it_can_and_the_rest_is_one_group(ranks, groups):
     assert gloo.bcube_groups(ranks) == groups
 
 
-@settings(max_examples=30)
 @given(st.integers(2, 100))
 def test_new_bcube_moves_the_least_for_any_number(ranks):
     table = find("gloo-bcube-new").table(ranks, SIZE_BYTES)
@@ -95,7 +91,6 @@ def test_new_bcube_moves_the_least_for_any_number(ranks):
     assert most_sends_at_once(table) == max(gloo.bcube_groups(ranks)) - 1
 
 
-@settings(max_examples=30)
 @given(st.integers(2, 100), st.integers(2, 8))
 def test_legacy_bcube_moves_the_least_where_it_sums_rightly(ranks, base):
     algorithm = find(f"gloo-bcube:{base}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from collective_replay import (
@@ -23,7 +23,6 @@ NAMES = [name for name in ALGORITHMS if name.startswith("lightgbm-")]
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=30)
 @given(ranks=st.integers(2, 80))
 def test_all_hear_of_all_where_the_library_takes_it(name, ranks):
     algorithm = find(name)
@@ -65,7 +64,6 @@ def test_halving_of_a_power_of_two_begins_at_the_farthest_with_the_most():
     assert table.rounds[0].destinations.tolist() == [4, 5, 6, 7, 0, 1, 2, 3]
 
 
-@settings(max_examples=30)
 @given(st.integers(2, 70))
 def test_halving_leaves_every_rank_its_block(ranks):
     check_reduce_scatter(ranks, lightgbm.recursive_halving(ranks, float(ranks)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from collective_replay import check_flows, heard, most_sends_at_once, received_bytes, sent_bytes
@@ -33,7 +33,6 @@ def edge_weights(form):
     return weights
 
 
-@settings(max_examples=30)
 @given(st.integers(2, 100), st.sampled_from([*DOUBLING, *HALVING, "openmpi-linear"]))
 def test_all_ranks_hear_of_all_and_none_sends_to_two_at_once(ranks, name):
     table = find(name).table(ranks, SIZE_BYTES)
@@ -43,7 +42,6 @@ def test_all_ranks_hear_of_all_and_none_sends_to_two_at_once(ranks, name):
         assert most_sends_at_once(table) == 1
 
 
-@settings(max_examples=30)
 @given(st.integers(2, 100), st.sampled_from(DOUBLING))
 def test_recursive_doubling_sends_whole_buffers(ranks, name):
     table = find(name).table(ranks, SIZE_BYTES)
@@ -67,7 +65,6 @@ def test_recursive_doubling_pairs_those_who_stay_from_the_nearest():
     assert [step.weight for step in form.rounds] == [2.0, 1.0, 1.0]
 
 
-@settings(max_examples=30)
 @given(st.integers(2, 100))
 def test_mpichs_rabenseifner_drops_the_even_ranks_with_whole_buffers(ranks):
     sent = sent_bytes(find("mpich-reduce-scatter-allgather").table(ranks, SIZE_BYTES))
@@ -78,7 +75,6 @@ def test_mpichs_rabenseifner_drops_the_even_ranks_with_whole_buffers(ranks):
     np.testing.assert_allclose(sent[2 * extra :], inner)
 
 
-@settings(max_examples=30)
 @given(st.integers(2, 100))
 def test_open_mpis_rabenseifner_drops_the_odd_ranks_after_a_swap_of_halves(ranks):
     table = find("openmpi-rabenseifner").table(ranks, SIZE_BYTES)
@@ -115,7 +111,6 @@ def test_linear_goes_to_rank_0_and_back():
     assert between.sum() == 800.0
 
 
-@settings(max_examples=40)
 @given(
     st.integers(2, 30),
     st.integers(0, 1 << 30),
@@ -152,7 +147,6 @@ def test_the_segmented_ring_reduces_in_phases():
     assert len(algorithm.table(4, 5 * whole // 2 + 4).rounds) == 3 * 3 + 3
 
 
-@settings(max_examples=30)
 @given(st.integers(2, 200), st.sampled_from(["mpich-tree", "mpich-tree-knomial"]))
 def test_mpichs_trees_hang_from_rank_0_and_carry_whole_buffers(ranks, name):
     algorithm = find(name)
@@ -183,7 +177,6 @@ def test_a_binomial_tree_takes_its_logarithm_up_with_one_child_at_a_time():
     assert all(len(set(step.destinations.tolist())) == len(step.destinations) for step in up)
 
 
-@settings(max_examples=30)
 @given(st.integers(2, 60))
 def test_all_to_all_gives_every_rank_a_part_of_every_buffer(ranks):
     algorithm = find("all-to-all")

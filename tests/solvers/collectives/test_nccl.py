@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from collective_replay import check_flows, heard, sent_bytes
@@ -31,7 +31,6 @@ def test_parents_are_those_of_nccl(ranks, first, second):
     assert [tree.tolist() for tree in find("nccl-tree").form(ranks).parents] == [first, second]
 
 
-@settings(max_examples=30)
 @given(st.integers(2, 300))
 def test_double_tree_reaches_all_and_loads_no_rank_twice(ranks):
     table = find("nccl-tree").table(ranks, SIZE_BYTES)
@@ -49,7 +48,6 @@ def test_double_tree_reaches_all_and_loads_no_rank_twice(ranks):
         assert inner[0] & inner[1] == set()
 
 
-@settings(max_examples=30)
 @given(st.integers(2, 60))
 def test_ring_is_pipelined_to_the_next(ranks):
     table = find("nccl-ring").table(ranks, SIZE_BYTES)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from collective_replay import (
@@ -31,7 +31,6 @@ def edge_sets(form):
     return [{frozenset(edge) for edge in step.edges.tolist()} for step in form.rounds]
 
 
-@settings(max_examples=30)
 @given(st.integers(2, 40))
 def test_ring_moves_each_rank_the_least_that_an_allreduce_can(ranks):
     table = papers.RING.table(ranks, SIZE_BYTES)
@@ -106,7 +105,6 @@ def test_tree_halves_the_ranks_and_its_mirror_is_one_rank_lower():
     assert second.tolist() == [2, 0, -1, 4, 2, 4, 5, 0]
 
 
-@settings(max_examples=30)
 @given(st.integers(2, 200))
 def test_double_tree_reaches_all_with_half_the_bytes_each(ranks):
     table = papers.TREE.table(ranks, SIZE_BYTES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from order_strategies import rounds_forms, trees_forms
@@ -32,7 +32,6 @@ def _trees(form, distance, order, seed):
     return _native.TreesAnnealing(distance, parents, list(order), seed)
 
 
-@settings(max_examples=60)
 @given(distance_matrices(3, 20), _SEEDS, st.floats(0.01, 100.0), st.data())
 def test_the_cost_of_rounds_equals_its_twin(distance, seed, heat, data):
     size = len(distance)
@@ -50,7 +49,6 @@ def test_the_cost_of_rounds_equals_its_twin(distance, seed, heat, data):
     assert search.best_cost == pytest.approx(reference.cost(form, distance, search.best))
 
 
-@settings(max_examples=60)
 @given(distance_matrices(3, 20), _SEEDS, st.floats(0.01, 100.0), st.data())
 def test_the_cost_of_trees_equals_its_twin(distance, seed, heat, data):
     size = len(distance)
@@ -79,7 +77,6 @@ def _hard_trees(form, distance, order, seed):
 
 
 @pytest.mark.parametrize("kind", [(rounds_forms, _hard_rounds), (trees_forms, _hard_trees)])
-@settings(max_examples=40)
 @given(distance_matrices(3, 20), _SEEDS, st.floats(0.01, 100.0), st.data())
 def test_what_is_annealed_without_smoothing_is_the_cost(kind, distance, seed, heat, data):
     forms, make = kind
