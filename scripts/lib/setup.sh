@@ -13,6 +13,11 @@ PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
 unset PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
 # Ninja builds on all processors by itself, make only when told so.
 export CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc 2>/dev/null || echo 1)}
+# What was compiled in another checkout, or before a `git clean`, need not be compiled again.
+if command -v ccache >/dev/null; then
+    export CMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER:-ccache}
+    export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$ROOT} CCACHE_NOHASHDIR=${CCACHE_NOHASHDIR:-yes}
+fi
 export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PIP_ROOT_USER_ACTION=ignore
 
 # shellcheck source=scripts/lib/say.sh
@@ -81,7 +86,7 @@ is_recent() {
 # Not editable, so that what runs is what was built. Done again only when the Python, the sources
 # or the pins changed.
 install_plink() {
-    local python=$1 identity sources extras
+    local python=$1 identity sources extras packages
     identity=$("$python" -c 'import sys; print(sys.version, sys.base_prefix)')
     sources=$(hash_of_sources)
     if [[ "$(recorded identity)" != "$identity" ]]; then
@@ -92,19 +97,24 @@ install_plink() {
         return
     fi
     rm -f "$VENV/plink-sources"
-    # Without build isolation the build tools are the pinned ones, and are fetched once. What is
-    # never imported need not be compiled, which would take longer than all the rest.
-    pip_install "installing the build tools into .venv" scikit-build-core nanobind click msgspec ||
-        die "pip could not install the build tools"
-    if [[ ,$extras, == *,torch,* ]]; then
-        pip_install_torch
+    packages="$extras $(cat "$ROOT/pyproject.toml" "$ROOT/constraints.txt" | sha256sum)"
+    if [[ "$(recorded packages)" != "$packages" ]]; then
+        rm -f "$VENV/plink-packages"
+        pip_install_build_tools
+        if [[ ,$extras, == *,torch,* ]]; then
+            pip_install_torch
+        fi
     fi
     build_wheel || die "pip could not build plink"
     # By force, because its version is that of what may be there.
     pip_install "installing plink into .venv" --no-index --no-deps --force-reinstall \
         "$ROOT"/build/wheel/*.whl || die "pip could not install plink"
-    pip_install "installing what plink needs with ${extras//,/, } into .venv" \
-        "$(echo "$ROOT"/build/wheel/*.whl)[$extras]" || die "pip could not install what plink needs"
+    if [[ "$(recorded packages)" != "$packages" ]]; then
+        pip_install "installing what plink needs with ${extras//,/, } into .venv" \
+            "$(echo "$ROOT"/build/wheel/*.whl)[$extras]" ||
+            die "pip could not install what plink needs"
+        printf '%s\n' "$packages" >"$VENV/plink-packages"
+    fi
     printf '%s\n' "$extras" >"$VENV/plink-extras"
     printf '%s\n' "$sources" >"$VENV/plink-sources"
 }
@@ -123,6 +133,13 @@ pip_install() {
     shift
     run_quietly "$what" "$VENV/bin/python" -m pip install --no-compile \
         -c "$ROOT/constraints.txt" "$@"
+}
+
+# Without build isolation the build tools are the pinned ones, and are fetched once. What is never
+# imported need not be compiled, which would take longer than all the rest.
+pip_install_build_tools() {
+    pip_install "installing the build tools into .venv" scikit-build-core nanobind click msgspec ||
+        die "pip could not install the build tools"
 }
 
 # The build for CPUs where there is no GPU and pip finds that build; otherwise what pip prefers.
