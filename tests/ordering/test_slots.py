@@ -100,8 +100,6 @@ def test_nccls_tree_is_one_of_hosts():
         find_order(uneven([4, 4], [1, 2]), OrderRequest("nccl-tree", ranks=8))
 
 
-# A search of so little time finds the best only where it gets a processor.
-@pytest.mark.timing
 @pytest.mark.parametrize("has_uplinks", [False, True])
 def test_ranks_of_a_host_are_apart_only_where_that_is_cheaper(has_uplinks: bool):
     found = alike(4, 3)
@@ -109,12 +107,16 @@ def test_ranks_of_a_host_are_apart_only_where_that_is_cheaper(has_uplinks: bool)
         found = with_uplinks(found, 4)
     adjacent = OrderRequest("halving-doubling", ranks=8, time_limit_s=QUICK_S)
     together = find_order(found, adjacent)
-    apart = find_order(found, replace(adjacent, is_interleaved=True))
+    # A search of so little time finds the best only where it gets a processor.
+    for limit_s in (QUICK_S, 1.0, 30.0):
+        apart = find_order(found, replace(adjacent, is_interleaved=True, time_limit_s=limit_s))
+        if (found_slots := sorted(host.slots for host in apart.hosts)) == [2, 2, 2, 2]:
+            break
     # Three to a host cut every round; two on each of four hosts keep one at home.
     assert together.host_of_rank is None
     assert apart.cost.cost_us < together.cost.cost_us
     assert apart.cost.lower_bound_us <= apart.cost.cost_us
-    assert sorted(host.slots for host in apart.hosts) == [2, 2, 2, 2]
+    assert found_slots == [2, 2, 2, 2]
     ring = find_order(found, replace(adjacent, algorithm="ring", is_interleaved=True))
     assert ring.host_of_rank is None
 

@@ -1,13 +1,14 @@
-"""Orders keep to the time limit, whatever they are for; every algorithm there is, is tried.
+"""Orders keep to the time limit, whatever they are for.
 
 What counts is processor time: a search in one thread that ends by the clock takes no more of it.
 Other work on the machine makes it twice as long at most, by its share of caches and cores.
-Numbers of hosts up to thousands, with the clock on the wall, are `scripts/bench limits`.
+`scripts/bench limits` tries thousands of hosts, too, with the clock on the wall.
 """
 
 from __future__ import annotations
 
 import _thread
+import random
 import threading
 import time
 
@@ -50,16 +51,15 @@ def hosts_for(algorithm: str) -> int:
     return next(hosts for hosts in (64, 32, 63, 65) if ALGORITHMS[algorithm].refusal(hosts) is None)
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("objective", OBJECTIVES)
-def test_every_algorithm_and_objective_keeps_to_the_limit(algorithm, objective):
-    hosts = hosts_for(algorithm)
-    check(Case(algorithm, objective, hosts), LIMIT_S)
-    check(Case(algorithm, objective, 8, slots=hosts // 8), LIMIT_S)
+def test_algorithms_keep_to_the_limit(objective, seed):
+    for algorithm in random.Random(seed).sample(sorted(ALGORITHMS), 5):
+        hosts = hosts_for(algorithm)
+        check(Case(algorithm, objective, hosts), LIMIT_S)
+        check(Case(algorithm, objective, 8, slots=hosts // 8), LIMIT_S)
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
-@pytest.mark.parametrize("algorithm", ["ring", "tree", "openmpi-rabenseifner"])
 @pytest.mark.parametrize(
     "options",
     [
@@ -69,7 +69,8 @@ def test_every_algorithm_and_objective_keeps_to_the_limit(algorithm, objective):
         {"hosts": 8, "slots": 1024},
     ],
 )
-def test_slots_gaps_and_choices_keep_to_the_limit(algorithm, objective, options):
+def test_slots_gaps_and_choices_keep_to_the_limit(objective, options, seed):
+    algorithm = random.Random(seed).choice(["ring", "tree", "openmpi-rabenseifner"])
     check(Case(algorithm, objective, **options), LIMIT_S)
 
 
@@ -85,18 +86,10 @@ def test_several_threads_keep_to_the_limit():
 
 @pytest.mark.parametrize(
     ("algorithm", "objective"),
-    [("tree", "latency"), ("ring", "latency"), ("halving-doubling", "contention")],
+    [("ring", "latency"), ("halving-doubling", "contention"), ("tree", "bandwidth")],
 )
-def test_a_thousand_hosts_keep_to_the_limit(algorithm, objective):
-    check(Case(algorithm, objective, 1024), 0.5)
-
-
-@pytest.mark.parametrize(
-    ("algorithm", "objective"),
-    [("tree", "contention"), ("ring", "bandwidth"), ("tree", "bandwidth")],
-)
-def test_thousands_of_hosts_keep_to_a_limit_that_hardly_suffices_for_a_look(algorithm, objective):
-    check(Case(algorithm, objective, 4096), 0.2)
+def test_a_limit_that_hardly_suffices_for_a_look_is_kept(algorithm, objective):
+    check(Case(algorithm, objective, 1024), 0.05)
 
 
 def test_more_messages_than_can_be_looked_at_are_refused():
@@ -107,7 +100,7 @@ def test_more_messages_than_can_be_looked_at_are_refused():
 
 @pytest.mark.parametrize(
     ("algorithm", "objective", "slots"),
-    [("ring", "latency", 1), ("tree", "latency", 1), ("tree", "contention", 64)],
+    [("ring", "latency", 1), ("tree", "contention", 64)],
 )
 def test_an_interrupt_ends_it_at_once(algorithm, objective, slots):
     cluster = cluster_of(64)
