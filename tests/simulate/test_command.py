@@ -116,7 +116,7 @@ def test_a_cluster_file_an_order_a_plan_and_a_trace(
     trace = str(tmp_path / "t.goal")
     assert run(["order", cluster, "--algo", "gloo-ring", "--time-limit", "0.1", "-o", order]) == 0
     assert run(["plan", cluster, "--size", "1MB", "-o", plan]) == 0
-    small = ["--size", "1MB", "--search", "0.1", "--random", "1", "--json"]
+    small = ["--size", "1MB", "--search", "0.02", "--random", "1", "--json"]
     assert run(["simulate", order, "--cluster", cluster, "--trace", "goal", "-o", trace]) == 0
     capsys.readouterr()
     for file, hosts in ((cluster, 16), (order, 16), (plan, 16), (trace, 16)):

@@ -43,7 +43,7 @@ PLATFORM = centre()
 USUAL = state_of(PLATFORM)
 
 
-@pytest.mark.parametrize("state", [USUAL, USUAL.with_host(5, 0.4), USUAL.with_uplink(2, 0.2)])
+@pytest.mark.parametrize("state", [USUAL.with_host(5, 0.4), USUAL.with_uplink(2, 0.2)])
 def test_flows_take_what_plinks_model_says(state: State) -> None:
     forest = first_forest(USUAL)
     found = OnSimGrid(PLATFORM)(ALL_REDUCE, SIZE, forest, state)
@@ -63,7 +63,7 @@ def test_chunks_wait_for_others_and_carry_as_many_bytes() -> None:
     assert (chunks.busy_s[flows.sent_bytes > 0.0] > 0.0).all()
 
 
-@pytest.mark.parametrize("share", [0.25, 0.5, 0.75])
+@pytest.mark.parametrize("share", [0.25, 0.75])
 def test_a_link_that_changes_meanwhile_carries_the_rest_more_slowly(share: float) -> None:
     """A flow by itself: a share of its time at the full rate, the rest at half of it."""
     sent = np.zeros((16, 16))
@@ -101,8 +101,7 @@ def test_a_window_in_which_the_network_changes_lies_between() -> None:
     assert before.busy_s[5].max() < between.busy_s[5].max() < after.busy_s[5].max()
 
 
-@pytest.mark.parametrize("by_chunk", [False, True])
-@pytest.mark.parametrize("change", ["host", "uplink"])
+@pytest.mark.parametrize(("change", "by_chunk"), [("host", False), ("uplink", True)])
 def test_the_tuner_relieves_what_is_slow_on_simgrid(change: str, *, by_chunk: bool) -> None:
     slow = USUAL.with_host(5, 0.4) if change == "host" else USUAL.with_uplink(2, 0.2)
 
@@ -119,5 +118,5 @@ def test_the_tuner_relieves_what_is_slow_on_simgrid(change: str, *, by_chunk: bo
 
 
 def test_a_network_that_does_not_change_keeps_its_plan() -> None:
-    done = run(USUAL, lambda _: USUAL, 60, carry=OnSimGrid(PLATFORM))
+    done = run(USUAL, lambda _: USUAL, 20, carry=OnSimGrid(PLATFORM))
     assert done.changes() == []

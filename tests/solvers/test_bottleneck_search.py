@@ -36,10 +36,9 @@ def best_by_trying(form: Form, distance: Matrix, layout: RankLayout) -> tuple[fl
 
 
 @pytest.mark.parametrize("name", ANY)
-@pytest.mark.parametrize("seed", range(4))
 def test_equals_every_order_tried(name: str, seed: int) -> None:
-    rng = np.random.default_rng([41, seed])
-    hosts = 5 + seed % 3
+    rng = np.random.default_rng(seed)
+    hosts = 5 + seed % 2
     form, layout = form_of(name, hosts), RankLayout([1] * hosts, hosts)
     distance = distances(rng, hosts)
     found = search_by_bottleneck(
@@ -52,9 +51,7 @@ def test_equals_every_order_tried(name: str, seed: int) -> None:
     assert sorted(found.order) == list(range(hosts))
 
 
-@pytest.mark.parametrize(
-    ("slots", "ranks"), [([1] * 7, 5), ([2] * 6, 8), ([1, 2, 3, 1, 2, 1], 10), ([2] * 5, 2)]
-)
+@pytest.mark.parametrize(("slots", "ranks"), [([1] * 6, 4), ([1, 2, 3, 1, 2], 8), ([2] * 5, 2)])
 @pytest.mark.parametrize("name", ["ring", "tree", "all pairs"])
 def test_chosen_hosts_equal_every_choice_tried(name: str, slots: list[int], ranks: int) -> None:
     rng = np.random.default_rng([42, *slots, ranks])

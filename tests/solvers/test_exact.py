@@ -12,7 +12,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import forms
@@ -45,16 +45,11 @@ def worst_of_some(form, distance):
 @pytest.mark.parametrize(
     ("name", "size"),
     [
-        ("ring", 8),
+        ("ring", 7),
         ("halving-doubling", 8),
-        ("bcube:2", 8),
-        ("twice", 8),
         ("tree", 7),
-        ("star", 7),
-        ("chain", 6),
-        ("folded", 7),
+        ("folded", 6),
         ("all pairs", 5),
-        ("uneven", 6),
     ],
 )
 def test_engines_equal_brute_force(name, size, engine):
@@ -71,7 +66,6 @@ def test_engines_equal_brute_force(name, size, engine):
     assert verdict.lower_bound == pytest.approx(expected.cost, rel=1e-5)
 
 
-@settings(max_examples=15)
 @given(distance_matrices(4, 5), st.sampled_from(forms.ANY), st.sampled_from(["cp-sat", "z3"]))
 def test_engines_equal_brute_force_for_any_matrix(distance, name, engine):
     form = forms.form_of(name, len(distance))
@@ -84,10 +78,9 @@ def test_engines_equal_brute_force_for_any_matrix(distance, name, engine):
     assert verdict.lower_bound <= expected.cost * (1 + 1e-12)
 
 
-@pytest.mark.parametrize(("name", "size"), [("ring", 16), ("bcube", 16)])
-def test_cp_sat_proves_sixteen(name, size):
-    form, distance = forms.form_of(name, size), data_centre(size, seed=2)
-    verdict = prove(form, distance, list(range(size)), 100.0, "cp-sat")
+def test_cp_sat_proves_sixteen():
+    form, distance = forms.form_of("ring", 16), data_centre(16, seed=2)
+    verdict = prove(form, distance, list(range(16)), 100.0, "cp-sat")
     assert verdict.outcome == "optimal"
     assert verdict.lower_bound == pytest.approx(verdict.cost, rel=1e-4)
 

@@ -50,12 +50,13 @@ def test_the_peer_finds_what_brute_force_does(peer, name):
 
 
 @pytest.mark.parametrize(
-    "draw",
-    [lambda n: datacenters.unequal(n, 5).distance, lambda n: _noise(n, 6),
-     lambda n: _with_outliers(n, 5)],
-    ids=["racks", "noise", "outliers"],
-)  # fmt: skip
-@pytest.mark.parametrize("name", ["halving-doubling", "bcube", "tree"])
+    ("name", "draw"),
+    [
+        ("halving-doubling", lambda hosts: _noise(hosts, 6)),
+        ("bcube", lambda hosts: datacenters.unequal(hosts, 5).distance),
+        ("tree", lambda hosts: _with_outliers(hosts, 5)),
+    ],
+)
 def test_no_order_is_dearer_than_the_peers_with_as_many_moves(peer, name, draw):
     form, distance = find(name).form(64), draw(64)
     plain = peer.find(form, distance, seed=5, runs=2, moves=_MOVES)
