@@ -47,19 +47,6 @@ def test_manual_pages_were_installed_where_man_looks() -> None:
     assert (Path(sysconfig.get_path("data")) / "share" / "man" / "man1" / "plink.1").exists()
 
 
-def test_a_type_checker_sees_what_is_installed(tmp_path: Path) -> None:
-    program = tmp_path / "program.py"
-    program.write_text(
-        "import plink\n"
-        "reveal_type(plink.order(plink.probe(['a', 'b'])))\n"
-        "plink.order('cluster.json', ranks='many')\n"
-    )
-    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path / "cache", program]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert 'Revealed type is "plink.api.order.Order"' in done.stdout
-    assert 'Argument "ranks" to "order" has incompatible type "str"' in done.stdout
-
-
 def test_sources_of_native_parts_were_not_installed() -> None:
     """But for the program that is compiled where SimGrid is."""
     files = importlib.metadata.files("plink-collectives") or []

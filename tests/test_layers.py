@@ -60,6 +60,8 @@ NOT_IN_TRAINING = {"scipy", "sklearn", "z3", "paramiko", "click"}
 LIBRARIES = ("plink.probes", "plink.solvers")
 PARSER = "plink.probes.json_parsing"
 
+IMPORTS = (ast.Import, ast.ImportFrom)
+
 Sources = Mapping[str, tuple[str, bool]]
 """Module name to its source text and whether it is a package."""
 
@@ -77,17 +79,17 @@ def installed_sources() -> Sources:
 
 def imports_of(name: str, sources: Sources) -> set[str]:
     """The modules that `name` imports; those outside `sources` by their full dotted name."""
-    return resolved(ast.walk(tree_of(sources[name][0])), name, sources)
+    return resolved(import_statements(sources[name][0]), name, sources)
 
 
 @functools.cache
-def tree_of(text: str) -> ast.Module:
-    return ast.parse(text)
+def import_statements(text: str) -> list[ast.stmt]:
+    return [node for node in ast.walk(ast.parse(text)) if isinstance(node, IMPORTS)]
 
 
 def imported_at_once(name: str, sources: Sources) -> set[str]:
     """Those of `imports_of` that importing the module itself imports, not a call of it."""
-    return resolved(outside_functions(tree_of(sources[name][0])), name, sources)
+    return resolved(outside_functions(ast.parse(sources[name][0])), name, sources)
 
 
 def outside_functions(node: ast.AST) -> Iterator[ast.AST]:

@@ -62,7 +62,8 @@ def named_in(left_out: tuple[str, ...]) -> list[str]:
         f"{place}:{line}: {text}"
         for place, module in modules()
         if not place.as_posix().startswith(left_out)
-        for line, text in flags_in(module.read_text(encoding="utf-8"))
+        and _FLAG.search(source := module.read_text(encoding="utf-8"))
+        for line, text in flags_in(source)
     ]
 
 

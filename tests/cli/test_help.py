@@ -1,4 +1,5 @@
 import json
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -85,22 +86,22 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Example: plink " in listed
 
 
-@pytest.mark.parametrize("name", commands())
-def test_every_command_has_an_example_and_explains_its_options(name: str) -> None:
-    command = find(name)
-    assert command.epilog is not None
-    assert f"Example: plink {name} " in " ".join(command.epilog.split())
-    assert command.help
-    for parameter in command.params:
-        if isinstance(parameter, click.Option):
-            assert parameter.help, f"{name} {parameter.opts}"
+def test_every_command_has_an_example_and_explains_its_options() -> None:
+    for name in commands():
+        command = find(name)
+        assert command.epilog is not None
+        assert f"Example: plink {name} " in " ".join(command.epilog.split())
+        assert command.help
+        for parameter in command.params:
+            if isinstance(parameter, click.Option):
+                assert parameter.help, f"{name} {parameter.opts}"
 
 
-@pytest.mark.parametrize("name", commands())
-@pytest.mark.parametrize("option", ["-h", "--help"])
-def test_every_command_helps(name: str, option: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run([*name.split(), option]) == 0
-    assert f"Example: plink {name}" in " ".join(capsys.readouterr().out.split())
+# What --help prints is held in tests/contract.
+def test_every_command_helps(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in commands():
+        assert run([*name.split(), "-h"]) == 0
+        assert f"Example: plink {name}" in " ".join(capsys.readouterr().out.split())
 
 
 def test_the_commands_of_this_folder_exist() -> None:
@@ -146,13 +147,12 @@ def float_options() -> list[tuple[str, str]]:
     return found
 
 
-@pytest.mark.parametrize(("name", "option"), float_options())
-@pytest.mark.parametrize("value", ["nan", "inf", "-inf", "-nan"])
-def test_a_number_is_finite(
-    name: str, option: str, value: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run([*name.split(), f"{option}={value}"]) == 2
-    assert f"error: invalid value for '{option}'" in capsys.readouterr().err
+def test_a_number_is_finite(seed: int, capsys: pytest.CaptureFixture[str]) -> None:
+    draw = random.Random(seed)
+    for name, option in float_options():
+        value = draw.choice(["nan", "inf", "-inf", "-nan"])
+        assert run([*name.split(), f"{option}={value}"]) == 2, (name, option, value)
+        assert f"error: invalid value for '{option}'" in capsys.readouterr().err
 
 
 def test_every_command_with_floats_is_tested() -> None:

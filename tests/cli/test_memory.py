@@ -58,7 +58,6 @@ def idle_mib(tmp_path_factory: pytest.TempPathFactory) -> float:
 @pytest.mark.parametrize(
     ("options", "has_gaps", "most_copies"),
     [
-        (["--algo", "ring"], False, 4.0),
         (["--algo", "tree", "--slots", "2"], False, 4.0),
         # Which pairs are missing, and what they are filled with, takes almost four by itself.
         (["--algo", "ring"], True, 4.5),

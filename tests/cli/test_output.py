@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,28 +17,26 @@ from show.racks import racks
 PLINK = [sys.executable, "-m", "plink"]
 
 
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("files")
+    source = str(folder / "c.json")
+    cluster.write_cluster(source, replace(racks(4, 4).cluster, unreachable=()))
+    assert run(["export", source, "-o", str(folder / "m.csv")]) == 0
+    order = ["order", source, "--time-limit", ".02", "-o", str(folder / "o.json")]
+    assert run(order) == 0
+    return folder
+
+
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copytree(files, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    cluster.write_cluster("c.json", replace(racks(4, 4).cluster, unreachable=()))
-    assert run(["export", "c.json", "-o", "m.csv"]) == 0
-    assert run(["order", "c.json", "-o", "o.json"]) == 0
     return tmp_path
 
 
-TO_STDOUT = [
-    ["--help"],
-    ["--version"],
-    ["order", "--help"],
-    ["show", "c.json"],
-    ["show", "c.json", "--json"],
-    ["show", "o.json"],
-    ["order", "c.json"],
-    ["order", "c.json", "--json"],
-    ["order", "o.json", "--format", "hosts"],
-    ["export", "c.json"],
-    ["import", "m.csv"],
-]
+# What click prints, what Rich does, JSON, and the content of a file.
+TO_STDOUT = [["--help"], ["show", "c.json"], ["show", "o.json", "--json"], ["export", "c.json"]]
 
 
 @pytest.mark.parametrize("arguments", TO_STDOUT, ids=" ".join)
@@ -63,7 +62,7 @@ def test_more_than_a_buffer_on_a_full_disk(folder: Path) -> None:
     assert done.stderr == b"error: standard output: cannot be written: No space left on device\n"
 
 
-@pytest.mark.parametrize("arguments", TO_STDOUT[3:], ids=" ".join)
+@pytest.mark.parametrize("arguments", TO_STDOUT[1:], ids=" ".join)
 def test_a_closed_output_is_one_sentence(folder: Path, arguments: list[str]) -> None:
     done = subprocess.run(
         ["sh", "-c", 'exec "$@" >&-', "sh", *PLINK, *arguments],
@@ -101,7 +100,7 @@ def test_no_command_overwrites_its_input(
 
 
 def test_an_older_result_is_replaced(folder: Path) -> None:
-    assert run(["order", "c.json", "-o", "o.json"]) == 0
+    assert run(["order", "c.json", "--time-limit", ".02", "-o", "o.json"]) == 0
     assert run(["export", "c.json", "-o", "m.csv"]) == 0
 
 

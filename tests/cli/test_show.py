@@ -1,5 +1,6 @@
 """`plink show`, as a user runs it."""
 
+import contextlib
 import io
 import json
 import os
@@ -7,7 +8,9 @@ import pty
 import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -44,29 +47,30 @@ def plink(folder: Path, *arguments: str, **environment: str) -> subprocess.Compl
     )
 
 
-def on_a_terminal(folder: Path, file: str = "c.json", **environment: str) -> str:
-    """What `plink show` writes to a terminal of 24 lines and 80 columns."""
+def on_a_terminal(file: str = "c.json", **environment: str) -> str:
+    """Return what `plink show` writes to a terminal of 24 lines and 80 columns."""
     ours, theirs = pty.openpty()
+    shown: list[bytes] = []
+
+    def read() -> None:
+        # How Linux says that the other end of a terminal is closed.
+        with contextlib.suppress(OSError):
+            while chunk := os.read(ours, 65536):
+                shown.append(chunk)
+
+    reader = threading.Thread(target=read)
+    reader.start()
     base = {"PATH": os.environ["PATH"], "LINES": "24", "COLUMNS": "80", "LANG": "C.UTF-8"}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "plink", "show", file],
-        cwd=folder,
-        env=base | environment,
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-    )
-    os.close(theirs)
-    output = b""
-    try:
-        while chunk := os.read(ours, 65536):
-            output += chunk
-    except OSError:  # how Linux says that the other end of a terminal is closed
-        pass
-    finally:
-        os.close(ours)
-        process.wait(timeout=60)
-    return output.decode()
+    with (
+        os.fdopen(theirs, "w", encoding="utf-8") as terminal,
+        mock.patch.dict(os.environ, base | environment, clear=True),
+        contextlib.redirect_stdout(terminal),
+        contextlib.redirect_stderr(terminal),
+    ):
+        run(["show", file])
+    reader.join()
+    os.close(ours)
+    return b"".join(shown).decode()
 
 
 def test_without_a_terminal_there_are_shades(folder: Path) -> None:
@@ -78,27 +82,27 @@ def test_without_a_terminal_there_are_shades(folder: Path) -> None:
 
 
 def test_a_terminal_gets_colours_on_one_screen(folder: Path) -> None:
-    shown = on_a_terminal(folder, TERM="xterm-256color", COLORTERM="truecolor")
+    shown = on_a_terminal(TERM="xterm-256color", COLORTERM="truecolor")
     assert "\x1b[48;2;253;231;37m" in shown
     assert shown.count("\n") <= 24
 
 
 @pytest.mark.parametrize(
     "environment",
-    [{"TERM": "xterm-256color", "NO_COLOR": "1"}, {"TERM": "dumb"}, {"TERM": "xterm"}],
+    [{"TERM": "xterm-256color", "NO_COLOR": "1"}, {"TERM": "xterm"}],
     ids=str,
 )
 def test_a_terminal_without_enough_colours_gets_shades(
     folder: Path, environment: dict[str, str]
 ) -> None:
-    shown = on_a_terminal(folder, **environment)
+    shown = on_a_terminal(**environment)
     assert "[48;" not in shown
     assert "████" in shown
 
 
 @pytest.mark.parametrize("no_color", ["", "1"])
 def test_errors_are_coloured_unless_told_not_to(folder: Path, no_color: str) -> None:
-    shown = on_a_terminal(folder, "x.json", TERM="xterm-256color", NO_COLOR=no_color)
+    shown = on_a_terminal("x.json", TERM="xterm-256color", NO_COLOR=no_color)
     assert ("\x1b[31merror:" in shown) == (no_color == "")
     assert "x.json: No such file or directory" in shown
 
@@ -162,7 +166,7 @@ def test_the_next_step_is_said(folder: Path, capsys: pytest.CaptureFixture[str])
 
 
 def test_an_order(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = find_order(racks(4, 4).cluster, OrderRequest(seed=1, time_limit_s=0.5))
+    found = find_order(racks(4, 4).cluster, OrderRequest(seed=1, time_limit_s=0.05))
     order_file.write_order("o.json", found)
     assert run(["show", "o.json"]) == 0
     shown = capsys.readouterr().out.split()
@@ -181,7 +185,7 @@ def test_an_order(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_an_order_that_cannot_be(
     folder: Path, capsys: pytest.CaptureFixture[str], hops_us: list[float]
 ) -> None:
-    found = find_order(racks(4, 4).cluster, OrderRequest(seed=1, time_limit_s=0.5))
+    found = find_order(racks(4, 4).cluster, OrderRequest(seed=1, time_limit_s=0.05))
     data = order_file.encode_order(found)
     data["cost"]["hops_us"] = hops_us
     (folder / "o.json").write_bytes(document.dump(data))
@@ -193,7 +197,7 @@ def test_an_order_without_structure_says_so(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     order_file.write_order(
-        "o.json", find_order(racks(1, 8).cluster, OrderRequest(seed=1, time_limit_s=0.5))
+        "o.json", find_order(racks(1, 8).cluster, OrderRequest(seed=1, time_limit_s=0.05))
     )
     assert run(["show", "o.json"]) == 0
     assert "note: no structure found" in capsys.readouterr().err
@@ -201,7 +205,7 @@ def test_an_order_without_structure_says_so(
 
 def test_an_order_has_no_percentile(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     order_file.write_order(
-        "o.json", find_order(racks(2, 2).cluster, OrderRequest(seed=1, time_limit_s=0.5))
+        "o.json", find_order(racks(2, 2).cluster, OrderRequest(seed=1, time_limit_s=0.05))
     )
     assert run(["show", "o.json", "--percentile", "50"]) == 2
     assert "--percentile is for cluster files" in capsys.readouterr().err
@@ -216,7 +220,7 @@ def test_standard_input(
     assert "standard input  16 hosts" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("arguments", [["show"], ["show", "--json"], ["export"]])
+@pytest.mark.parametrize("arguments", [["show"], ["export"]])
 def test_a_reader_that_leaves_is_no_error(folder: Path, arguments: list[str]) -> None:
     cluster.write_cluster(str(folder / "big.json"), racks(10, 10, missing=0.5).cluster)
     process = subprocess.Popen(

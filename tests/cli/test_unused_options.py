@@ -41,20 +41,20 @@ def test_every_option_of_some_tools_is_tested() -> None:
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-@pytest.mark.parametrize("name", VALUES)
 def test_an_option_is_taken_or_refused(
-    tool: str, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tool: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    option, out = VALUES[name], tmp_path / "c.json"
-    assert run(["probe", "/nowhere", "-o", str(out), "--tool", tool, option]) == 2
-    said = capsys.readouterr().err
-    if tool in TAKEN_BY[name]:
-        assert said == "error: /nowhere: No such file or directory\n"
-    else:
-        *others, last = TAKEN_BY[name]
-        takers = f"{', '.join(others)} or {last}" if others else last
-        written = option.partition("=")[0]
-        assert said.startswith(f"error: {written} is for --tool {takers}, not {tool}\n")
+    out = tmp_path / "c.json"
+    for name, option in VALUES.items():
+        assert run(["probe", "/nowhere", "-o", str(out), "--tool", tool, option]) == 2
+        said = capsys.readouterr().err
+        if tool in TAKEN_BY[name]:
+            assert said == "error: /nowhere: No such file or directory\n"
+        else:
+            *others, last = TAKEN_BY[name]
+            takers = f"{', '.join(others)} or {last}" if others else last
+            written = option.partition("=")[0]
+            assert said.startswith(f"error: {written} is for --tool {takers}, not {tool}\n")
 
 
 def test_a_check_goes_by_the_tool_of_the_file(
