@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-# How long an example takes, or is drawn, says more about the machine's other work than about the code.
+# How long an example takes says more about the machine's other work than about the code.
 # Examples are drawn anew in each run: all runs together try many.
 IS_SOAK = bool(os.environ.get("PLINK_SOAK"))
 settings.register_profile(

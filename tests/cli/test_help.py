@@ -10,6 +10,7 @@ from click.shell_completion import ShellComplete
 
 from plink import __version__
 from plink.cli import COMMANDS, LazyGroup, cli, run
+from support.seeds import with_seeds
 
 
 def find(name: str) -> click.Command:
@@ -147,6 +148,7 @@ def float_options() -> list[tuple[str, str]]:
     return found
 
 
+@with_seeds(1, 20)
 def test_a_number_is_finite(seed: int, capsys: pytest.CaptureFixture[str]) -> None:
     draw = random.Random(seed)
     for name, option in float_options():

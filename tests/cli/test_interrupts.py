@@ -18,6 +18,7 @@ from plink.base.interrupts import awaited_interrupts
 from plink.base.replacing import replace
 from plink.files import cluster
 from show.racks import racks
+from support.seeds import with_seeds
 
 EXIT_INTERRUPTED = 130
 PACKAGE = Path(plink.__file__).resolve().parent
@@ -62,6 +63,7 @@ def run_program(program: str, folder: Path) -> subprocess.CompletedProcess[bytes
 
 
 @pytest.mark.parametrize("line", LINES, ids=" ".join)
+@with_seeds(1, 20)
 def test_no_moment_shows_a_traceback(folder: Path, line: list[str], seed: int) -> None:
     chosen = random.Random(seed)
     for number in range(MOMENTS):

@@ -27,6 +27,7 @@ from plink.solvers.limits.deadline import Deadline
 from plink.solvers.orders.reference import cost
 from plink.solvers.slots.layout import RankLayout
 from prediction.clusters import rack_cluster
+from support.seeds import with_seeds
 
 QUICK_S = 0.05
 SLACK = 1.0 + 1e-9
@@ -54,6 +55,7 @@ WHOLES = {
 
 
 @pytest.mark.parametrize("kind", WHOLES)
+@with_seeds(1, 20)
 def test_no_bound_is_above_the_cheapest_order_there_is(kind, seed):
     for algorithm, size in (("ring", 6), ("ring", 11), ("halving-doubling", 8), ("tree", 7)):
         whole = WHOLES[kind](size, seed)
@@ -108,6 +110,7 @@ def test_no_bound_of_a_large_ring_is_above_the_known_best(sizes, share):
 
 
 @pytest.mark.parametrize("ranks", [5, 12])
+@with_seeds(1, 20)
 def test_no_bound_of_a_choice_of_hosts_is_above_the_best_choice(ranks, seed):
     whole, _ = ring_instances.racks([5, 5, 4], seed)
     for slots in (1, 2):
@@ -119,6 +122,7 @@ def test_no_bound_of_a_choice_of_hosts_is_above_the_best_choice(ranks, seed):
             assert order.cost.lower_bound_us <= best.cost.cost_us * SLACK
 
 
+@with_seeds(1, 20)
 def test_no_bound_of_ranks_that_are_apart_is_above_the_best_placement(seed):
     whole = lognormal(4, seed)
     request = OrderRequest("tree", ranks=6, slots=2, is_interleaved=True, time_limit_s=QUICK_S)
@@ -129,6 +133,7 @@ def test_no_bound_of_ranks_that_are_apart_is_above_the_best_placement(seed):
 
 
 @pytest.mark.parametrize("share", [0.25, 0.75])
+@with_seeds(1, 20)
 def test_no_bound_of_a_time_is_above_the_quickest_order(share, seed):
     whole = rack_cluster(2, 3)
     assert whole.rtt is not None
@@ -148,6 +153,7 @@ def test_no_bound_of_a_time_is_above_the_quickest_order(share, seed):
 
 
 @pytest.mark.parametrize("algorithm", ["ring", "halving-doubling", "tree"])
+@with_seeds(1, 20)
 def test_a_range_holds_the_true_cost_where_ways_round_are_no_shorter(algorithm, seed):
     whole = metric(16, seed)
     for share in SHARES:
@@ -162,6 +168,7 @@ def test_a_range_holds_the_true_cost_where_ways_round_are_no_shorter(algorithm, 
         assert order.gap == 1.0 or high_us is not None
 
 
+@with_seeds(1, 20)
 def test_a_range_holds_the_true_cost_of_hosts_that_were_chosen(seed):
     whole = metric(9, seed)
     for request in (
@@ -194,6 +201,7 @@ def test_ranges_of_generated_data_centres_hold_the_true_cost_though_they_are_no_
     assert np.mean(holding) >= 0.9
 
 
+@with_seeds(1, 20)
 def test_an_engine_proves_only_what_the_lower_limits_prove(seed):
     whole = lognormal(7, seed)
     request = OrderRequest("tree", time_limit_s=QUICK_S, prove_s=5.0, engine="brute-force")

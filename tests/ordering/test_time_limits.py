@@ -19,6 +19,7 @@ from plink.base.replacing import replace
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import RANDOM_ORDERS, OrderRequest
 from plink.solvers.collectives.registry import ALGORITHMS
+from support.seeds import with_seeds
 
 LIMIT_S = 0.02
 
@@ -52,6 +53,7 @@ def hosts_for(algorithm: str) -> int:
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
+@with_seeds(1, 20)
 def test_algorithms_keep_to_the_limit(objective, seed):
     for algorithm in random.Random(seed).sample(sorted(ALGORITHMS), 5):
         hosts = hosts_for(algorithm)
@@ -69,6 +71,7 @@ def test_algorithms_keep_to_the_limit(objective, seed):
         {"hosts": 8, "slots": 1024},
     ],
 )
+@with_seeds(1, 20)
 def test_slots_gaps_and_choices_keep_to_the_limit(objective, options, seed):
     algorithm = random.Random(seed).choice(["ring", "tree", "openmpi-rabenseifner"])
     check(Case(algorithm, objective, **options), LIMIT_S)

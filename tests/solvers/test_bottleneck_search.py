@@ -16,6 +16,7 @@ from plink.solvers.bottleneck.used import Used
 from plink.solvers.collectives.form import Form, RingForm
 from plink.solvers.slots.layout import RankLayout
 from plink.solvers.slots.slot_search import cost_with_slots, search_with_slots
+from support.seeds import with_seeds
 
 Matrix = npt.NDArray[np.float64]
 
@@ -36,6 +37,7 @@ def best_by_trying(form: Form, distance: Matrix, layout: RankLayout) -> tuple[fl
 
 
 @pytest.mark.parametrize("name", ANY)
+@with_seeds(1, 20)
 def test_equals_every_order_tried(name: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     hosts = 5 + seed % 2
@@ -157,9 +159,9 @@ def without(graph: npt.NDArray[np.bool_], vertex: int) -> npt.NDArray[np.bool_]:
     return graph[np.ix_(kept, kept)]
 
 
-@pytest.mark.parametrize("seed", range(60))
+@with_seeds(10, 60)
 def test_blocks_are_what_no_single_vertex_cuts(seed: int) -> None:
-    rng = np.random.default_rng([47, seed])
+    rng = np.random.default_rng(seed)
     size = int(rng.integers(3, 12))
     upper = np.triu(rng.random((size, size)) < rng.uniform(0.1, 0.6), 1)
     graph = upper | upper.T
