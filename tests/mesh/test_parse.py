@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from plink.base.errors import WrongUseError
@@ -16,6 +16,7 @@ NAMES = st.from_regex(r"[a-z_][a-z0-9_]{0,5}", fullmatch=True)
 ALGORITHMS = st.sampled_from(["ring", "chain", "bcube:2", "openmpi-rabenseifner"])
 
 
+@settings(max_examples=25)
 @given(
     st.lists(
         st.builds(MeshDimension, NAMES, st.integers(1, 6), ALGORITHMS, st.integers(1, 10**12)),
