@@ -9,7 +9,7 @@ import click
 
 from plink.base.text import json_text
 from plink.cli.options import FiniteRange, SectionedCommand
-from plink.cli.stderr import note
+from plink.cli.stderr import note, read_kept_secret
 
 
 @click.command(
@@ -55,12 +55,11 @@ def command(
     from plink.probes.calls.keys import derive_keys  # noqa: PLC0415
     from plink.probes.hosts.hostlist import check_name  # noqa: PLC0415
     from plink.transport.addresses import parse_address  # noqa: PLC0415
-    from plink.transport.proofs import read_secret  # noqa: PLC0415
 
     own_name = name or socket.gethostname()
     check_name(own_name, "--name" if name else "the name of this host")
     host, port = parse_address(join, "--join")
-    home = Home(host, port, derive_keys(read_secret(secret_file)), own_name)
+    home = Home(host, port, derive_keys(read_kept_secret(secret_file)), own_name)
 
     def say(told: Told) -> None:
         if as_json:

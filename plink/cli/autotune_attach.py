@@ -14,9 +14,10 @@ from plink.autotune.protocol.status import to_json
 from plink.autotune.ranks.settings import JOB_VARIABLE
 from plink.base.errors import WrongUseError
 from plink.base.text import json_text
+from plink.cli.stderr import read_kept_secret
 from plink.files import document
 from plink.transport.addresses import parse_address
-from plink.transport.proofs import is_name, read_secret
+from plink.transport.proofs import is_name
 from plink.transport.tls import Tls, tls_of
 
 _REFRESH_S = 0.5
@@ -41,7 +42,7 @@ def run(
     name = job or os.environ.get(JOB_VARIABLE) or DEFAULT_JOB
     if not is_name(name):
         raise WrongUseError(f"--job is {name!r}, expected letters, digits, '_', '.' and '-'")
-    secret = secret_of(os.environ) if secret_file is None else read_secret(secret_file)
+    secret = secret_of(os.environ) if secret_file is None else read_kept_secret(secret_file)
     if secret is None:
         raise WrongUseError(
             "attaching needs the job's secret", "--secret-file PLAN.secret, as the daemon has it"

@@ -13,6 +13,7 @@ from plink.cli.hub_options import (
     tls,
     tls_files,
 )
+from plink.cli.stderr import read_kept_secret
 
 
 @click.command(
@@ -32,8 +33,7 @@ def command(
     Each server writes a file to its folder (plink hub serve --snapshots); their names are printed.
     """
     from plink.hub.admin import checkpoint  # noqa: PLC0415  numpy
-    from plink.transport.proofs import read_secret  # noqa: PLC0415
 
-    saved = checkpoint(servers, read_secret(secret_file), namespace, tls=tls_files(tls))
+    saved = checkpoint(servers, read_kept_secret(secret_file), namespace, tls=tls_files(tls))
     text = "\n".join(its.snapshot for its in saved)
     print_done(text, {"snapshots": [vars(its) for its in saved]}, as_json=as_json)

@@ -19,7 +19,7 @@ from plink.cli.hub_options import (
     tls_files,
 )
 from plink.cli.options import FiniteRange, SectionedCommand, SizeType, options_of
-from plink.cli.stderr import note
+from plink.cli.stderr import note, read_kept_secret
 
 _quotas = options_of("What it may take at most")
 
@@ -138,7 +138,7 @@ def command(
     from plink.base.text import named  # noqa: PLC0415
     from plink.hub import admin  # noqa: PLC0415  numpy
     from plink.hub.service import Quotas, ServiceOptions  # noqa: PLC0415
-    from plink.transport.proofs import make_secret, read_secret  # noqa: PLC0415
+    from plink.transport.proofs import make_secret  # noqa: PLC0415
 
     planned = servers.service
     racks = planned.racks if planned else ()
@@ -155,7 +155,7 @@ def command(
             f"{worker_secret_file}: is there already",
             "every service has a new secret: name another file, or remove that one",
         )
-    secret, files = read_secret(secret_file), tls_files(tls)
+    secret, files = read_kept_secret(secret_file), tls_files(tls)
     quotas = Quotas(most_bytes, most_workers, most_connections)
     wanted = ServiceOptions(workers=workers, **options, quotas=quotas)
     if racks:

@@ -13,6 +13,7 @@ from plink.cli.hub_options import (
     tls,
     tls_files,
 )
+from plink.cli.stderr import read_kept_secret
 
 
 @click.command(
@@ -33,7 +34,6 @@ def command(
     deleted.
     """
     from plink.hub.admin import delete_service  # noqa: PLC0415  numpy
-    from plink.transport.proofs import read_secret  # noqa: PLC0415
 
-    delete_service(servers, read_secret(secret_file), namespace, tls=tls_files(tls))
+    delete_service(servers, read_kept_secret(secret_file), namespace, tls=tls_files(tls))
     print_done(f"{namespace} has ended", {"namespace": namespace}, as_json=as_json)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from plink.base.errors import WrongUseError
+from plink.cli.stderr import note_if_others_read
 from plink.files import document
 
 if TYPE_CHECKING:
@@ -81,7 +82,11 @@ def tls_files(folder: str | None) -> Tls | None:
     from plink.transport.tls import Tls, tls_of  # noqa: PLC0415
 
     files = tls_of(os.environ) if folder is None else Tls.of_folder(folder)
-    return files.for_host() if files else None
+    if files is None:
+        return None
+    of_host = files.for_host()
+    note_if_others_read(of_host.key)
+    return of_host
 
 
 def print_done(text: str, done: object, *, as_json: bool) -> None:

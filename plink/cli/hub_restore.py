@@ -13,6 +13,7 @@ from plink.cli.hub_options import (
     tls,
     tls_files,
 )
+from plink.cli.stderr import read_kept_secret
 
 
 @click.command(
@@ -45,8 +46,7 @@ def command(
     It may have other servers, ports and cores than the one that wrote it.
     """
     from plink.hub.admin import restore  # noqa: PLC0415  numpy
-    from plink.transport.proofs import read_secret  # noqa: PLC0415
 
-    restore(servers, read_secret(secret_file), namespace, snapshot, tls=tls_files(tls))
+    restore(servers, read_kept_secret(secret_file), namespace, snapshot, tls=tls_files(tls))
     done = {"namespace": namespace, "snapshot": snapshot}
     print_done(f"{namespace} goes on from {snapshot}", done, as_json=as_json)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from plink.cli.hub_options import secret_file, tls, tls_files
+from plink.cli.stderr import read_kept_secret
 
 
 @click.command(
@@ -19,9 +20,8 @@ def command(*, server: str, secret_file: str, tls: str | None, as_json: bool) ->
     """Show a server's ports and services: workers, iteration, bytes, and why one has failed."""
     from plink.base.text import json_text, printable  # noqa: PLC0415
     from plink.hub.admin import server_status  # noqa: PLC0415  numpy
-    from plink.transport.proofs import read_secret  # noqa: PLC0415
 
-    status = server_status(server, read_secret(secret_file), tls=tls_files(tls))
+    status = server_status(server, read_kept_secret(secret_file), tls=tls_files(tls))
     weights = [port.weight for port in status.site.servers[0]]
     if as_json:
         found = {

@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 
 from plink.base.text import json_text
-from plink.cli.stderr import note
+from plink.cli.stderr import note, read_kept_secret
 from plink.deploy.kubernetes.folder import SECRET, files, write
-from plink.transport.proofs import new_secret, read_secret
+from plink.transport.proofs import new_secret
 
 
 def run(
@@ -18,7 +18,7 @@ def run(
 ) -> int:
     """Write the folder; return the exit code."""
     content = files(image, host_network=host_network)
-    secret = new_secret() if secret_file is None else read_secret(secret_file)
+    secret = new_secret() if secret_file is None else read_kept_secret(secret_file)
     whole = {name: text.encode() for name, text in content.items()} | {SECRET: secret + b"\n"}
     write(Path(output), whole)
     names = sorted(whole)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from plink.cli.options import FiniteRange, options_of, with_options
+from plink.cli.stderr import read_kept_secret
 from plink.cli.way_options import take_way
 from plink.probes.ssh.options import SshOptions
 
@@ -69,8 +70,10 @@ def take_any_way(values: dict[str, Any]) -> Outgoing | ListenOptions:
         raise click.UsageError("--listen takes no options of SSH: hosts call by themselves.")
     from plink.probes.calls.options import ListenOptions  # noqa: PLC0415
     from plink.transport.addresses import parse_address  # noqa: PLC0415  seldom needed
-    from plink.transport.proofs import make_secret, read_secret  # noqa: PLC0415
+    from plink.transport.proofs import make_secret  # noqa: PLC0415
 
     host, port = parse_address(listen, "--listen")
-    secret = read_secret(secret_file) if os.path.lexists(secret_file) else make_secret(secret_file)
+    secret = (
+        read_kept_secret(secret_file) if os.path.lexists(secret_file) else make_secret(secret_file)
+    )
     return ListenOptions(host, port, secret, wait_s=wait_s, concurrency=way.concurrency)

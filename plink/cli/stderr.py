@@ -56,6 +56,18 @@ def note_if_others_read(path: str) -> None:
             note(f"{path}: others may read it; chmod go-r keeps it to yourself")
 
 
+def read_kept_secret(path: str) -> bytes:
+    """Read a secret from its file, and say so where others may read it, too.
+
+    Raises:
+        WrongUseError: the file cannot be read, or holds no secret.
+    """
+    from plink.transport.proofs import read_secret  # noqa: PLC0415  few verbs need one
+
+    note_if_others_read(path)
+    return read_secret(path)
+
+
 def console() -> Console:
     """Standard error as a console, for tables, and for how far a command is."""
     from rich.console import Console  # noqa: PLC0415  it would slow `--help`

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import shutil
 import signal
 import subprocess
 import urllib.request
@@ -15,6 +16,7 @@ import pytest
 
 from engine.certificates import job
 from hub.runs import MANIFEST
+from plink.cli import run as plink
 from plink.hub.hyper import Hyper
 from plink.hub.serving import Server, ServerOptions
 from plink.hub.serving import server as server_module
@@ -23,6 +25,7 @@ from plink.transport.proofs import read_secret
 from plink.transport.tls import Tls
 from support.plink_command import plink_argv, plink_here
 
+NOBODY = ["--expect", "2", "--wait", "1"]
 SECRET = ["--secret-file", "hub.secret"]
 
 
@@ -57,6 +60,33 @@ def test_files_that_others_read_are_named(tmp_path: Path, monkeypatch: pytest.Mo
             _, said = server.communicate(timeout=30)
         notes = [line for line in said.splitlines() if "others may read" in line]
         assert [line.split(": ")[1] for line in notes] == named
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["hub", "status", "127.0.0.1:1", "--secret-file", "secret"],
+        ["hub", "delete", "127.0.0.1:1", "--secret-file", "secret", "--name", "a"],
+        ["hub", "checkpoint", "127.0.0.1:1", "--secret-file", "secret", "--name", "a"],
+        ["autotune", "attach", "127.0.0.1:1", "--job", "a", "--secret-file", "secret"],
+        ["kube", "manifests", "-o", "out", "--image", "plink", "--secret-file", "secret"],
+        ["probe", "--listen", "127.0.0.1:0", "--secret-file", "secret", "-o", "c.json", *NOBODY],
+    ],
+)
+def test_each_verb_says_where_others_may_read_a_secret(
+    words: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    secret = Path("secret")
+    secret.write_text("0123456789abcdef0123456789abcdef")
+    for mode, count in ((0o600, 0), (0o640, 1)):
+        secret.chmod(mode)
+        plink(words)
+        assert capsys.readouterr().err.count("secret: others may read it") == count
+        shutil.rmtree("out", ignore_errors=True)
 
 
 def test_a_server_that_cannot_start_leaves_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -290,6 +290,26 @@ def test_two_groups_of_the_same_ranks_keep_their_messages_apart() -> None:
     assert between(found) == [[0, 3000], [3000, 0]]
 
 
+@pytest.mark.parametrize("tag", [-1, 1 << 32, (1 << 63) - 1, 1 << 63, (1 << 64) - 1])
+def test_tags_that_no_trace_can_have_are_refused(tag: int) -> None:
+    rank = a_trace(a_node(1, 5, comm_dst=1, comm_size=1, comm_tag=tag))
+    with pytest.raises(WrongUseError, match=r"comm_tag -?\d+, not between 0 and"):
+        chakra.parse([rank, a_trace()], ["0", "1"])
+
+
+def test_collectives_tags_are_those_that_other_forms_can_write() -> None:
+    def parse(tag: int) -> Schedule:
+        call = a_node(2, 7, comm_type=0, comm_size=1000)
+        first = a_trace(a_node(1, 5, comm_dst=1, comm_size=1, comm_tag=tag), call)
+        second = a_trace(a_node(1, 6, comm_src=0, comm_size=1, comm_tag=tag), call)
+        return chakra.parse([first, second], ["0", "1"])
+
+    found = parse(goal.MAX_TAG - 100)
+    assert content(goal.parse(goal.to_text(found), "file")) == content(found)
+    with pytest.raises(WrongUseError, match="no room"):
+        parse(goal.MAX_TAG)
+
+
 def test_a_collective_without_a_type_is_left_out_with_a_note() -> None:
     """The CPU's side of a broadcast is no all-reduce of 0 bytes."""
     cpu = a_node(1, 7, is_cpu_op=1)

@@ -297,7 +297,7 @@ class _Reader:
         """Return all of it.
 
         Raises:
-            WrongUseError: ranks call different collectives.
+            WrongUseError: ranks call different collectives, or tags are too large.
         """
         for (name, members), by_rank in self.called.items():
             expected = by_rank.get(members[0], [])
@@ -312,6 +312,10 @@ class _Reader:
         # Collectives' tags come after all others, where those who read a trace know only 0 and up.
         tags = columns[4]
         tags[tags < ANY] = tags.max(initial=0) - 1 - tags[tags < ANY]
+        if tags.max(initial=0) > MAX_TAG:
+            raise WrongUseError(
+                f"the trace's tags leave no room for those of its collectives below {MAX_TAG}"
+            )
         notes = [
             f"{counted(count, 'node')} of the trace left out or changed: {what}"
             for what, count in self.left_out.items()
