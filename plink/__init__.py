@@ -28,6 +28,7 @@ _HOMES = {
     "diagnose": "plink.api.diagnosing",
     "group": "plink.api.groups",
     "launchers": "plink.api.order",
+    "mpi_key": "plink.renumber.standalone",
     "order": "plink.api.order",
     "plan": "plink.api.plan",
     "predict": "plink.api.prediction",

@@ -24,6 +24,7 @@ from plink.api.warning import PlinkWarning as PlinkWarning
 from plink.base.errors import PlinkError as PlinkError
 from plink.base.errors import WrongUseError as WrongUseError
 from plink.probes.ssh.options import SshOptions as SshOptions
+from plink.renumber.standalone import mpi_key as mpi_key
 
 __version__: str
 __all__: list[str]

@@ -9,7 +9,7 @@ import ast
 import functools
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import pytest
 
@@ -31,8 +31,10 @@ FOLDERS = (
     "training",
     "hub",
     "autotune",
+    "renumber",
     "torch",
     "torchrun",
+    "ray",
     "simulate",
     "doctor",
     "bench",
@@ -54,6 +56,9 @@ TRAINING = (
     "plink.plans",
     "plink.files.plan",
 )
+# What only a job imports that asks for new ranks, when it asks; and of this, what every rank does.
+ON_DEMAND = "plink.renumber"
+IN_EVERY_RANK = ("plink.renumber.job", "plink.renumber.launch")
 NOT_IN_TRAINING = {"scipy", "sklearn", "z3", "paramiko", "click"}
 
 # They know nothing else of plink, nor each other.
@@ -92,6 +97,18 @@ def imported_at_once(name: str, sources: Sources) -> set[str]:
     return resolved(outside_functions(ast.parse(sources[name][0])), name, sources)
 
 
+def imported_when_run(name: str, sources: Sources) -> set[str]:
+    """Those of `imported_at_once` that are not for type checkers alone."""
+    kept = [
+        node
+        for node in ast.parse(sources[name][0]).body
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
+    ]
+    nodes = [part for node in kept for part in (node, *outside_functions(node))]
+    return resolved(nodes, name, sources)
+
+
 def outside_functions(node: ast.AST) -> Iterator[ast.AST]:
     for child in ast.iter_child_nodes(node):
         if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -125,16 +142,28 @@ def ancestors(name: str) -> list[str]:
     return [".".join(parts[: end + 1]) for end in range(len(parts))]
 
 
-def reached_from(roots: Iterable[str], sources: Sources) -> set[str]:
-    """All that importing `roots` may import, directly or not, ours and others'."""
+def reached_from(
+    roots: Iterable[str],
+    sources: Sources,
+    imports: Callable[[str, Sources], set[str]] = imports_of,
+    without: str | None = None,
+) -> set[str]:
+    """All that importing `roots` may import, directly or not, ours and others'.
+
+    Args:
+        roots: names of modules.
+        sources: all modules.
+        imports: what a module imports.
+        without: a package whose imports are not followed; None for none.
+    """
     reached: set[str] = set()
     waiting = [name for root in roots for name in ancestors(root)]
     while waiting:
         name = waiting.pop()
         if name not in reached:
             reached.add(name)
-            if name in sources:
-                waiting += [part for item in imports_of(name, sources) for part in ancestors(item)]
+            if name in sources and not (without and is_in(name, without)):
+                waiting += [part for item in imports(name, sources) for part in ancestors(item)]
     return reached
 
 
@@ -202,7 +231,7 @@ def modules_imported(sources: Sources) -> dict[str, set[str]]:
 
 def training_reaches(sources: Sources) -> set[str]:
     roots = [name for name in sources for root in TRAINING if is_in(name, root)]
-    return reached_from(roots, sources)
+    return reached_from(roots, sources, without=ON_DEMAND)
 
 
 def training_imports(sources: Sources) -> set[str]:
@@ -272,6 +301,17 @@ def test_the_parser_that_training_shares_with_probes_needs_the_standard_library_
     reached = reached_from([PARSER], installed_sources())
     assert {name for name in reached if is_in(name, "plink")} == {"plink", "plink.probes", PARSER}
     assert top_level(reached) - sys.stdlib_module_names == {"plink"}
+
+
+def test_only_a_job_that_asks_for_new_ranks_imports_what_measures() -> None:
+    sources = installed_sources()
+    users = [name for name in sources for root in TRAINING if is_in(name, root)]
+    at_once = {item for name in users for item in imported_when_run(name, sources)}
+    assert [item for item in at_once if is_in(item, ON_DEMAND)] == []
+    every_rank = reached_from(IN_EVERY_RANK, sources, imported_when_run)
+    assert top_level(every_rank) & NOT_IN_TRAINING == set()
+    heavy = ("plink.solvers", "plink.measure", "plink.optimize", "plink.files.order")
+    assert [name for name in every_rank for package in heavy if is_in(name, package)] == []
 
 
 def test_training_process_imports_no_simulator() -> None:

@@ -54,6 +54,7 @@ COMMANDS = {
     "report": ("plink.cli.report", "Draw a cluster and its orders, or a tuned run, as a page."),
     "verify": ("plink.cli.verify", "Check that a launcher keeps an order, by running it."),
     "run": ("plink.cli.run_", "Start a job over SSH on the hosts in an order."),
+    "renumber": ("plink.cli.renumber", "Run a command with ranks that follow an order."),
     "bench": ("plink.cli.bench", "Run real clients in several orders and compare."),
     "fit": ("plink.cli.fit", "Find what a client's own software costs, for predictions."),
     "import": ("plink.cli.import_", "Make a cluster file from what others measured."),

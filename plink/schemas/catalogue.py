@@ -100,6 +100,7 @@ OUTPUTS: Mapping[str, Make] = {
     "report": shown.report_output,
     "verify": jobs.verify_output,
     "run": jobs.run_output,
+    "renumber": jobs.renumber_output,
     "bench": bench.bench_output,
     "fit": measuring.fit_output,
     "import": measuring.import_output,

@@ -124,3 +124,21 @@ def slurm_order_output() -> Schema:
     )
     by_case = parts.by_case([(parts.has("hostfile"), done)], failed)
     return parts.document("plink slurm-order --json", what, by_case)
+
+
+def renumber_output() -> Schema:
+    """Return the schema of what `plink renumber --json` prints."""
+    what = "Where a process is in an order of the hosts: what `plink renumber --json` prints"
+    required = {
+        "rank": parts.whole("new rank of the process"),
+        "ranks": parts.whole("number of ranks of the job", low=1),
+        "local_rank": parts.whole("number of the process on its host"),
+        "local_ranks": parts.whole("number of ranks on its host", low=1),
+        "host_rank": parts.whole("number of its host, in the order of their first ranks"),
+        "hosts": parts.texts("names of the hosts in that order"),
+        "host_of_rank": parts.whole_numbers("number of each rank's host"),
+        "former_ranks": parts.whole_numbers("rank that the launcher gave to each rank"),
+        "master_address": parts.text("address of the host of rank 0"),
+        "variables": parts.by_name("variables that change", parts.text("the new value")),
+    }
+    return parts.document("plink renumber --json", what, closed(what, required))

@@ -19,6 +19,7 @@ from plink.torch.optimizer import DistributedOptimizer
 from plink.torch.overlap.caps import bucket_caps
 from plink.torch.overlap.parallel import DataParallel
 from plink.torch.reductions import DEVICES
+from plink.torch.renumbering import init_process_group, reordered_group
 from plink.torch.sparse.csc import CSC
 from plink.torch.sparse.optimizer import SparseSGD
 
@@ -51,6 +52,8 @@ __all__ = [
     "bucket_caps",
     "create",
     "grouped_all_reduce",
+    "init_process_group",
     "iteration",
     "join",
+    "reordered_group",
 ]

@@ -19,7 +19,7 @@ from plink.autotune.ranks.settings import Settings, settings_of
 from plink.base.arguments import flag, instance, integer
 from plink.base.errors import PlinkError, WrongUseError
 from plink.engine import C10dStore, Engine, EngineError, Options
-from plink.torch.addresses import group_addresses
+from plink.engine.interfaces import group_addresses
 from plink.torch.forests import Agreed, PlanChoice
 from plink.torch.gloo import LateGloo
 from plink.torch.group import PlinkGroup

@@ -18,11 +18,11 @@ from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
 from plink.engine import EngineError, Prepared
 from plink.engine.forest import prepared
+from plink.engine.interfaces import host_addresses
 from plink.files import plan as plan_file
 from plink.files.plan import Plan
 from plink.plans.forest import Forest
 from plink.plans.regroup import flat, regrouped
-from plink.torch.addresses import host_addresses
 from plink.torch.forest_text import forest_from_json, forest_to_json
 
 T = TypeVar("T")

@@ -26,17 +26,18 @@ from torch.distributed.elastic.rendezvous.dynamic_rendezvous import create_handl
 
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.replacing import replace
+from plink.base.text import named
+from plink.engine.interfaces import group_addresses
 from plink.engine.store import C10dStore
 from plink.files import cluster as cluster_file
 from plink.files.cluster import Cluster
-from plink.torch.addresses import group_addresses
+from plink.renumber.echo_agent import take_part
+from plink.renumber.host_identity import own_addresses, own_facts, own_names
+from plink.renumber.meeting import Decision, MeetAgainError, Meeting
+from plink.renumber.members import Member, differing_files, names_of
+from plink.renumber.numbering import numbered
 from plink.torch.backend import MEMBERS_VARIABLE
-from plink.torchrun.echoing import take_part
-from plink.torchrun.here import own_addresses, own_facts, own_names
 from plink.torchrun.knowledge import Knowledge
-from plink.torchrun.meeting import Decision, MeetAgainError, Meeting
-from plink.torchrun.members import Member, names_of
-from plink.torchrun.numbering import known_hosts, numbered
 from plink.torchrun.settings import Settings, settings_of
 
 NAME = "plink"
@@ -184,14 +185,20 @@ class PlinkRendezvousHandler(RendezvousHandler):
     def _decided(self, meeting: Meeting, own: Member) -> Decision:
         members = meeting.members(own)
         settings = self._settings
+        basis = settings.basis
         if settings.is_probed:
             try:
-                known = self._knowledge.newest(settings.cluster)
+                known = self._knowledge.newest(basis.cluster)
             except (PlinkError, ValueError) as error:
                 say(f"{error}: the hosts are measured anew")
-                known = settings.cluster
-            settings = replace(settings, cluster=self._measured(meeting, members, known))
-        found = numbered(members, settings)
+                known = basis.cluster
+            basis = replace(basis, cluster=self._measured(meeting, members, known))
+        elif others := differing_files(members):
+            say(
+                f"{named(others)}: the files there say something else than those of "
+                f"{members[0].name}, which count"
+            )
+        found = numbered(members, basis)
         for note in found.notes:
             say(note)
         master = members[found.agents[0]]
@@ -207,9 +214,9 @@ class PlinkRendezvousHandler(RendezvousHandler):
     ) -> Cluster | None:
         """What is known of the hosts of a round, measured where that is not enough."""
         # It takes as long as a round: only who measures waits for it.
-        from plink.torchrun.measuring import is_lacking, measured  # noqa: PLC0415
+        from plink.renumber.measuring import is_lacking, measured  # noqa: PLC0415
 
-        names = names_of(members, known_hosts(None, known))
+        names = names_of(members, () if known is None else known.hosts)
         if not is_lacking(members, names, known):
             return known
         try:

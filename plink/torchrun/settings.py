@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,9 @@ from plink.files import cluster as cluster_file
 from plink.files import order as order_file
 from plink.files.cluster import Cluster
 from plink.files.order import Order
-from plink.probes.hosts.names import fault_of_name
+from plink.renumber.host_identity import named_host
+from plink.renumber.numbering import Basis
 from plink.solvers.collectives.registry import ALGORITHMS
-
-HOST_VARIABLE = "PLINK_HOST"
 
 PROBE = "probe"
 
@@ -43,21 +42,17 @@ class Settings:
     """What an agent is to do.
 
     Args:
-        order: that ranks follow; None where it is found from `cluster`, or from what is measured.
-        cluster: what is known of the network; None where nothing is.
-        is_probed: whether hosts are measured that `cluster` does not have.
-        keep: the cluster file that is renewed when hosts were measured; None for none.
-        host: what this host is called in these files; None to look.
-        algorithm: for which an order is found where there is none.
-        digest: of what the files say, to tell whether agents have the same.
+        basis: what the order of hosts is found from.
+        is_probed: whether hosts are measured that the basis does not have.
+        keep: path of the cluster file that is renewed when hosts were measured; None for none.
+        host: name of this host in these files; None to look.
+        digest: hash of what the files say, to tell whether agents have the same.
     """
 
-    order: Order | None = None
-    cluster: Cluster | None = None
+    basis: Basis = field(default_factory=Basis)
     is_probed: bool = False
     keep: str | None = None
     host: str | None = None
-    algorithm: str = "ring"
     digest: str = ""
 
 
@@ -104,12 +99,10 @@ def settings_of(config: Mapping[str, Any], environment: Mapping[str, str]) -> Se
 
         resumed(read_cluster, known, "echo", {})
     return Settings(
-        order=read_order,
-        cluster=read_cluster,
+        basis=Basis(read_order, read_cluster, algorithm or "ring"),
         is_probed=is_probed,
         keep=keep,
-        host=_host(config.get("host"), environment),
-        algorithm=algorithm or "ring",
+        host=named_host(config.get("host"), environment, "host"),
         digest=_digest(read_order, read_cluster),
     )
 
@@ -121,14 +114,6 @@ def _refuse_unknown(config: Mapping[str, Any]) -> None:
             near = difflib.get_close_matches(name, known, n=1)
             hint = f"is {near[0]} meant?" if near else f"plink's are {', '.join(_OWN)}"
             raise WrongUseError(f"--rdzv-conf has an unknown option {name!r}", hint)
-
-
-def _host(given: str | None, environment: Mapping[str, str]) -> str | None:
-    host = given or environment.get(HOST_VARIABLE) or None
-    if host is not None and (fault := fault_of_name(host)) is not None:
-        source = "host" if given else HOST_VARIABLE
-        raise WrongUseError(f"{source}={host!r} {fault}", "give the name that the order file has")
-    return host
 
 
 def _digest(order: Order | None, cluster: Cluster | None) -> str:

@@ -19,7 +19,7 @@ from typing import Any
 _PRELOADED = [
     "torch.distributed.elastic.rendezvous.registry",
     "plink.torchrun.handler",
-    "plink.torchrun.measuring",
+    "plink.renumber.measuring",
     "plink.optimize.orders.ordering",
 ]
 _PORT_S = 60.0

@@ -33,6 +33,7 @@ OF_OTHERS = (
     "plink/probes/iperf3/commands.py",
     "plink/probes/remote/upload.py",
     "plink/simulate/simgrid/run.py",
+    "plink/renumber/",
     "plink/torchrun/",
 )
 

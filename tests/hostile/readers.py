@@ -44,6 +44,7 @@ from plink.probes.inventories.topologies import parse_topology
 from plink.probes.iperf3 import parse as iperf3
 from plink.probes.ssh.known_hosts import KnownHosts
 from plink.probes.trace import protocol as trace
+from plink.renumber import meeting, members
 from plink.transport.frames import DATA, Channel, ProtocolError, payload_of
 from support.kubernetes import pod
 
@@ -234,6 +235,19 @@ READERS: Mapping[str, Reader] = {
     ),
     "rank 0's table in the store": Reader(
         lambda content: parse_table(content, 2), (pack_table(_TABLE),), (EngineError,)
+    ),
+    "a process of a job": Reader(
+        members.from_bytes,
+        (members.to_bytes(members.Member(["n1"], ["10.0.0.1"], "10.0.0.1", 0, ranks=2)),),
+        (ValueError, KeyError, TypeError),
+    ),
+    "a word of rank 0": Reader(
+        meeting.parse_word,
+        (
+            b'{"port": {"address": "10.0.0.1", "port": 1, "secret": "x"}, "numbers": [0, 1]}',
+            b'{"decision": {"new_ranks": [1, 0], "hosts": ["a", "b"], "refused": "no"}}',
+        ),
+        (ValueError, KeyError, TypeError),
     ),
     "the echo agent's lines": Reader(
         _lines(echo.parse_event),

@@ -74,6 +74,7 @@ VERBS: Mapping[str, Sequence[str]] = {
     "report": ("{cluster} {order} -o {out}", "{log} -o {out}", "{timeline} -o {out}"),
     "verify": ("{order} --launcher openmpi -F {ssh_config} --timeout 5",),
     "run": ("{order} -F {ssh_config} --env TOKEN=hushhushhushhush-3f9a -- true",),
+    "renumber": ("--order {order} --meet 127.0.0.1:1 --within 1",),
     "bench": ("{cluster} -F {ssh_config} --plan {plan} --client engine -o {out}",),
     "import": ("{csv} -o {out}", "{network} -o {out}", "{pairs}", "{mpigraph}", "{osu}"),
     "export": ("{cluster} -o {out}", "{cluster} --format slurm-topology -o {out}"),

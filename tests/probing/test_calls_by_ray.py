@@ -1,7 +1,9 @@
-"""Ray starts the agents of the hosts that call plink, by the lines that the documentation gives."""
+"""Ray's nodes call plink, and take ranks in its order, by the lines of the documentation."""
 
 from __future__ import annotations
 
+import ast
+import itertools
 import re
 import subprocess
 import sys
@@ -27,15 +29,15 @@ _RAY_PORT = 6379
 _MOST_LINES = 20
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    """Two hosts of this test alone: what Ray leaves behind there ends with them."""
+    """Two hosts of these tests alone: what Ray leaves behind there ends with them."""
     require_engine("ray")
     with lab_cluster(racks=1, hosts=2) as lab:
         yield lab
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def ray_address(lab: Lab) -> Iterator[str]:
     """A Ray with a node on every host, the head on the first."""
     addresses: dict[str, str] = lab.truth["addresses"]
@@ -47,23 +49,22 @@ def ray_address(lab: Lab) -> Iterator[str]:
         for host in lab.names:
             first = [*HEAD_OPTIONS, f"--port={_RAY_PORT}", f"--temp-dir={folder}"]
             part = first if host == head else [f"--address={joined}"]
-            own = [f"--node-ip-address={addresses[host]}", "--num-cpus=0"]
+            own = [f"--node-ip-address={addresses[host]}", "--num-cpus=4"]
             log = Path(folder, f"{host}.log")
             enter = partial(lab.command, host)
             nodes.enter_context(ray_node(log, [*part, *own], entry=enter)).wait_until_started()
         yield joined
 
 
-def lines_for_ray() -> str:
+def lines_for_ray(page_name: str) -> str:
     """What a user pastes."""
-    page = (CHECKOUT / "docs/reaching.md").read_text()
+    page = (CHECKOUT / "docs" / page_name).read_text()
     found: list[str] = [
         block
         for block in re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
         if "import ray" in block
     ]
     assert len(found) == 1
-    assert len(found[0].splitlines()) <= _MOST_LINES
     return found[0]
 
 
@@ -72,7 +73,8 @@ def test_ray_starts_an_agent_on_every_node(lab: Lab, ray_address: str, tmp_path:
     place = f"{lab.truth['machine_address']}:7322"
     (tmp_path / "secret").write_text(SECRET)
     (tmp_path / "secret").chmod(0o600)
-    text = lines_for_ray()
+    text = lines_for_ray("reaching.md")
+    assert len(text.splitlines()) <= _MOST_LINES
     assert "10.0.0.1:7000" in text
     (tmp_path / "call.py").write_text(text.replace("10.0.0.1:7000", place))
     out = tmp_path / "cluster.json"
@@ -101,3 +103,19 @@ def test_ray_starts_an_agent_on_every_node(lab: Lab, ray_address: str, tmp_path:
     assert {host.name: host.address for host in found.hosts} == lab.truth["addresses"]
     assert found.rtt is not None
     assert not found.rtt.failures
+
+
+@pytest.mark.timeout(300)
+def test_bundles_of_a_node_get_adjacent_ranks(lab: Lab, ray_address: str, tmp_path: Path) -> None:
+    (tmp_path / "actors.py").write_text(lines_for_ray("renumbering.md"))
+    words = ["env", f"RAY_ADDRESS={ray_address}", f"PLINK_CACHE={tmp_path}"]
+    done = lab.exec(
+        lab.names[0], [*words, sys.executable, str(tmp_path / "actors.py")], check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    found = ast.literal_eval(done.stdout.splitlines()[-1])
+    assert [rank for rank, _ in found] == list(range(8))
+    nodes = [address for _, address in found]
+    assert sorted(set(nodes)) == sorted(lab.truth["addresses"].values())
+    # Ray deals the bundles out in turn; in order a node's are together.
+    assert [len(list(same)) for _, same in itertools.groupby(nodes)] == [4, 4]

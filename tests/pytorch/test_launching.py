@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from plink.base.errors import WrongUseError
-from plink.torch.addresses import group_addresses, host_addresses
+from plink.engine.interfaces import group_addresses, host_addresses
 from pytorch import work_checks
 from pytorch.processes import results
 from support.require import require_launcher

@@ -9,7 +9,7 @@ from msgspec.structs import asdict
 
 import plink
 from plink.files.hosts import Host
-from plink.torchrun.members import Member
+from plink.renumber.members import Member
 
 # Two racks: a0, a1, a2 and b0, b1, b2.
 RACKS = ["a0", "b0", "a1", "b1", "a2", "b2"]

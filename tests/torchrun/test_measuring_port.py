@@ -7,12 +7,12 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 
-from plink.torchrun import measuring
-from plink.torchrun.echoing import Door, admit, introduce
+from plink.renumber import measuring
+from plink.renumber.echo_agent import MeasuringPort, admit, introduce
 from plink.transport.frames import ProtocolError
 
 SECRET = "0123456789abcdef0123456789abcdef"
@@ -30,9 +30,9 @@ def soon() -> float:
     return time.monotonic() + SOON_S
 
 
-def call(door: Door, number: int, connections: list[socket.socket]) -> None:
-    connection = socket.create_connection((door.address, door.port), SOON_S)
-    introduce(connection, door.secret, number, soon())
+def call(port: MeasuringPort, number: int, connections: list[socket.socket]) -> None:
+    connection = socket.create_connection((port.address, port.port), SOON_S)
+    introduce(connection, port.secret, number, soon())
     connections.append(connection)
 
 
@@ -96,20 +96,20 @@ def test_bytes_that_come_slowly_do_not_put_off_the_deadline() -> None:
 
 
 def test_mute_strangers_keep_no_agent_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measuring, "take_part", lambda _door, _number: None)
+    monkeypatch.setattr(measuring, "take_part", lambda _port, _number: None)
     strangers: list[socket.socket] = []
     connections: list[socket.socket] = []
-    doors: list[Door] = []
+    ports: list[MeasuringPort] = []
 
-    def tell(door: Door) -> None:
-        doors.append(door)
+    def tell(port: MeasuringPort, _leaders: Sequence[int]) -> None:
+        ports.append(port)
         for _ in range(20):
-            strangers.append(socket.create_connection((door.address, door.port), SOON_S))
+            strangers.append(socket.create_connection((port.address, port.port), SOON_S))
         for number in range(3):
-            threading.Thread(target=call, args=(door, number, connections), daemon=True).start()
+            threading.Thread(target=call, args=(port, number, connections), daemon=True).start()
 
     began_s = time.monotonic()
-    with measuring._calls(3, "127.0.0.1", tell) as found:
+    with measuring._calls([0, 1, 2], "127.0.0.1", tell, 0) as found:
         assert sorted(found) == [0, 1, 2]
     # One of them alone would have been waited for as long.
     assert time.monotonic() - began_s < measuring.HANDSHAKE_S

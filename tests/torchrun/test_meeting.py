@@ -12,17 +12,17 @@ import pytest
 
 from plink.base.errors import WrongUseError
 from plink.engine import DirectoryStore
+from plink.renumber.echo_agent import MeasuringPort
+from plink.renumber.meeting import Decision, MeetAgainError, Meeting
 from plink.torchrun import knowledge
-from plink.torchrun.echoing import Door
 from plink.torchrun.knowledge import Knowledge
-from plink.torchrun.meeting import Decision, MeetAgainError, Meeting
 from torchrun.networks import member, racks
 
 DECISION = Decision([1, 0], ["b", "a"], "a.example", 1000)
-DOOR = Door("192.0.2.1", 1, "secret")
+PORT = MeasuringPort("192.0.2.1", 1, "secret")
 
 
-def nothing(_: Door) -> None:
+def nothing(_: MeasuringPort) -> None:
     raise AssertionError("nobody asked for a measurement")
 
 
@@ -55,15 +55,15 @@ def test_all_get_what_one_decides(tmp_path: Path) -> None:
 
 def test_the_others_measure_when_they_are_asked(tmp_path: Path) -> None:
     store = DirectoryStore(tmp_path / "store")
-    doors: list[Door] = []
+    ports: list[MeasuringPort] = []
     other = Meeting(store, 1, 2, wait_s=10.0)
-    thread, got = beside(lambda: other.decision(doors.append))
+    thread, got = beside(lambda: other.decision(ports.append))
     meeting = Meeting(store, 0, 2, wait_s=10.0)
-    meeting.ask(DOOR)
+    meeting.ask(PORT, [0, 1])
     meeting.all_are_back()
     meeting.decide(DECISION)
     thread.join()
-    assert doors == [DOOR]
+    assert ports == [PORT]
     assert got == [DECISION]
 
 
@@ -91,7 +91,7 @@ def test_who_is_not_counted_meets_again(tmp_path: Path) -> None:
         Meeting(store, 2, 3, wait_s=1.0).decision(nothing)
 
 
-@pytest.mark.parametrize("word", [b"[", b"{}", b'{"decision": {"x": 1}}', b'{"door": 1}', b"1"])
+@pytest.mark.parametrize("word", [b"[", b"{}", b'{"decision": {"x": 1}}', b'{"port": 1}', b"1"])
 def test_what_another_version_says_is_no_traceback(word: bytes, tmp_path: Path) -> None:
     store = DirectoryStore(tmp_path / "store")
     store.set("word/0", word)

@@ -9,17 +9,22 @@ from hypothesis import strategies as st
 
 import plink
 from plink.base.replacing import replace
-from plink.torchrun.members import Member, from_bytes, names_of, to_bytes
-from plink.torchrun.numbering import numbered
-from plink.torchrun.seats import agents_in_order, inserted, kept_and_new
-from plink.torchrun.settings import Settings
+from plink.renumber.assignment import Run, assign_ranks, inserted, kept_and_new
+from plink.renumber.members import (
+    Member,
+    differing_files,
+    from_bytes,
+    names_of,
+    to_bytes,
+)
+from plink.renumber.numbering import Basis, numbered
 from torchrun.networks import RACKS, member, order_of, racks
 
 ORDER = order_of(["c", "a", "d", "b"])
-AT_ORDER = Settings(order=ORDER)
+AT_ORDER = Basis(order=ORDER)
 
 
-def hosts_by_rank(names: list[str], asked: Settings) -> list[str]:
+def hosts_by_rank(names: list[str], asked: Basis) -> list[str]:
     found = numbered([member(name) for name in names], asked)
     assert sorted(found.new_ranks) == list(range(len(names)))
     assert [found.new_ranks[agent] for agent in found.agents] == list(range(len(names)))
@@ -63,23 +68,22 @@ def test_parts_of_addresses_and_shared_first_names_are_no_names() -> None:
     assert names_of(agents, order.hosts) == ["10", "gpu"]
 
 
-def test_agents_whose_files_differ_follow_those_of_the_first_and_are_named() -> None:
+def test_hosts_whose_files_differ_from_the_first_ones_are_named() -> None:
     agents = [member("a", digest="1"), member("b", digest="2"), member("c", digest="1")]
-    (note,) = numbered(agents, AT_ORDER).notes
-    assert note == "b: the files there say something else than those of a, which count"
+    assert differing_files(agents) == ["b"]
 
 
 def test_ranks_of_a_host_that_are_apart_stay_so_where_it_has_an_agent_for_each() -> None:
     order = replace(order_of(["a", "b"], slots=2), host_of_rank=[0, 1, 0, 1])
-    asked = Settings(order=order)
+    asked = Basis(order=order)
     assert numbered([member(name) for name in "abab"], asked).agents == [0, 1, 2, 3]
     assert numbered([member(name) for name in "aabb"], asked).agents == [0, 2, 1, 3]
     assert numbered([member(name) for name in "ba"], asked).agents == [1, 0]
-    assert agents_in_order(list("aaab"), ["a", "b", "a"]) == [0, 3, 1, 2]
+    assert assign_ranks(list("aaab"), [Run("a"), Run("b"), Run("a")]) == [0, 3, 1, 2]
 
 
 def test_a_new_host_takes_the_place_that_costs_least() -> None:
-    asked = Settings(order=order_of(["a0", "a1", "b0", "b1"]), cluster=racks())
+    asked = Basis(order=order_of(["a0", "a1", "b0", "b1"]), cluster=racks())
     ranked = hosts_by_rank([*RACKS], asked)
     assert ranked[0] == "a0"
     letters = "".join(name[0] for name in ranked)
@@ -87,7 +91,7 @@ def test_a_new_host_takes_the_place_that_costs_least() -> None:
 
 
 def test_an_order_is_found_where_only_the_network_is_known() -> None:
-    letters = "".join(name[0] for name in hosts_by_rank(RACKS[1:], Settings(cluster=racks())))
+    letters = "".join(name[0] for name in hosts_by_rank(RACKS[1:], Basis(cluster=racks())))
     assert (letters * 2).count("ab") == 2
 
 
@@ -95,7 +99,7 @@ def test_an_algorithm_that_does_not_take_so_many_ranks_leaves_the_rest_in_order(
     names = RACKS[:4]
     order = replace(order_of(names), algorithm="halving-doubling")
     there = [names[3], names[0], names[2]]
-    found = numbered([member(name) for name in there], Settings(order=order, cluster=racks()))
+    found = numbered([member(name) for name in there], Basis(order=order, cluster=racks()))
     assert [there[agent] for agent in found.agents] == [names[0], names[2], names[3]]
     assert found.notes[0].startswith("no better order was looked for: ")
 
@@ -112,7 +116,7 @@ def test_whoever_is_there_costs_hardly_more_than_a_fresh_search(
     first = data.draw(st.sets(st.sampled_from(cluster.names), min_size=1))
     there = sorted(data.draw(st.sets(st.sampled_from(cluster.names), min_size=2)))
     order = order_of(sorted(first))
-    ranked = hosts_by_rank(there, Settings(order=order, cluster=cluster))
+    ranked = hosts_by_rank(there, Basis(order=order, cluster=cluster))
     assert sorted(ranked) == there
     if set(there) != first:
         part = [cluster.names.index(name) for name in there]

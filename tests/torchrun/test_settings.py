@@ -63,15 +63,15 @@ def test_what_is_read(folder: Path) -> None:
         {"order": "order.json", "cluster": "cluster.json", "join_timeout": "30"},
         {"PLINK_HOST": "b1"},
     )
-    assert found.order is not None
-    assert found.order.names == RACKS
-    assert found.cluster is not None
-    assert found.cluster.names == RACKS
+    assert found.basis.order is not None
+    assert found.basis.order.names == RACKS
+    assert found.basis.cluster is not None
+    assert found.basis.cluster.names == RACKS
     assert found.host == "b1"
     assert not found.is_probed
     named = settings_of({"order": "probe", "host": "a0", "keep": "new.json"}, {"PLINK_HOST": "b1"})
     assert named.host == "a0"
     assert named.is_probed
-    assert named.cluster is None
+    assert named.basis.cluster is None
     same = settings_of({"order": "order.json", "cluster": "cluster.json"}, {})
     assert same.digest == found.digest != named.digest

@@ -156,27 +156,57 @@ def check(
         PlinkError: fewer than two hosts can be reached, or no pair can be compared.
     """
     with connected(request, progress) as reached:
-        again = _Again(cluster, request, reached, progress)
-        judgement = _judge(again, rtt, partners, request.seed)
-        rates = None
-        if holds_rates(cluster):
-            rates = check_rates(
-                cluster,
-                reached,
-                limit_s=transfers_s,
-                silence_s=request.timeout_s,
-                seed=request.seed,
-                progress=progress,
-            )
+        found = check_reached(cluster, rtt, request, reached, partners=partners, progress=progress)
+        if not holds_rates(cluster):
+            return found
+        rates = check_rates(
+            cluster,
+            reached,
+            limit_s=transfers_s,
+            silence_s=request.timeout_s,
+            seed=request.seed,
+            progress=progress,
+        )
+    return replace(
+        found,
+        failures=[*found.failures, *rates.failures],
+        rates=rates,
+        not_checked=_not_checked(cluster, rates),
+    )
+
+
+def check_reached(
+    cluster: Cluster,
+    rtt: RttMeasurement,
+    request: ProbeRequest,
+    reached: Reached,
+    *,
+    partners: int,
+    progress: Progress,
+) -> CheckResult:
+    """Measure some pairs of reached hosts again, those that seem changed twice, and judge.
+
+    Args:
+        cluster: what is checked.
+        rtt: the round-trip times in it.
+        request: how to measure; its seed decides which pairs.
+        reached: hosts of the cluster.
+        partners: number of hosts with which each one is measured again.
+        progress: told how far it is.
+
+    Raises:
+        PlinkError: no pair can be compared.
+    """
+    again = _Again(cluster, request, reached, progress)
+    judgement = _judge(again, rtt, partners, request.seed)
     return CheckResult(
         hosts=len(reached.hosts),
         judgement=judgement,
         moved=again.moved,
         unreachable={error.host: str(error) for error in reached.failures},
-        failures=[*again.failures, *(() if rates is None else rates.failures)],
+        failures=again.failures,
         seconds=again.seconds,
-        rates=rates,
-        not_checked=_not_checked(cluster, rates),
+        not_checked=_not_checked(cluster, None),
     )
 
 

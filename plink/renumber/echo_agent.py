@@ -1,4 +1,4 @@
-"""An agent's end of measuring: an echo agent on this host, at the other end of a connection."""
+"""One host's end of a measurement: an echo agent, connected to the process that conducts it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 
-from plink.probes.echo.deploy import ECHO_AGENT
 from plink.transport.frames import ProtocolError
 from plink.transport.proofs import NONCE_BYTES, PROOF_BYTES, Greeting, is_proof, proof
 
@@ -21,12 +20,13 @@ _GREETING = Greeting(b"plinkecho\x01", "agent", "agent")
 
 
 @dataclass(frozen=True)
-class Door:
-    """Where the agent that conducts the measurement listens, and the secret that callers prove.
+class MeasuringPort:
+    """The listening socket of the process that conducts a measurement.
 
     Args:
-        address, port: of its listening socket.
-        secret: known to the agents of the round alone.
+        address: numeric address of the socket.
+        port: TCP port of the socket.
+        secret: what callers prove to know; only processes of the job do.
     """
 
     address: str
@@ -34,15 +34,22 @@ class Door:
     secret: str
 
 
-def take_part(door: Door, number: int) -> None:
-    """Run an echo agent that is told what to do through the door, until that hangs up.
+def take_part(port: MeasuringPort, number: int) -> None:
+    """Run an echo agent that the conducting process drives, until that hangs up.
 
-    An agent that cannot take part hangs up: it then is a host that was not measured.
+    A process that cannot take part hangs up: its host is then one that was not measured.
+
+    Args:
+        port: the conducting process's.
+        number: of this process.
     """
+    # Only the process that measures for its host needs it.
+    from plink.probes.echo.deploy import ECHO_AGENT  # noqa: PLC0415
+
     with suppress(OSError, ProtocolError):
-        address = (door.address, door.port)
+        address = (port.address, port.port)
         with socket.create_connection(address, timeout=_CONNECT_S) as connection:
-            introduce(connection, door.secret, number, time.monotonic() + HANDSHAKE_S)
+            introduce(connection, port.secret, number, time.monotonic() + HANDSHAKE_S)
             connection.settimeout(None)
             # Its standard input ends, and hence it does, when the other end hangs up.
             subprocess.run(

@@ -1,7 +1,7 @@
-"""The agent that decides has the hosts measured that are new, by the agents themselves.
+"""Measuring the hosts of a job from inside it.
 
-Every host's agent runs an echo agent and connects it to this one, which conducts the measurement as
-`plink probe` does over SSH.
+One process of every host runs an echo agent and connects it to the process that decides, which
+conducts the measurement as `plink probe` does over SSH, in rounds of disjoint pairs.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from plink.base.errors import PlinkError
 from plink.base.replacing import replace
 from plink.base.text import counted
 from plink.files.cluster import Cluster
+from plink.measure.probing.check import check_reached, check_request, comparable_rtt
 from plink.measure.probing.request import ProbeRequest, resumed
 from plink.measure.probing.run import measure_pairs
 from plink.probes import facts
@@ -29,9 +30,10 @@ from plink.probes.facts import HostFacts
 from plink.probes.hosts.address import Candidates, choose_addresses, is_address
 from plink.probes.hosts.host import ListedHost
 from plink.probes.reach import Reached, ReachedHost
-from plink.torchrun.echoing import HANDSHAKE_S, Door, admit, take_part
-from plink.torchrun.lines import LineSession
-from plink.torchrun.members import Member
+from plink.probes.ssh.options import SshOptions
+from plink.renumber.agent_connections import LineSession
+from plink.renumber.echo_agent import HANDSHAKE_S, MeasuringPort, admit, take_part
+from plink.renumber.members import Member, select_leaders
 from plink.transport import door as limiter
 from plink.transport.frames import ProtocolError
 
@@ -39,14 +41,24 @@ _ALL_WITHIN_S = 15.0
 # How often to look whether all agents have proven themselves.
 _ACCEPT_S = 0.05
 _BACKLOG = 1024
+# A job waits for the measurement: pairs meet less often than `plink probe` lets them, and of more
+# hosts not all pairs do (docs/sampling.md).
+_PASSES = 2
+_MOST_IN_FULL = 64
+_ROUNDS = 32
+_FEW_ROUNDS = 24
+_CHECK_PARTNERS = 3
+# Seconds of silence after which a host counts as lost.
+_SILENT_S = 2.0
+_KEPT = "what was measured earlier"
 
 
 def is_lacking(members: Sequence[Member], names: Sequence[str], cluster: Cluster | None) -> bool:
-    """Whether a host has not been measured with most of the others, or not at this address.
+    """Return whether a host has not been measured with most others, or not at its address.
 
     Args:
-        members: of the round, by their numbers.
-        names: of their hosts.
+        members: the processes by number.
+        names: name of each one's host.
         cluster: what is known.
     """
     here = list(dict.fromkeys(names))
@@ -62,7 +74,7 @@ def is_lacking(members: Sequence[Member], names: Sequence[str], cluster: Cluster
     indices = [places[name] for name in here]
     samples = cluster.rtt.samples[np.ix_(indices, indices)]
     partners = ((samples + samples.T) > 0).sum(axis=1)
-    return bool((2 * partners < len(here) - 1).any())
+    return bool((2 * partners < min(len(here) - 1, _FEW_ROUNDS)).any())
 
 
 def measured(
@@ -70,49 +82,119 @@ def measured(
     names: Sequence[str],
     earlier: Cluster | None,
     *,
-    tell: Callable[[Door], None],
+    tell: Callable[[MeasuringPort, Sequence[int]], None],
     say: Callable[[str], None],
+    number: int = 0,
 ) -> Cluster:
-    """What is known of the hosts' distances once those that are lacking were measured.
+    """Measure the hosts that `earlier` lacks, and return it with their round-trip times.
 
     Args:
-        members: of the round, by their numbers, of which this agent has 0.
-        names: of their hosts.
+        members: the processes by number.
+        names: name of each one's host.
         earlier: what is known.
-        tell: tells the other agents where the door is.
+        tell: tells the other processes where to connect, and which of them are to.
         say: tells the user.
+        number: of this process.
 
     Raises:
         PlinkError: nothing could be measured.
     """
-    first_on = {name: number for number, name in reversed(list(enumerate(names)))}
-    addresses = _addresses(members, first_on)
-    if members[0].master_address not in addresses.values():
-        addresses.setdefault(names[0], members[0].master_address)
-    with _calls(len(members), addresses.get(names[0], ""), tell) as connections:
-        hosts = [
-            _reached(name, members[number], addresses[name], connections[number])
-            for name, number in first_on.items()
-            if name in addresses and number in connections
-        ]
-        if len(hosts) < 2:
-            raise PlinkError("fewer than two hosts can be measured, which say no order")
+    with connected_agents(members, names, tell=tell, number=number) as hosts:
         listed = [host.listed for host in hosts]
         present = {host.name for host in listed}
         before = () if earlier is None else earlier.hosts
         listed = [*(ListedHost(host.name) for host in before if host.name not in present), *listed]
-        how = resumed(earlier, "what was measured", "echo", {})
-        request = ProbeRequest(listed, earlier=earlier, **vars(how))
-        reached = Reached(cast("Any", None), hosts)
+        how = resumed(earlier, "what was measured", "echo", {"passes": _PASSES})
+        known = vars(how)
+        if how.rounds is None and len(listed) > _MOST_IN_FULL:
+            known = {**known, "rounds": _ROUNDS}
+        request = ProbeRequest(listed, earlier=earlier, timeout_s=_SILENT_S, **known)
+        began = time.monotonic()
         try:
-            result = measure_pairs(request, reached, _Telling(say))
+            result = measure_pairs(request, Reached(cast("Any", None), hosts), _Telling(say))
         except ProbesError as error:
             raise PlinkError(str(error), error.hint) from None
+    if not result.measured:
+        raise PlinkError("no pair of hosts could be measured")
     say(
-        f"{counted(len(hosts), 'host')} measured by their agents, {result.how}, "
+        f"{counted(len(hosts), 'host')} measured from inside the job in "
+        f"{time.monotonic() - began:.1f} s, {result.how}, "
         f"{result.measured} of {result.asked} directed pairs"
     )
     return result.cluster
+
+
+def still_holds(
+    members: Sequence[Member],
+    names: Sequence[str],
+    cluster: Cluster,
+    *,
+    tell: Callable[[MeasuringPort, Sequence[int]], None],
+    number: int = 0,
+) -> bool:
+    """Measure a few pairs again, and return whether the cluster still describes its network.
+
+    Args:
+        members: the processes by number, on all of the cluster's hosts.
+        names: name of each one's host.
+        cluster: what was measured earlier.
+        tell: tells the other processes where to connect, and which of them are to.
+        number: of this process.
+    """
+    rtt = comparable_rtt(cluster, _KEPT)
+    request = check_request(
+        cluster, _KEPT, {"passes": _PASSES}, timeout_s=_SILENT_S, way=SshOptions()
+    )
+    with connected_agents(members, names, tell=tell, number=number) as hosts:
+        try:
+            found = check_reached(
+                cluster,
+                rtt,
+                request,
+                Reached(cast("Any", None), hosts),
+                partners=_CHECK_PARTNERS,
+                progress=_Telling(lambda _: None),
+            )
+        except (PlinkError, ProbesError):
+            return False
+    return found.is_whole and not found.is_changed
+
+
+@contextmanager
+def connected_agents(
+    members: Sequence[Member],
+    names: Sequence[str],
+    *,
+    tell: Callable[[MeasuringPort, Sequence[int]], None],
+    number: int = 0,
+) -> Iterator[list[ReachedHost]]:
+    """Connect the echo agents of all hosts, one process a host; leaving ends them.
+
+    Args:
+        members: the processes by number.
+        names: name of each one's host.
+        tell: tells the other processes where to connect, and which of them are to.
+        number: of this process.
+
+    Raises:
+        PlinkError: fewer than two hosts can be measured.
+    """
+    leaders = select_leaders(members, names)
+    own = members[number]
+    addresses = _addresses(members, leaders)
+    if own.master_address not in addresses.values():
+        addresses.setdefault(names[number], own.master_address)
+    with _calls(
+        list(leaders.values()), addresses.get(names[number], ""), tell, number
+    ) as connections:
+        hosts = [
+            _reached(name, members[leader], addresses[name], connections[leader])
+            for name, leader in leaders.items()
+            if name in addresses and leader in connections
+        ]
+        if len(hosts) < 2:
+            raise PlinkError("fewer than two hosts can be measured, which say no order")
+        yield hosts
 
 
 class _Telling:
@@ -159,21 +241,25 @@ def _reached(name: str, member: Member, address: str, connection: socket.socket)
 
 @contextmanager
 def _calls(
-    agents: int, address: str, tell: Callable[[Door], None]
+    leaders: Sequence[int],
+    address: str,
+    tell: Callable[[MeasuringPort, Sequence[int]], None],
+    number: int,
 ) -> Iterator[dict[int, socket.socket]]:
-    """The connections of the agents by their numbers; all hang up at the end."""
+    """Yield the connections of the hosts' processes by their numbers; all hang up at the end."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.create_server(
         (address if is_address(address) else "", 0), family=family, backlog=_BACKLOG
     ) as server:
-        door = Door(address or "localhost", server.getsockname()[1], secrets.token_hex(16))
-        tell(door)
-        own = threading.Thread(target=take_part, args=(door, 0), daemon=True)
-        own.start()
-        callers = _Callers(door.secret, agents)
+        port = MeasuringPort(address or "localhost", server.getsockname()[1], secrets.token_hex(16))
+        tell(port, leaders)
+        own = threading.Thread(target=take_part, args=(port, number), daemon=True)
+        if number in leaders:
+            own.start()
+        callers = _Callers(port.secret, leaders)
         deadline = time.monotonic() + _ALL_WITHIN_S
         try:
-            while len(callers.admitted) < agents and time.monotonic() < deadline:
+            while len(callers.admitted) < len(leaders) and time.monotonic() < deadline:
                 server.settimeout(_ACCEPT_S)
                 with suppress(TimeoutError):
                     callers.enter(*server.accept())
@@ -181,21 +267,22 @@ def _calls(
         finally:
             for connection in callers.close().values():
                 LineSession("", "", connection).close()
-            own.join(HANDSHAKE_S)
+            if number in leaders:
+                own.join(HANDSHAKE_S)
 
 
 class _Callers:
     """Connections at the measuring port, each of which proves itself in a thread of its own.
 
     Args:
-        secret: of the round.
-        agents: how many are expected.
+        secret: of the measurement.
+        leaders: numbers of the processes that are expected.
     """
 
-    def __init__(self, secret: str, agents: int) -> None:
+    def __init__(self, secret: str, leaders: Sequence[int]) -> None:
         self._secret = secret
-        self._agents = agents
-        self._limiter = limiter.Door(limiter.most_strangers(agents))
+        self._leaders = set(leaders)
+        self._limiter = limiter.Door(limiter.most_strangers(len(leaders)))
         self._lock = threading.Lock()
         self._is_closed = False
         self.admitted: dict[int, socket.socket] = {}
@@ -223,7 +310,7 @@ class _Callers:
         with self._lock:
             self._limiter.left(caller)
             is_open = not self._is_closed and number not in self.admitted
-            if number is not None and number < self._agents and is_open:
+            if number is not None and number in self._leaders and is_open:
                 self.admitted[number] = connection
                 return
         connection.close()

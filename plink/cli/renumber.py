@@ -1,0 +1,107 @@
+"""`plink renumber`: run a command with ranks that follow an order of the hosts."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from plink.base.errors import WrongUseError
+from plink.base.text import json_text
+from plink.cli.options import FiniteRange
+
+if TYPE_CHECKING:
+    from plink.renumber.source import OnFailure
+
+
+@click.command(
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    epilog="Example: srun plink renumber --order order.json -- python train.py",
+)
+@click.option(
+    "--order",
+    metavar="ORDER",
+    help="What ranks follow: an order file, a cluster file, or probe to measure the hosts from "
+    "inside the job (probe:FOLDER keeps what was measured there).  [default: the cluster file that "
+    "PLINK_CLUSTER names]",
+)
+@click.option(
+    "--meet",
+    "meeting",
+    metavar="HOST:PORT",
+    help="Where the processes meet: the host of rank 0 and a free port.  [default: PLINK_MEETING, "
+    "or the port after MASTER_PORT at MASTER_ADDR]",
+)
+@click.option("--mesh", metavar="SIZES", help="Search an order for a mesh, as in plink order.")
+@click.option(
+    "--algo",
+    "algorithm",
+    metavar="NAME",
+    default="ring",
+    show_default=True,
+    help="The collective's algorithm to search an order for.",
+)
+@click.option(
+    "--on-failure",
+    type=click.Choice(["launcher", "error"]),
+    default="launcher",
+    show_default=True,
+    help="Where hosts cannot be measured: keep the launcher's ranks, or fail.",
+)
+@click.option(
+    "--within",
+    "timeout_s",
+    type=FiniteRange(1.0, 86_400.0),
+    default=300.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Seconds to wait for all processes.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the place of this process as JSON.")
+@click.argument("words", metavar="[-- COMMAND...]", nargs=-1, type=click.UNPROCESSED)
+def command(
+    *,
+    order: str | None,
+    meeting: str | None,
+    mesh: str | None,
+    algorithm: str,
+    on_failure: OnFailure,
+    timeout_s: float,
+    as_json: bool,
+    words: tuple[str, ...],
+) -> int:
+    """Run a command with the rank that this process has in an order of the hosts.
+
+    A launcher starts it in every process in place of the command. The processes meet, agree on new
+    ranks, change the variables of their launcher (RANK, SLURM_PROCID, OMPI_COMM_WORLD_RANK,
+    JAX_PROCESS_ID, MASTER_ADDR and others), and become the command: signals and exit codes are its
+    own. Ranks of an MPI library stay; PLINK_RANK is the key for MPI_Comm_split. Without a command
+    the variables are printed for a shell: eval "$(plink renumber --order order.json)".
+    """
+    if as_json and words:
+        raise WrongUseError(f"--json and a command exclude each other: {words[0]}")
+    from plink.renumber.source import RenumberRequest  # noqa: PLC0415  --help is instant
+    from plink.renumber.standalone import renumber_process  # noqa: PLC0415
+
+    request = RenumberRequest(
+        order, mesh=mesh, algorithm=algorithm, on_failure=on_failure, timeout_s=timeout_s
+    )
+    placement, changes = renumber_process(request, meeting, os.environ)
+    if as_json:
+        print(json_text({**asdict(placement), "variables": changes}))
+        return 0
+    if not words:
+        for name, value in changes.items():
+            print(f"export {name}={shlex.quote(value)}")
+        return 0
+    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):
+        # Python ignores them, and what is ignored stays so in the command.
+        signal.signal(ignored, signal.SIG_DFL)
+    try:
+        os.execvpe(words[0], list(words), {**os.environ, **changes})
+    except OSError as error:
+        raise WrongUseError(f"{words[0]}: {error.strerror}") from None

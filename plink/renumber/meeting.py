@@ -1,0 +1,318 @@
+"""How the processes of a job agree on their new numbers, in a store that all of them reach.
+
+Every process says who it is; number 0 hears all, decides, and tells the others, in *words* that
+all read in turn. Of several values for a word the first one counts, so that a process that gives
+up waiting makes all others give up, too, and no two ever number a job differently.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from typing import Any, NoReturn
+
+from plink.base.errors import PlinkError
+from plink.base.replacing import replace
+from plink.base.text import named, printable
+from plink.engine.store import SharedStore, get_all, peek
+from plink.renumber.echo_agent import MeasuringPort
+from plink.renumber.members import Member, from_bytes, to_bytes
+
+# Number 0 gives up first, and tells the others.
+_LATER_S = 5.0
+_MOST_NAMED = 64
+# How long number 0 waits for a process before it looks whether another one has given up.
+_LOOK_S = 0.5
+
+_UNREADABLE = "says what cannot be read here"
+_VERSION_HINT = "do all hosts have the same version of plink?"
+
+
+class MeetAgainError(PlinkError):
+    """The meeting came to nothing, for a process was lost: the others meet in another one."""
+
+
+class RefusedError(PlinkError):
+    """A process refused the meeting; every process raises this, for the same reason."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What the processes agree on.
+
+    Args:
+        new_ranks: new number of each process, by the number that it had.
+        hosts: name of each process's host, alike.
+        master_address: address of the process with new number 0.
+        master_port: its port for the workers' store (torchrun).
+        again: why the processes are to meet again; empty where they need not.
+        refused: why the job cannot be numbered; empty where it can.
+        hint: what the user can do about that.
+    """
+
+    new_ranks: Sequence[int] = ()
+    hosts: Sequence[str] = ()
+    master_address: str = ""
+    master_port: int = 0
+    again: str = ""
+    refused: str = ""
+    hint: str = ""
+
+    @property
+    def hosts_in_order(self) -> list[str]:
+        """Name of the host of each process, by new number."""
+        agents = sorted(range(len(self.hosts)), key=lambda agent: self.new_ranks[agent])
+        return [self.hosts[agent] for agent in agents]
+
+    @property
+    def in_order(self) -> str:
+        """The hosts in order, as messages name them."""
+        return named(self.hosts_in_order, _MOST_NAMED)
+
+
+def parse_word(content: bytes) -> Decision | tuple[MeasuringPort, Sequence[int]]:
+    """Return what a word says: a decision, or who is to measure and where to connect.
+
+    Raises:
+        ValueError: it says what no honest process says.
+        KeyError: a member is missing.
+        TypeError: a member is unknown, or has a value of another type.
+    """
+    word = json.loads(content)
+    if "port" in word:
+        port = MeasuringPort(**word["port"])
+        if not (isinstance(port.port, int) and isinstance(port.address + port.secret, str)):
+            raise TypeError("a port is a number, its address and secret are texts")
+        return port, [int(number) for number in word["numbers"]]
+    decision = Decision(**word["decision"])
+    texts = [decision.master_address, decision.again, decision.refused, decision.hint]
+    if not all(isinstance(text, str) for text in [*texts, *decision.hosts]):
+        raise TypeError("addresses, reasons and names are texts")
+    if len(decision.hosts) != len(decision.new_ranks) or sorted(decision.new_ranks) != list(
+        range(len(decision.new_ranks))
+    ):
+        raise ValueError("new ranks are all numbers from 0 on, one for each host that is named")
+    return replace(
+        decision,
+        again=printable(decision.again),
+        refused=printable(decision.refused),
+        hint=printable(decision.hint),
+        hosts=[printable(name) for name in decision.hosts],
+    )
+
+
+class Meeting:
+    """One process's end of a meeting.
+
+    Args:
+        store: with keys of this meeting alone.
+        number: of this process.
+        processes: number of processes.
+        wait_s: seconds that number 0 waits for the others.
+        noun: what messages call a process.
+    """
+
+    def __init__(
+        self,
+        store: SharedStore,
+        number: int,
+        processes: int,
+        *,
+        wait_s: float,
+        noun: str = "agent",
+    ) -> None:
+        self._store = store
+        self._number, self._processes = number, processes
+        self._wait_s = wait_s
+        self._noun = noun
+        self._words = 0
+        self._measuring: Sequence[int] = ()
+
+    def come(self, own: Member) -> None:
+        """Say who this process is.
+
+        Raises:
+            RefusedError: another process has the same number; all others are told so.
+        """
+        key, content = f"member/{self._number}", to_bytes(own)
+        first = self._store.claim(key, content)
+        if first != content:
+            self.refuse(
+                f"two processes have {self._noun} {self._number}: {_process(first)} and "
+                f"{_process(content)}",
+                f"every process needs a {self._noun} of its own",
+            )
+
+    def members(self, own: Member) -> list[Member]:
+        """For number 0: return all processes by their numbers.
+
+        Raises:
+            MeetAgainError: one did not come, or said what cannot be read.
+            RefusedError: another process has refused.
+        """
+        values = self._said_by("member", range(1, self._processes), self._wait_s)
+        members = [own]
+        for number, value in enumerate(values, start=1):
+            try:
+                members.append(from_bytes(value))
+            except (ValueError, KeyError, TypeError):
+                raise MeetAgainError(
+                    f"{self._noun} {number} {_UNREADABLE}", _VERSION_HINT
+                ) from None
+        return members
+
+    def ask(self, port: MeasuringPort, numbers: Sequence[int]) -> None:
+        """For number 0: ask processes to measure their hosts.
+
+        Args:
+            port: where the measurement is conducted.
+            numbers: of the processes that are to measure.
+        """
+        self._say({"port": asdict(port), "numbers": list(numbers)})
+        self._measuring = [number for number in numbers if number != self._number]
+
+    def all_are_back(self, wait_s: float | None = None) -> None:
+        """For number 0: wait until those that were asked to measure have done so.
+
+        Raises:
+            MeetAgainError: one did not come back.
+            RefusedError: another process has refused.
+        """
+        self._said_by("back", self._measuring, self._wait_s if wait_s is None else wait_s)
+
+    def decide(self, decision: Decision) -> None:
+        """For number 0: tell the others.
+
+        Raises:
+            RefusedError: another process has refused.
+        """
+        self._say({"decision": asdict(decision)})
+
+    def refuse(self, reason: str, hint: str | None = None) -> NoReturn:
+        """Make all processes raise the error.
+
+        Raises:
+            RefusedError: always.
+        """
+        self._say({"decision": asdict(Decision(refused=reason, hint=hint or ""))})
+        raise RefusedError(reason, hint)
+
+    def give_up(self, reason: str, hint: str | None = None) -> NoReturn:
+        """Make all processes that still wait raise the error, as this one does.
+
+        Raises:
+            RefusedError: always.
+        """
+        with suppress(OSError, RuntimeError, MeetAgainError):
+            self.refuse(reason, hint)
+        raise RefusedError(reason, hint)
+
+    def decision(
+        self, measure: Callable[[MeasuringPort], None], wait_s: float | None = None
+    ) -> Decision:
+        """For the others: return what number 0 decides, once they did what it asks for.
+
+        Args:
+            measure: takes part in a measurement, and returns when it is over.
+            wait_s: seconds to wait for each word; None for a little longer than number 0 waits.
+
+        Raises:
+            MeetAgainError: it said nothing, what cannot be read, or that all are to meet again.
+            RefusedError: it refused, or another process did.
+        """
+        while True:
+            word = self._heard(self._wait_s + _LATER_S if wait_s is None else wait_s)
+            if isinstance(word, Decision):
+                if self._number >= len(word.new_ranks):
+                    raise MeetAgainError(
+                        f"{self._noun} 0 does not count {self._noun} {self._number}"
+                    )
+                return word
+            port, numbers = word
+            if self._number in numbers:
+                measure(port)
+                self._store.set(f"back/{self._number}", b"1")
+
+    def _said_by(self, key: str, numbers: Sequence[int], wait_s: float) -> list[bytes]:
+        """Return the values of processes, all of which have one, in the order of `numbers`."""
+        deadline = time.monotonic() + wait_s
+        for number in numbers:
+            while True:
+                left_s = deadline - time.monotonic()
+                try:
+                    self._store.get(f"{key}/{number}", max(0.0, min(_LOOK_S, left_s)))
+                    break
+                except TimeoutError:
+                    self._look_for_the_end()
+                    if left_s <= 0.0:
+                        reason = self._not_heard(key, numbers, wait_s)
+                        raise MeetAgainError(reason) from None
+        values = get_all(self._store, [f"{key}/{number}" for number in numbers], deadline)
+        return [value or b"" for value in values]
+
+    def _not_heard(self, key: str, numbers: Sequence[int], wait_s: float) -> str:
+        absent = [str(number) for number in numbers if peek(self._store, f"{key}/{number}") is None]
+        were = f"{self._noun}s {named(absent)}" if len(absent) > 1 else f"{self._noun} {absent[0]}"
+        verb = "were" if len(absent) > 1 else "was"
+        return f"{were} of {self._processes} {verb} not heard for {wait_s:g} s"
+
+    def _look_for_the_end(self) -> None:
+        word = peek(self._store, f"word/{self._words}")
+        if word is not None:
+            _raise_end(word)
+
+    def _say(self, word: dict[str, Any]) -> None:
+        content = json.dumps(word).encode()
+        first = self._store.claim(f"word/{self._words}", content)
+        self._words += 1
+        if first != content:
+            _raise_end(first)
+
+    def _heard(self, wait_s: float) -> Decision | tuple[MeasuringPort, Sequence[int]]:
+        try:
+            content = self._store.get(f"word/{self._words}", wait_s)
+        except TimeoutError:
+            content = self._given_up(
+                f"{self._noun} 0 of {self._processes} was not heard for {wait_s:g} s"
+            )
+        self._words += 1
+        _raise_end(content)
+        try:
+            return parse_word(content)
+        except (ValueError, TypeError, KeyError):
+            raise MeetAgainError(f"{self._noun} 0 {_UNREADABLE}", _VERSION_HINT) from None
+
+    def _given_up(self, reason: str) -> bytes:
+        """Return the word that counts after this process has waited too long for it."""
+        again = json.dumps({"decision": asdict(Decision(again=reason))}).encode()
+        try:
+            return self._store.claim(f"word/{self._words}", again)
+        except (OSError, RuntimeError, TimeoutError):
+            # The store is gone with the process that holds it.
+            raise MeetAgainError(reason) from None
+
+
+def _raise_end(word: bytes) -> None:
+    """Raise what a word asks all processes to raise, if it does."""
+    try:
+        decision = parse_word(word)
+    except (ValueError, TypeError, KeyError):
+        return
+    if not isinstance(decision, Decision):
+        return
+    if decision.refused:
+        raise RefusedError(decision.refused, decision.hint or None)
+    if decision.again:
+        raise MeetAgainError(decision.again)
+
+
+def _process(content: bytes) -> str:
+    """What messages call the process that wrote a member."""
+    try:
+        member = from_bytes(content)
+    except (ValueError, KeyError, TypeError):
+        return "another process"
+    return member.process or member.name

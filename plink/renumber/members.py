@@ -1,0 +1,149 @@
+"""What each process tells the others of itself, and which host of the files it is on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from plink.files.hosts import Host
+
+
+@dataclass(frozen=True)
+class Member:
+    """A process that takes part: a rank of a job, or an agent of torchrun.
+
+    Args:
+        names: names of its host, given by the user or by the host itself; the first is for
+            messages.
+        addresses: addresses of its host, without loopback.
+        master_address: address at which other hosts reach it.
+        master_port: a free port, for the workers' store if this one has rank 0 (torchrun).
+        digest: hash of what its files and options say, equal where processes agree.
+        facts: answer of `plink.probes.facts.SCRIPT`; empty where nothing is measured.
+        local_rank: number of the process on its host; 0 where the launcher does not say.
+        ranks: number of ranks that the process was told the job has; 0 for an agent.
+        process: what tells the process from all others, for messages too.
+        domain: NVLink domain of its host; empty for none.
+        order: what messages call the order that it was given.
+    """
+
+    names: Sequence[str]
+    addresses: Sequence[str]
+    master_address: str
+    master_port: int
+    digest: str = ""
+    facts: str = ""
+    local_rank: int = 0
+    ranks: int = 0
+    process: str = ""
+    domain: str = ""
+    order: str = ""
+
+    @property
+    def name(self) -> str:
+        """What messages call its host."""
+        return self.names[0]
+
+
+def to_bytes(member: Member) -> bytes:
+    """Return the member as JSON."""
+    return json.dumps(asdict(member)).encode()
+
+
+def from_bytes(content: bytes) -> Member:
+    """Return the member that `to_bytes` wrote.
+
+    Raises:
+        ValueError: the content is no JSON, a member has a value of another type, or a text that
+            messages show could not be shown.
+        KeyError: a member is missing.
+        TypeError: the content is no object.
+    """
+    data: Mapping[str, Any] = json.loads(content)
+    member = Member(
+        names=[str(name) for name in data["names"]],
+        addresses=[str(address) for address in data["addresses"]],
+        master_address=str(data["master_address"]),
+        master_port=int(data["master_port"]),
+        digest=str(data["digest"]),
+        facts=str(data["facts"]),
+        local_rank=int(data["local_rank"]),
+        ranks=int(data["ranks"]),
+        process=str(data["process"]),
+        domain=str(data["domain"]),
+        order=str(data["order"]),
+    )
+    shown = [*member.names, *member.addresses, member.master_address, member.process, member.order]
+    if not member.names or not all(text.isprintable() for text in [*shown, member.domain]):
+        raise ValueError("a process has a name, and no text of it has control characters")
+    return member
+
+
+def names_of(members: Sequence[Member], known: Sequence[Host]) -> list[str]:
+    """Return the name of each member's host: as files have it, else as the host calls itself.
+
+    A host is known by one of its names, with or without the domain, or else by its address.
+
+    Args:
+        members: the processes.
+        known: hosts of the order and the cluster.
+    """
+    by_name = {host.name: host.name for host in known}
+    short = [host.name.partition(".")[0] for host in known]
+    # A first part that several names share, as that of addresses, names none of them.
+    by_short = {
+        first: host.name
+        for first, host in zip(short, known, strict=True)
+        if short.count(first) == 1 and not first.isdigit()
+    }
+    by_address = {host.address: host.name for host in known}
+    return [_name_of(member, by_name, by_short, by_address) for member in members]
+
+
+def _name_of(
+    member: Member,
+    by_name: Mapping[str, str],
+    by_short: Mapping[str, str],
+    by_address: Mapping[str, str],
+) -> str:
+    first_parts = [name.partition(".")[0] for name in member.names]
+    found = [
+        *(by_name.get(name) for name in [*member.names, *first_parts]),
+        *(by_short.get(part) for part in first_parts),
+        *(by_address.get(address) for address in member.addresses),
+    ]
+    return next((name for name in found if name is not None), member.name)
+
+
+def select_leaders(members: Sequence[Member], names: Sequence[str]) -> dict[str, int]:
+    """Return the process that measures for each host, by the host's name in order of appearance.
+
+    Args:
+        members: the processes by number.
+        names: name of each one's host.
+    """
+    leaders: dict[str, int] = {}
+    for number, name in enumerate(names):
+        first = leaders.setdefault(name, number)
+        if members[number].local_rank < members[first].local_rank:
+            leaders[name] = number
+    return leaders
+
+
+def find_shared_name(members: Sequence[Member]) -> str | None:
+    """Return a name that two hosts have, told by addresses of which they share none; else None."""
+    addresses_of: dict[str, set[str]] = {}
+    for member in members:
+        if not member.addresses:
+            continue
+        addresses = set(member.addresses)
+        if addresses_of.setdefault(member.name, addresses).isdisjoint(addresses):
+            return member.name
+    return None
+
+
+def differing_files(members: Sequence[Member]) -> list[str]:
+    """Return the names of hosts whose files say something else than those of the first one."""
+    return [member.name for member in members if member.digest != members[0].digest]

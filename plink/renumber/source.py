@@ -1,0 +1,152 @@
+"""What the ranks of a job are to follow: an order, a cluster, or what is measured."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from plink.base.errors import WrongUseError
+from plink.base.opening import open_input
+
+if TYPE_CHECKING:
+    import os
+    from typing import TypeAlias
+
+    from plink.files.cluster import Cluster
+    from plink.files.order import Order
+    from plink.renumber.numbering import Basis
+
+    OrderLike: TypeAlias = str | os.PathLike[str] | Order | Cluster
+
+PROBE = "probe"
+CLUSTER_VARIABLE = "PLINK_CLUSTER"
+
+OnFailure = Literal["launcher", "error"]
+
+_MOST_BYTES = 1 << 30
+_ORDER_HINT = 'give order="probe", an order file, or a cluster file (or set PLINK_CLUSTER)'
+
+
+@dataclass(frozen=True)
+class RenumberRequest:
+    """What the ranks are to follow.
+
+    Args:
+        order: `probe` to measure the hosts, `probe:FOLDER` to keep what was measured there, or the
+            path of an order file or a cluster file; None for the cluster that PLINK_CLUSTER names.
+        loaded: order or cluster that the caller has read, in place of `order`.
+        mesh: dimensions of the ranks that a search is for, such as `dp=4,tp=8`; None for a ring.
+        algorithm: collective algorithm that a search is for.
+        on_failure: what happens where the hosts cannot be measured: `launcher` keeps the launcher's
+            ranks and warns, `error` raises.
+        timeout_s: seconds to wait for all processes to come.
+    """
+
+    order: str | None = None
+    loaded: Order | Cluster | None = None
+    mesh: str | None = None
+    algorithm: str = "ring"
+    on_failure: OnFailure = "launcher"
+    timeout_s: float = 300.0
+
+    def __post_init__(self) -> None:
+        if self.on_failure not in ("launcher", "error"):
+            raise WrongUseError(
+                f"on_failure is {self.on_failure!r}, expected 'launcher' or 'error'"
+            )
+
+    @property
+    def is_probed(self) -> bool:
+        """Whether the hosts are to be measured."""
+        return (
+            self.loaded is None
+            and self.order is not None
+            and (self.order == PROBE or self.order.startswith(f"{PROBE}:"))
+        )
+
+
+@dataclass(frozen=True)
+class OrderSource:
+    """What a process was given as `order`.
+
+    Args:
+        label: what messages call it.
+        digest: equal where processes were given the same.
+        path: of the file; empty where there is none.
+    """
+
+    label: str
+    digest: str
+    path: str = ""
+
+    @classmethod
+    def of(cls, request: RenumberRequest, environment: Mapping[str, str]) -> OrderSource:
+        """Read what was given.
+
+        Raises:
+            WrongUseError: nothing was, or the file cannot be read.
+        """
+        if request.loaded is not None:
+            from plink.files import cluster, order  # noqa: PLC0415  as `msgspec`, only here
+
+            loaded = request.loaded
+            data = (
+                order.encode_order(loaded)
+                if isinstance(loaded, order.Order)
+                else cluster.encode_cluster(loaded)
+            )
+            from plink.files import document  # noqa: PLC0415
+
+            return cls("a loaded order", document.digest(document.dump(data)))
+        path = request.order or environment.get(CLUSTER_VARIABLE)
+        if not path:
+            raise WrongUseError("order= is not given, and PLINK_CLUSTER is not set", _ORDER_HINT)
+        if request.is_probed:
+            return cls(PROBE, PROBE)
+        try:
+            with open_input(path, _MOST_BYTES) as stream:
+                digest = hashlib.sha256(stream.read()).hexdigest()
+        except OSError as error:
+            raise WrongUseError(f"{path}: {error.strerror}", _ORDER_HINT) from None
+        return cls(f"{path} ({digest[:8]})", digest, path)
+
+    def basis(self, request: RenumberRequest) -> Basis:
+        """Return what the order of hosts is found from, for the process that decides.
+
+        Raises:
+            WrongUseError: the file is no order and no cluster, or does not go with the mesh.
+        """
+        # Only the process that decides needs the file formats.
+        from plink.base.size import DEFAULT_SIZE_BYTES  # noqa: PLC0415
+        from plink.files import cluster, document, order  # noqa: PLC0415
+        from plink.files.mesh import parse_mesh  # noqa: PLC0415
+        from plink.renumber.numbering import Basis  # noqa: PLC0415
+        from plink.solvers.collectives.registry import ALGORITHMS  # noqa: PLC0415
+
+        if request.is_probed:
+            from plink.renumber import measuring  # noqa: F401, PLC0415
+
+        if request.algorithm not in ALGORITHMS:
+            raise WrongUseError(
+                f"no algorithm is called {request.algorithm!r}", "plink.algorithms() names them"
+            )
+        mesh = parse_mesh(request.mesh, None, DEFAULT_SIZE_BYTES) if request.mesh else None
+        loaded: object = request.loaded
+        if self.path:
+            found = document.read(self.path)
+            loaded = (
+                cluster.open_cluster(found)
+                if found.format == cluster.FORMAT
+                else order.decode_order(found.data, found.source)
+            )
+        if isinstance(loaded, order.Order):
+            if mesh is not None:
+                raise WrongUseError(
+                    f"mesh={request.mesh} and an order file exclude each other",
+                    "plink order --mesh makes an order for a mesh",
+                )
+            return Basis(order=loaded)
+        known = loaded if isinstance(loaded, cluster.Cluster) else None
+        return Basis(cluster=known, algorithm=request.algorithm, mesh=mesh)

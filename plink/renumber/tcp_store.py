@@ -1,0 +1,246 @@
+"""A key-value store of a job that needs no PyTorch: rank 0 serves it while the ranks meet.
+
+A connection begins with `MAGIC`. A request is its kind (`S` set, `C` claim, `G` get), the length of
+its key (2 bytes), of its value (4 bytes), the milliseconds that a get may wait (4 bytes), key and
+value. An answer is the length of a value (4 bytes) and the value, or `ABSENT` alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+import struct
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from plink.base.errors import PlinkError
+
+MAGIC = b"plinkmeet\x01"
+_REQUEST = struct.Struct(">cHII")
+_LENGTH = struct.Struct(">I")
+ABSENT = 0xFFFFFFFF
+
+# Of anybody who reaches the port: it is open for as long as ranks meet.
+_MOST_KEY_BYTES = 256
+_MOST_VALUE_BYTES = 16 << 20
+_MOST_BYTES = 256 << 20
+_MOST_CONNECTIONS = 1 << 16
+_GREETING_S = 5.0
+
+_LONGEST_WAIT_MS = 1 << 31
+_RETRY_S = 0.1
+_ANSWER_S = 10.0
+# Seconds that rank 0 serves the others after it has decided.
+_LINGER_S = 10.0
+
+
+class TcpStore:
+    """One rank's end of the store.
+
+    Args:
+        host: name or address of the host of rank 0.
+        port: TCP port of the store there.
+        timeout_s: seconds to wait for rank 0.
+
+    Raises:
+        PlinkError: no store answers there in time.
+    """
+
+    def __init__(self, host: str, port: int, timeout_s: float) -> None:
+        self.host = host
+        deadline = time.monotonic() + timeout_s
+        while True:
+            try:
+                left_s = max(0.1, deadline - time.monotonic())
+                self._socket = socket.create_connection((host, port), min(left_s, _ANSWER_S))
+                break
+            except OSError as error:
+                if time.monotonic() + _RETRY_S > deadline:
+                    raise PlinkError(
+                        f"no meeting place at {host} port {port} within {timeout_s:g} s: "
+                        f"{error.strerror or error}",
+                        "rank 0 opens it: has it started, on that host?",
+                    ) from None
+                time.sleep(_RETRY_S)
+        self._socket.sendall(MAGIC)
+
+    def set(self, key: str, value: bytes) -> None:
+        """Set a value.
+
+        Raises:
+            OSError: rank 0 is gone.
+        """
+        self._ask(b"S", key, value)
+
+    def claim(self, key: str, value: bytes) -> bytes:
+        """Set a value unless the key has one, and return what it has then.
+
+        Raises:
+            OSError: rank 0 is gone.
+        """
+        return self._ask(b"C", key, value) or b""
+
+    def get(self, key: str, timeout_s: float) -> bytes:
+        """Return the value as soon as a rank has set it.
+
+        Raises:
+            TimeoutError: none did in time, or rank 0 is gone.
+        """
+        try:
+            found = self._ask(b"G", key, b"", timeout_s)
+        except OSError as error:
+            raise TimeoutError(f"nobody set {key}: {error}") from None
+        if found is None:
+            raise TimeoutError(f"nobody set {key}")
+        return found
+
+    def close(self) -> None:
+        """Hang up."""
+        self._socket.close()
+
+    def _ask(self, kind: bytes, key: str, value: bytes, wait_s: float = 0.0) -> bytes | None:
+        name = key.encode()
+        wait_ms = min(_LONGEST_WAIT_MS, max(0, int(1e3 * wait_s)))
+        self._socket.settimeout(wait_s + _ANSWER_S)
+        self._socket.sendall(_REQUEST.pack(kind, len(name), len(value), wait_ms) + name + value)
+        (length,) = _LENGTH.unpack(self._received(_LENGTH.size))
+        return None if length == ABSENT else self._received(length)
+
+    def _received(self, size_bytes: int) -> bytes:
+        data = b""
+        while len(data) < size_bytes:
+            part = self._socket.recv(size_bytes - len(data))
+            if not part:
+                raise ConnectionResetError(errno.ECONNRESET, "rank 0 has hung up")
+            data += part
+        return data
+
+
+def answers(host: str, port: int) -> bool:
+    """Return whether a store of this kind answers there."""
+    try:
+        store = TcpStore(host, port, _RETRY_S)
+    except PlinkError:
+        return False
+    try:
+        store.set("hello", b"")
+    except (OSError, struct.error):
+        return False
+    finally:
+        store.close()
+    return True
+
+
+@contextmanager
+def serve(port: int) -> Iterator[None]:
+    """Serve the store of a job on all addresses of this host, until all others have hung up.
+
+    Args:
+        port: TCP port.
+
+    Raises:
+        PlinkError: the port is taken.
+    """
+    server = _Server()
+    listener = _listen(port)
+    thread = threading.Thread(target=server.run, args=(listener,), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.end()
+        thread.join(_LINGER_S + _GREETING_S)
+
+
+def _listen(port: int) -> socket.socket:
+    try:
+        if socket.has_dualstack_ipv6():
+            return socket.create_server(
+                ("", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=4096
+            )
+        return socket.create_server(("", port), backlog=4096)
+    except OSError as error:
+        raise PlinkError(
+            f"rank 0 cannot open a meeting place on port {port}: {error.strerror}",
+            "does another process here have rank 0, or the port?",
+        ) from None
+
+
+class _Server:
+    """The store, in a thread of its own."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, bytes] = {}
+        self._bytes = 0
+        self._is_set: dict[str, asyncio.Event] = {}
+        self._connections = 0
+        self._is_ending = threading.Event()
+
+    def run(self, listener: socket.socket) -> None:
+        """Serve until the end, and then those that are still there."""
+        asyncio.run(self._run(listener))
+
+    def end(self) -> None:
+        """Let the server end once all have hung up."""
+        self._is_ending.set()
+
+    async def _run(self, listener: socket.socket) -> None:
+        server = await asyncio.start_server(self._serve, sock=listener)
+        while not self._is_ending.is_set():
+            await asyncio.sleep(0.01)
+        deadline = time.monotonic() + _LINGER_S
+        while self._connections and time.monotonic() < deadline:
+            await asyncio.sleep(0.01)
+        server.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._connections >= _MOST_CONNECTIONS:
+            writer.close()
+            return
+        self._connections += 1
+        try:
+            greeting = await asyncio.wait_for(reader.readexactly(len(MAGIC)), _GREETING_S)
+            while greeting == MAGIC:
+                found = await self._answer(reader)
+                content = b"" if found is None else found
+                length = ABSENT if found is None else len(content)
+                writer.write(_LENGTH.pack(length) + content)
+                await writer.drain()
+        except (OSError, ValueError, asyncio.IncompleteReadError, asyncio.TimeoutError):
+            pass
+        finally:
+            self._connections -= 1
+            with suppress(OSError):
+                writer.close()
+
+    async def _answer(self, reader: asyncio.StreamReader) -> bytes | None:
+        kind, key_bytes, value_bytes, wait_ms = _REQUEST.unpack(
+            await reader.readexactly(_REQUEST.size)
+        )
+        if key_bytes > _MOST_KEY_BYTES or value_bytes > _MOST_VALUE_BYTES:
+            raise ValueError("a key or a value is too large")
+        key = (await reader.readexactly(key_bytes)).decode()
+        value = await reader.readexactly(value_bytes)
+        if kind == b"G":
+            return await self._get(key, wait_ms / 1e3)
+        if kind not in {b"S", b"C"}:
+            raise ValueError("no such request")
+        if kind == b"S" or key not in self._values:
+            self._bytes += len(value)
+            if self._bytes > _MOST_BYTES:
+                raise ValueError("the store is full")
+            self._values[key] = value
+            self._event(key).set()
+        return self._values[key]
+
+    async def _get(self, key: str, wait_s: float) -> bytes | None:
+        if key not in self._values and wait_s > 0.0:
+            with suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._event(key).wait(), wait_s)
+        return self._values.get(key)
+
+    def _event(self, key: str) -> asyncio.Event:
+        return self._is_set.setdefault(key, asyncio.Event())

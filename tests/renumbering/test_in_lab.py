@@ -1,0 +1,198 @@
+"""Real launchers on hosts of one lab: ranks follow the order, whatever the launcher's own is."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+import plink.renumber
+from support.lab import Lab, lab_cluster
+from support.launchers import placement
+from support.require import require_launcher
+from support.slurm import require_slurm, start_slurm
+from torchrun.networks import order_of
+
+pytestmark = pytest.mark.lab
+needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs torch")
+
+WORKER = Path(__file__).with_name("worker.py")
+PLINK = [sys.executable, "-m", "plink"]
+WITHIN_S = 90.0
+
+PROGRAM = r"""
+#include <stdio.h>
+#include <unistd.h>
+#include "plink_mpi.h"
+int main(int count, char **words) {
+  MPI_Comm ordered;
+  int rank;
+  char host[256], line[512];
+  MPI_Init(&count, &words);
+  plink_mpi_split(MPI_COMM_WORLD, &ordered);
+  MPI_Comm_rank(ordered, &rank);
+  gethostname(host, sizeof host);
+  int length = snprintf(line, sizeof line, "placed %d %s\n", rank, host);
+  if (write(1, line, length) < 0) return 1;
+  MPI_Finalize();
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    with lab_cluster(racks=2, hosts=2) as standing:
+        yield standing
+
+
+@pytest.fixture
+def names(lab: Lab) -> list[str]:
+    """The hosts in an order that is neither the list's nor sorted."""
+    a, b, c, d = lab.names
+    ranked = [c, a, d, b]
+    assert ranked != sorted(ranked)
+    return ranked
+
+
+@pytest.fixture
+def order(names: list[str], tmp_path: Path) -> str:
+    order_of(names).save(tmp_path / "order.json")
+    return str(tmp_path / "order.json")
+
+
+def gathered(processes: Sequence[subprocess.Popen[str]]) -> list[str]:
+    """The host of every rank, as `placed RANK HOST` says."""
+    said = []
+    for process in processes:
+        output, errors = process.communicate(timeout=WITHIN_S)
+        assert process.returncode == 0, errors[-3000:]
+        said += [line.split() for line in output.splitlines() if line.startswith("placed ")]
+    found = {int(rank): host for _, rank, host in said}
+    assert sorted(found) == list(range(len(said)))
+    return [found[rank] for rank in sorted(found)]
+
+
+def start(lab: Lab, hosts: Sequence[str], commands: Sequence[list[str]]) -> list[str]:
+    """Run a command on every host at once; the host of every rank."""
+    with ExitStack() as stack:
+        processes = []
+        for host, command in zip(hosts, commands, strict=True):
+            process = subprocess.Popen(
+                lab.command(host, command),
+                cwd="/",
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+            processes.append(process)
+        return gathered(processes)
+
+
+def by_hand(lab: Lab, command: list[str]) -> list[str]:
+    """A shell loop's variables, in the order of the lab's list."""
+    address = lab.truth["addresses"][lab.names[0]]
+    told = [f"WORLD_SIZE={len(lab.names)}", f"MASTER_ADDR={address}", "MASTER_PORT=29511"]
+    loop = [["env", f"RANK={rank}", *told, *command] for rank in range(len(lab.names))]
+    return start(lab, lab.names, loop)
+
+
+def crossings(lab: Lab, ranked: list[str]) -> int:
+    """How often a ring of these hosts leaves a rack."""
+    racks = [lab.truth["hosts"][host] for host in ranked]
+    return sum(one != other for one, other in zip(racks, racks[1:] + racks[:1], strict=True))
+
+
+@needs_torch
+def test_a_training_measures_its_hosts_by_one_line(lab: Lab, tmp_path: Path) -> None:
+    assert crossings(lab, lab.names) > 0
+    worker = [sys.executable, str(WORKER), f"probe:{tmp_path}", "-"]
+    ranked = by_hand(lab, ["GLOO_SOCKET_IFNAME=eth0", *worker])
+    assert sorted(ranked) == sorted(lab.names)
+    assert crossings(lab, ranked) == 2
+
+
+@needs_torch
+def test_torchrun_restarts_a_training_in_the_same_order(lab: Lab, tmp_path: Path) -> None:
+    here = lab.names[:2]
+    order_of(sorted(here, reverse=True)).save(tmp_path / "order.json")
+    torchrun = [
+        *("GLOO_SOCKET_IFNAME=eth0", sys.executable, "-m", "torch.distributed.run", "--nnodes=2"),
+        *("--nproc-per-node=1", "--max-restarts=2", "--monitor-interval=0.1", "--rdzv-id=job"),
+        f"--rdzv-endpoint={lab.truth['addresses'][here[0]]}:29400",
+    ]
+    worker = [str(WORKER), str(tmp_path / "order.json"), str(tmp_path / "died")]
+    commands = [
+        ["env", *torchrun, f"--rdzv-conf=is_host={int(not place)}", "--rdzv-backend=c10d", *worker]
+        for place, _ in enumerate(here)
+    ]
+    assert start(lab, here, commands) == sorted(here, reverse=True)
+    assert (tmp_path / "died").exists()
+
+
+def test_a_command_is_run_in_its_place(lab: Lab, names: list[str], order: str) -> None:
+    words = [*PLINK, "renumber", "--order", order, "--within", "60", "--", "sh", "-c"]
+    assert by_hand(lab, [*words, 'echo "placed $RANK $(hostname)"']) == names
+    lone = ["env", "RANK=0", "WORLD_SIZE=1", "PLINK_MEETING=127.0.0.1:29512", *words, "kill -9 $$"]
+    done = lab.exec(lab.names[0], lone, check=False)
+    assert done.returncode in (-9, 137)
+    done = lab.exec(lab.names[0], [*lone[:-1], "exit 7"], check=False)
+    assert done.returncode == 7
+
+
+@pytest.mark.needs("slurm")
+def test_srun_runs_a_command_in_the_order(
+    lab: Lab, names: list[str], order: str, tmp_path: Path
+) -> None:
+    require_slurm()
+    switches = "".join(
+        f"SwitchName={rack} Nodes={','.join(nodes)}\n" for rack, nodes in lab.racks.items()
+    )
+    topology = f"{switches}SwitchName=spine Switches={','.join(lab.racks)}\n"
+    slurm = start_slurm(lab, tmp_path / "slurm", "tree", {"topology.conf": topology})
+    first = sorted(lab.names)[0]
+    meeting = f"{lab.truth['addresses'][first]}:29513"
+    words = [*PLINK, "renumber", "--order", order, "--meet", meeting, "--", "sh", "-c"]
+    program = 'echo "placed $SLURM_PROCID $(hostname)"; test $SLURM_NODEID = $SLURM_PROCID'
+    done = slurm.run("srun", "-N", "4", "-n", "4", *words, program)
+    found = sorted(line.split()[1:] for line in done.stdout.splitlines())
+    assert found == [[str(rank), name] for rank, name in enumerate(names)]
+
+
+@pytest.mark.needs("mpi")
+@pytest.mark.parametrize("library", ["openmpi", "mpich"])
+def test_an_mpi_program_gets_a_communicator_in_the_order(
+    library: str, lab: Lab, names: list[str], order: str, tmp_path: Path
+) -> None:
+    launcher = {"openmpi": "mpirun.openmpi", "mpich": "mpiexec.hydra"}[library]
+    require_launcher(launcher)
+    source, program = tmp_path / "program.c", tmp_path / "program"
+    source.write_text(PROGRAM)
+    folder = plink.renumber.__path__[0]
+    compiler = ["env", f"OMPI_CC={shutil.which('cc')}", f"mpicc.{library}", f"-I{folder}"]
+    subprocess.run([*compiler, "-o", str(program), str(source)], check=True)
+    agent = tmp_path / "ssh"
+    agent.write_text(f'#!/bin/sh\nexec {shutil.which("ssh")} -F "{lab.ssh_config}" "$@"\n')
+    agent.chmod(0o700)
+    hosts = tmp_path / "hosts"
+    hosts.write_text("".join(f"{name}\n" for name in lab.names))
+    subnet = lab.truth["subnet"]
+    options = {
+        "openmpi": [
+            *("--allow-run-as-root", "--hostfile", str(hosts), "--mca", "plm_rsh_agent"),
+            *(str(agent), "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", subnet),
+            *("--mca", "oob_tcp_if_include", subnet, "--map-by", "node", "-n", "4"),
+        ],
+        "mpich": ["-f", str(hosts), "-launcher", "ssh", "-launcher-exec", str(agent), "-n", "4"],
+    }[library]
+    meeting = f"{lab.truth['addresses'][lab.names[0]]}:29514"
+    words = [*PLINK, "renumber", "--order", order, "--meet", meeting, "--", str(program)]
+    assert placement([launcher, *options, *words], {"PATH": os.environ["PATH"]}) == names
