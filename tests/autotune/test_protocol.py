@@ -7,7 +7,7 @@ import json
 import zlib
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from autotune.strategies import messages
@@ -30,8 +30,6 @@ from plink.transport.proofs import NONCE_BYTES, is_name
 
 KEY = b"k" * 32
 
-FEW = settings(max_examples=40)
-
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner),
@@ -43,7 +41,6 @@ def ends() -> tuple[Channel, Channel]:
     return Channel(KEY, is_server=True), Channel(KEY, is_server=False)
 
 
-@FEW
 @given(
     st.lists(st.dictionaries(st.text(max_size=3), st.integers(), max_size=3), max_size=4), st.data()
 )
@@ -60,7 +57,6 @@ def test_messages_arrive_whole_in_any_pieces(
     assert heard == sent
 
 
-@FEW
 @given(st.data())
 def test_a_changed_bit_is_noticed(data: st.DataObject) -> None:
     daemon, rank = ends()
@@ -82,7 +78,6 @@ def test_a_message_cannot_be_repeated_or_sent_back() -> None:
         rank.feed(frame)
 
 
-@FEW
 @given(st.binary(max_size=200))
 def test_arbitrary_bytes_are_no_message(received: bytes) -> None:
     daemon, _ = ends()
@@ -107,7 +102,6 @@ def test_a_payload_that_is_no_object_is_refused(payload: bytes) -> None:
         daemon.feed(rank.pack(payload))
 
 
-@FEW
 @given(messages())
 def test_every_message_is_parsed_as_it_was(given_message: tuple[Message, int]) -> None:
     message, ranks = given_message
@@ -125,7 +119,6 @@ def test_what_travels_keeps_its_names() -> None:
     assert Settings("h", 1, may_pause=False).to_json()["may_hold"] is False
 
 
-@FEW
 @given(messages(), st.data())
 def test_a_message_with_a_wrong_field_is_refused_or_still_one(
     given_message: tuple[Message, int], data: st.DataObject
@@ -142,21 +135,18 @@ def test_a_message_with_a_wrong_field_is_refused_or_still_one(
     json.dumps(to_json(parsed))
 
 
-@FEW
 @given(st.dictionaries(st.sampled_from(["what", "rank", "plan", "peers"]), json_values))
 def test_arbitrary_objects_raise_nothing_else(values: dict[str, object]) -> None:
     with pytest.raises(ProtocolError):
         from_json(values, 4)
 
 
-@FEW
 @given(st.binary(min_size=GREETING_BYTES, max_size=GREETING_BYTES))
 def test_arbitrary_bytes_are_no_greeting(received: bytes) -> None:
     with pytest.raises(ProtocolError):
         parse_greeting(received)
 
 
-@FEW
 @given(st.from_regex(r"\A[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z"), st.binary(min_size=32, max_size=32))
 def test_a_greeting_says_job_and_nonce(name: str, nonce: bytes) -> None:
     assert is_name(name)

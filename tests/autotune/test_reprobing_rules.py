@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from plink.autotune.protocol.identity import identity
@@ -179,7 +179,6 @@ def test_where_measuring_failed_the_old_readings_stay() -> None:
 
 
 @given(st.integers(2, 40), st.data())
-@settings(max_examples=30)
 def test_controls_are_pairs_of_other_hosts(size: int, data: st.DataObject) -> None:
     hosts = data.draw(st.sets(st.integers(0, size - 1), min_size=1))
     found = merging.controls(rtt_of(readings_us([0] * size)), hosts)
@@ -189,7 +188,6 @@ def test_controls_are_pairs_of_other_hosts(size: int, data: st.DataObject) -> No
 
 
 @given(st.integers(2, 12), st.data())
-@settings(max_examples=30)
 def test_new_transfers_replace_what_was_known_of_a_link(size: int, data: st.DataObject) -> None:
     hosts = data.draw(st.sets(st.integers(0, size - 1), min_size=1))
     pairs = merging.transfers_of(hosts, size)

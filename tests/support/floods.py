@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 HOST = "127.0.0.1"
 _TIMEOUT_S = 60.0
 # Those connections of the others come from addresses of their own.
-_OTHERS = 300
+_OTHERS = 250
 # Fewer than a process may have open.
 _HELD = 700
 # Those who came first stay.
@@ -18,9 +18,9 @@ _KEPT = 300
 
 @contextlib.contextmanager
 def flood(port: int, say: Callable[[socket.socket], None]) -> Iterator[list[socket.socket]]:
-    """2,000 connections from one address, then one from each of many others."""
+    """1,000 connections from one address, then one from each of many others."""
     held: list[socket.socket] = []
-    sources = ["127.0.0.2"] * 2000 + [f"127.0.1.{1 + n % 250}" for n in range(_OTHERS)]
+    sources = ["127.0.0.2"] * 1000 + [f"127.0.1.{1 + n % 250}" for n in range(_OTHERS)]
     try:
         for source in sources:
             held.append(socket.create_connection((HOST, port), _TIMEOUT_S, (source, 0)))
