@@ -17,7 +17,7 @@ KEY = b"k" * 32
 MOST_BYTES = 300 << 20
 
 
-@pytest.mark.parametrize("value", ["[]", "{}", "0", '"é"', "[[[[]]]]", '{"a":0}'])
+@pytest.mark.parametrize("value", ["0", '"é"', '{"a":0}'])
 def test_a_small_message_takes_no_gigabyte(value: str) -> None:
     text = '{"what":[' + ",".join([value] * ((60 << 20) // (1 + len(value.encode())))) + "]}"
     payload = zlib.compress(text.encode())

@@ -7,6 +7,7 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 from plink.engine import DirectoryStore
 
@@ -14,7 +15,7 @@ _PIECE_BYTES = 1 << 16
 
 
 class Between:
-    """Passes everything on.
+    """Passes everything on, while `gate` is set.
 
     Args:
         flip_at: of the first connection that carries so many bytes towards rank 0, the byte that
@@ -28,6 +29,8 @@ class Between:
         self.target = ("127.0.0.1", 0)
         self._flip_at = flip_at
         self._cut_at = cut_at
+        self.gate = threading.Event()
+        self.gate.set()
         self._lock = threading.Lock()
         self._pieces: list[bytes] = []
         self._sockets: list[socket.socket] = []
@@ -61,6 +64,7 @@ class Between:
                     if is_cut:
                         self._cut_at = None
                 passed += len(piece)
+                self.gate.wait()
                 sink.sendall(piece)
                 if is_cut:
                     break
@@ -69,6 +73,7 @@ class Between:
                 pass  # what comes after the cut, so that its sender notices nothing
 
     def close(self) -> None:
+        self.gate.set()
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         for each in self._sockets:
@@ -80,7 +85,9 @@ class Between:
 class MisleadingStore(DirectoryStore):
     """Sends whoever reads the table to somebody who stands before rank 0."""
 
-    between: Between
+    def __init__(self, folder: Path, between: Between) -> None:
+        super().__init__(folder)
+        self.between = between
 
     def get(self, key: str, timeout_s: float) -> bytes:
         value = super().get(key, timeout_s)

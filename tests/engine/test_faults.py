@@ -21,7 +21,7 @@ WAIT_S = 30.0
 
 @pytest.mark.parametrize(
     ("kind", "shares"),
-    [("stars", True), ("stars", False), ("chains", True), ("binary tree", False)],
+    [("stars", True), ("chains", False), ("binary tree", False)],
 )
 def test_a_killed_rank_is_named_by_all_others(kind: str, shares: bool, tmp_path: Path) -> None:
     with running_ranks(kind, 4, tmp_path, shared_memory=shares) as ranks:
@@ -36,11 +36,11 @@ def test_a_killed_rank_is_named_by_all_others(kind: str, shares: bool, tmp_path:
 
 @pytest.mark.parametrize("shares", [True, False])
 def test_a_stopped_rank_is_named_by_all_others(shares: bool, tmp_path: Path) -> None:
-    with running_ranks("chains", 4, tmp_path, silence_timeout_s=3.0, shared_memory=shares) as ranks:
+    with running_ranks("chains", 4, tmp_path, silence_timeout_s=2.0, shared_memory=shares) as ranks:
         ranks[1].process.send_signal(signal.SIGSTOP)
         words = [rank.hear() for rank in ranks if rank is not ranks[1]]
         assert {word["rank"] for word in words} == {1}
-        assert "rank 1 (127.0.0.1) has been silent for 3 s" in words[0]["message"]
+        assert "rank 1 (127.0.0.1) has been silent for 2 s" in words[0]["message"]
         # Once it goes on, it learns what became of it.
         ranks[1].process.send_signal(signal.SIGCONT)
         assert ranks[1].hear()["event"] == "failed"

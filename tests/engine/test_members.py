@@ -288,11 +288,11 @@ def test_kills_leaves_and_joins_at_random_moments() -> None:
         "--seed",
         "5",
         "--changes",
-        "12",
+        "6",
     ]
     argv += ["--seconds", "60", "--most-bytes", "100000", "--pause-s", "0.005", "--json"]
     done = subprocess.run(argv, capture_output=True, text=True, cwd="/", check=False)
     outcome = json.loads(done.stdout)
     assert (done.returncode, outcome["problems"]) == (0, [])
-    assert outcome["kills"] + outcome["joins"] >= 8
-    assert outcome["steps"] > outcome["generations"] >= 4
+    assert outcome["kills"] + outcome["joins"] >= 3
+    assert outcome["steps"] > outcome["generations"] >= 3

@@ -20,7 +20,7 @@ from soakkit.steps import ITEM_BYTES, OPS, Step, epoch_of, forest_of, step_of
 from soakkit.watch import Watch
 
 SOAK = Path(__file__).resolve().parents[2] / "scripts" / "soak"
-SHORT = ["--ranks", "3", "--most-bytes", "100000", "--pause-s", "0.01", "--json"]
+SHORT = ["--ranks", "2", "--most-bytes", "100000", "--pause-s", "0.01", "--json"]
 RANKS = 3
 STEPS = [
     Step(number, dtype, op, 1000, None)

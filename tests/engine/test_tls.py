@@ -129,76 +129,71 @@ def test_certificates_may_name_ranks(certificates: str) -> None:
     assert "" not in reduced(stars(2), named, items=100)
 
 
-def ends(first: str | None, second: str | None, folder: Path) -> list[str]:
-    """What rank 0 and rank 1 say, with these certificates."""
-    return outcomes(pair(folder, replace(HASTY, tls=first), replace(HASTY, tls=second)))
-
-
 CALLER = r"rank 1 could not be connected within 2 s; a caller from 127\.0\.0\.1 "
 CALLED = r"rank 0 \(127\.0\.0\.1 port \d+\) "
 
 
-@pytest.mark.parametrize(
-    ("kinds", "said_by_0", "said_by_1"),
-    [
-        (
-            ("host", "expired"),
-            CALLER + "has a certificate that has expired",
-            CALLED + "refused this rank's certificate: it has expired, or is not valid yet",
-        ),
-        (
-            ("expired", "host"),
-            CALLER + "refused this rank's certificate: it has expired, or is not valid yet",
-            CALLED + "has a certificate that has expired",
-        ),
-        (
-            ("host", "other"),
-            # Each believes its own authority only, and the caller is the first to look.
-            CALLER + "refused this rank's certificate: its authority did not sign it",
-            CALLED + "has a certificate that this job's authority did not sign",
-        ),
-        (
-            ("host", "2"),
-            "rank 1 was refused: its certificate does not speak for rank 1",
-            CALLED + "refused this rank: its certificate does not speak for rank 1",
-        ),
-        (
-            ("host", "none"),
-            "rank 1 was refused: its certificate does not speak for rank 1",
-            CALLED + "refused this rank: its certificate does not speak for rank 1",
-        ),
-        (
-            ("1", "host"),
-            CALLER + "refused this rank's certificate: it is for another rank, or broken",
-            CALLED + "has a certificate for another rank",
-        ),
-        (
-            ("host", None),
-            "rank 1 was refused: it does not use TLS, as this rank does",
-            CALLED + "refused this rank: it does not use TLS, as this rank does",
-        ),
-        (
-            (None, "host"),
-            CALLER + "speaks TLS, which this rank does not",
-            CALLED + "broke off the hand-shake of TLS: does it use TLS, too[?]",
-        ),
-    ],
-    ids=lambda kinds: "-".join(map(str, kinds)) if isinstance(kinds, tuple) else "",
-)
-def test_who_does_not_fit_is_told_on_both_sides(
-    kinds: tuple[str | None, str | None],
-    said_by_0: str,
-    said_by_1: str,
-    certificates: str,
-    tmp_path: Path,
-) -> None:
+MISFITS: dict[tuple[str | None, str | None], tuple[str, str]] = {
+    ("host", "expired"): (
+        CALLER + "has a certificate that has expired",
+        CALLED + "refused this rank's certificate: it has expired, or is not valid yet",
+    ),
+    ("expired", "host"): (
+        CALLER + "refused this rank's certificate: it has expired, or is not valid yet",
+        CALLED + "has a certificate that has expired",
+    ),
+    ("host", "other"): (
+        # Each believes its own authority only, and the caller is the first to look.
+        CALLER + "refused this rank's certificate: its authority did not sign it",
+        CALLED + "has a certificate that this job's authority did not sign",
+    ),
+    ("host", "2"): (
+        "rank 1 was refused: its certificate does not speak for rank 1",
+        CALLED + "refused this rank: its certificate does not speak for rank 1",
+    ),
+    ("host", "none"): (
+        "rank 1 was refused: its certificate does not speak for rank 1",
+        CALLED + "refused this rank: its certificate does not speak for rank 1",
+    ),
+    ("1", "host"): (
+        CALLER + "refused this rank's certificate: it is for another rank, or broken",
+        CALLED + "has a certificate for another rank",
+    ),
+    ("host", None): (
+        "rank 1 was refused: it does not use TLS, as this rank does",
+        CALLED + "refused this rank: it does not use TLS, as this rank does",
+    ),
+    (None, "host"): (
+        CALLER + "speaks TLS, which this rank does not",
+        CALLED + "broke off the hand-shake of TLS: does it use TLS, too[?]",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def said(
+    certificates: str, tmp_path_factory: pytest.TempPathFactory
+) -> dict[tuple[str | None, str | None], list[str]]:
+    """What ranks 0 and 1 say; all pairs wait for their time-out together."""
+    folder = tmp_path_factory.mktemp("misfits")
     folders = {kind: f"{certificates}/{kind}" for kind in ("host", "none", "1", "2")}
-    folders["other"] = job(tmp_path / "other") + "/host"
-    folders["expired"] = expired(certificates, tmp_path)
-    first, second = (kind and folders[kind] for kind in kinds)
-    said = ends(first, second, tmp_path / "meeting")
-    assert re.fullmatch(said_by_0, said[0]), said
-    assert re.fullmatch(said_by_1, said[1]), said
+    folders["other"] = job(folder / "other") + "/host"
+    folders["expired"] = expired(certificates, folder)
+
+    def ends(kinds: tuple[str | None, str | None]) -> list[str]:
+        options = [replace(HASTY, tls=kind and folders[kind]) for kind in kinds]
+        return outcomes(pair(folder / f"{kinds[0]}-{kinds[1]}", *options))
+
+    with ThreadPoolExecutor(len(MISFITS)) as threads:
+        return dict(zip(MISFITS, threads.map(ends, MISFITS), strict=True))
+
+
+@pytest.mark.parametrize("kinds", MISFITS, ids=lambda kinds: "-".join(map(str, kinds)))
+def test_who_does_not_fit_is_told_on_both_sides(
+    said: dict[tuple[str | None, str | None], list[str]], kinds: tuple[str | None, str | None]
+) -> None:
+    for sentence, expected in zip(said[kinds], MISFITS[kinds], strict=True):
+        assert re.fullmatch(expected, sentence)
 
 
 def expired(certificates: str, folder: Path) -> str:
@@ -284,9 +279,7 @@ def through(somebody: Between, folder: Path, tls: str | None, items: int) -> lis
     options = replace(QUICK, tls=tls, shared_memory=False, silence_timeout_s=5.0)
 
     def rank(number: int) -> Sums | str:
-        store = DirectoryStore(folder) if number == 0 else MisleadingStore(folder)
-        if isinstance(store, MisleadingStore):
-            store.between = somebody
+        store = DirectoryStore(folder) if number == 0 else MisleadingStore(folder, somebody)
         array = np.frombuffer(b"secret%02d" * (items // 8) % ((number,) * (items // 8)), np.int64)
         array = array.copy()
         try:
