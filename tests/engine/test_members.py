@@ -179,7 +179,13 @@ class Lines:
         presence = Presence(self.lines[number].address, steps)
         self.store.set(presence_key(1, number), pack_presence(presence))
 
-    def meet(self, number: int, suspects: Sequence[int] = (), banned: Sequence[int] = ()) -> Roster:
+    def meet(
+        self,
+        number: int,
+        suspects: Sequence[int] = (),
+        banned: Sequence[int] = (),
+        patience_s: float = 0.5,
+    ) -> Roster:
         watch = Watch(0.5)
         try:
             return Meeting(
@@ -190,7 +196,7 @@ class Lines:
                 suspects=suspects,
                 banned=banned,
                 watch=watch,
-                patience_s=0.5,
+                patience_s=patience_s,
                 silence_s=20.0,
             ).agree(lambda members: str(list(members)))
         finally:
@@ -220,10 +226,8 @@ def test_who_has_ended_is_not_waited_for_suspected_or_not(lines: Lines) -> None:
         lines.lines[number].close()
     for number in (0, 1):
         lines.come(number)
-    began = time.monotonic()
-    roster = lines.meet(0, suspects=[3])
-    assert roster.numbers == [0, 1]
-    assert time.monotonic() - began < 0.4
+    # Where it waited, the test would not end in time.
+    assert lines.meet(0, suspects=[3], patience_s=1000.0).numbers == [0, 1]
 
 
 def test_a_suspect_that_comes_is_in_unless_it_was_one_before(lines: Lines) -> None:
@@ -247,13 +251,11 @@ def test_those_that_are_fewer_leave_the_first_word_to_the_others(lines: Lines) -
 def test_those_that_are_fewer_go_on_once_the_others_have_ended(lines: Lines) -> None:
     lines.come(3)
     with ThreadPoolExecutor(1) as threads:
-        began = time.monotonic()
         left = threads.submit(lines.meet, 3, [], [0, 1, 2])
         time.sleep(0.2)
         for line in lines.lines[:3]:
             line.close()
         assert left.result().numbers == [3]
-        assert time.monotonic() - began < 5.0
 
 
 def test_nobody_connects_in_vain_while_another_begins_anew(
@@ -271,7 +273,7 @@ def test_nobody_connects_in_vain_while_another_begins_anew(
     monkeypatch.setattr(membership, "Engine", flaky)
     began = time.monotonic()
     assert crew.on_all(members, Members.reconfigure) == ["None"] * 3
-    assert time.monotonic() - began < 5.0
+    assert time.monotonic() - began < QUICK.setup_timeout_s
     assert [(one.generation, one.numbers) for one in members] == [(2, [0, 1, 2])] * 3
     assert crew.steps(members) == ["None"] * 3
     close(members)

@@ -104,8 +104,8 @@ def test_an_algorithm_that_does_not_take_so_many_ranks_leaves_the_rest_in_order(
     assert found.notes[0].startswith("no better order was looked for: ")
 
 
-@settings(max_examples=12)
-@given(st.integers(2, 30), st.integers(0, 10**6), st.data())
+@settings(max_examples=5)
+@given(st.integers(2, 16), st.integers(0, 10**6), st.data())
 def test_whoever_is_there_costs_hardly_more_than_a_fresh_search(
     size: int, seed: int, data: st.DataObject
 ) -> None:
@@ -121,7 +121,7 @@ def test_whoever_is_there_costs_hardly_more_than_a_fresh_search(
     if set(there) != first:
         part = [cluster.names.index(name) for name in there]
         fresh = plink.order(
-            plink.Cluster.from_matrix(there, rtt_us[np.ix_(part, part)]), time_limit_s=0.3
+            plink.Cluster.from_matrix(there, rtt_us[np.ix_(part, part)]), time_limit_s=0.1
         )
         places = [cluster.names.index(name) for name in ranked]
         cost_us = rtt_us[places, np.roll(places, -1)].sum() if len(there) > 1 else 0.0
