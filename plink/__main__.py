@@ -29,7 +29,7 @@ def main() -> None:
 
 
 def _give_way_to_the_installed_plink() -> None:
-    """In a checkout, `python -m plink` finds the sources first, which are not built."""
+    """Drop the checkout from the path: `python -m plink` would find its unbuilt sources first."""
     from importlib.machinery import PathFinder  # noqa: PLC0415
 
     if PathFinder.find_spec("plink.solvers._native", [f"{sys.path[0]}/plink/solvers"]):

@@ -22,7 +22,7 @@ class OptionError(ProbesError):
 
 
 class HostError(ProbesError):
-    """One host failed. The message is the reason, without the host's name; `host` is its name."""
+    """Failure of one host. The message is the reason, without the host's name, which is `host`."""
 
     def __init__(self, host: str, message: str, hint: str | None = None) -> None:
         super().__init__(clean(message), hint)

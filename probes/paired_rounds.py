@@ -25,7 +25,7 @@ TIMEOUT_DIVISOR = 4
 
 @dataclass(frozen=True)
 class Silence:
-    """Nothing came through in a direction, in the words of the tool."""
+    """Silence in a direction: nothing came through, in the words of the tool."""
 
     reason: str
 
@@ -103,7 +103,7 @@ class _Direction(Generic[Reading]):
 
 @dataclass(frozen=True)
 class _Over:
-    """Both directions of a pair are settled, or an unforeseen error ended them."""
+    """Signal that both directions of a pair are settled, or an unforeseen error ended them."""
 
     error: BaseException | None
 
@@ -148,7 +148,7 @@ class _RoundsRun(Generic[Reading]):
             executor.shutdown(wait=False, cancel_futures=True)
 
     def want(self, pairs: Sequence[tuple[int, int]]) -> None:
-        """From here on both directions of these pairs are to be measured."""
+        """Ask for both directions of these pairs from now on."""
         self._wanted.update(direction for i, j in pairs for direction in ((i, j), (j, i)))
 
     def name_the_silent(self) -> None:

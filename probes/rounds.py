@@ -130,6 +130,6 @@ def _largest(sums: npt.NDArray[np.complex128]) -> npt.NDArray[np.float64]:
 
 
 def _shuffled(size: int, chance: Random) -> list[int]:
-    """0 to size - 1 in random order, by `random()`: of `Random` only that is the same for ever."""
+    """Shuffle 0 to size - 1 by `random()` alone, which is the same in all versions of Python."""
     keys = [chance.random() for _ in range(size)]
     return sorted(range(size), key=keys.__getitem__)

@@ -87,7 +87,7 @@ class HostLoss:
 
 
 class Sink(Protocol[Reading_contra]):
-    """Takes results as they come, so that an interrupted run keeps what it has."""
+    """Receiver of results as they come, so that an interrupted run keeps what it has."""
 
     def reading(self, reading: Reading_contra) -> None:
         """A direction of a pair was measured, in one more meeting of the two."""
@@ -103,7 +103,7 @@ class RemarkableSink(Sink[Reading_contra], Protocol[Reading_contra]):
     """A sink that also takes what a user should know of the run as a whole."""
 
     def remark(self, text: str) -> None:
-        """One sentence, as it happens."""
+        """Report a sentence, as it happens."""
 
 
 # Directed pairs: (source index, destination index).

@@ -66,7 +66,7 @@ class Order(order_of_files.Order, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def limiting(self) -> Limiting | None:
-        """Which hosts limit the job, and what leaving them out is predicted to gain.
+        """Hosts that limit the job, and the predicted gain of leaving them out.
 
         None for an order that was read from a file, which does not have what was measured.
         """

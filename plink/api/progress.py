@@ -50,12 +50,12 @@ class Steps:
         self._tell(self._now)
 
     def say(self, text: str) -> None:
-        """Something the user should know."""
+        """Report something that the user should know."""
         self._tell(Progress(text))
 
 
 def stages(on_progress: OnProgress | None) -> Callable[[str], None] | None:
-    """Takes the names of stages that have no steps."""
+    """Return a function that takes the names of stages without steps."""
     if on_progress is None:
         return None
     return lambda stage: on_progress(Progress(stage))
@@ -64,7 +64,7 @@ def stages(on_progress: OnProgress | None) -> Callable[[str], None] | None:
 def search(
     on_progress: OnProgress | None, time_limit_s: float
 ) -> Callable[[SearchProgress], None] | None:
-    """Takes where a search for an order stands, some twenty times a second."""
+    """Return a function that takes the state of a search, some twenty times a second."""
     if on_progress is None:
         return None
 

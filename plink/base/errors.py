@@ -21,7 +21,7 @@ EXIT_INTERRUPTED = 130
 
 
 class PlinkError(Exception):
-    """Something failed. The message is one sentence without a full stop.
+    """Base of plink's errors. The message is one sentence without a full stop.
 
     Args:
         message: what went wrong, naming the file, line or host.

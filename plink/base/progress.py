@@ -15,4 +15,4 @@ class Progress(Protocol):
         """A step of the current stage is done."""
 
     def say(self, text: str) -> None:
-        """Something the user should know."""
+        """Report something that the user should know."""

@@ -86,7 +86,7 @@ class FitRequest:
 
 @dataclass(frozen=True)
 class _Run:
-    """One launch, or as many as there are sizes: seats are of the chosen hosts."""
+    """Launch, or as many launches as there are sizes: seats are of the chosen hosts."""
 
     algorithm: str
     seats: Sequence[int]

@@ -16,7 +16,7 @@ from plink.model.distance import Distances
 
 @dataclass(frozen=True)
 class OrderFigures:
-    """One order. A speedup above 1 means that this order is the faster one.
+    """Figures of one order. A speedup above 1 means that this order is the faster one.
 
     Args:
         speedup_over_given: None where the given order did not run.
@@ -61,7 +61,7 @@ class OrderReport:
 
 
 def prediction_gaps(distances: Distances | None) -> str | None:
-    """Why predictions by latency are not all measured, as one sentence; None where they are."""
+    """Say why predictions by latency are not all measured; None where they are."""
     if distances is None:
         return "the cluster file holds no round-trip times, so no latencies are predicted"
     if distances.unmeasured_hosts:

@@ -43,7 +43,7 @@ _MAX_LAUNCH_S = 86_400.0
 
 @dataclass(frozen=True)
 class Case:
-    """One thing that is launched once a round.
+    """Case that is launched once a round.
 
     Args:
         client: one of `CLIENTS`.

@@ -60,7 +60,7 @@ def run_rounds(
 
 
 def sequence(count: int, rounds: int, seed: int) -> Iterator[int]:
-    """0 to `count` - 1 once a round, in a sequence that the seed shuffles anew for each round."""
+    """Yield 0 to `count` - 1 once a round, shuffled anew for each round by the seed."""
     generator = random.Random(seed)
     for _ in range(rounds):
         cases = list(range(count))

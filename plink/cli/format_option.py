@@ -69,7 +69,7 @@ def _on_format(context: click.Context, _: click.Parameter, name: str | None) -> 
 
 
 def _print_formats() -> None:
-    """One line per format: its name, and what it is."""
+    """Print one line for each format: its name, and what it is."""
     from plink.deploy import launchers  # noqa: PLC0415  numpy would slow `--help`
 
     described = launchers.described()

@@ -74,7 +74,7 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print what was d
 
 
 def tls_files(folder: str | None) -> Tls | None:
-    """This end's files, where there is to be TLS.
+    """Return this end's TLS files, if there is to be TLS.
 
     Raises:
         WrongUseError: one cannot be read.

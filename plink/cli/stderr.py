@@ -37,14 +37,14 @@ def print_error(error: PlinkError) -> None:
 
 
 def warn(text: str, hint: str | None = None) -> None:
-    """Something is missing from the result."""
+    """Warn that something is missing from the result."""
     _say("warning", "yellow", text)
     if hint:
         _say("hint", "cyan", hint)
 
 
 def note(text: str) -> None:
-    """Something that the user should know."""
+    """Print something that the user should know."""
     click.echo(f"note: {fit(text)}", err=True)
 
 

@@ -139,7 +139,7 @@ def _local(hosts: Sequence[Host]) -> str | None:
 
 
 def _comparison(launcher: str, ranks: Sequence[PlacedRank], cause: str | None) -> RenderableType:
-    """One line where the order was kept, else the ranks that are elsewhere, and why."""
+    """Return one line if the order was kept, else the ranks that are elsewhere, and why."""
     from rich.console import Group  # noqa: PLC0415  as above
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415

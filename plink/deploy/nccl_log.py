@@ -36,7 +36,7 @@ _COMPLETE, _ABORT = "Init COMPLETE", "Abort COMPLETE"
 
 @dataclass
 class NcclJob:
-    """One communicator of all ranks, as far as logs tell of it.
+    """Communicator of all ranks, as far as logs show it.
 
     Args:
         ranks: how many there are.

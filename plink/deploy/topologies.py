@@ -22,7 +22,7 @@ _STEMS = ("leaf", "spine", "core")
 
 @dataclass(frozen=True)
 class Switches:
-    """One tier: each switch's name, and the hosts below it."""
+    """Tier of switches: each one's name, and the hosts below it."""
 
     hosts_of: dict[str, Sequence[str]]
 

@@ -37,7 +37,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One cause, with all that it explains.
+    """Finding: one cause, with all that it explains.
 
     Args:
         kind: of trouble.

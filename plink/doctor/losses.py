@@ -41,7 +41,7 @@ _ADVICE = (
 
 @dataclass(frozen=True)
 class _Way:
-    """One explanation: whose ways, `how` in words, and which pairs (upper triangle) they are."""
+    """Explanation of losses: whose paths, `how` in words, and the pairs (upper triangle)."""
 
     hosts: tuple[str, ...]
     how: str

@@ -123,7 +123,7 @@ class Meeting:
     def _await(
         self, member: Member, deadline: float, present: dict[int, Presence]
     ) -> Roster | None:
-        """Until the member has come, or has gone, or too much time; or something is decided."""
+        """Wait until the member has come or gone, something is decided, or the time is over."""
         key = presence_key(self.generation, member.number)
         for slice_s in _slices():
             try:

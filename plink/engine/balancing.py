@@ -23,7 +23,7 @@ _SETTLE_S = 2.0
 
 
 class Balancing:
-    """One rank's part in it.
+    """Balancing of the workers on one rank.
 
     Args:
         native: the engine's native part.

@@ -19,7 +19,7 @@ class Choice(Protocol):
         """Return this rank's information for rank 0; on rank 0, before it waits for the others."""
 
     def decided(self, told: Sequence[Any]) -> Any:
-        """At rank 0, what all are to know, by what each rank told."""
+        """Decide at rank 0, from the ranks' information, what all ranks are to know."""
 
     def forest(self, decided: Any) -> Prepared:
         """Return the forest, checked, by what rank 0 decided.
@@ -40,10 +40,10 @@ class Given:
         self._forest = forest
 
     def told(self) -> None:
-        """Nothing."""
+        """Return nothing: this choice needs no information."""
 
     def decided(self, told: Sequence[Any]) -> None:
-        """Nothing."""
+        """Decide nothing."""
 
     def forest(self, decided: Any) -> Prepared:  # noqa: ARG002 - a choice's
         """Return the one that is given."""

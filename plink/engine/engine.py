@@ -174,7 +174,7 @@ class Engine(Collectives, Messages):
         self._native.tell(words)
 
     def hear(self, timeout_s: float) -> tuple[int, str]:
-        """Which rank told something, and what: in its order for each rank, one after the other.
+        """Return the next message and its sender; each rank's messages come in order.
 
         Raises:
             TimeoutError: nobody told anything in time.

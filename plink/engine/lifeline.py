@@ -126,7 +126,7 @@ class Life(enum.Enum):
 
 
 class _Call:
-    """One call at a line, as far as it has come."""
+    """Call at a line, as far as it has come."""
 
     def __init__(self, address: Address, now: float) -> None:
         self._address = address
@@ -209,7 +209,7 @@ class Watch:
             pause_s = min(2 * pause_s, _PAUSE_S)
 
     def close(self) -> None:
-        """Hang up, everywhere."""
+        """Close all calls."""
         for call in self._calls.values():
             call.close()
         self._calls.clear()

@@ -39,7 +39,7 @@ _MOST_VAIN = 5
 
 
 class Members(Closing):
-    """This process among others that may be lost, leave and join; none of them is started anew.
+    """Process among others that may be lost, leave and join, without any of them restarting.
 
         with Members(rank, ranks, store) as members:        # or Members.join(store)
             while members.steps < 1000:
@@ -240,7 +240,7 @@ class Members(Closing):
             raise
 
     def _culprits(self) -> set[int]:
-        """Whom the engine has failed by."""
+        """Return the members that the engine's failure names."""
         if self._engine is None:
             return set()
         try:
@@ -312,7 +312,7 @@ class Members(Closing):
         return key
 
     def _take(self, roster: Roster) -> None:
-        """Be of this generation."""
+        """Join this generation."""
         self._roster = roster
         self.steps = roster.steps
         content = self._store.get(roster.plan, self._options.setup_timeout_s)

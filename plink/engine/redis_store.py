@@ -61,7 +61,7 @@ class RedisStore:
             self._client.ping()
 
     def set(self, key: str, value: bytes) -> None:
-        """Kept for `keep_s`."""
+        """Set a key for `keep_s`."""
         with self._talk():
             self._client.set(self._prefix + key, value, px=self._keep_ms)
 

@@ -23,7 +23,7 @@ _HINT = "does every job have a store, or a directory, of its own?"
 
 @dataclass(frozen=True)
 class Member:
-    """One of the processes.
+    """Member of a generation.
 
     Args:
         number: of it alone, for as long as the store lasts.
@@ -73,7 +73,7 @@ class Presence:
 
 
 def roster_key(generation: int) -> str:
-    """Claimed: the first that is proposed counts."""
+    """Return the key of a roster, which is claimed: the first one proposed counts."""
     return f"{PREFIX}/{generation}/roster"
 
 
@@ -88,7 +88,7 @@ def begun_key(generation: int) -> str:
 
 
 def asking_key(number: int) -> str:
-    """Claimed by a process that asks to join, which has this number then."""
+    """Return the key that a process claims to ask to join; it has this number then."""
     return f"{PREFIX}/asking/{number}"
 
 

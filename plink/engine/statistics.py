@@ -10,7 +10,7 @@ import plink.engine._native as core
 
 @dataclass(frozen=True)
 class ConnectionStatistics:
-    """One connection; all from `rtt_us` on are the kernel's figures (TCP_INFO, tcp(7)).
+    """Traffic of one connection; all from `rtt_us` on are kernel figures (TCP_INFO, tcp(7)).
 
     Args:
         peer: the rank at the other end.

@@ -207,7 +207,7 @@ class C10dStore:
         return self._read(key)
 
     def get_many(self, keys: Sequence[str], timeout_s: float) -> list[bytes]:
-        """In two round trips, however many keys there are, if PyTorch's store can do that."""
+        """Get several keys, in two round trips if PyTorch's store can do that."""
         if timeout_s < _SHORTEST_WAIT_S or not self._has_batches():
             deadline = time.monotonic() + timeout_s
             return [self.get(key, max(0.0, deadline - time.monotonic())) for key in keys]

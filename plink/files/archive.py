@@ -90,7 +90,7 @@ class _Directory:
         return piece
 
     def close(self) -> None:
-        """Nothing to close: the content belongs to the caller."""
+        """Do nothing: the content belongs to the caller."""
 
 
 def _entries(content: Content, source: str) -> list[zipfile.ZipInfo]:
@@ -109,7 +109,7 @@ def _entries(content: Content, source: str) -> list[zipfile.ZipInfo]:
 
 
 def _place(entry: zipfile.ZipInfo, content: Content, source: str) -> tuple[int, int]:
-    """From where to where a member's bytes lie."""
+    """Return where a member's bytes begin and end."""
     is_encrypted = entry.flag_bits & 1
     if entry.compress_type != zipfile.ZIP_STORED or is_encrypted:
         what = "encrypted" if is_encrypted else "packed"

@@ -66,7 +66,7 @@ class Links(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Row(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One client, algorithm, order, collective and size; times are of one collective.
+    """Times of one client, algorithm, order, collective and size, for one collective.
 
     Attributes:
         client: client that ran

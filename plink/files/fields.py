@@ -123,7 +123,7 @@ class Fields:
         return values
 
     def flag(self, name: str) -> bool:
-        """True or false; false where the field is absent."""
+        """Return a flag; false where the field is absent."""
         value = self.values.get(name, False)
         if not isinstance(value, bool):
             raise self.error(name, "true or false")

@@ -17,7 +17,7 @@ _PRINTED_HUB = (55.19, 15.30)
 
 @dataclass(frozen=True)
 class Prices:
-    """In dollars; the defaults are those that the paper names.
+    """Prices in dollars; the defaults are those that the paper names.
 
     Args:
         worker: a worker without GPUs and network.
@@ -163,7 +163,7 @@ def contradiction() -> Contradiction:
 
 
 def _implied_ratio() -> float:
-    """With throughput X and cost c, X/c and X/(c + d) give X and c in units of d, both times."""
+    """Return the cost ratio that the table implies: X/c and X/(c + d) give X and c."""
     costs_of = []
     for cheap, dear in (_PRINTED_BASELINE, _PRINTED_HUB):
         throughput = 1.0 / (1.0 / dear - 1.0 / cheap)

@@ -38,7 +38,7 @@ Integers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Key:
-    """One parameter.
+    """Key: one parameter.
 
     Args:
         name: its own in the manifest.

@@ -101,7 +101,7 @@ class Sites:
 
 @dataclass(frozen=True)
 class Loop:
-    """One event loop: a core of a port of a server, all from 0."""
+    """Event loop: a core of a port of a server, all from 0."""
 
     server: int
     port: int

@@ -60,7 +60,7 @@ def give(
     steps: int,
     arrays: Mapping[str, Floats],
 ) -> None:
-    """Have the service go on with another state; all workers call it, with the same one.
+    """Set the service's state; all workers call it, with the same state.
 
     Args:
         controls, optimizer, iteration: as of `pull`.

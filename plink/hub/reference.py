@@ -164,7 +164,7 @@ def apply(
     state: Sequence[Floats],
     scale: float = 1.0,
 ) -> None:
-    """One step of one chunk, in place.
+    """Apply one step to one chunk, in place.
 
     Args:
         optimizer: one of `plink.hub.hyper.OPTIMIZERS`.

@@ -65,7 +65,7 @@ class Step:
 
 
 class Worker:
-    """One of a service's workers.
+    """Worker of a service.
 
     Args:
         servers: addresses of the service's servers, HOST:PORT, in the service's order.
@@ -212,7 +212,7 @@ class Worker:
         return recalling.pull(controls, optimizer, self.iteration - 1, items)
 
     def load_state(self, steps: int, arrays: Mapping[str, Floats]) -> None:
-        """Have the service go on with this state; all workers do so before they go on.
+        """Set the service's state; all workers do so before they go on.
 
         Args:
             steps, arrays: as `state` returns them.
@@ -238,7 +238,7 @@ class Worker:
         self._connected.controls = []
 
     def abandon(self) -> None:
-        """Be lost, as by a kill."""
+        """Vanish as if killed."""
         client, self._client = self._client, None
         if client is not None:
             client.close()

@@ -92,7 +92,7 @@ def schedule_of_table(table: PeerTable) -> Schedule:
 
 
 def parts_of(table: PeerTable) -> int:
-    """Into how many a buffer is cut that flows through a table, each part through all rounds."""
+    """Return into how many parts a table cuts a buffer, each of which goes through all rounds."""
     if not table.is_pipelined or not table.rounds:
         return 1
     if all(len(step.sources) == table.ranks for step in table.rounds):
@@ -132,7 +132,7 @@ class _Last:
     def set(
         self, sources: Numbers, sends: Numbers, destinations: Numbers, receives: Numbers
     ) -> None:
-        """After a round; ranks without a message keep what they did before."""
+        """Record a round; ranks without a message keep their last operations."""
         ranks = np.concatenate([sources, destinations])
         done = np.concatenate([sends, receives])
         idle = np.setdiff1d(np.arange(len(self._starts)), ranks, assume_unique=False)
@@ -193,7 +193,7 @@ def schedule_of_flows(traffic: Traffic, ranks: int) -> Schedule:
 
 
 def _along(made: _Builder, trees: tuple[Parents, Parents], size: int, tag: int) -> None:
-    """One chunk up a tree and down another."""
+    """Send one chunk up a tree and down another."""
     up, down = trees
     below = np.flatnonzero(up >= 0)
     over = up[below].astype(np.int64)

@@ -25,7 +25,7 @@ def check_mode(mode: str) -> None:
 
 
 def negotiating(mode: str, ranks: int, cluster: Cluster, platform: Platform | None) -> Negotiation:
-    """One negotiation of ranks in the sequence of the cluster.
+    """Simulate one negotiation of ranks in the sequence of the cluster.
 
     On plink's clock, every message takes what the first host's to the last one does, or where they
     were measured, the median of all pairs.

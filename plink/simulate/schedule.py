@@ -113,7 +113,7 @@ def messages_of(schedule: Schedule) -> Messages:
 
 
 def _matched_one_by_one(schedule: Schedule, sends: Numbers, receives: Numbers) -> Messages:
-    """With receives that take any sender or tag: those that name both choose first."""
+    """Match receives that take any sender or tag one by one: those that name both choose first."""
     waiting: dict[int, list[int]] = {}
     for send in sends.tolist():
         waiting.setdefault(int(schedule.peer[send]), []).append(send)

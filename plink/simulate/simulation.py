@@ -50,7 +50,7 @@ class Times:
 
 @dataclass(frozen=True)
 class Row:
-    """One algorithm, or the trace.
+    """Result of one algorithm, or of the trace.
 
     Args:
         algorithm: its name.

@@ -227,7 +227,7 @@ def _check_name(name: str, request: Request) -> None:
 
 
 def _thing_of_algorithm(algorithm: Algorithm, request: Request, layout: RankLayout) -> Thing:
-    """One of plink's.
+    """Return the workload of one of plink's algorithms.
 
     Raises:
         WrongUseError: it does not run with so many ranks, or has too many messages.
@@ -247,7 +247,7 @@ def _thing_of_algorithm(algorithm: Algorithm, request: Request, layout: RankLayo
 def _negotiating(
     cluster: Cluster, name: str, mode: str, layout: RankLayout, platform: Platform
 ) -> Thing:
-    """One negotiation of the ranks in the sequence of the hosts."""
+    """Return the workload of one negotiation of ranks in the sequence of the hosts."""
     found = negotiating(mode, layout.ranks, cluster, platform)
     hosts = layout.placement(range(layout.hosts)).tolist()
     return Thing(name, found.schedule, None, None, float("inf"), hosts, found.time_s)

@@ -41,7 +41,7 @@ class OnSimGrid:
         state: State,
         change: tuple[float, State] | None = None,
     ) -> Carried:
-        """One call (`plink.simulate.jobs.Carry`).
+        """Simulate one call (`plink.simulate.jobs.Carry`).
 
         Raises:
             PlinkError: SimGrid is not there, or it failed.

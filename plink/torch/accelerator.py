@@ -63,7 +63,7 @@ class Lane:
 
 
 class AcceleratorStage:
-    """Takes tensors on an accelerator to the host and back, beside what the caller computes.
+    """Stage for tensors on an accelerator: to the host and back, beside what the caller computes.
 
     Args:
         tensors: of one type, on one device.

@@ -86,7 +86,7 @@ def grouped_all_reduce(
 
 
 def join(group: ProcessGroup | None = None) -> int:
-    """This rank has no more data: it contributes zeros until all ranks have none.
+    """Join: this rank has no more data, and contributes zeros until all ranks have none.
 
     A mean is still divided by the number of all ranks, as in PyTorch's own `Join` and in Horovod.
 

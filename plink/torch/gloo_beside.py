@@ -74,7 +74,7 @@ class GlooBeside(EngineCollectives):
         return self._named
 
     def setGroupName(self, name: str) -> None:  # noqa: N802 - PyTorch's
-        """Called by PyTorch."""
+        """Set the name; PyTorch calls it."""
         self._named = name
         if self._has_gloo:
             self._of_gloo._set_group_name(name)
@@ -84,7 +84,7 @@ class GlooBeside(EngineCollectives):
         return self._described
 
     def setGroupDesc(self, text: str) -> None:  # noqa: N802 - PyTorch's
-        """Called by PyTorch."""
+        """Set the description; PyTorch calls it."""
         self._described = text
         if self._has_gloo:
             self._of_gloo._set_group_desc(text)

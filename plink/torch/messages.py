@@ -32,7 +32,7 @@ class _AtHand:
     devices: Sequence[torch.device] = ()
 
     def finish(self) -> None:
-        """Nothing is anywhere else."""
+        """Do nothing: the tensor is in host memory."""
 
     def join(self) -> None:
         """`finish` left nothing to do."""
@@ -61,7 +61,7 @@ def awaited_text(kind: Kind, peer: int | None, tag: int) -> str:
 
 
 class MessageWork(Reduction):
-    """One message of a tensor at hand; made, it has begun. A failure is kept for `wait`.
+    """Work of one message; it has begun when made. A failure is kept for `wait`.
 
     Args:
         kind: whether it is sent or received.

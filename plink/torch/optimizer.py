@@ -137,11 +137,11 @@ class DistributedOptimizer(Optimizer):
         return self._optimizer.state_dict()
 
     def load_state_dict(self, state_dict: Any) -> None:
-        """Into the optimizer that steps."""
+        """Load state into the wrapped optimizer."""
         self._optimizer.load_state_dict(state_dict)
 
     def __getstate__(self) -> Any:
-        """Refused: a copy would reduce nothing."""
+        """Refuse to copy: a copy would reduce nothing."""
         raise WrongUseError(
             "a DistributedOptimizer is not copied or written", "write its state_dict"
         )
@@ -175,7 +175,7 @@ class DistributedOptimizer(Optimizer):
         return self._optimizer.register_load_state_dict_post_hook(hook, prepend)
 
     def add_param_group(self, param_group: Any) -> None:  # noqa: ARG002 - PyTorch's
-        """Refused: names of parameters are the same on all ranks from the start."""
+        """Refuse: names of parameters are the same on all ranks from the start."""
         raise WrongUseError("parameters cannot be added to a DistributedOptimizer")
 
     def zero_grad(self, set_to_none: bool = True) -> None:
@@ -239,7 +239,7 @@ class DistributedOptimizer(Optimizer):
 
     @contextlib.contextmanager
     def skip_synchronize(self) -> Iterator[None]:
-        """Within it `step` does not reduce: `synchronize` has."""
+        """Let `step` not reduce within the block: `synchronize` has."""
         self._synchronizes = False
         try:
             yield

@@ -83,7 +83,7 @@ class HostPairs:
         return sum(source.nbytes for source in self._sources)
 
     def begin(self, post: PostPair) -> PieceWork | None:
-        """Nothing is on its way."""
+        """Do nothing: the tensors are in host memory."""
         return _posted(post, self._sources, self._results)
 
     def finish(self) -> None:

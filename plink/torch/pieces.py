@@ -26,11 +26,11 @@ class PieceWork(Protocol):
 
     @property
     def posted_s(self) -> float | None:
-        """When it was called, as `time.monotonic` says it; None where there was nothing to do."""
+        """Return when it was posted (`time.monotonic`); None where there was nothing to do."""
 
     @property
     def ended_s(self) -> float | None:
-        """When it ended, well or not; None before that."""
+        """Return when it ended, well or not; None before that."""
 
 
 def pieces_of(items: int, item_bytes: int) -> Iterator[slice]:
@@ -62,12 +62,12 @@ class JoinedWork:
 
     @property
     def posted_s(self) -> float | None:
-        """When the first was called."""
+        """Return when the first piece was posted."""
         return self._works[0].posted_s if self._works else None
 
     @property
     def ended_s(self) -> float | None:
-        """When the last ended; None before that."""
+        """Return when the last piece ended; None before that."""
         ends = [work.ended_s for work in self._works]
         known = [one for one in ends if one is not None]
         return max(known) if known and len(known) == len(ends) else None
@@ -119,6 +119,6 @@ class ComingWork:
         self._error = self._error or error
 
     def end(self) -> None:
-        """Nothing more comes."""
+        """Record that no piece follows."""
         self.ended_s = time.monotonic()
         self._is_over.set()

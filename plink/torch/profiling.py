@@ -33,5 +33,5 @@ class Event:
 
 
 def event(kind: Kind) -> Event | None:
-    """One that begins now; None if no profiler watches this thread."""
+    """Begin a profiler's event; None if no profiler watches this thread."""
     return Event(kind) if torch._C._autograd._profiler_enabled() else None

@@ -40,7 +40,7 @@ class Ring:
         return not self._free.empty()
 
     def take(self, size_bytes: int) -> Tensor:
-        """At least so many bytes, uint8, once a buffer is free and nothing reads it any more."""
+        """Return a uint8 buffer of at least so many bytes, once one is free and no longer read."""
         buffer, read = self._free.get()
         try:
             if read is not None:

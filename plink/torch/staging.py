@@ -76,7 +76,7 @@ class HostStage:
         return HostStage(tensors, self._is_cut)
 
     def begin(self, post: Post) -> PieceWork | None:
-        """Nothing is on its way."""
+        """Do nothing: the tensor is in host memory."""
         self._host = joined(self._tensors)
         is_alone = len(self._tensors) == 1
         self._is_here = is_alone and self._host.data_ptr() == self._tensors[0].data_ptr()

@@ -10,7 +10,7 @@ from torch.utils.hooks import RemovableHandle
 
 
 def follow_steps(step: Callable[[int], None]) -> RemovableHandle:
-    """Have `step` called after every step of every optimizer, until the handle is removed.
+    """Call `step` after every step of every optimizer, until the handle is removed.
 
     Args:
         step: is given what tells optimizers apart.

@@ -24,7 +24,7 @@ NO_TIMEOUT = timedelta(0)
 
 
 class Reduction(Work):
-    """One collective of a group, or one message.
+    """Collective of a group, or a message.
 
     Args:
         kind: which collective it is.
@@ -72,7 +72,7 @@ class Reduction(Work):
         self._posted.set()
 
     def refuse(self, text: str) -> None:
-        """It does not begin. `text` is kept for `wait`."""
+        """Fail before the beginning. `text` is kept for `wait`."""
         self._error = text
         self._posted.set()
 
@@ -128,7 +128,7 @@ class Reduction(Work):
         return -1 if peer is None else int(peer)
 
     def times_s(self) -> tuple[float, float] | None:
-        """When it was handed to the engine and when it ended there, as `time.monotonic` says it.
+        """Return when the engine got it and when it ended there (`time.monotonic`).
 
         None before its end, and where no engine had to do with it.
         """

@@ -144,7 +144,7 @@ class Markers:
 
     @property
     def times_s(self) -> Sequence[float]:
-        """When iterations ended; empty where nothing tells."""
+        """Return when iterations ended; empty if unknown."""
         return self._marked_s if self.is_by_program else self._steps(self.source.optimizer)
 
     def _steps(self, optimizer: int | None) -> Sequence[float]:
@@ -169,7 +169,7 @@ class Markers:
 
 
 def period_of(sizes: Sequence[int]) -> int | None:
-    """After how many collectives sizes come again; None if they do not.
+    """Return the period of a sequence of sizes; None if it has none.
 
     The distance at which most sizes agree, the least of such distances.
 

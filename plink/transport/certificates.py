@@ -33,7 +33,7 @@ _DNS_NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9_])?")
 
 @dataclass(frozen=True)
 class Holder:
-    """Whom a certificate is for.
+    """Holder of a certificate.
 
     Args:
         names: of its host: names and addresses.

@@ -11,7 +11,7 @@ _MOST_STRANGERS = 256
 
 
 class Caller:
-    """Somebody who has connected.
+    """Caller that has connected.
 
     Args:
         source: where from (`source_of`).
@@ -42,7 +42,7 @@ class Door:
         self.count = 0
 
     def enter(self, source: str, leave: Callable[[], None]) -> Caller:
-        """Somebody is there; somebody else may have to leave for it."""
+        """Admit a caller; another one may have to leave for it."""
         if self.count == self._most:
             self._dismiss_one()
         caller = Caller(source, leave)
@@ -56,7 +56,7 @@ class Door:
             self._add(caller)
 
     def left(self, caller: Caller) -> None:
-        """It waits no more: it has proven who it is, or is gone."""
+        """Record that a caller waits no more: it has authenticated, or is gone."""
         self._remove(caller)
 
     def _add(self, caller: Caller) -> None:

@@ -14,7 +14,7 @@ _NO_TLS = ALERT + b"\x03\x00\x02\x02\x46"
 
 
 class ServerTls:
-    """It knows no socket: what comes is heard, and what is to go is taken.
+    """TLS of a server without a socket: received bytes are fed in, bytes to send are taken.
 
     Args:
         context: with the server's certificate.

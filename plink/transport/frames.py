@@ -39,7 +39,7 @@ class ProtocolError(PlinkError):
 
 
 class Channel:
-    """One end of an authenticated connection; it knows no socket.
+    """Channel: an end of an authenticated connection; it knows no socket.
 
     Args:
         key: of the session, which both ends have.

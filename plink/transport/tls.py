@@ -47,7 +47,7 @@ class Tls:
         )
 
     def for_rank(self, rank: int) -> Tls:
-        """With the paths of that rank, all of which can be read.
+        """Return the files of that rank, all of which can be read.
 
         Raises:
             WrongUseError: one cannot.
@@ -55,7 +55,7 @@ class Tls:
         return self._filled({"rank": str(self.names[rank] if self.names else rank)})
 
     def for_host(self) -> Tls:
-        """With the paths of what is no rank.
+        """Return the files of a process that is no rank.
 
         Raises:
             WrongUseError: a file cannot be read.

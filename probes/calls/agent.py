@@ -31,7 +31,7 @@ _GOODBYE_S = 5.0
 
 
 class Call:
-    """One connection to plink, open until either end closes it.
+    """Connection to plink, open until either end closes it.
 
     Args:
         connection: that this host has opened.
@@ -61,7 +61,7 @@ class Call:
         return self._server.trusted.is_set()
 
     def wait(self) -> None:
-        """Until the call is over: closed by the other end, or not trusted in time."""
+        """Wait until the call is over: closed by the other end, or not trusted in time."""
         end_s = time.monotonic() + _HANDSHAKE_S
         while not self._server.trusted.wait(_LOOK_EVERY_S):
             if not self._transport.is_active() or time.monotonic() > end_s:

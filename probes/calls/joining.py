@@ -24,7 +24,7 @@ _LEFT = "left"
 
 @dataclass(frozen=True)
 class Home:
-    """Whom an agent calls, and as whom.
+    """Address that an agent calls, and its name.
 
     Args:
         host, port: where plink listens.

@@ -54,7 +54,7 @@ class Grants:
 
     @property
     def is_idle(self) -> bool:
-        """No meeting runs or waits."""
+        """Return whether no meeting runs or waits."""
         return not self._running and not self._waiting
 
     def is_running(self, host: int, number: int) -> bool:
@@ -88,7 +88,7 @@ class Grants:
         return granted
 
     def over(self, host: int, number: int) -> None:
-        """One end is done with its meeting of that round."""
+        """Record that one end is done with its meeting of that round."""
         grant = self._running.pop((host, number), None)
         if grant is None:
             return
@@ -101,7 +101,7 @@ class Grants:
             self._free(grant)
 
     def given_up(self, host: int, number: int) -> None:
-        """One end hears nothing of the other: what is left of the meeting disturbs no other.
+        """Record that one end hears nothing of the other: the meeting disturbs no other then.
 
         Another may start in its place, but not with its two ends, before they are over.
         """

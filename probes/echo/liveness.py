@@ -40,12 +40,12 @@ class Liveness:
         self._doubted.discard(index)
 
     def forget(self) -> None:
-        """Nobody could be heard for a while: what is owed is owed no more."""
+        """Forget what is owed, because nobody could be heard for a while."""
         self._asked_at.clear()
         self._doubted.clear()
 
     def doubts_end_at(self) -> float:
-        """When the first doubted agent will be overdue; infinite without doubted agents."""
+        """Return when the first doubted agent will be overdue; infinite without doubted agents."""
         due = (self._asked_at[index] + self._doubted_answer_within_s for index in self._doubted)
         return min(due, default=float("inf"))
 
@@ -115,12 +115,12 @@ class Reports:
         return (host, number) in self._due
 
     def host_lost(self, host: int) -> None:
-        """It owes nothing any more."""
+        """Forget what a lost host owes."""
         self._lost.add(host)
         self._due = {due: since for due, since in self._due.items() if due[0] != host}
 
     def begin(self, now: float) -> None:
-        """Nothing could be heard before: what is owed is owed from now on."""
+        """Start the deadlines now, because nothing could be heard before."""
         self._all_heard_at = now
         self._due = dict.fromkeys(self._due, now)
 
@@ -142,7 +142,7 @@ class Reports:
         return late
 
     def is_stalled(self, now: float) -> bool:
-        """Nobody ended a meeting for longer than any meeting takes."""
+        """Return whether nobody ended a meeting for longer than any meeting takes."""
         return now - self._all_heard_at > self._all_within_s
 
     def _is_earlier(self, host: int, number: int) -> bool:

@@ -64,7 +64,7 @@ class EchoOptions:
 
 @dataclass(frozen=True)
 class Meeting:
-    """One meeting of an agent with a partner; with `probes` it measures, else it only answers."""
+    """Meeting of an agent with a partner; with `probes` it measures, else it only answers."""
 
     round: int
     partner: int
@@ -160,7 +160,7 @@ def grant_text(number: int, processor: int | None) -> str:
 
 
 def again_text(meeting: Meeting, processor: int | None) -> str:
-    """One more meeting, at once."""
+    """Return the line that orders one more meeting at once."""
     return f"again {_meeting(meeting)} {_processor(processor)}\n"
 
 
@@ -173,7 +173,7 @@ def _processor(processor: int | None) -> str:
 
 
 def parse_event(line: str) -> Event:
-    """One line of an agent's output.
+    """Parse one line of an agent's output.
 
     Raises:
         ProtocolError: no agent says such a line.

@@ -50,18 +50,18 @@ class Meeting:
 
 
 class Meetings:
-    """Gathers reports by meeting. A host that is lost reports no more."""
+    """Collector of reports by meeting. A host that is lost reports no more."""
 
     def __init__(self) -> None:
         self._open: dict[tuple[int, int, int], Meeting] = {}
         self._lost: set[int] = set()
 
     def reading(self, host: int, event: Rtt) -> None:
-        """One end has measured the other."""
+        """Record that one end has measured the other."""
         self._meeting(host, event).readings[host] = event
 
     def over(self, host: int, event: Over) -> Meeting | None:
-        """One end is done. Returns the meeting if nothing more will be heard of it."""
+        """Record that one end is done. Returns the meeting if nothing more will be heard of it."""
         meeting = self._meeting(host, event)
         meeting.efforts[host] = event.effort
         return self._close(meeting)
@@ -110,11 +110,11 @@ class Delivery:
         self._ready: deque[RttReading] = deque()
 
     def reading(self, host: int, event: Rtt) -> None:
-        """One end of a meeting has measured the other."""
+        """Record that one end of a meeting has measured the other."""
         self._meetings.reading(host, event)
 
     def over(self, host: int, event: Over) -> float | None:
-        """One end is done. Returns how much the meeting was disturbed, where that is known now."""
+        """Record that one end is done. Returns how much the meeting was disturbed, once known."""
         meeting = self._meetings.over(host, event)
         return None if meeting is None else self._deliver(meeting)
 

@@ -25,7 +25,7 @@ _NO_REPORT = "its echo agent does not say how its meetings end"
 
 
 class RunState:
-    """Takes what agents say: readings and losses go to the sink, hosts that fall silent are lost.
+    """State by agents' reports: readings and losses go to the sink, silent hosts are lost.
 
     Args:
         hosts: of the run, in index order.
@@ -88,12 +88,12 @@ class RunState:
         self._reports.begin(time.monotonic())
 
     def grant(self, meetings: Iterable[tuple[int, int, int]]) -> None:
-        """Further meetings that need leave. An agent takes them by ascending rounds."""
+        """Grant further meetings. An agent takes them by ascending rounds."""
         self.grants = Grants(meetings, self._concurrency, in_order=True)
         self.begin()
 
     def forget(self) -> None:
-        """This process was stopped for a while, and so could not hear anything."""
+        """Forget deadlines, because this process was stopped for a while and heard nothing."""
         self._liveness.forget()
         self.begin()
 
@@ -103,7 +103,7 @@ class RunState:
         self._agents.tell(index, "alive\n")
 
     def doubts_end_at(self) -> float:
-        """When the first doubted agent will be overdue; infinite without doubted agents."""
+        """Return when the first doubted agent will be overdue; infinite without doubted agents."""
         return self._liveness.doubts_end_at()
 
     def lose_the_silent(self) -> None:

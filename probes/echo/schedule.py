@@ -41,7 +41,7 @@ class Schedule:
         return self._rounds
 
     def add(self, number: int, one: int, other: int) -> None:
-        """One more meeting of two hosts, in which both probe.
+        """Add a meeting of two hosts, in which both probe.
 
         A direction that was asked for before is owed no more by this; another one is.
 

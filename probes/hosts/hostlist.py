@@ -317,7 +317,7 @@ def _with_values(
 
 
 def _join_at(separator: str, text: str) -> str:
-    """Without the blanks around a separator: `a, b slots = 4` is `a,b slots=4`."""
+    """Remove the blanks around a separator: `a, b slots = 4` becomes `a,b slots=4`."""
     return separator.join(part.strip() for part in text.split(separator))
 
 

@@ -50,7 +50,7 @@ class TransferError(Exception):
 
 
 class PortTakenError(TransferError):
-    """Something else listens at the port."""
+    """The port is taken by another program."""
 
 
 @dataclass(frozen=True)

@@ -210,7 +210,7 @@ class SshConfig:
 
 
 def parse_jump(text: str) -> ListedHost:
-    """One link of a ProxyJump chain: `[ssh://][user@]host[:port]`, IPv6 in brackets.
+    """Parse a link of a ProxyJump chain: `[ssh://][user@]host[:port]`, IPv6 in brackets.
 
     Raises:
         OptionError: not of that form.

@@ -52,7 +52,7 @@ class Connector:
         self._jumps: dict[tuple[Target, ...], Future[paramiko.Transport]] = {}
 
     def connect(self, target: Target) -> SshSession:
-        """One authenticated connection, its host key verified.
+        """Connect, authenticate and verify the host key.
 
         Raises:
             HostError: naming the reason, with a hint where there is one.

@@ -131,7 +131,7 @@ def _ends_a_line(file: Path) -> bool:
 
 
 def _parse(text: str) -> _Line | None:
-    """One line as sshd(8) describes them; None for any other."""
+    """Parse a line as sshd(8) describes them; None for any other."""
     words = text.split()
     marker = words.pop(0) if words and words[0].startswith("@") else ""
     if len(words) < 3 or words[0].startswith("#") or marker not in ("", _AUTHORITY, _REVOKED):

@@ -37,7 +37,7 @@ class SshOpener(Opener):
         self._targets = {target.name: target for target in find_targets(listed, self._options)}
 
     def open(self, host: ListedHost) -> SshSession:
-        """One authenticated connection, its host key verified.
+        """Connect, authenticate and verify the host key.
 
         Raises:
             HostError: naming the reason, with a hint where there is one.

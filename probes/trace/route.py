@@ -49,7 +49,7 @@ class Route:
 
 @dataclass(frozen=True)
 class NoRoute:
-    """Why no route is known. `is_silent`: nobody said anything against it."""
+    """Absence of a route. `is_silent`: nobody said anything against it."""
 
     reason: str
     is_silent: bool

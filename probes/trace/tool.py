@@ -110,7 +110,7 @@ class _TraceRun:
             self._lose_host(index, str(error))
 
     def conduct(self) -> None:
-        """Have every route traced, each host from when it is ready, until nothing is owed."""
+        """Trace every route, each host from when it is ready, until nothing is owed."""
         longest_s = self._limits.longest_s(self._options.count)
         # In turns of listening, not by the clock: this process may be stopped for a while.
         most_quiet_turns = (_ANSWER_WITHIN_S + longest_s) / _HEAR_S

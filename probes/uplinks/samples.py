@@ -45,7 +45,7 @@ class Links:
 
 
 class LinkSink(Protocol):
-    """Takes what hosts can do by themselves."""
+    """Receiver of hosts' rates."""
 
     def reading(self, reading: BandwidthReading) -> None:
         """A host sent to another."""
@@ -55,7 +55,7 @@ class LinkSink(Protocol):
 
 
 class UplinkSink(Protocol):
-    """Takes results as they come, so that an interrupted run keeps what it has."""
+    """Receiver of results as they come, so that an interrupted run keeps what it has."""
 
     def exchange(self, exchange: Exchange) -> None:
         """A group was measured in one direction."""

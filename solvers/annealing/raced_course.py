@@ -48,7 +48,7 @@ class HardCourse:
         self._hot = 0.0
 
     def begin(self) -> None:
-        """From a random order."""
+        """Begin from a random order."""
         self.native.restart(self._rng.permutation(len(self.native.best)).tolist())
         change = self.native.mean_change(_HARD_SAMPLES)
         self._hot = change if change > LEAST_HEAT else self._unit

@@ -129,7 +129,7 @@ def search_by_bottleneck(
 
 
 class _BottleneckSearch:
-    """One search: the order whose farthest are nearest so far, and what is proven of it."""
+    """Search: the order whose farthest are nearest so far, and what is proven of it."""
 
     def __init__(
         self,
@@ -159,7 +159,7 @@ class _BottleneckSearch:
         self._steps = 0
 
     def begin(self, given: list[int], known: Matrix) -> None:
-        """With the given order, or the cheapest by a quick search where its farthest are nearer."""
+        """Begin with the given order, or a quick search's if its farthest are nearer."""
         self.order, self._farthest = given, self._reach(given)
         self._cheap = [given]
         self._bound = self._proven_at_once(known)

@@ -40,14 +40,14 @@ class LeastNorm:
         return float(self._weights @ self._products @ self._weights)
 
     def copy(self) -> LeastNorm:
-        """One of its own, with the same points."""
+        """Copy it, with the same points."""
         other = LeastNorm(self._points.shape[1])
         other._points, other._products = self._points, self._products
         other._weights = self._weights
         return other
 
     def add(self, point: Vector) -> None:
-        """One more point; what then has no weight is dropped."""
+        """Add a point; what then has no weight is dropped."""
         if len(self) >= _MOST_POINTS:
             self._keep(self._weights > self._weights.min())
         across = self._points @ point

@@ -26,7 +26,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Bound:
-    """No order costs less.
+    """Lower bound on the cost of every order.
 
     Args:
         value: in the matrix's unit.

@@ -161,7 +161,7 @@ def _assigned(weights: Floats, rest: Floats) -> float:
 
 
 def _least_assigned(cost: Floats, counts: npt.NDArray[np.intp]) -> float:
-    """At least the cost of assigning so many of each kind, (K, N), to N hosts.
+    """Return a lower bound on the cost of assigning so many of each kind, (K, N), to N hosts.
 
     Whatever a kind is paid for being chosen, hosts that choose freely pay no more in all; what it
     is paid follows how many choose it (Held, Wolfe, Crowder 1974).

@@ -18,7 +18,7 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class PairOfTrees:
-    """Two trees of the same shape, or the same tree twice.
+    """Pair of trees of the same shape, or the same tree twice.
 
     Args:
         subtrees: the different ones, the whole tree last.

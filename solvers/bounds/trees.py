@@ -152,7 +152,7 @@ def _least(rows: Matrix, count: int) -> Indices:
 
 
 def _rounding(prices: Matrix, distance: Matrix) -> float:
-    """More than the rounding of all sums can have added."""
+    """Return more than the rounding of all sums can have added."""
     size = len(prices)
     greatest = float(np.abs(prices).max()) + float(distance.max())
     return 4.0 * size * size * float(np.finfo(np.float64).eps) * greatest

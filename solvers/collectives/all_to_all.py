@@ -9,7 +9,7 @@ from plink.solvers.collectives.table import PeerTable
 
 
 def _pairwise(ranks: int, size_bytes: int) -> PeerTable:
-    """In round k, rank r sends to rank r + k its part of r's buffer of `size_bytes`."""
+    """Let rank r send, in round k, to rank r + k its part of r's buffer of `size_bytes`."""
     rounds = [ring_round(ranks, distance, size_bytes / ranks) for distance in range(1, ranks)]
     return PeerTable(ranks, rounds)
 

@@ -161,7 +161,7 @@ def _distance(given: npt.ArrayLike | None, network: Network) -> Floats:
 
 
 class _ContentionSearch:
-    """One search: starts, then chains."""
+    """Search: starts, then chains."""
 
     def __init__(
         self,

@@ -25,7 +25,7 @@ def run_time_s(
 
 
 class _Run:
-    """One run: messages begin when both ranks are there, and rounds when messages have ended."""
+    """Run: messages begin when both ranks are there, and rounds when messages have ended."""
 
     def __init__(
         self, messages: Messages, links: SharedLinks, reduction_s_byte: float, turns: Turns
@@ -100,7 +100,7 @@ class _Run:
                 self._end(begun)
 
     def _turn_s(self, rank: int, time_s: float) -> float:
-        """When the rank, ready at that time, has its core."""
+        """Return when the rank, ready at that time, has its core."""
         turns = self._turns
         if not self._takes_turns:
             return time_s
@@ -123,7 +123,7 @@ class _Run:
             self._leave(rank, step[-1])
 
     def _try_to_begin(self, message: int) -> None:
-        """It begins if the ranks it needs are there, and what it waits for has ended."""
+        """Begin a message if the ranks it needs are there, and what it waits for has ended."""
         first = self._messages.after[message]
         is_ready = self._ready[message] == (1 if self._takes_turns else 2)
         if self._is_begun[message] or not is_ready or not (first < 0 or self._is_done[first]):

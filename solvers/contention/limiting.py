@@ -28,7 +28,7 @@ _AS_SLOW = 0.98
 
 @dataclass(frozen=True)
 class Limit:
-    """One thing that is waited for.
+    """Link or latency that a collective waits for.
 
     Args:
         kind: `HOSTS` (links of hosts), `UPLINKS` (of groups) or `LATENCY`.

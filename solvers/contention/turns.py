@@ -20,7 +20,7 @@ KEPT_S = 0.018
 
 @dataclass(frozen=True)
 class Turns:
-    """When each rank has the core that it shares with others.
+    """Turns of ranks on the cores that they share.
 
     Where ranks take turns, a message begins when its sender has its turn, whether the receiver is
     there or not: libraries are told not to ask first.

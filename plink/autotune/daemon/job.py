@@ -67,7 +67,7 @@ class Journal(Protocol):
         """Tuning goes on where a log ended."""
 
     def decided(self, now_s: float, window: Window, decision: Decision) -> None:
-        """After every window."""
+        """Record a decision, after every window."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class Job:
         return []
 
     def say(self, now_s: float, what: str, text: str) -> None:
-        """Something has happened that is to be seen."""
+        """Record an event to be shown."""
         self.status.latest.append(Event(now_s, what, text))
 
     def pause(self) -> Outgoing:

@@ -88,7 +88,7 @@ class Reprobing:
             self._begin(due)
 
     def ask_by_hand(self) -> None:
-        """Somebody wants all hosts probed again."""
+        """Request that all hosts be probed again."""
         if self._prober is None:
             self.ask(0.0, ())
         else:
@@ -100,7 +100,7 @@ class Reprobing:
         return self._task is not None and not self._task.done()
 
     def _wait(self, now_s: float) -> None:
-        """Until the first of those that are left alone may be probed."""
+        """Wait until the first of the hosts in a pause may be probed."""
         if self._timer is not None:
             self._timer.cancel()
         wait_s = self._back_off.wait_s(now_s, self._later)

@@ -48,7 +48,7 @@ class Change:
 
 @dataclass(frozen=True)
 class History:
-    """One tuned run.
+    """History of a tuned run.
 
     Args:
         plan: that the first log began with.
@@ -89,7 +89,7 @@ class History:
 
     @property
     def seconds(self) -> float:
-        """From the first window's end to the last's."""
+        """Seconds from the first window's end to the last's."""
         return float(self.at_s[-1] - self.at_s[0]) if self.windows else 0.0
 
     @property

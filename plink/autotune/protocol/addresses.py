@@ -10,7 +10,7 @@ from plink.transport.addresses import is_wildcard
 
 
 def address_for(plan: Plan, bound: str) -> str | None:
-    """This host's own address on the way to most of the plan's; None where no way is known.
+    """Return this host's address on the way to most of the plan's; None if there is no way.
 
     Args:
         plan: whose ranks are to call.

@@ -39,7 +39,7 @@ _NOT_SENT = ("rtt_s", "rate_bytes_s", "waited_s", "windows_unlogged")
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened.
+    """Event of a job.
 
     Args:
         at_s: seconds since 1970.

@@ -33,7 +33,7 @@ def renamed(forest: Forest, new_rank: Sequence[int]) -> Forest:
 
 @dataclass(frozen=True)
 class Placing:
-    """Which rank of the plan each rank of the job is.
+    """Rank of the plan for each rank of the job.
 
     Args:
         planned_rank: (P,) by rank of the job.

@@ -37,7 +37,7 @@ class Window:
     period: int | None = None
 
     def add(self, size_bytes: int, collective: str) -> None:
-        """One more has begun."""
+        """Count a collective that has begun."""
         kind = COLLECTIVES.index(collective)
         self.sizes.append(size_bytes * len(COLLECTIVES) + kind)
         self.bytes_of[collective] = self.bytes_of.get(collective, 0) + size_bytes

@@ -27,7 +27,7 @@ class BackOff:
         return [host for host in hosts if host not in known or known[host].until_s <= now_s]
 
     def wait_s(self, now_s: float, hosts: Iterable[str]) -> float:
-        """In how many seconds the first of the hosts may be probed; at least one host."""
+        """Return in how many seconds the first of the hosts may be probed; at least one host."""
         untils_s = [self._pauses[host].until_s for host in hosts if host in self._pauses]
         return max(0.0, min(untils_s, default=now_s) - now_s)
 
@@ -43,6 +43,6 @@ class BackOff:
         return longest_s
 
     def record_success(self, now_s: float, hosts: Iterable[str]) -> None:
-        """Something had changed: next time is as the first one, after a shortest pause."""
+        """Restart the pauses from the shortest, because probing found a change."""
         for host in hosts:
             self._pauses[host] = _Pause(now_s + FIRST_PAUSE_S, FIRST_PAUSE_S / 2.0)

@@ -153,7 +153,7 @@ class _Remeasurement:
 
     @contextlib.contextmanager
     def _kept_otherwise(self, what: str) -> Iterator[None]:
-        """Without it round-trip times and groups are still good."""
+        """Keep the old readings if measuring fails: round-trip times and groups are still good."""
         try:
             yield
         except (PlinkError, ProbesError) as error:

@@ -178,7 +178,7 @@ def reading_noise(windows: Sequence[Window], layout: Layout) -> float:
 
 
 def describe_slow(belief: Belief, layout: Layout, options: TunerOptions, names: Names) -> str:
-    """Which flows, hosts or uplinks are believed to be slow, as part of a decision's reason."""
+    """Name the flows, hosts or uplinks believed to be slow, as part of a decision's reason."""
     if belief.slow_flows:
         flows = [
             f"{names.hosts[flow.sender]} to {names.hosts[flow.receiver]}, "

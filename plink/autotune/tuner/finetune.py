@@ -36,7 +36,7 @@ _NOTHING = 1e-6
 
 @dataclass(frozen=True)
 class Move:
-    """One step of Finetune.
+    """Step of Finetune.
 
     Args:
         masters: after it.

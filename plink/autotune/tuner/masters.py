@@ -54,7 +54,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Masters:
-    """Which share of the buffer each group and host is a master of.
+    """Shares of the buffer that each group and host is a master of.
 
     Args:
         of_groups: (G,) the share of the buffer whose GM is in each group; the sum is 1.

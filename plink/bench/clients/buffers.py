@@ -47,7 +47,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Buffers:
-    """One rank's.
+    """Buffers of one rank.
 
     Args:
         input_elements: of the buffer that it begins with.
@@ -120,7 +120,7 @@ class _Place:
 
     @property
     def exchanged(self) -> list[Run]:
-        """This rank's part of what each begins with."""
+        """Return this rank's part of every rank's input."""
         part = self.part
         return [Run(rank * part, part, self.rank * part, 1, rank + 1) for rank in range(self.ranks)]
 

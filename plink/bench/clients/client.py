@@ -47,7 +47,7 @@ class Workload:
 
 @dataclass(frozen=True)
 class Launch:
-    """One start of a client's ranks.
+    """Start of a client's ranks.
 
     Args:
         seats: of every rank (`plink.deploy.remote.hosts.seats`).

@@ -128,14 +128,14 @@ class MpiClient:
         )
 
     def launch(self, launch: Launch) -> Measured:
-        """One job of the real launcher."""
+        """Run a job of the real launcher."""
         report = self._run(launch)
         return Measured(report.seconds, report.cpu_s)
 
     def launch_sizes(
         self, seats: Sequence[int], workloads: Sequence[Workload]
     ) -> tuple[list[Measured], float | None]:
-        """One job that runs several sizes in turn.
+        """Run several sizes in turn in one job.
 
         Args:
             seats: of every rank.

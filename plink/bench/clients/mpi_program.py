@@ -118,7 +118,7 @@ def install(session: Session, program: MpiProgram, helper: str, title: str, pack
 
 @dataclass(frozen=True)
 class MpiReport:
-    """One launch as rank 0 reported it.
+    """Report of a launch by its rank 0.
 
     Args:
         library: the MPI library's own version text.
@@ -225,7 +225,7 @@ def is_timeout(printed: str) -> bool:
 
 
 def explain(launcher: str, status: int, printed: str, hostnames: Sequence[str]) -> PlinkError:
-    """One sentence for a launcher that failed.
+    """Explain a launcher's failure in one sentence.
 
     Args:
         launcher: its name.

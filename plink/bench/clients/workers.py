@@ -118,13 +118,13 @@ class Workers:
         return self.ask(commands, START_LIMIT_S)
 
     def let_wait(self, launch: Launch) -> None:
-        """Have the workers that a launch leaves out wait for the next one."""
+        """Tell the workers that a launch leaves out to wait for the next one."""
         taken = set(launch.seats)
         idle = [seat for seat in range(len(self._hosts)) if seat not in taken]
         self.ask({seat: {"do": "wait"} for seat in idle}, launch.workload.timeout_s)
 
     def measure(self, launch: Launch) -> tuple[Measured, dict[int, Message]]:
-        """Have the workers of a launch, which have joined, run its workload.
+        """Run a launch's workload on its workers, which have joined.
 
         Returns:
             the times, and all that each worker answered, by seat.

@@ -54,7 +54,7 @@ class RelayedStore:
 
 
 class Rank:
-    """This process's part in one set of engines after another; its methods are the commands."""
+    """Rank in one set of engines after another; its methods are the commands."""
 
     def __init__(self, command: dict[str, Any], watchdog: Watchdog, channel: Channel) -> None:
         self.address = command["address"]
@@ -153,7 +153,7 @@ def of_root(engine: Any, buffer: Values) -> Values | None:
 
 
 def send_receive(engine: Any, source: Values, result: Values) -> list[Work]:
-    """To the next rank, and from the one before."""
+    """Send to the next rank, and receive from the one before."""
     rank, ranks = engine.rank, engine.ranks
     received = engine.receive(result, (rank - 1) % ranks)
     return [received, engine.send(source, (rank + 1) % ranks)]
@@ -174,7 +174,7 @@ OPERATIONS: Mapping[str, Callable[[Any, Values, Values], list[Work]]] = {
 
 
 def star(ranks: int) -> Forest:
-    """One route, with rank 0 the parent of all others."""
+    """Return a forest of one route, with rank 0 the parent of all others."""
     parents = np.zeros((1, ranks), dtype=np.int32)
     parents[0, 0] = NO_PARENT
     return make_forest([1.0], parents, parents)

@@ -34,7 +34,7 @@ def main() -> None:
 
 
 class Seat:
-    """This process's part in one service after another; its methods are the commands."""
+    """Seat in one service after another; its methods are the commands."""
 
     def __init__(self, command: dict[str, Any], watchdog: Watchdog, channel: Channel) -> None:
         self.address = command["address"]
@@ -53,7 +53,7 @@ class Seat:
         return {"event": "waiting"}
 
     def serve(self, command: dict[str, Any]) -> dict[str, Any]:
-        """Be a server, in threads, until told to end."""
+        """Run a server, in threads, until told to end."""
         secret = bytes.fromhex(command["secret"])
         options = ServerOptions(
             command["listen"], secret, cores=command["cores"], weights=command["weights"]

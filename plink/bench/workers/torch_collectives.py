@@ -104,7 +104,7 @@ class Watchdog:
         self.step, self.limit_s = step, limit_s
 
     def rest(self) -> None:
-        """No step is under way; the next command is due within the idle limit."""
+        """Wait between steps; the next command is due within the idle limit."""
         self.begin("waiting for a command", self.idle_limit_s)
 
     def watch(self) -> None:
@@ -117,7 +117,7 @@ class Watchdog:
 
 
 class Rank:
-    """This process's part in one process group after another; its methods are the commands."""
+    """Rank in one process group after another; its methods are the commands."""
 
     backend = "gloo"
     device = "cpu"
@@ -283,7 +283,7 @@ def of_root(dist: Any, buffer: Any) -> list[Any] | None:
 
 
 def send_receive(dist: Any, source: Any, result: Any) -> None:
-    """To the next rank, and from the one before."""
+    """Send to the next rank, and receive from the one before."""
     rank, size = dist.get_rank(), dist.get_world_size()
     both = [
         dist.P2POp(dist.isend, source, (rank + 1) % size),

@@ -31,11 +31,11 @@ _PERMISSION = "the account needs get, list and patch of nodes, as in plink kube 
 
 
 class ConflictError(Exception):
-    """Somebody has changed the node since it was read."""
+    """The node was changed by somebody else since it was read."""
 
 
 class NoNodeError(Exception):
-    """There is no node of that name any more."""
+    """The node does not exist any more."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class ApiServer:
         return found
 
     def node(self, name: str) -> Node:
-        """One node.
+        """Read one node.
 
         Raises:
             NoNodeError: it has gone.

@@ -24,7 +24,7 @@ FIRST_PORT = 12400
 
 
 def render_lightgbm(hosts: Sequence[Host]) -> str:
-    """One line per rank.
+    """Render one line for each rank.
 
     Only IPv4 addresses: LightGBM compares a line with the addresses of the machine as text, and
     reads one with a letter of `rank=` in it as something else.
@@ -47,7 +47,7 @@ def render_lightgbm(hosts: Sequence[Host]) -> str:
 
 
 def render_mlx(hosts: Sequence[Host]) -> str:
-    """One entry per rank, each on a line of its own."""
+    """Render one entry for each rank, on a line of its own."""
     launcher = "MLX"
     check_names(hosts, launcher)
     _check_ipv4(hosts, launcher)

@@ -24,7 +24,7 @@ _USAGE = 'while read -r host env; do ssh -n "$host" "$env PROGRAM" & done < FILE
 
 
 def render_torch(hosts: Sequence[Host]) -> str:
-    """One line per rank: the host's name, then assignments for a shell on that host."""
+    """Render a line for each rank: the host's name, then assignments for a shell on that host."""
     rows = torch_environments(hosts, "a list of environments")
     return "".join(_line(place, [*words, gloo_interface(place.host)]) for place, words in rows)
 
@@ -40,7 +40,7 @@ def render_nccl(hosts: Sequence[Host]) -> str:
 
 
 def render_jax(hosts: Sequence[Host]) -> str:
-    """One line per process: the host's name, then assignments for a shell on that host."""
+    """Render a line for each process: the host's name, then assignments for a shell there."""
     check_names(hosts, "JAX")
     address = master_address(hosts, "JAX")
     coordinator = f"[{address}]" if ":" in address else address

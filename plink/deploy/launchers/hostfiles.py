@@ -26,22 +26,22 @@ def render_names(hosts: Sequence[Host]) -> str:
 
 
 def render_mpich(hosts: Sequence[Host]) -> str:
-    """One `host:ranks` per line, as MPICH reads it."""
+    """Render one `host:ranks` per line, as MPICH reads it."""
     return _with_ranks(hosts, "MPICH")
 
 
 def render_intelmpi(hosts: Sequence[Host]) -> str:
-    """One `host:ranks` per line, as Intel MPI reads it."""
+    """Render one `host:ranks` per line, as Intel MPI reads it."""
     return _with_ranks(hosts, "Intel MPI")
 
 
 def render_horovod(hosts: Sequence[Host]) -> str:
-    """One `host slots=N` per line, as Horovod reads it."""
+    """Render one `host slots=N` per line, as Horovod reads it."""
     return _with_slots(hosts, "Horovod")
 
 
 def render_deepspeed(hosts: Sequence[Host]) -> str:
-    """One `host slots=N` per line, as DeepSpeed reads it."""
+    """Render one `host slots=N` per line, as DeepSpeed reads it."""
     return _with_slots(hosts, "DeepSpeed")
 
 

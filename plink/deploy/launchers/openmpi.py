@@ -36,7 +36,7 @@ def render_sequential(hosts: Sequence[Host]) -> str:
 
 
 def render_rankfile(hosts: Sequence[Host]) -> str:
-    """One line per rank; local rank i of a host is bound to the host's core i."""
+    """Render a line for each rank; local rank i of a host is bound to the host's core i."""
     _check_names(hosts)
     return "".join(
         f"rank {place.rank}={place.host.name} slot={place.local_rank}\n" for place in places(hosts)

@@ -65,7 +65,7 @@ def commands(hosts: Sequence[Host]) -> list[str]:
 
 
 def render_commands(hosts: Sequence[Host]) -> str:
-    """One line per host: its name, then its command."""
+    """Render a line for each host: its name, then its command."""
     return "".join(
         f"{host.name} {command}\n" for host, command in zip(hosts, commands(hosts), strict=True)
     )

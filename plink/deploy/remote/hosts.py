@@ -24,7 +24,7 @@ _CONGESTION_CONTROL = "/proc/sys/net/ipv4/tcp_congestion_control"
 
 @dataclass(frozen=True)
 class RemoteHost:
-    """One host, or one of several seats on it: where one rank runs.
+    """Host, or one of several seats on it, where one rank runs.
 
     Args:
         entry: what the cluster file says, with the address that traffic uses and one slot.

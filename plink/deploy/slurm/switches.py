@@ -45,7 +45,7 @@ def parse_switches(text: str) -> dict[str, str]:
 def filled(
     rtt: RttMeasurement, names: Sequence[str], switch_of: Mapping[str, str]
 ) -> RttMeasurement:
-    """With what other hosts of the same two switches have where a pair was not measured.
+    """Fill unmeasured pairs with the readings of other hosts below the same two switches.
 
     Args:
         rtt: (N, N) of these hosts.

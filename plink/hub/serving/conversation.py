@@ -28,7 +28,7 @@ from plink.transport.frames import ProtocolError
 
 
 async def converse(control: Control, registry: Registry) -> None:
-    """Until the caller is gone.
+    """Answer a caller until it is gone.
 
     Raises:
         ProtocolError: it says what it must not.
@@ -95,7 +95,7 @@ class _Worker:
         self._copies: Copies | None = None
 
     async def answer(self, message: Message) -> Message:
-        """To what it says.
+        """Answer a message.
 
         Raises:
             PlinkError: it cannot have what it asks for.

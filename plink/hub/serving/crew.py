@@ -176,7 +176,7 @@ class Crew:
         return any(self._since[number] <= iteration for number in self._present)
 
     async def _gather_if_empty(self) -> None:
-        """Whoever comes now waits for as many others as the first ones did."""
+        """Let a new first worker wait for as many others as the first ones did."""
         if self._present or self._absent:
             return
         self._is_gathering = True

@@ -17,7 +17,7 @@ class Errands:
         self._is_over = False
 
     def begin(self, errand: Coroutine[Any, Any, None]) -> None:
-        """Another one, unless the server ends."""
+        """Begin a task, unless the server ends."""
         if self._is_over:
             errand.close()
             return

@@ -25,7 +25,7 @@ _RETRY_S = 0.05
 
 
 class Follower:
-    """Another server; each of its functions waits.
+    """Server that follows this one; each of its functions waits.
 
     Args:
         addresses: at which it may be called; the first that answers will do.
@@ -78,7 +78,7 @@ class Follower:
         return Control(address, PEER, NO_NAMESPACE, self._secret, _TIMEOUT_S, tls=self._tls)
 
     def ask(self, order: Order) -> Obeyed:
-        """Have it do something.
+        """Send an order and return the answer.
 
         Raises:
             PlinkError: it is lost.

@@ -16,7 +16,7 @@ _SILENCE_S = 5.0
 
 
 class Following:
-    """One server's part of a service that another one leads.
+    """Part of a service at this server, led by another one.
 
     Args:
         lanes: of this server.

@@ -69,7 +69,7 @@ class Keeping:
                 saving.set_result(None)
 
     def fail(self, why: str) -> None:
-        """There will be no copies any more."""
+        """Fail: there will be no further copies."""
         saving, self._saving = self._saving, None
         if saving is not None and not saving.done():
             saving.set_exception(ServiceError(f"service {self._name} has failed: {why}"))
@@ -89,7 +89,7 @@ class Keeping:
         return copies
 
     def load(self, copies: Copies, load: Load) -> None:
-        """Have the state that a worker gives; all give the same one, between the same iterations.
+        """Set the state that a worker gives; all give the same one, between the same iterations.
 
         Raises:
             ServiceError: another worker gave another, or the next iteration is under way.

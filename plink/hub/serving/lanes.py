@@ -102,7 +102,7 @@ class Lanes:
         return tuple((lane, self._ports[lane]) for lane in sorted(self._open))
 
     def carried_bytes(self) -> list[tuple[int, int]]:
-        """In and out so far, by port."""
+        """Return the bytes in and out so far, by port."""
         found = [(0, 0)] * (1 + max(self._ports))
         for lane in sorted(self._open):
             its, (carried_in, carried_out) = self._figures_of(lane), found[self._ports[lane]]
@@ -190,12 +190,12 @@ class Lanes:
             loop.retire(self.tenant, worker, why)
 
     def admit(self, worker: int, since: int) -> bool:
-        """It contributes from an iteration on; False where a lane has begun that already."""
+        """Admit a worker from an iteration on; False where a lane has begun that already."""
         admitted = [loop.admit(self.tenant, worker, since) for loop in self._own]
         return all(admitted)
 
     def drop(self, worker: int, since: int, revision: int) -> None:
-        """It does not from an iteration on; what it has pushed of that is forgotten.
+        """Drop a worker from an iteration on; what it has pushed of that is forgotten.
 
         Args:
             worker: which; nothing more of it comes (`cut`).
@@ -206,12 +206,12 @@ class Lanes:
             loop.drop(self.tenant, worker, since, revision)
 
     def pass_over(self, iteration: int) -> bool:
-        """Nobody contributes up to that; False where an earlier one cannot be ended any more."""
+        """Skip iterations without contributors; False where an earlier one cannot be ended."""
         passed = [loop.pass_over(self.tenant, iteration) for loop in self._own]
         return all(passed)
 
     def cut(self, worker: int) -> None:
-        """Nothing more of a worker comes."""
+        """Ignore whatever else a worker sends."""
         for loop in self._own:
             loop.cut(self.tenant, worker)
 

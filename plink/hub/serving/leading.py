@@ -69,7 +69,7 @@ class Everywhere:
         await self._tell(Order("seat", worker, incarnation))
 
     async def cut(self, worker: int) -> None:
-        """Nothing more of a worker comes."""
+        """Ignore whatever else a worker sends."""
         self._lanes.cut(worker)
         await self._tell(Order("cut", worker))
 
@@ -94,7 +94,7 @@ class Everywhere:
         return _all(await self._tell(Order("holds", worker, iteration=iteration))) and is_here
 
     async def admit(self, worker: int, since: int) -> bool:
-        """It contributes from an iteration on; False where a lane has begun that already."""
+        """Admit a worker from an iteration on; False where a lane has begun that already."""
         is_here = self._lanes.admit(worker, since)
         return _all(await self._tell(Order("admit", worker, iteration=since))) and is_here
 
@@ -104,7 +104,7 @@ class Everywhere:
         await self._tell(Order("drop", worker, iteration=since, revision=revision))
 
     async def pass_over(self, iteration: int) -> bool:
-        """Nobody contributes up to that; False where an earlier one cannot be ended any more."""
+        """Skip iterations without contributors; False where an earlier one cannot be ended."""
         is_here = self._lanes.pass_over(iteration)
         return _all(await self._tell(Order("pass-over", iteration=iteration))) and is_here
 
@@ -124,14 +124,14 @@ class Everywhere:
             await self._tell(Order("fail", sentence=why))
 
     async def end(self) -> None:
-        """Hang up, once all is said."""
+        """Close once everything is sent."""
         try:
             await self._turn.acquire()
         finally:
             self.close()
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         for follower in self._followers:
             follower.close()
 

@@ -12,7 +12,7 @@ from plink.transport.frames import ProtocolError
 
 
 async def meet(control: Control, registry: Registry) -> None:
-    """Until the other server is gone: a service that it has a part in has failed then.
+    """Answer another server until it is gone; a service with a part of it has failed then.
 
     Raises:
         ProtocolError: it says what it must not.

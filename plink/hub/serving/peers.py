@@ -62,7 +62,7 @@ class Peers:
             self._calls.append(asyncio.create_task(self._call(rack, fail)))
 
     def greet(self, ready: PeerReady, data_key: bytes) -> None:
-        """Another rack's server has called.
+        """Record that another rack's server has called.
 
         Raises:
             ServiceError: no worker of this rack is there yet, or it has other chunks.

@@ -115,7 +115,7 @@ def _called(what: Call) -> Peer:
 
 
 def _source(address: str) -> str | None:
-    """From where a lane calls: both ways of its traffic then go by its own port."""
+    """Return the address from which a lane calls, so that both directions use its own port."""
     host, _ = parse_address(address, "a server's own address")
     return None if is_wildcard(host) else host
 

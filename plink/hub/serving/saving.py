@@ -59,7 +59,7 @@ def restored(folder: str, name: str) -> Snapshot:
 
 
 def merged(pieces: Sequence[Piece]) -> list[Piece]:
-    """In the order of the flat array, those that touch as one."""
+    """Merge pieces that touch, in the order of the flat array."""
     found: list[list[Piece]] = []
     for piece in sorted(pieces, key=lambda piece: piece.offset_items):
         last = found[-1][-1] if found else None

@@ -217,6 +217,6 @@ class Shell:
 
 
 def _cut(connection: socket.socket) -> None:
-    """Whoever waits for it hears that it is over."""
+    """Shut a connection down, which whoever waits for it notices."""
     with contextlib.suppress(OSError):
         connection.shutdown(socket.SHUT_RDWR)

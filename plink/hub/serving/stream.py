@@ -26,7 +26,7 @@ class Stream:
         self._sending = asyncio.Lock()
 
     async def encrypt(self, context: ssl.SSLContext, begun: bytes) -> None:
-        """From here on all goes by TLS.
+        """Continue by TLS.
 
         Args:
             context: with the server's certificate.

@@ -207,7 +207,7 @@ class Tenant:
         return self._its_following().obey(order)
 
     async def report(self) -> Lost | None:
-        """Whom this server has lost, for the first one; None where it is nobody for a while.
+        """Return a lost worker, for the first server; None if there is none for a while.
 
         Raises:
             ServiceError: the service has failed.
@@ -224,7 +224,7 @@ class Tenant:
             raise ServiceError(f"service {self.options.namespace} has failed: {self.failure}")
 
     def fail(self, why: str) -> None:
-        """It ends for all workers."""
+        """End the service for all workers."""
         if self.failure is None:
             self.failure = why
             self._lanes.fail(why)
@@ -282,7 +282,7 @@ class Tenant:
         self._everywhere.close()
 
     def carried_bytes(self) -> list[tuple[int, int]]:
-        """In and out so far, by port of this server."""
+        """Return the bytes in and out so far, by port of this server."""
         return self._lanes.carried_bytes()
 
     def status(self) -> dict[str, Any]:

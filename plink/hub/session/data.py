@@ -39,7 +39,7 @@ MOST_CONNECTION = (1 << 32) - 1
 
 @dataclass(frozen=True)
 class DataHello:
-    """Which connection it is.
+    """Greeting that identifies a data connection.
 
     Args:
         role: of the caller, worker or peer.

@@ -194,7 +194,7 @@ class Status:
 
 @dataclass(frozen=True)
 class Failure:
-    """Something cannot be done, or the service has failed.
+    """Failure of a request, or of the service.
 
     Args:
         sentence: for people.

@@ -34,5 +34,5 @@ def namespace_secret(admin_secret: bytes, namespace: str, salt: bytes) -> bytes:
 
 
 def peer_secret(admin_secret: bytes) -> bytes:
-    """With which servers prove themselves to each other."""
+    """Derive the secret with which servers authenticate each other."""
     return hmac.digest(admin_secret, b"plink hub secret of servers", hashlib.sha256)

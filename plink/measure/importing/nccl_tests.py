@@ -58,7 +58,7 @@ _NOTE = "the times are twice those of NCCL's least messages, starting of kernels
 
 @dataclass
 class _NcclRun:
-    """One run: its test, where its ranks are, and its rows.
+    """Run of a test: where its ranks are, and its rows.
 
     Args:
         processes: by rank, what the log says of its process.

@@ -45,7 +45,7 @@ _HINT_WRONG = "look at NICs, cables and memory of the two hosts, and run the tes
 
 @dataclass
 class _OsuRun:
-    """One run: what it measured, between whom, and its rows.
+    """Run of a test: what it measured, between whom, and its rows.
 
     `wrong` is the number of sizes whose validation failed (`-c`).
     """

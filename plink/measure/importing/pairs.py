@@ -53,7 +53,7 @@ class Message:
 
 
 def round_trip_us(messages: Sequence[Message]) -> float | None:
-    """Twice the time of the least message, where it is so small that latency is most of it."""
+    """Return twice the time of the smallest message, if it is small enough to be mostly latency."""
     timed = [
         (each.size_bytes, each.time_us)
         for each in messages

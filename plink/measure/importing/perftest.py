@@ -45,7 +45,7 @@ _HINT_DURATION = "run it for a number of iterations (-n 1000) in place of a dura
 
 @dataclass
 class _Run:
-    """One run: what it did, between whom, under which headings, and its rows."""
+    """Run of a test: what it did, between whom, under which headings, and its rows."""
 
     operation: str
     is_latency: bool

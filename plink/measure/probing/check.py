@@ -263,7 +263,7 @@ class _Again:
         return np.where(there[:, None] & there[None, :], matrix, np.nan)
 
     def measure(self, pairs: Sequence[Pair]) -> Matrix:
-        """Both directions of these pairs, (N, N) in µs, NaN elsewhere and where one failed."""
+        """Measure both directions of these pairs, (N, N) in µs; NaN elsewhere and on failure."""
         request, tool = self._request, TOOLS[self._request.tool]
         options = request.options
         if not isinstance(options, RttOptions) or tool.measure is None:

@@ -115,7 +115,7 @@ class Collector(ABC, Generic[Reading]):
         return np.zeros((size, size), dtype=bool)
 
     def warnings(self) -> list[str]:
-        """Why some readings are not to be trusted, as sentences for the user."""
+        """Return why some readings are not to be trusted, as sentences for the user."""
         return []
 
     def achieved(self, precision_percent: float) -> list[str]:
@@ -169,7 +169,7 @@ class Collector(ABC, Generic[Reading]):
         self.failures.append(Failure(self._name(loss.host), loss.reason))
 
     def remark(self, text: str) -> None:
-        """Something that a user should know of the run as a whole."""
+        """Report something that a user should know of the run as a whole."""
         self.remarks.append(text)
         self._on_remark(text)
 

@@ -177,7 +177,7 @@ class Visits:
         return Passes(self._before, pairs, self._wanted, self._options)
 
     def more(self) -> Rounds:
-        """More rounds of the first pass, or those of the next one; none when that is enough."""
+        """Return further rounds of the first pass, or those of the next one, if needed."""
         if self._following is not None and self._is_following:
             if rounds := self._following.next():
                 self._wanted |= {way for met in rounds for i, j in met for way in ((i, j), (j, i))}

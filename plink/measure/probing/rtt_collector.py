@@ -83,7 +83,7 @@ class RttCollector(Collector[RttReading]):
         )
 
     def warnings(self) -> list[str]:
-        """Which readings other work on the hosts may have raised."""
+        """Name the readings that other work on the hosts may have raised."""
         return disturbed_hosts(self._cluster.names, self._untrusted(), ~np.isnan(self._readings()))
 
     def achieved(self, precision_percent: float) -> list[str]:
@@ -177,7 +177,7 @@ def is_untrusted(
 def disturbed_hosts(
     names: Sequence[str], disturbed: npt.NDArray[np.bool_], measured: npt.NDArray[np.bool_]
 ) -> list[str]:
-    """One sentence, with the hosts that stand out, or none where no pair was disturbed.
+    """Name the hosts that stand out, in one sentence; empty where no pair was disturbed.
 
     Args:
         names: of the N hosts.

@@ -216,6 +216,6 @@ def _with(uplink: Uplink, exchange: Exchange, *, is_lower_bound: bool) -> Uplink
 
 
 def _with_hosts(uplink: Uplink, members: Sequence[int], links: Links) -> Uplink:
-    """With the sum of what its hosts can do, each in its better direction, where all are known."""
+    """Add the sum of what the hosts can do, each in its better direction, if all are known."""
     best = [max(links.send.get(host, 0.0), links.receive.get(host, 0.0)) for host in members]
     return replace(uplink, hosts_gbit_s=sum(best)) if all(best) else uplink

@@ -216,7 +216,7 @@ def _link_collector(
     groups: Sequence[Sequence[int]],
     progress: Progress,
 ) -> LinkCollector:
-    """With what the cluster knows of the bandwidth between the hosts of the run."""
+    """Build the collector, with the bandwidths between the run's hosts that are known."""
     names = [host.name for host in hosts]
     places = {name: place for place, name in enumerate(cluster.names)}
     known = cluster.bandwidth

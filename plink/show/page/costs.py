@@ -111,7 +111,7 @@ def _between(order: Order) -> str:
 
 
 def _reach(order: Order, most_us: float) -> tuple[float, float] | None:
-    """From which share to which the cost may be; without an end, up to the longest bar."""
+    """Return the range of shares that the cost may take; without an end, up to the longest bar."""
     if order.cost.range_us is None:
         return None
     low_us, high_us = order.cost.range_us.low_us, order.cost.range_us.high_us

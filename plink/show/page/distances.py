@@ -74,6 +74,6 @@ def heat_map(subject: Subject, readings_us: Matrix, scale: Scale) -> Figure:
 
 
 def _stops(scale: Scale, readings_us: Matrix) -> list[list[Any]]:
-    """From 0, the host itself, to the scale's end; the logarithm is in their places."""
+    """Return colour stops from 0, the host itself, to the scale's end, spaced by logarithm."""
     least = float(np.nanmin(np.where(readings_us > 0.0, readings_us, np.nan), initial=scale.low_us))
     return log_stops(min(least, scale.low_us), scale.low_us, scale.high_us, colour)

@@ -180,7 +180,7 @@ def dendrogram(subject: Subject, matrix_us: Matrix) -> Figure:
 
 
 def _axis_ticks(low: float, high: float) -> list[float]:
-    """1, 2 and 5 times powers of ten between two values; also 1.5, 3 and 7 where those are few."""
+    """Return 1, 2 and 5 times powers of ten between two values; if few, also 1.5, 3 and 7."""
     powers = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
 
     def between(steps: Sequence[float]) -> list[float]:

@@ -19,7 +19,7 @@ _MOST_ROWS = 512
 
 
 def host_bars(subject: Subject, known: Capacity) -> list[Part]:
-    """Two bars for each host; of many, the slowest, and all of them folded. None without rates."""
+    """Return two bars for each host; of many, the slowest, and all folded. None without rates."""
     rates = np.fmin(known.send_gbit_s, known.receive_gbit_s)
     if not np.isfinite(rates).any():
         return []

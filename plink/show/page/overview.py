@@ -48,7 +48,7 @@ def next_section(subject: Subject) -> Section:
 
 
 def origin_section(subject: Subject) -> Section:
-    """From which files, measured how, by which plink."""
+    """Return the section on files, how they were measured, and by which plink."""
     rows = [("plink", __version__)]
     cluster = subject.cluster
     if cluster is not None:

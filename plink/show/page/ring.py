@@ -265,7 +265,7 @@ def _marks(
 
 
 def _beside(place: npt.NDArray[np.float64]) -> str:
-    """On which side of its mark a host's name is outside the circle."""
+    """Return the side of its mark on which a host's name is outside the circle."""
     x, y = place
     vertical = "top" if y > 0.5 else "bottom" if y < -0.5 else "middle"
     horizontal = "right" if x > 0.3 else "left" if x < -0.3 else "center"

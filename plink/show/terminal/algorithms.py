@@ -120,14 +120,14 @@ def _share(row: Row, chosen: str) -> str:
 
 
 def _cost(cost: Cost, form: str) -> float | None:
-    """In µs."""
+    """Return the cost in µs."""
     if form == "latency":
         return cost.latency_us
     return None if cost.time_s is None else cost.time_s * 1e6
 
 
 def _range(cost: Cost, form: str) -> Range | None:
-    """In µs."""
+    """Return the range in µs."""
     if form == "latency" or cost.time_range_s is None:
         return cost.latency_range_us if form == "latency" else None
     low_s, high_s = cost.time_range_s

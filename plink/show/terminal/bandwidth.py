@@ -93,7 +93,7 @@ def uplink_lines(cluster: Cluster) -> list[str]:
 
 
 def uplink_rows(cluster: Cluster) -> list[tuple[str, ...]]:
-    """One row of texts per uplink, under `UPLINK_HEADER`."""
+    """Return a row of texts for each uplink, under `UPLINK_HEADER`."""
     sizes = {group.name: len(group.hosts) for group in cluster.groups}
     return [_row(uplink, sizes.get(uplink.group)) for uplink in _all(cluster)]
 

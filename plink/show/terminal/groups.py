@@ -74,7 +74,7 @@ def hanging(line: str, width: int | None, indent: int) -> list[str]:
 
 
 def group_rows(cluster: Cluster, capacity: Capacity | None) -> list[tuple[str, ...]]:
-    """One row of texts per group, under `GROUP_HEADER`."""
+    """Return a row of texts for each group, under `GROUP_HEADER`."""
     grouping = cluster.grouping
     quality = {} if grouping is None else {item.group: item for item in grouping.quality}
     uplinks = {}

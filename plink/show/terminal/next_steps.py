@@ -22,7 +22,7 @@ _LEAST_GROUPED = 4
 
 @dataclass(frozen=True)
 class Step:
-    """One thing to do: why, and the command that does it."""
+    """Next step: why, and the command that does it."""
 
     why: str
     command: str

@@ -53,7 +53,7 @@ def print_ranks(paper: Paper, order: Order) -> None:
 
 
 def _hops(order: Order) -> list[str]:
-    """From every host to the next: how far it is, or what can be sent."""
+    """Describe the hop from every host to the next: how far it is, or what can be sent."""
     if order.bandwidth is not None:
         return [bandwidth_text(hop) for hop in order.bandwidth.hops_gbit_s]
     return [rtt_text(hop) for hop in order.cost.hops_us]

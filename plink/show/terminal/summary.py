@@ -27,7 +27,7 @@ _LEAST_GAPS = 3
 
 @dataclass(frozen=True)
 class Pair:
-    """Two hosts and the time between them."""
+    """Pair of hosts and the time between them."""
 
     source: str
     destination: str

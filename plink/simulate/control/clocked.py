@@ -26,7 +26,7 @@ class Machine(Protocol):
 
 
 class Clocked:
-    """Until `run`, at time 0.
+    """Clock of simulated machines, from time 0 to the end of `run`.
 
     The thread of a rank reads all that has come, steps its machine and sends, one after the other;
     what comes meanwhile waits. It may be asleep, hearing nothing, and sleep for longer than it
@@ -111,11 +111,11 @@ class Clocked:
         self._is_stopped = True
 
     def at(self, at_s: float, call: Callable[[], None]) -> None:
-        """Something beside the machines happens then."""
+        """Schedule a call beside the machines."""
         self._push(at_s, _NOBODY, call)
 
     def tell(self, rank: int, *events: Event) -> None:
-        """Something has happened on a rank, now."""
+        """Deliver events to a rank now."""
         self._inbox[rank].extend(events)
         self._look_soon(rank)
 
@@ -138,7 +138,7 @@ class Clocked:
         self._is_held[rank] = True
 
     def let_go(self, rank: int) -> None:
-        """If it was held."""
+        """Release a rank that is held."""
         if self._is_held[rank]:
             self._is_held[rank] = False
             self._busy_until_s[rank] = max(self._busy_until_s[rank], self.now_s)

@@ -52,6 +52,6 @@ class Often:
     seed: int = 0
 
     def __call__(self, rank: int, sleep: int) -> float:
-        """In seconds, of a rank's sleep by its number."""
+        """Return the seconds of a rank's sleep, by its number."""
         value = mixed(mixed(mixed(self.seed) ^ rank) ^ sleep)
         return self.by_s if value < self.share * 2.0**64 else 0.0

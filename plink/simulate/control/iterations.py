@@ -13,7 +13,7 @@ class DisagreementError(PlinkError):
 
 @dataclass
 class Iteration:
-    """One iteration of all ranks.
+    """Iteration of all ranks.
 
     Args:
         took_s: from when all ranks begin until the last all-reduce has ended.

@@ -85,7 +85,7 @@ class NativeTraining:
 
     @property
     def now_s(self) -> float:
-        """Since all began."""
+        """Return the seconds since all began."""
         return self._native.now_s
 
     def waited_s(self, rank: int) -> float:
@@ -97,7 +97,7 @@ class NativeTraining:
         return self._native.busy_s(rank)
 
     def heard_bytes(self, rank: int) -> int:
-        """In all messages that it has read."""
+        """Return the bytes of all messages that a rank has read."""
         return self._native.heard_bytes(rank)
 
     def spreads_s(self) -> list[float]:

@@ -43,7 +43,7 @@ class Recording:
         self._reader_of: dict[int, int] = {}
 
     def note(self, step: Step) -> None:
-        """One more."""
+        """Record a step."""
         self.steps.append(step)
 
     def schedule(self, ranks: int, begins_s: float, last: Sequence[int]) -> Schedule:

@@ -119,7 +119,7 @@ class Training:
             raise DisagreementError(f"an iteration takes more than {_LONGEST_S:g} s")
 
     def _due_s(self, rank: int) -> float:
-        """When the next call of a rank is made, if its thread waits for nobody from now on."""
+        """Return when a rank makes its next call if its thread waits for nobody from now on."""
         due_s = self._began_s + self._ready_s[rank][self._made[rank]]
         if self._spinning:
             waited_s = self.clock.waited_s(rank) - self._waited_before_s[rank]

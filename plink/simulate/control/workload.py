@@ -45,7 +45,7 @@ class Workload:
 
     @property
     def requests(self) -> int:
-        """In an iteration."""
+        """Number of requests in an iteration."""
         return sum(map(len, self.calls))
 
     def events(self) -> list[tuple[Announced, ...]]:

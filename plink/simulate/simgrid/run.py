@@ -224,7 +224,7 @@ def run_graph(
 
 
 def _changes(platform: Platform, change: Change) -> list[tuple[float, int, int, float]]:
-    """When, which kind of link, of which host or zone, and what it carries from then on."""
+    """Return changes: when, which kind of link, of which host or zone, and its new rate."""
     if not isinstance(platform, Zones):
         raise ValueError("only a network of zones changes")
     found = []

@@ -15,7 +15,7 @@ from plink.base.errors import WrongUseError
 
 @dataclass(frozen=True)
 class Schedule:
-    """When fragments are sent and taken in.
+    """Schedule of when fragments are sent and applied.
 
     Args:
         sync_every: H, local steps between two exchanges of a fragment.
@@ -45,7 +45,7 @@ class Schedule:
             )
 
     def time(self, exchange: int) -> int:
-        """After which local step, counted from 1, this exchange is sent; 0 before the first."""
+        """Return after which local step, from 1, this exchange is sent; 0 before the first."""
         if exchange < 0:
             return 0
         round_, fragment = divmod(exchange, self.fragments)

@@ -143,13 +143,13 @@ class Hub:
         self._open.clear()
 
     def abandon(self) -> None:
-        """Be lost to the service, as by a kill: for trying out what follows (`on_loss`)."""
+        """Vanish from the service as if killed, to try out `on_loss`."""
         for worker in self._open.values():
             worker.abandon()
         self._open.clear()
 
     def leave(self, worker: Worker) -> None:
-        """Have one of the workers that `connect` returned leave its service."""
+        """Let a worker that `connect` returned leave its service."""
         worker.close()
         self._open = {name: one for name, one in self._open.items() if one is not worker}
 
@@ -165,7 +165,7 @@ class Hub:
         wire: str = "float32",
         deterministic: bool = False,
     ) -> HubOptimizer:
-        """Have the hub take an optimizer's steps. All workers leave with the first one's weights.
+        """Let the hub take an optimizer's steps. All workers leave with the first one's weights.
 
         Args:
             optimizer: new, of torch.optim.SGD, Adam or AdamW, with all its groups.

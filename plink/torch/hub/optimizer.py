@@ -135,7 +135,7 @@ class HubOptimizer(Optimizer):
             self._take_values()
 
     def add_param_group(self, param_group: Any) -> None:
-        """Refused: what the hub holds is the same from the start."""
+        """Refuse: what the hub holds is fixed from the start."""
         if self._is_built:
             raise WrongUseError(
                 "parameters cannot be added to what a hub holds",

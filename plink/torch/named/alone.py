@@ -6,13 +6,13 @@ import threading
 
 
 class Alone:
-    """Nothing is sent, and nothing comes."""
+    """Channel of a rank alone: nothing is sent, and nothing comes."""
 
     def __init__(self) -> None:
         self._is_woken = threading.Event()
 
     def post_letter(self, rank: int, letter: bytes) -> None:
-        """There is nobody to send one to."""
+        """Refuse: there is no other rank."""
 
     def letters(self, timeout_s: float) -> list[tuple[int, bytes | None]]:
         """None, once it is woken or the time is over."""

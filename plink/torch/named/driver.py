@@ -64,7 +64,7 @@ class Driver:
         self._thread.start()
 
     def tell(self, event: Event) -> None:
-        """Something has happened on this rank."""
+        """Deliver an event of this rank."""
         with self._lock:
             self._events.append(event)
         self._channel.wake_letters()

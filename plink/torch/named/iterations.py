@@ -34,7 +34,7 @@ class Iterations:
             self._learner.compute(root, sources)
 
     def announce(self, requests: Sequence[Request]) -> None:
-        """This thread announces these."""
+        """Record requests that this thread announces."""
         if self._records:
             self._learner.announce(requests)
 
@@ -43,7 +43,7 @@ class Iterations:
         self._tell(Awaited(name))
 
     def waited(self, name: str) -> None:
-        """And goes on."""
+        """Record that the program goes on."""
         if self._records:
             self._learner.wait(name)
 

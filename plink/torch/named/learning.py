@@ -27,7 +27,7 @@ _NO_TASK = -1
 
 @dataclass
 class _Node:
-    """Something that is computed, reduced or waited for."""
+    """Node of the graph: something computed, reduced or waited for."""
 
     inputs: list[_Node] = field(default_factory=list)
     request: Request | None = None
@@ -37,7 +37,7 @@ class _Node:
 
 @dataclass(frozen=True)
 class _Computed:
-    """One of autograd's nodes."""
+    """Node of autograd's graph."""
 
     number: int
     node: _Node
@@ -71,7 +71,7 @@ class Learner:
             self._is_whole = True
 
     def compute(self, root: Tensor, sources: Mapping[str, Sequence[Parameter]]) -> None:
-        """This thread is about to compute gradients backward from here.
+        """Record that this thread is about to compute gradients backward from here.
 
         Args:
             root: such as a loss.
@@ -105,7 +105,7 @@ class Learner:
                 self._announce(request)
 
     def wait(self, name: str) -> None:
-        """This thread has waited for it."""
+        """Record that this thread has waited for a collective."""
         with self._lock:
             if (reduced := self._reduced.get(name)) is not None:
                 self._pass(reduced)
@@ -153,7 +153,7 @@ class Learner:
             self._pass(node)
 
     def _where(self, name: str, inside: Any) -> list[_Computed]:
-        """Within what something is reduced."""
+        """Return the nodes within which a collective is announced."""
         if name in self._sources:
             leaves = [self._leaves.get(id(source), []) for source in self._sources[name]]
             return [computed for found in leaves for computed in found]

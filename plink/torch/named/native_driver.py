@@ -37,7 +37,7 @@ class NativeDriver:
         self._thread.start()
 
     def tell(self, event: Event) -> None:
-        """Something has happened on this rank."""
+        """Deliver an event of this rank."""
         self._native.tell(event)
 
     def close(self, text: str) -> None:

@@ -133,7 +133,7 @@ class Negotiation:
         return self._stage(tensors)
 
     def announce_unnamed(self, request_of: Callable[[str], Request], begun: Begun) -> None:
-        """This begins when all ranks have announced as many without a name."""
+        """Announce a collective without a name; it begins when all ranks have announced as many."""
         with self._lock:
             request = request_of(f"{UNNAMED}{self._unnamed % _MOST_UNNAMED}")
             if refusal := self._own.announce((request,), self._ended):

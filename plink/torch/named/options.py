@@ -86,7 +86,7 @@ class Control:
 
     @property
     def common_sleep_every(self) -> int:
-        """After so many cycles all ranks sleep alike; 0 for never."""
+        """Number of cycles after which all ranks sleep alike; 0 for never."""
         found = _SLEEP.fullmatch(self.sleep)
         if found is None or self.sleep == "local":
             return 0

@@ -24,11 +24,11 @@ class Watch(Protocol):
         """A thread waits for it."""
 
     def waited(self, name: str) -> None:
-        """And goes on."""
+        """Record that the program goes on."""
 
 
 class NamedWork:
-    """One all-reduce by name: announced, and then released together with others.
+    """All-reduce by name: announced, and then released together with others.
 
     Args:
         name: of the all-reduce.
@@ -57,7 +57,7 @@ class NamedWork:
         self._released.set()
 
     def refuse(self, text: str) -> None:
-        """It does not begin."""
+        """Fail before the beginning."""
         self._error = text
         self._released.set()
 
@@ -151,5 +151,5 @@ class Begun:
         self.work = work
 
     def refuse(self, text: str) -> None:
-        """It does not begin."""
+        """Fail before the beginning."""
         self.work.refuse(text)

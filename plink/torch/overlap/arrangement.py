@@ -47,7 +47,7 @@ class Arranger(Protocol):
         """
 
     def gradient_ready(self, name: str) -> None:
-        """In this pass the gradient is there; called once of each, in this rank's order."""
+        """Record a ready gradient; called once for each in a pass, in this rank's order."""
 
     def group_posted(self, group: int, works: Sequence[Any]) -> None:
         """The group, by its place between cuts, has been posted: a work for each type in it."""
@@ -57,7 +57,7 @@ class Arranger(Protocol):
 
 
 class Fixed:
-    """One schedule for good, in the reverse order of registration.
+    """Fixed schedule, in the reverse order of registration.
 
     Args:
         scheduling: of the profile.
@@ -73,13 +73,13 @@ class Fixed:
         return Arrangement(profile.names, self._scheduling(profile).cuts, self._in_flight)
 
     def gradient_ready(self, name: str) -> None:
-        """It does not matter."""
+        """Ignore the gradient: the schedule is fixed."""
 
     def group_posted(self, group: int, works: Sequence[Any]) -> None:
-        """It does not matter."""
+        """Ignore the group: the schedule is fixed."""
 
     def pass_ended(self) -> Arrangement | None:
-        """It stays."""
+        """Return None: the schedule is fixed."""
         return None
 
 
@@ -98,7 +98,7 @@ class InOrder(Fixed):
         self._sizes: dict[str, int] = {}
 
     def first(self, profile: Profile) -> Arrangement:
-        """In the reverse order of registration."""
+        """Return the arrangement in the reverse order of registration."""
         self._sizes = dict(zip(profile.names, profile.sizes_bytes, strict=True))
         return super().first(profile)
 
@@ -108,7 +108,7 @@ class InOrder(Fixed):
             self._came.append(name)
 
     def pass_ended(self) -> Arrangement | None:
-        """After the first pass: what came, then what did not."""
+        """Return, after the first pass, the gradients as they came, then those that did not."""
         if self._came is None:
             return None
         said = [[*self._came, *(name for name in self._sizes if name not in set(self._came))]]

@@ -150,7 +150,7 @@ class DataParallel(nn.Module):
             self._reduces = before
 
     def __getstate__(self) -> Any:
-        """Refused: a copy would reduce the gradients of another module, on this rank alone."""
+        """Refuse to copy: a copy would reduce another module's gradients, on this rank alone."""
         raise WrongUseError(
             "a DataParallel is not copied or written", "copy model.module, or write its state_dict"
         )

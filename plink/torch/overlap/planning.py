@@ -161,7 +161,7 @@ class Planning:
         self._passes.posted(works)
 
     def pass_ended(self) -> Arrangement | None:
-        """At the end of a window ranks agree on what was measured and on what is done."""
+        """Agree with the other ranks, at the end of a window, on measurements and the decision."""
         self._passed += 1
         if self._uncounted:
             self._uncounted -= 1

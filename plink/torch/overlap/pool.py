@@ -12,7 +12,7 @@ from plink.base.errors import WrongUseError
 
 
 class Pool:
-    """One flat tensor that holds the gradients of parameters, one after the other.
+    """Pool: a flat tensor that holds the gradients of parameters, one after the other.
 
     `flat` has the gradients alone, n elements. Behind it, in the same memory, lies `tail`: as many
     elements as there are parameters, which travel with the last gradients.
@@ -75,7 +75,7 @@ class Pool:
         return self._views[index]
 
     def bounds(self, index: int) -> tuple[int, int]:
-        """From which element of `flat` to before which one the gradient at this place lies."""
+        """Return the range of elements of `flat` that holds the gradient at this place."""
         return self._begins[index], self._begins[index + 1]
 
     def slice(self, first: int, end: int) -> Tensor:
@@ -83,7 +83,7 @@ class Pool:
         return self._flat[self._begins[first] : self._begins[end]]
 
     def attach(self) -> None:
-        """Have each `p.grad` be its view, with what it held; zeros where it was None."""
+        """Make each `p.grad` its view, with its values; zeros where it was None."""
         for parameter, view in zip(self._ordered, self._views, strict=True):
             if parameter.grad is None:
                 view.zero_()

@@ -238,7 +238,7 @@ class Posting:
 
 
 def _factor(ranks: int, dtype: torch.dtype) -> Tensor | None:
-    """1 / N, as PyTorch makes it of a number for tensors of the type, each time in 2 us."""
+    """Return 1 / N, as PyTorch makes it of a number for tensors of the type, each time in 2 us."""
     if ranks == 1:
         return None
     return torch.tensor(1.0 / ranks, dtype=torch.promote_types(dtype, torch.float32))

@@ -75,7 +75,7 @@ class CudaClock:
         self._events, self._begun = {}, self._recorded()
 
     def note(self, place: int) -> None:
-        """When the device comes here."""
+        """Record a gradient for when the device reaches this point."""
         self._events[place] = self._recorded()
 
     def ready_s(self) -> Floats | None:
@@ -165,7 +165,7 @@ class Passes:
 
     @property
     def steps_s(self) -> Sequence[Floats]:
-        """When gradients were ready in each pass (L,), from its beginning."""
+        """Return when gradients were ready in each pass (L,), from its beginning."""
         return self._ready_s
 
     @property

@@ -37,7 +37,7 @@ def refuse(module: nn.Module) -> None:
 
 
 def verify_same(module: nn.Module, group: ProcessGroup) -> None:
-    """On all ranks of the group.
+    """Check on all ranks of the group that modules are the same.
 
     Raises:
         WrongUseError: parameters or buffers differ: on all ranks, with the first difference.

@@ -70,7 +70,7 @@ def verify_of(kept: Kept, rank: int, ranks: int, csc: Mapping[str, Any]) -> None
 
 
 def merged(states: Sequence[Kept]) -> dict[str, Any]:
-    """One checkpoint for any number of ranks, of the checkpoints of all.
+    """Merge the checkpoints of all ranks into one for any number of ranks.
 
     What is held back becomes the mean over the ranks, for each: whatever their number is, its mean
     over them is what it was, and the weights get no less of it and no more.

@@ -216,7 +216,7 @@ class SparseSGD(Optimizer):
         return loss
 
     def add_param_group(self, param_group: Any) -> None:
-        """Refused but for the module's own: where chunks lie is the same from the start."""
+        """Refuse all but the module's own: where chunks lie is fixed from the start."""
         if self.param_groups:
             raise WrongUseError("parameters cannot be added to a SparseSGD")
         super().add_param_group(param_group)
@@ -256,7 +256,7 @@ class SparseSGD(Optimizer):
 
     @staticmethod
     def merged(states: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """One `state_dict` for any number of ranks, of those of all ranks.
+        """Merge the `state_dict`s of all ranks into one for any number of ranks.
 
         What is held back becomes the mean over the ranks, for each of the new ones, so that weights
         get no less of it and no more.

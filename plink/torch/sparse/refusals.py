@@ -43,7 +43,7 @@ def refuse(model: Any, momentum: float, *, nesterov: bool) -> None:
 
 
 def verify_same(options: Mapping[str, Any], group: ProcessGroup) -> None:
-    """On all ranks of the group.
+    """Check on all ranks of the group that options are the same.
 
     Raises:
         WrongUseError: an option differs, on all ranks.

@@ -85,7 +85,7 @@ class AllJoined:
 
 @dataclass(frozen=True, slots=True)
 class FailAll:
-    """Nothing goes on: every pending collective, and every later one, fails with `text`."""
+    """Failure of every pending collective, and of every later one, with `text`."""
 
     text: str
 

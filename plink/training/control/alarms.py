@@ -17,33 +17,33 @@ class Alarms:
 
     @property
     def next_s(self) -> float:
-        """When something is due; infinity for never."""
+        """Return when the next alarm is due; infinity for never."""
         while self._due and self._since_s.get(self._due[0][2]) != self._due[0][1]:
             heapq.heappop(self._due)
         return self._due[0][0] if self._due else math.inf
 
     def first_s(self, since_s: float) -> float:
-        """When something is due first that waits since then; infinity for infinity."""
+        """Return the first alarm's time for something that waits since then."""
         return self._next_s(since_s, since_s) if since_s < math.inf else math.inf
 
     def since_s(self, name: str) -> float | None:
-        """Since when a name waits; None where it does not."""
+        """Return since when a name waits; None if it does not."""
         return self._since_s.get(name)
 
     def add(self, name: str, since_s: float, now_s: float | None = None) -> None:
-        """It waits since then; a warning that was due before `now_s` is not given."""
+        """Add a name that waits since then; a warning due before `now_s` is not given."""
         self._since_s[name] = since_s
         warned = 0 if now_s is None else math.floor((now_s - since_s) / self._warning_s + 1e-6)
         self._plan(name, since_s, since_s + warned * self._warning_s)
 
     def remove(self, name: str) -> None:
-        """It waits no more."""
+        """Remove a name."""
         del self._since_s[name]
         if not self._since_s:
             self._due.clear()
 
     def clear(self) -> None:
-        """Nothing waits any more."""
+        """Remove all names."""
         self._since_s.clear()
         self._due.clear()
 

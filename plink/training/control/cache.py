@@ -10,7 +10,7 @@ from plink.training.control.wire import WireError, Writer
 
 
 class Cache:
-    """Equal on all ranks after the same responses; the least recently used gives its place away.
+    """Cache of requests, equal on all ranks after the same responses; evicts the oldest use.
 
     Args:
         bound: positions that there are.

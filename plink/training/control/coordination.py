@@ -23,7 +23,7 @@ _SHOWN_DIGITS = 3
 
 
 class Coordination:
-    """One rank's part: of all below it, and at the root of all.
+    """Coordination on one rank: of all ranks below it, and at the root of all.
 
     Ranks that join are first named to all, and count as joined from the next cycle on: so all ranks
     know at the same time for whom nobody waits any more.
@@ -63,7 +63,7 @@ class Coordination:
         return self._root is not None and self._root.wakes_s <= now_s
 
     def announce(self, request: Request, since_s: float, now_s: float) -> None:
-        """This rank is ready for a request since then."""
+        """Record a request that this rank is ready for since then."""
         self._readiness.add(self._place.rank, (Version(request, self._us),), since_s)
         self._readiness.backdate(request.name, since_s, now_s)
 
@@ -72,7 +72,7 @@ class Coordination:
         self._waiting.append(Waiting(name, round(1000.0 * waited_s), self._us))
 
     def tell_of(self, stalled: Sequence[tuple[str, int]], now_s: float) -> None:
-        """Others wait for these: say who announced them here, though not all have."""
+        """Report who announced these names here, for which others wait, though not all have."""
         for name, waited_ms in stalled:
             self._readiness.backdate(name, now_s - waited_ms / 1000.0, now_s)
             if not self._readiness.is_passed_on(name) and (
@@ -81,11 +81,11 @@ class Coordination:
                 self._waiting.append(Waiting(name, 0, announced))
 
     def join(self) -> None:
-        """This rank announces no more."""
+        """Record that this rank announces no more."""
         self._joining |= self._us
 
     def settle(self, request: Request, now_s: float) -> None:
-        """At the root: all ranks agree about this one already."""
+        """Record, at the root, a request on which all ranks agree already."""
         if self._root is not None:
             self._root.settle((Version(request, self._all),), now_s)
 
@@ -122,7 +122,7 @@ class Coordination:
         return up
 
     def decide(self, up: Upward, now_s: float) -> Response:
-        """At the root: what all ranks are told."""
+        """Return, at the root, the response to all ranks."""
         if self._root is None:
             raise ValueError("only the root decides")
         if up.failed:
@@ -152,7 +152,7 @@ class Coordination:
         self._readiness.begin_anew()
 
     def clear(self) -> None:
-        """Nothing goes on."""
+        """Clear everything."""
         self._readiness.clear()
 
 

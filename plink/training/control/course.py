@@ -59,11 +59,11 @@ class Course:
 
     @property
     def since_s(self) -> float:
-        """When the oldest was announced that waits because of a graph; infinity for never."""
+        """Return since when the oldest request waits because of a graph; infinity for never."""
         return self._waits.since_s(has_graph=self.has_graph)
 
     def follow(self, order: Order) -> None:
-        """It holds from now on, also for what is announced already."""
+        """Follow this order from now on, also for what is announced already."""
         self.slots = Slots(order)
         self.reason = ""
         self.phase = Phase.FOLLOWING

@@ -30,7 +30,7 @@ _MOST_SLEEP_US = 10**9
 
 @dataclass(slots=True)
 class Response:
-    """From the coordinator to all ranks.
+    """Response of the coordinator to all ranks.
 
     Args:
         said: what happens.

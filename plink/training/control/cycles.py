@@ -131,7 +131,7 @@ class Cycles:
         raise NotImplementedError
 
     def _respond(self, response: Response) -> Response:
-        """At the root, what is added to what all ranks are told."""
+        """Extend the response at the root."""
         raise NotImplementedError
 
     def _learn(self, requests: Sequence[Request], response: Response) -> None:
@@ -139,7 +139,7 @@ class Cycles:
         raise NotImplementedError
 
     def _enqueue(self, queued: Queued) -> None:
-        """This one is announced, and waits for the next cycle."""
+        """Queue an announced request for the next cycle."""
         self._queue[queued.request.name] = queued
 
     @property

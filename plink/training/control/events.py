@@ -10,7 +10,7 @@ from plink.training.control.requests import Request
 
 @dataclass(frozen=True, slots=True)
 class Announced:
-    """This rank is ready for these collectives; all of them are taken, or none."""
+    """Announcement of collectives that this rank is ready for; all of them are taken, or none."""
 
     requests: tuple[Request, ...]
 
@@ -37,7 +37,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """This rank has no more to announce until all ranks have none."""
+    """End of this rank's announcements until all ranks have joined."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """Another rank has closed its engine, after all that was heard of it."""
+    """Departure of a rank that closed its engine, after all that was heard of it."""
 
     rank: int
     text: str

@@ -40,4 +40,4 @@ class Full(Cycles):
         return response
 
     def _learn(self, requests: Sequence[Request], response: Response) -> None:
-        """Nothing is remembered."""
+        """Remember nothing."""

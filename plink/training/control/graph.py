@@ -55,7 +55,7 @@ class Graph:
 
 @dataclass(frozen=True)
 class Order:
-    """In which order all-reduces are begun.
+    """Order in which all-reduces are begun.
 
     Args:
         requests: (R,) by number.
@@ -67,7 +67,7 @@ class Order:
 
     @property
     def digest(self) -> int:
-        """64 bits, equal on ranks whose programs have made the same graph."""
+        """Digest of 64 bits, equal on ranks whose programs have made the same graph."""
         value = 0
         for first, end in self.buffers:
             for request in self.requests[first:end]:

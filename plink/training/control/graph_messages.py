@@ -23,7 +23,7 @@ class Talk:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """To the root: the graph of this number does not hold, or something waits for long.
+    """Message to the root: the graph of this number does not hold, or something waits for long.
 
     Args:
         graph: its number.
@@ -36,7 +36,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """To all: begin nothing more, and report."""
+    """Message to all: begin nothing more, and report."""
 
     graph: int
     round: int
@@ -52,7 +52,7 @@ class Progress:
 
 @dataclass(slots=True)
 class Report:
-    """To the parent, of all below.
+    """Message to the parent about the whole subtree.
 
     Args:
         graph: its number.
@@ -73,7 +73,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Go:
-    """To all: go on in order; up to here, and then agree as in `tree`, if the graph is left.
+    """Message to all: go on in order; up to here, and then agree as in `tree` if leaving the graph.
 
     Args:
         graph: its number.
@@ -96,7 +96,7 @@ class Go:
 
 @dataclass(frozen=True, slots=True)
 class Fail:
-    """To the root, and to all: nothing goes on."""
+    """Message to the root and to all: everything fails."""
 
     text: str
 

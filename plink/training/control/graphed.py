@@ -101,7 +101,7 @@ class Graphed:
 
     @property
     def offers_at(self) -> int:
-        """After how many iterations the order is offered that was learnt in the last of them."""
+        """Return after how many iterations the order learnt in the last of them is offered."""
         return self._offers.next_at
 
     @property
@@ -224,7 +224,7 @@ class Graphed:
             self._talk_on()
 
     def _talk_on(self) -> None:
-        """No order is agreed on."""
+        """Go on without an order."""
         self._offers.refused(self._iterations)
         self._course.phase = Phase.TALKING
         for request in self._held:
@@ -286,7 +286,7 @@ class Graphed:
             self._report(now_s)
 
     def _report(self, now_s: float) -> None:
-        """If all are asked, say how far this rank and all below it are."""
+        """Report how far this rank and all below it are, if all are asked."""
         if self._halts.is_asked:
             own = self._course.report(self._halts.graph, self._place.rank, now_s)
             self._go(self._halts.settle(own), now_s)
@@ -337,7 +337,7 @@ class Graphed:
         self._actions.extend(Send(rank, data) for rank in ranks)
 
     def _fail_all(self, text: str, but: int | None = None) -> None:
-        """Nothing goes on, which all but the one that told are to hear."""
+        """Fail everything, and tell all ranks but the one that told this one."""
         if not self._failed:
             near = (*self._place.children, self._place.parent)
             self._send([one for one in near if one is not None and one != but], Fail(text))

@@ -20,7 +20,7 @@ class Growth:
         self._evicted: OrderedDict[str, None] = OrderedDict()
 
     def evicted(self, name: str, bound: int) -> None:
-        """It gave its place away; as many names are remembered as there are places."""
+        """Record an evicted name; as many are remembered as there are positions."""
         self._evicted[name] = None
         while len(self._evicted) > bound:
             self._evicted.popitem(last=False)

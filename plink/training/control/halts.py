@@ -22,7 +22,7 @@ _MOST_TOLD = 8
 
 
 class Halts:
-    """One rank's part: it passes on what the root tells all, and gathers what all below it say.
+    """Halt on one rank: it passes the root's messages on, and gathers the answers below it.
 
     Args:
         place: in the tree.
@@ -45,7 +45,7 @@ class Halts:
         self.is_asked = False
 
     def begin(self, graph: int, buffers: int) -> None:
-        """This graph holds, and no other; it has so many buffers an iteration."""
+        """Begin a graph, which replaces any other, with so many buffers an iteration."""
         self.graph = graph
         self._buffers = buffers
         self._round = 0

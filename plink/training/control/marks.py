@@ -23,14 +23,14 @@ class Marks:
 
     @property
     def oldest_s(self) -> float:
-        """Since when the first that is marked is; infinity where nothing is."""
+        """Return since when the oldest mark exists; infinity without marks."""
         return next(iter(self._since_s.values()), math.inf)
 
     def __contains__(self, position: int) -> bool:
         return position in self._since_s
 
     def __iter__(self) -> Iterator[int]:
-        """In the order in which they first were marked."""
+        """Iterate over marks in the order in which they were first set."""
         return iter(self._since_s)
 
     def mark(self, source: int, positions: Sequence[int], now_s: float) -> int | None:
@@ -71,7 +71,7 @@ class Marks:
         return sorted(complete)
 
     def since_s(self, position: int) -> float:
-        """When it first was marked."""
+        """Return when a position was first marked."""
         return self._since_s[position]
 
     def sources(self, position: int) -> list[int]:
@@ -87,7 +87,7 @@ class Marks:
         return position in self._passed_on
 
     def forget(self, positions: Set[int]) -> None:
-        """Nobody has announced these."""
+        """Clear the marks at these positions."""
         for said in self._said.values():
             said.difference_update(positions)
         self._passed_on -= positions
@@ -96,5 +96,5 @@ class Marks:
             self._since_s.pop(position, None)
 
     def clear(self) -> None:
-        """Nobody has announced anything."""
+        """Clear all marks."""
         self.forget(set(self._since_s))

@@ -52,7 +52,7 @@ class Own:
         return not self._requests
 
     def join(self, failed: str) -> RefuseHere | None:
-        """This rank announces no more. Returns why it cannot join; None where it does."""
+        """Join. Returns why this rank cannot; None if it does."""
         problem = "this rank has joined already" if self._has_joined else ""
         if problem := failed or problem:
             return RefuseHere((), problem)

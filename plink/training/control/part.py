@@ -41,11 +41,11 @@ class Part:
 
     @property
     def wakes_s(self) -> float:
-        """When something will have stalled; infinity for never."""
+        """Return when something will have stalled; infinity for never."""
         return min(self._named.wakes_s, self._named.first_alarm_s(self._marks.oldest_s))
 
     def begin_anew(self) -> None:
-        """Nobody has joined."""
+        """Forget which ranks have joined."""
         self._named.begin_anew()
 
     def can_mark(self, position: int, request: Request) -> bool:
@@ -111,11 +111,11 @@ class Part:
             self._marks.look_again()
 
     def complete_marks(self) -> list[int]:
-        """Since this was last asked: positions of what was announced by all, ascending."""
+        """Return positions that all have announced since the last call, ascending."""
         return self._marks.complete(self._named.sources)
 
     def complete(self) -> list[tuple[Version, ...]]:
-        """Since this was last asked: in how many versions anything else was."""
+        """Return the versions of other requests that are complete since the last call."""
         return self._named.complete()
 
     def announced(self, name: str) -> Ranks:
@@ -176,7 +176,7 @@ class Part:
         self._named.adopt(said, since_s, is_passed_on=is_passed_on)
 
     def clear(self) -> None:
-        """Nothing goes on."""
+        """Clear everything."""
         self._marks.clear()
         self._named.clear()
 

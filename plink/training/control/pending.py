@@ -16,7 +16,7 @@ _MOST_SHOWN = 3
 
 @dataclass(slots=True)
 class Pending:
-    """One name, or several that have a tensor in common and so cannot all be.
+    """Pending request, or several with a tensor in common, which exclude each other.
 
     Args:
         names: of the requests.

@@ -31,7 +31,7 @@ class Ranks:
 
     @staticmethod
     def below(ranks: int) -> Ranks:
-        """0 to `ranks` - 1."""
+        """Return the ranks 0 to `ranks` - 1."""
         return Ranks(((0, ranks - 1),)) if ranks else Ranks()
 
     def __bool__(self) -> bool:

@@ -44,11 +44,11 @@ class Readiness:
 
     @property
     def wakes_s(self) -> float:
-        """When something will have stalled; infinity for never."""
+        """Return when something will have stalled; infinity for never."""
         return self._alarms.next_s
 
     def first_alarm_s(self, since_s: float) -> float:
-        """When what waits since then will have stalled for the first time."""
+        """Return when something that waits since then will have stalled for the first time."""
         return self._alarms.first_s(since_s)
 
     @property
@@ -71,7 +71,7 @@ class Readiness:
         return bool(self._complete)
 
     def begin_anew(self) -> None:
-        """Nobody has joined."""
+        """Forget which ranks have joined."""
         self._joined = {source: Ranks() for source in (self._place.rank, *self._place.children)}
         self._sources = set(self._joined)
 
@@ -139,7 +139,7 @@ class Readiness:
                 self._look_at(pending)
 
     def complete(self) -> list[tuple[Version, ...]]:
-        """Since this was last asked: in how many versions a request was announced by all."""
+        """Return the versions of requests that all have announced since the last call."""
         complete, self._complete = self._complete, []
         return [tuple(pending.versions) for pending in complete]
 
@@ -213,7 +213,7 @@ class Readiness:
                 self._alarms.remove(name)
 
     def clear(self) -> None:
-        """Nothing goes on."""
+        """Clear everything."""
         self._pending.clear()
         self._owners.clear()
         self._complete.clear()

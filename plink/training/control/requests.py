@@ -28,7 +28,7 @@ ITEM_BYTES = {
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """One buffer of a collective.
+    """Buffer of a collective.
 
     Args:
         dtype: a key of `ITEM_BYTES`.
@@ -49,7 +49,7 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One collective by name, of one tensor or of a group that is handled as one.
+    """Collective by name, of one tensor or of a group that is handled as one.
 
     Ranks agree on a name, and must agree on all else.
 

@@ -40,7 +40,7 @@ class Root:
 
     @property
     def wakes_s(self) -> float:
-        """When it has something to do next; infinity for never."""
+        """Return when the root has something to do next; infinity for never."""
         stalls = [at_s for at_s, _ in self._stalled.values()]
         release_s = self._ready_since_s + self._settings.cycle_s
         return min([release_s, *stalls])
@@ -65,12 +65,12 @@ class Root:
         self._ready_bytes += request.size_bytes
 
     def refuse(self, name: str, text: str) -> None:
-        """It fails on all ranks that announced it."""
+        """Fail a request on all ranks that announced it."""
         self._stalled.pop(name, None)
         self._next.refused.append((name, text))
 
     def fail(self, text: str) -> None:
-        """Nothing goes on."""
+        """Fail everything."""
         self._next.failed = self._next.failed or text
 
     def join(self, ranks: Ranks) -> None:

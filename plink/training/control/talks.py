@@ -20,7 +20,7 @@ class Inner(Protocol):
 
 
 class Talks:
-    """One rank's. Messages carry the number of the machine that they are for.
+    """Numbered machines of one rank. Messages carry the number of the machine they are for.
 
     Args:
         make: makes one.
@@ -37,7 +37,7 @@ class Talks:
 
     @property
     def wakes_s(self) -> float:
-        """When it has something to do; infinity for never."""
+        """Return when it has something to do; infinity for never."""
         return max(self._wakes_s, self._held_until_s)
 
     @property
@@ -67,7 +67,7 @@ class Talks:
         self._held_until_s = until_s
 
     def tell(self, event: Event) -> None:
-        """Something has happened, which it hears when it runs."""
+        """Queue an event, which the machine hears when it runs."""
         self._events.append(event)
 
     def hear(self, rank: int, talk: Talk) -> None:

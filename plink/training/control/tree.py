@@ -220,7 +220,7 @@ class Tree:
         self._checks = {at: digest for at, digest in self._checks.items() if at > seen}
 
     def _pass_on(self, now_s: float) -> None:
-        """To the parent what is new, or as the root to all what is decided."""
+        """Send news to the parent, or as the root decisions to all ranks."""
         for position in self._part.complete_marks():
             if self._root is not None:
                 self._root.agree(self._table.now_at(position), now_s)
@@ -308,13 +308,13 @@ class Tree:
             self._actions.append(Refuse(name, text))
 
     def _answer(self, name: str, waited_ms: int, now_s: float) -> None:
-        """Others have waited long for a name: say who below announced it, if not all have."""
+        """Report who below announced a name for which others have waited long, if not all have."""
         self._part.backdate(name, now_s - waited_ms / 1000.0, now_s)
         if self._root is None and not self._part.is_passed_on(name):
             self._up.waiting.append(Waiting(name, 0, self._part.announced(name)))
 
     def _break(self, text: str) -> None:
-        """Nothing can go on, which all ranks are to hear."""
+        """Fail everything, on all ranks."""
         if self._root is not None:
             self._root.fail(text)
         elif not self._up.failed:

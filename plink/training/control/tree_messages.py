@@ -31,7 +31,7 @@ class Waiting:
 
 @dataclass(slots=True)
 class Upward:
-    """To the parent, about the sender's whole subtree.
+    """Message to the parent about the sender's whole subtree.
 
     Args:
         seen: how many messages of the root the sender had taken.
@@ -69,7 +69,7 @@ class Member:
 
 @dataclass(slots=True)
 class Downward:
-    """From the root to all ranks; what it says happens in this order.
+    """Message of the root to all ranks; its parts take effect in this order.
 
     Args:
         batches: to be released.

@@ -35,7 +35,7 @@ class Waits:
         return list(self._pending.values())
 
     def announce(self, requests: Sequence[Request], now_s: float) -> None:
-        """It waits from now on."""
+        """Record requests that wait from now on."""
         for request in requests:
             self._pending[request.name] = (request, now_s)
 
@@ -44,11 +44,11 @@ class Waits:
         return self._pending[name][0]
 
     def refuse(self, name: str) -> None:
-        """It does not begin."""
+        """Forget a request that does not begin."""
         del self._pending[name]
 
     def release(self, batch: Batch, number: int) -> None:
-        """It begins, as a machine of `tree` with this number says, or the graph (`OF_GRAPH`)."""
+        """Release a batch, as the `tree` machine of this number says, or the graph (`OF_GRAPH`)."""
         waits = [self._pending.pop(request.name, (request, math.inf)) for request in batch.requests]
         since_s = min(at_s for _, at_s in waits)
         self._under_way.append((since_s if number == OF_GRAPH else math.inf, number))
@@ -58,7 +58,7 @@ class Waits:
         return self._under_way.popleft()[1] if self._under_way else None
 
     def since_s(self, *, has_graph: bool) -> float:
-        """Since when the oldest waits of what the graph decides or decided; infinity for never.
+        """Return since when the oldest request of the graph's waits; infinity for never.
 
         Args:
             has_graph: it decides about what is pending.
@@ -73,7 +73,7 @@ class Waits:
         self._asked_s = now_s
 
     def due_s(self, since_s: float) -> float:
-        """When all are to be asked what something waits for since then."""
+        """Return when all ranks are asked about something that waits since then."""
         due_s = max(since_s, self._asked_s) + self._settings.stall_warning_s
         error_s = self._settings.stall_error_s
         if error_s is not None and self._asked_s < since_s + error_s < due_s:

@@ -40,7 +40,7 @@ class Writer:
         self._bytes.append(value)
 
     def text(self, value: str) -> None:
-        """At most 64 KB of UTF-8."""
+        """Write a text of at most 64 KB of UTF-8."""
         encoded = value.encode()
         self.number(len(encoded))
         self._bytes += encoded
@@ -82,7 +82,7 @@ class Writer:
 
 
 class Reader:
-    """Takes one message apart; `WireError` for whatever no `Writer` has written."""
+    """Reader of one message; raises `WireError` for whatever no `Writer` has written."""
 
     def __init__(self, message: bytes) -> None:
         if len(message) > MOST_MESSAGE_BYTES:

@@ -9,7 +9,7 @@ from plink.training.overlap.profile import Floats, Profile
 
 
 def lower_bound_s(profile: Profile, network: Network) -> float:
-    """No schedule ends before, with any number of collectives in flight and any sharing."""
+    """Return a lower bound on every schedule's end, for any number in flight and any sharing."""
     return float(least_ends_s(profile, network)[0])
 
 

@@ -33,14 +33,14 @@ class InForce:
 
 @dataclass(frozen=True)
 class Tried:
-    """One schedule and what an iteration took with it."""
+    """Schedule that was tried, and an iteration's time with it."""
 
     what: InForce
     took_s: float
 
 
 class Experience:
-    """On one network, with one profile.
+    """Experience on one network, with one profile.
 
     Args:
         in_flight: collectives that the engine runs at once.
@@ -86,7 +86,7 @@ class Experience:
 
 
 def predicted(what: InForce, profile: Profile, network: Network, in_flight: int) -> float:
-    """When all is reduced with it, whose order may not be the profile's; in seconds."""
+    """Return the seconds until everything is reduced with it, whatever the profile's order."""
     schedule = replace(what.schedule, in_flight=in_flight)
     return communicated_s(in_order_of(profile, what.names), schedule, network)
 

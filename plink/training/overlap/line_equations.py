@@ -30,7 +30,7 @@ def network_of(unknowns: Floats) -> Network:
 
 
 def equations(timings: Timings, weights: Floats, unknowns: Floats) -> Rows:
-    """One of each collective, in the order of steps.
+    """Return an equation for each collective, in the order of steps.
 
     Args:
         timings: of steps.

@@ -27,7 +27,7 @@ def usual_ready_s(steps_s: Sequence[Floats]) -> Floats:
 
 
 def profile_of(names: Sequence[str], sizes_bytes: Sequence[int], ready_s: Floats) -> Profile:
-    """In the order in which they become ready; of those at one time, as they are given.
+    """Build a profile in ready order; equal times keep the given order.
 
     Args:
         names: of the gradients.
@@ -67,7 +67,7 @@ def shift(before: Profile, after: Profile) -> float:
 def covered_share(
     begin_s: float, end_s: float, begun_s: Sequence[float], ended_s: Sequence[float]
 ) -> float:
-    """In which share of a time anything is in flight.
+    """Return the share of a time in which anything is in flight.
 
     Args:
         begin_s, end_s: of the time.

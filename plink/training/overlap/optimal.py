@@ -53,7 +53,7 @@ class _Pasts:
         self.states = np.zeros((in_flight + 1, 1))
 
     def add(self, cut: int, before: Places, states: Floats) -> None:
-        """Further ones, all cut there, after these of those that count."""
+        """Add further pasts, all cut there, to those that count."""
         first = len(self._all_cuts)
         self._all_cuts += [cut] * before.size
         self._before += self._numbers[before].tolist()
@@ -63,7 +63,7 @@ class _Pasts:
         self.states = np.concatenate((self.states, states), axis=1)
 
     def keep(self, are_kept: npt.NDArray[np.bool_]) -> None:
-        """Only these count from now on."""
+        """Keep only these."""
         self._numbers, self.cuts = self._numbers[are_kept], self.cuts[are_kept]
         self.states = self.states[:, are_kept]
 

@@ -235,7 +235,7 @@ class Planner:
             self._least_gain = max(self.options.least_gain, 0.5 * self._least_gain)
 
     def wait(self, reason: str) -> Decision:
-        """Nothing is done, for that reason."""
+        """Return the decision to wait, with its reason."""
         now = self._in_force
         return Decision(Action.WAIT, reason, now.names, now.schedule, now.name)
 

@@ -135,7 +135,7 @@ def _subsets(count: int) -> tuple[tuple[int, ...], ...]:
 
 
 def _not_negative(matrix: Floats, vector: Floats) -> Floats:
-    """Which x >= 0 makes x' A x / 2 - b' x least, A being positive definite: few unknowns."""
+    """Return the x >= 0 that makes x' A x / 2 - b' x least, A being positive definite."""
     best, best_value = np.zeros(len(vector)), 0.0
     for kept in _subsets(len(vector)):
         part = np.ix_(kept, kept)

@@ -21,7 +21,7 @@ Sharing = Literal["serial", "fair", "fifo"]
 
 @dataclass(frozen=True)
 class Span:
-    """One collective, in seconds from the beginning of the backward pass.
+    """Time span of a collective, in seconds from the beginning of the backward pass.
 
     Args:
         begin_s: when it is posted.
@@ -57,12 +57,12 @@ def simulate(
 def communicated_s(
     profile: Profile, schedule: Schedule, network: Network, sharing: Sharing = "fifo"
 ) -> float:
-    """When the last gradient is reduced (equation 19), from the beginning of the backward pass."""
+    """Return when the last gradient is reduced (equation 19), from the backward pass's start."""
     return max(span.end_s for span in simulate(profile, schedule, network, sharing))
 
 
 def end_of(begin_s: float, line_free_s: float, size_bytes: float, network: Network) -> Span:
-    """When one ends that begins then, and when the line is free of it, as a span of both.
+    """Return when a collective that begins then ends, and when the line is free of it.
 
     Args:
         begin_s: when it is posted.
@@ -93,7 +93,7 @@ def _in_order(groups: Sequence[Group], network: Network, in_flight: int) -> list
 
 @dataclass
 class _Transfer:
-    """One that shares the line: what is left of it, in seconds of a line of its own."""
+    """Transfer that shares the line: what is left of it, in seconds of a line of its own."""
 
     place: int
     begin_s: float

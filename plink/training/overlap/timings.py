@@ -67,7 +67,7 @@ class Timings:
 def begun_in_order(
     posted_s: Sequence[float], ended_s: Sequence[float], in_flight: int
 ) -> list[float]:
-    """When each collective could begin: it was posted, and fewer than so many were in flight.
+    """Return when each collective could begin: posted, and fewer than so many in flight.
 
     Args:
         posted_s: of one step's, in order.

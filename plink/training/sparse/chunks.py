@@ -36,7 +36,7 @@ class Chunks:
         return (self.items + self.size - 1) // self.size
 
     def bounds(self, first: int, end: int) -> tuple[int, int]:
-        """From which element to before which one these chunks lie: from one to before another."""
+        """Return the range of elements of chunks `first` to before `end`."""
         return first * self.size, min(end * self.size, self.items)
 
     def items_of(self, chosen: Chosen) -> int:

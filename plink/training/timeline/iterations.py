@@ -15,7 +15,7 @@ from plink.training.timeline.merging import Timeline
 
 @dataclass(frozen=True)
 class Iteration:
-    """One of them.
+    """Iteration of a timeline.
 
     Args:
         number: from 0 on.

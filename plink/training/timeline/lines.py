@@ -85,7 +85,7 @@ def described(category: str, name: str, args: str) -> str:
 
 
 def begin_line(rank: int, row: int, at_us: float, what: str) -> str:
-    """Something begins on a row; `what` is `described`."""
+    """Format the beginning of something on a row; `what` is `described`."""
     return f'{{"ph":"B","pid":{rank},"tid":{row},"ts":{at_us:.1f},{what}}}'
 
 
@@ -95,7 +95,7 @@ def end_line(rank: int, row: int, at_us: float, args: str) -> str:
 
 
 def moment_line(rank: int, at_us: float, name: str, args: Mapping[str, Any]) -> str:
-    """Something without a duration, of the whole rank."""
+    """Format something without a duration, of the whole rank."""
     return dumped(
         {"ph": "i", "s": "p", "name": name, "pid": rank, "tid": 0, "ts": at_us, "args": args}
     )

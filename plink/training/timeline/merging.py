@@ -76,7 +76,7 @@ class Timeline:
 
 
 def merged(ranks: Sequence[RankEvents]) -> Timeline:
-    """One timeline of several ranks, in their order."""
+    """Merge several ranks into one timeline, in their order."""
     buffers = np.unique(np.concatenate([_buffers_of(rank) for rank in ranks]))
     keys: dict[tuple[int, str], int] = {}
     rows = []

@@ -60,7 +60,7 @@ class RankEvents:
 
 
 class RankNotes:
-    """Gathers them from events of rows, in the order of the file."""
+    """Collector of a rank's events from its rows, in the order of the file."""
 
     def __init__(self, head: Head, source: str) -> None:
         self.head = head

@@ -178,7 +178,7 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 def _take(event: dict[str, Any], notes: RankNotes, place: str) -> None:
-    """One line: what begins or ends on a row, or that something was missed."""
+    """Take one line: what begins or ends on a row, or that something was missed."""
     phase = event.get("ph")
     if phase not in ("B", "E", "i"):
         return

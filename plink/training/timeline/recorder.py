@@ -73,7 +73,7 @@ class Recorder:
         self._thread.start()
 
     def announced(self, requests: Sequence[Request]) -> None:
-        """This rank is ready for these; to be called before the machine is told."""
+        """Record requests of this rank; call it before telling the machine."""
         self._note(self._rows.announce, requests)
 
     def agreed(self, requests: Sequence[Request]) -> int:
@@ -98,11 +98,11 @@ class Recorder:
         self._note(self._rows.refuse, names)
 
     def joined(self) -> None:
-        """This rank has no more data."""
+        """Record that this rank has no more data."""
         self._note(self._rows.join, None)
 
     def all_joined(self, last: int) -> None:
-        """No rank has."""
+        """Record that no rank has more data."""
         self._note(self._rows.all_joined, last)
 
     def close(self) -> None:

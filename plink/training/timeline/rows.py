@@ -65,13 +65,13 @@ class Rows:
         return lines
 
     def go_on(self) -> None:
-        """In a new file, which has to say again what rows there are."""
+        """Continue in a new file, which has to say again what rows there are."""
         self._head = replace(self._head, part=self._head.part + 1)
         self._lines += head_lines(self._head)
         self._named.clear()
 
     def announce(self, at_ns: int, requests: Sequence[Request]) -> None:
-        """This rank is ready for these."""
+        """Record requests of this rank."""
         for request in requests:
             self._leave(at_ns, request.name, "{}")
             row = self._waiting[request.name] = self._free_waits.take()
@@ -121,13 +121,13 @@ class Rows:
             self._leave(at_ns, name, '{"failed":true}')
 
     def join(self, at_ns: int, _: None) -> None:
-        """This rank has no more data."""
+        """Record that this rank has no more data."""
         self._name(_JOIN_ROW, "join", 2_000_000)
         what = described(JOIN, '"joined"', "{}")
         self._lines.append(begin_line(self._rank, _JOIN_ROW, at_ns * 1e-3, what))
 
     def all_joined(self, at_ns: int, last: int) -> None:
-        """No rank has."""
+        """Record that no rank has more data."""
         self._lines.append(end_line(self._rank, _JOIN_ROW, at_ns * 1e-3, f'{{"last":{last}}}'))
 
     def miss(self, at_ns: int, events: int) -> None:

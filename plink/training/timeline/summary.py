@@ -229,7 +229,7 @@ def _buffers(timeline: Timeline) -> Buffers:
 
 
 def _agreeing(timeline: Timeline) -> Floats:
-    """From the last announcement of a collective to when each rank knew, of all that is known.
+    """Return the times from a collective's last announcement to when each rank knew of it.
 
     Nothing is where files are missing, since one of their ranks may have been the last, or where
     ranks did not ask each other.

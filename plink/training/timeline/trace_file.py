@@ -39,7 +39,7 @@ class TraceFile:
         return self._size_bytes > self._max_bytes // 2
 
     def go_on(self) -> None:
-        """In a new file.
+        """Continue in a new file.
 
         Raises:
             OSError: it cannot be written.
@@ -49,7 +49,7 @@ class TraceFile:
         self._begin()
 
     def close(self) -> None:
-        """Nothing more comes.
+        """Close the file.
 
         Raises:
             OSError: there is no room.
