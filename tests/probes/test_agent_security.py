@@ -204,9 +204,11 @@ def test_its_memory_has_a_bound() -> None:
 def compiled(folder: Path, silence_s: int) -> list[str]:
     """An agent that waits another time for its coordinator."""
     program = str(folder / "agent")
-    sources = [str(path) for path in SOURCES.glob("*.cpp")]
+    # As one file, whose headers are read once.
+    whole = folder / "agent.cpp"
+    whole.write_text("".join(f'#include "{path}"\n' for path in sorted(SOURCES.glob("*.cpp"))))
     silence = f"-DPLINK_COORDINATOR_SILENCE_S={silence_s}"
-    subprocess.run(["g++", "-std=c++17", "-O0", silence, "-o", program, *sources], check=True)
+    subprocess.run(["g++", "-std=c++17", "-O0", silence, "-o", program, whole], check=True)
     return [program]
 
 
@@ -218,7 +220,7 @@ def ended_within(process: subprocess.Popen[str], seconds: float) -> int | None:
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 def test_it_ends_when_the_coordinator_falls_silent(tmp_path: Path) -> None:
-    argv = compiled(tmp_path, 2)
+    argv = compiled(tmp_path, 1)
     idle, never_read, spoken_to = Agent(argv), Agent(argv), Agent(argv)
     try:
         assert never_read.process.stdin is not None

@@ -24,7 +24,7 @@ from plink.probes.errors import HostError, HostListError, OptionError
 from plink.probes.hosts.host import ListedHost
 from plink.probes.reach import reach
 from plink.probes.ssh.session import SshSession
-from support.plink_command import plink
+from support.plink_command import plink_here
 
 SECRET = b"not-so-secret-in-tests"
 
@@ -154,7 +154,10 @@ def test_several_at_once_and_conversations(session: SshSession) -> None:
         assert process.wait_for_exit(10) == 0
 
 
-def test_what_runs_ends_with_the_call(session: SshSession, listener: Listener) -> None:
+def test_what_runs_ends_with_the_call(
+    session: SshSession, listener: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("plink.probes.calls.agent._GOODBYE_S", 0.2)
     process = session.start("trap '' TERM HUP; echo $$; while :; do sleep 0.1; done")
     pid = int(next(process.lines()))
     listener.close()
@@ -300,6 +303,6 @@ def test_an_agent_tells_of_a_stranger_in_a_line(tmp_path: Path) -> None:
 
         threading.Thread(target=answer, daemon=True).start()
         place = f"127.0.0.1:{server.getsockname()[1]}"
-        done = plink("agent", "--join", place, "--secret-file", secret, "--wait", "0")
+        done = plink_here("agent", "--join", place, "--secret-file", secret, "--wait", "0")
         server.shutdown(socket.SHUT_RDWR)
     assert (done.code, done.stderr.count("waiting for 127.0.0.1")) == (2, 1), done.stderr

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from plink.probes.rounds import round_robin, rounds_in_all, sampled_rounds
@@ -81,14 +81,13 @@ def test_partners_are_as_even_as_can_be(hosts: int, rounds: int, seed: int) -> N
         assert set(partners[partners != len(sample) - 1]) <= {len(sample)}
 
 
-@settings(max_examples=60)
 @given(hosts=st.integers(2, 300), rounds=st.integers(2, 12), seed=st.integers(0, 1 << 62))
 def test_two_rounds_and_more_connect_all_hosts(hosts: int, rounds: int, seed: int) -> None:
     assert is_connected(hosts, sampled_rounds(hosts, rounds, seed))
 
 
 def test_the_first_two_rounds_connect_every_number_of_hosts() -> None:
-    for hosts in range(2, 400):
+    for hosts in (*range(2, 40), *range(40, 400, 9)):
         first_two = sampled_rounds(hosts, 2, seed=hosts)
         assert is_connected(hosts, first_two), hosts
         assert sum(map(len, first_two)) == (hosts if hosts % 2 == 0 and hosts > 2 else hosts - 1)
@@ -122,8 +121,7 @@ def test_the_sample_of_a_seed_never_changes() -> None:
     ]
 
 
-@pytest.mark.parametrize("rounds", [16, 32])
-@pytest.mark.parametrize("hosts", [64, 255, 600])
+@pytest.mark.parametrize(("hosts", "rounds"), [(64, 16), (255, 32), (400, 16)])
 def test_pairs_expand_as_those_of_a_random_regular_graph(hosts: int, rounds: int) -> None:
     ours = second_eigenvalue(hosts, sampled_rounds(hosts, rounds, seed=3))
     even = hosts + hosts % 2
@@ -132,7 +130,7 @@ def test_pairs_expand_as_those_of_a_random_regular_graph(hosts: int, rounds: int
     assert ours <= 1.1 * 2.0 * math.sqrt(rounds - 1)
 
 
-@pytest.mark.parametrize(("hosts", "rounds"), [(600, 8), (600, 16), (600, 32)])
+@pytest.mark.parametrize(("hosts", "rounds"), [(600, 8), (600, 32)])
 def test_few_hops_lie_between_any_two_hosts(hosts: int, rounds: int) -> None:
     random = max(diameter(hosts, random_regular(hosts, rounds, seed)) for seed in range(3))
     assert diameter(hosts, sampled_rounds(hosts, rounds, seed=3)) <= random + 1

@@ -132,7 +132,7 @@ blocks = st.tuples(heads, st.lists(lines, max_size=4)).map(
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(st.lists(st.one_of(blocks, lines), max_size=6), st.sampled_from(NAMES))
 def test_generated_configurations(tmp_path: Path, text: list[str], name: str) -> None:

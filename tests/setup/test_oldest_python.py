@@ -27,6 +27,8 @@ LATER_DOTTED = {f"{module}.{name}" for module, names in LATER.items() for name i
 def later_names(text: str) -> set[str]:
     """What a module takes of the standard library that Python 3.10 lacks."""
     found: set[str] = set()
+    if not any(module in text and name in text for module in LATER for name in LATER[module]):
+        return found
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.ImportFrom) and not node.level:
             names = LATER.get(node.module or "", set())
