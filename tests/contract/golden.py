@@ -17,7 +17,7 @@ FOLDER = Path(__file__).parent / "golden"
 # Members that differ from run to run.
 _VOLATILE = re.compile(
     r"seconds|steps|took_s|search_s|started|created|finished|version|file_hash|made_from|hash"
-    r"|elapsed_s|cluster_hash|plan_hash|sha256"
+    r"|elapsed_s|cluster_hash|plan_hash|sha256|bytes"
 )
 # How long a search took, in a sentence.
 _SEARCHED = re.compile(r"\d+\.\d+ s, ended by")
