@@ -86,7 +86,7 @@ is_recent() {
 # Not editable, so that what runs is what was built. Done again only when the Python, the sources
 # or the pins changed.
 install_plink() {
-    local python=$1 identity sources extras packages
+    local python=$1 identity sources extras packages install=pip_install
     identity=$("$python" -c 'import sys; print(sys.version, sys.base_prefix)')
     sources=$(hash_of_sources)
     if [[ "$(recorded identity)" != "$identity" ]]; then
@@ -101,7 +101,7 @@ install_plink() {
     if [[ "$(recorded packages)" != "$packages" ]]; then
         rm -f "$VENV/plink-packages"
         pip_install_build_tools
-        if [[ ,$extras, == *,torch,* ]]; then
+        if [[ ,$extras, == *,torch,* ]] && ! requires_hashes; then
             pip_install_torch
         fi
     fi
@@ -110,7 +110,8 @@ install_plink() {
     pip_install "installing plink into .venv" --no-index --no-deps --force-reinstall \
         "$ROOT"/build/wheel/*.whl || die "pip could not install plink"
     if [[ "$(recorded packages)" != "$packages" ]]; then
-        pip_install "installing what plink needs with ${extras//,/, } into .venv" \
+        if requires_hashes; then install=pip_install_hashed; fi
+        "$install" "installing what plink needs with ${extras//,/, } into .venv" \
             "$(echo "$ROOT"/build/wheel/*.whl)[$extras]" ||
             die "pip could not install what plink needs"
         printf '%s\n' "$packages" >"$VENV/plink-packages"
@@ -135,10 +136,23 @@ pip_install() {
         -c "$ROOT/constraints.txt" "$@"
 }
 
+# pip_install_hashed WHAT REQUIREMENT...: the same where every file has to have a hash of hashes.txt.
+pip_install_hashed() {
+    local what=$1
+    shift
+    PATH="$VENV/bin:$PATH" run_quietly "$what" "$ROOT/scripts/lib/install_hashed.sh" "$@"
+}
+
+requires_hashes() {
+    [[ -n ${PLINK_REQUIRE_HASHES:-} ]]
+}
+
 # Without build isolation the build tools are the pinned ones, and are fetched once. What is never
 # imported need not be compiled, which would take longer than all the rest.
 pip_install_build_tools() {
-    pip_install "installing the build tools into .venv" scikit-build-core nanobind click msgspec ||
+    local install=pip_install
+    if requires_hashes; then install=pip_install_hashed; fi
+    "$install" "installing the build tools into .venv" scikit-build-core nanobind click msgspec ||
         die "pip could not install the build tools"
 }
 

@@ -60,6 +60,7 @@ def test_what_tries_a_wheel_is_in_the_sdist() -> None:
 
 def test_a_wheel_takes_what_its_build_needs() -> None:
     requires = {re.split(r"[<>=]", text)[0] for text in project()["build-system"]["requires"]}
+    requires -= {"exceptiongroup", "packaging", "pathspec", "tomli", "typing_extensions"}
     script = (CHECKOUT / "scripts" / "lib" / "setup.sh").read_text()
     (installed,) = re.findall(r'"installing the build tools into \.venv" ([\w -]+) \|\|', script)
     assert set(installed.split()) == requires
