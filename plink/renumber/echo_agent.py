@@ -9,6 +9,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 
+from plink.probes.echo.executable import ECHO_AGENT_FILE
 from plink.transport.frames import ProtocolError
 from plink.transport.proofs import NONCE_BYTES, PROOF_BYTES, Greeting, is_proof, proof
 
@@ -43,9 +44,6 @@ def take_part(port: MeasuringPort, number: int) -> None:
         port: the conducting process's.
         number: of this process.
     """
-    # Only the process that measures for its host needs it.
-    from plink.probes.echo.deploy import ECHO_AGENT  # noqa: PLC0415
-
     with suppress(OSError, ProtocolError):
         address = (port.address, port.port)
         with socket.create_connection(address, timeout=_CONNECT_S) as connection:
@@ -53,7 +51,7 @@ def take_part(port: MeasuringPort, number: int) -> None:
             connection.settimeout(None)
             # Its standard input ends, and hence it does, when the other end hangs up.
             subprocess.run(
-                [ECHO_AGENT.file],
+                [ECHO_AGENT_FILE],
                 stdin=connection.fileno(),
                 stdout=connection.fileno(),
                 stderr=subprocess.DEVNULL,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from plink.probes.echo.executable import ECHO_AGENT_FILE
 from plink.probes.errors import HostError, OptionError
 from plink.probes.reach import ReachedHost
 from plink.probes.remote.upload import EXEC, Program, start_words, upload
@@ -72,6 +73,6 @@ def _program(agent: AgentProgram) -> Program:
 
 ECHO_AGENT = AgentProgram(
     name="echo agent",
-    file=Path(__file__).parent / "bin" / "plink-echo-agent",
+    file=ECHO_AGENT_FILE,
     hint="reinstall plink, or use tool=fping",
 )
