@@ -7,7 +7,8 @@ import socket
 import subprocess
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from plink.probes.echo.executable import ECHO_AGENT_FILE
 from plink.transport.frames import ProtocolError
@@ -20,8 +21,7 @@ _CONNECT_S = 10.0
 _GREETING = Greeting(b"plinkecho\x01", "agent", "agent")
 
 
-@dataclass(frozen=True)
-class MeasuringPort:
+class MeasuringPort(Struct, frozen=True, forbid_unknown_fields=True):
     """The listening socket of the process that conducts a measurement.
 
     Args:

@@ -7,12 +7,13 @@ up waiting makes all others give up, too, and no two ever number a job different
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
-from typing import Any, NoReturn
+from typing import NoReturn
+
+import msgspec
+from msgspec import Struct
 
 from plink.base.errors import PlinkError
 from plink.base.replacing import replace
@@ -39,8 +40,7 @@ class RefusedError(PlinkError):
     """A process refused the meeting; every process raises this, for the same reason."""
 
 
-@dataclass(frozen=True)
-class Decision:
+class Decision(Struct, frozen=True, forbid_unknown_fields=True):
     """What the processes agree on.
 
     Args:
@@ -73,35 +73,46 @@ class Decision:
         return named(self.hosts_in_order, _MOST_NAMED)
 
 
-def parse_word(content: bytes) -> Decision | tuple[MeasuringPort, Sequence[int]]:
-    """Return what a word says: a decision, or who is to measure and where to connect.
+class Word(Struct, frozen=True, forbid_unknown_fields=True):
+    """What number 0 tells all others: to measure, or what is decided.
+
+    Args:
+        decision: what all agree on; None where processes are to measure first.
+        port: where these connect.
+        numbers: of these processes.
+    """
+
+    decision: Decision | None = None
+    port: MeasuringPort | None = None
+    numbers: Sequence[int] = ()
+
+
+def parse_word(content: bytes) -> Word:
+    """Return the word that number 0 said.
 
     Raises:
         ValueError: it says what no honest process says.
-        KeyError: a member is missing.
-        TypeError: a member is unknown, or has a value of another type.
     """
-    word = json.loads(content)
-    if "port" in word:
-        port = MeasuringPort(**word["port"])
-        if not (isinstance(port.port, int) and isinstance(port.address + port.secret, str)):
-            raise TypeError("a port is a number, its address and secret are texts")
-        return port, [int(number) for number in word["numbers"]]
-    decision = Decision(**word["decision"])
-    texts = [decision.master_address, decision.again, decision.refused, decision.hint]
-    if not all(isinstance(text, str) for text in [*texts, *decision.hosts]):
-        raise TypeError("addresses, reasons and names are texts")
-    if len(decision.hosts) != len(decision.new_ranks) or sorted(decision.new_ranks) != list(
-        range(len(decision.new_ranks))
-    ):
+    try:
+        word = msgspec.json.decode(content, type=Word)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise ValueError(str(error)) from None
+    decision = word.decision
+    if decision is None:
+        if word.port is None:
+            raise ValueError("a word has a decision or a port")
+        return word
+    ranks = len(decision.new_ranks)
+    if len(decision.hosts) != ranks or sorted(decision.new_ranks) != list(range(ranks)):
         raise ValueError("new ranks are all numbers from 0 on, one for each host that is named")
-    return replace(
+    shown = replace(
         decision,
         again=printable(decision.again),
         refused=printable(decision.refused),
         hint=printable(decision.hint),
         hosts=[printable(name) for name in decision.hosts],
     )
+    return replace(word, decision=shown)
 
 
 class Meeting:
@@ -158,7 +169,7 @@ class Meeting:
         for number, value in enumerate(values, start=1):
             try:
                 members.append(from_bytes(value))
-            except (ValueError, KeyError, TypeError):
+            except ValueError:
                 raise MeetAgainError(
                     f"{self._noun} {number} {_UNREADABLE}", _VERSION_HINT
                 ) from None
@@ -171,7 +182,7 @@ class Meeting:
             port: where the measurement is conducted.
             numbers: of the processes that are to measure.
         """
-        self._say({"port": asdict(port), "numbers": list(numbers)})
+        self._say(Word(port=port, numbers=list(numbers)))
         self._measuring = [number for number in numbers if number != self._number]
 
     def all_are_back(self, wait_s: float | None = None) -> None:
@@ -189,7 +200,7 @@ class Meeting:
         Raises:
             RefusedError: another process has refused.
         """
-        self._say({"decision": asdict(decision)})
+        self._say(Word(decision))
 
     def refuse(self, reason: str, hint: str | None = None) -> NoReturn:
         """Make all processes raise the error.
@@ -197,7 +208,7 @@ class Meeting:
         Raises:
             RefusedError: always.
         """
-        self._say({"decision": asdict(Decision(refused=reason, hint=hint or ""))})
+        self._say(Word(Decision(refused=reason, hint=hint or "")))
         raise RefusedError(reason, hint)
 
     def give_up(self, reason: str, hint: str | None = None) -> NoReturn:
@@ -225,15 +236,14 @@ class Meeting:
         """
         while True:
             word = self._heard(self._wait_s + _LATER_S if wait_s is None else wait_s)
-            if isinstance(word, Decision):
-                if self._number >= len(word.new_ranks):
+            if word.decision is not None:
+                if self._number >= len(word.decision.new_ranks):
                     raise MeetAgainError(
                         f"{self._noun} 0 does not count {self._noun} {self._number}"
                     )
-                return word
-            port, numbers = word
-            if self._number in numbers:
-                measure(port)
+                return word.decision
+            if word.port is not None and self._number in word.numbers:
+                measure(word.port)
                 self._store.set(f"back/{self._number}", b"1")
 
     def _said_by(self, key: str, numbers: Sequence[int], wait_s: float) -> list[bytes]:
@@ -264,14 +274,14 @@ class Meeting:
         if word is not None:
             _raise_end(word)
 
-    def _say(self, word: dict[str, Any]) -> None:
-        content = json.dumps(word).encode()
+    def _say(self, word: Word) -> None:
+        content = msgspec.json.encode(word)
         first = self._store.claim(f"word/{self._words}", content)
         self._words += 1
         if first != content:
             _raise_end(first)
 
-    def _heard(self, wait_s: float) -> Decision | tuple[MeasuringPort, Sequence[int]]:
+    def _heard(self, wait_s: float) -> Word:
         try:
             content = self._store.get(f"word/{self._words}", wait_s)
         except TimeoutError:
@@ -282,12 +292,12 @@ class Meeting:
         _raise_end(content)
         try:
             return parse_word(content)
-        except (ValueError, TypeError, KeyError):
+        except ValueError:
             raise MeetAgainError(f"{self._noun} 0 {_UNREADABLE}", _VERSION_HINT) from None
 
     def _given_up(self, reason: str) -> bytes:
         """Return the word that counts after this process has waited too long for it."""
-        again = json.dumps({"decision": asdict(Decision(again=reason))}).encode()
+        again = msgspec.json.encode(Word(Decision(again=reason)))
         try:
             return self._store.claim(f"word/{self._words}", again)
         except (OSError, RuntimeError, TimeoutError):
@@ -298,10 +308,10 @@ class Meeting:
 def _raise_end(word: bytes) -> None:
     """Raise what a word asks all processes to raise, if it does."""
     try:
-        decision = parse_word(word)
-    except (ValueError, TypeError, KeyError):
+        decision = parse_word(word).decision
+    except ValueError:
         return
-    if not isinstance(decision, Decision):
+    if decision is None:
         return
     if decision.refused:
         raise RefusedError(decision.refused, decision.hint or None)
@@ -313,6 +323,6 @@ def _process(content: bytes) -> str:
     """What messages call the process that wrote a member."""
     try:
         member = from_bytes(content)
-    except (ValueError, KeyError, TypeError):
+    except ValueError:
         return "another process"
     return member.process or member.name

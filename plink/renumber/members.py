@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+
+import msgspec
+from msgspec import Struct
 
 from plink.files.hosts import Host
 
 
-@dataclass(frozen=True)
-class Member:
+class Member(Struct, frozen=True, forbid_unknown_fields=True):
     """A process that takes part: a rank of a job, or an agent of torchrun.
 
     Args:
@@ -49,32 +48,19 @@ class Member:
 
 def to_bytes(member: Member) -> bytes:
     """Return the member as JSON."""
-    return json.dumps(asdict(member)).encode()
+    return msgspec.json.encode(member)
 
 
 def from_bytes(content: bytes) -> Member:
     """Return the member that `to_bytes` wrote.
 
     Raises:
-        ValueError: the content is no JSON, a member has a value of another type, or a text that
-            messages show could not be shown.
-        KeyError: a member is missing.
-        TypeError: the content is no object.
+        ValueError: another program wrote it, or a text of it could not be shown in messages.
     """
-    data: Mapping[str, Any] = json.loads(content)
-    member = Member(
-        names=[str(name) for name in data["names"]],
-        addresses=[str(address) for address in data["addresses"]],
-        master_address=str(data["master_address"]),
-        master_port=int(data["master_port"]),
-        digest=str(data["digest"]),
-        facts=str(data["facts"]),
-        local_rank=int(data["local_rank"]),
-        ranks=int(data["ranks"]),
-        process=str(data["process"]),
-        domain=str(data["domain"]),
-        order=str(data["order"]),
-    )
+    try:
+        member = msgspec.json.decode(content, type=Member)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise ValueError(str(error)) from None
     shown = [*member.names, *member.addresses, member.master_address, member.process, member.order]
     if not member.names or not all(text.isprintable() for text in [*shown, member.domain]):
         raise ValueError("a process has a name, and no text of it has control characters")

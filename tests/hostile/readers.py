@@ -33,7 +33,7 @@ from plink.probes.echo import protocol as echo
 from plink.probes.errors import ProbesError
 from plink.probes.fping import pings
 from plink.probes.hosts.slurm import parse_allocation
-from plink.probes.inventories.ansible.inventory import listed_hosts
+from plink.probes.inventories.ansible.inventory import find_connections
 from plink.probes.inventories.ansible.reading import parse_inventory
 from plink.probes.inventories.parallelcluster import hosts_of, parse_instances
 from plink.probes.inventories.pods import parse_pods
@@ -239,7 +239,7 @@ READERS: Mapping[str, Reader] = {
     "a process of a job": Reader(
         members.from_bytes,
         (members.to_bytes(members.Member(["n1"], ["10.0.0.1"], "10.0.0.1", 0, ranks=2)),),
-        (ValueError, KeyError, TypeError),
+        (ValueError,),
     ),
     "a word of rank 0": Reader(
         meeting.parse_word,
@@ -247,7 +247,7 @@ READERS: Mapping[str, Reader] = {
             b'{"port": {"address": "10.0.0.1", "port": 1, "secret": "x"}, "numbers": [0, 1]}',
             b'{"decision": {"new_ranks": [1, 0], "hosts": ["a", "b"], "refused": "no"}}',
         ),
-        (ValueError, KeyError, TypeError),
+        (ValueError,),
     ),
     "the echo agent's lines": Reader(
         _lines(echo.parse_event),
@@ -278,7 +278,7 @@ READERS: Mapping[str, Reader] = {
         (ProbesError,),
     ),
     "Ansible's inventories": Reader(
-        lambda content: listed_hosts(parse_inventory(content, "inv"), "all"),
+        lambda content: find_connections(parse_inventory(content, "inv"), "all"),
         (b"c\n[g]\na ansible_host=10.0.0.1\nb[1:2]\n", b"all: {hosts: {a: {}, b: {}}}\n",
          b'{"_meta": {"hostvars": {"a": {"ansible_port": 22}}}, "g": {"hosts": ["a", "b"]}}'),
         (ProbesError,), more=texts.HOST_LISTS,
