@@ -53,7 +53,7 @@ def test_what_began_first_is_carried_first() -> None:
 
 
 @given(profiles(), networks(), st.integers(1, 4), st.sampled_from(_SHARINGS))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_what_holds_of_all(
     profile: Profile, network: Network, in_flight: int, sharing: Sharing
 ) -> None:

@@ -110,7 +110,7 @@ TRAININGS = st.builds(
 
 
 @given(TRAININGS, st.integers(0, 1000))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=20)
 def test_any_training_is_that_of_plain_loops(one: Settings, seed: int) -> None:
     gradients, weights = drawn_gradients(one, seed), [1.0] * one.items
     ours, theirs = trained(one, gradients, weights, 12), oracle.train(one, gradients, weights, 12)

@@ -55,7 +55,7 @@ def timeline_of(truth: Truth, max_bytes: int = 1 << 30) -> Timeline:
         return merged(read_ranks(contents_of(written(Path(folder), truth, max_bytes))))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(truths())
 def test_clocks_are_apart_as_far_as_is_said(truth: Truth) -> None:
     clocks = timeline_of(truth).clocks
@@ -73,7 +73,7 @@ def test_clocks_are_apart_as_far_as_is_said(truth: Truth) -> None:
     assert clocks.drifted_us <= 0.2
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(truths())
 def test_who_is_said_to_be_last_was_last(truth: Truth) -> None:
     timeline = timeline_of(truth)
@@ -97,7 +97,7 @@ def test_who_is_said_to_be_last_was_last(truth: Truth) -> None:
             assert abs(late_us - true_us) <= error_us + 0.5
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(truths(), st.data())
 def test_what_was_written_before_a_rank_was_killed_is_read(
     truth: Truth, data: st.DataObject
@@ -116,7 +116,7 @@ def test_what_was_written_before_a_rank_was_killed_is_read(
     assert [each for each in timeline.pending if truth.ranks - 1 not in each.announced_by] == []
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(truths())
 def test_a_merged_trace_says_the_same_as_its_files(truth: Truth) -> None:
     with tempfile.TemporaryDirectory() as folder:
