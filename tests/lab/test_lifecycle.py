@@ -32,7 +32,8 @@ def name() -> Iterator[str]:
     require_root()
     name = f"t{os.getpid()}-0"
     yield name
-    run_lab("down", "--name", name)
+    if traces(name) != NO_TRACES:
+        run_lab("down", "--name", name)
 
 
 def run_lab(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -111,7 +112,7 @@ def test_refuses_to_go_where_something_stands(name: str, tmp_path: Path) -> None
 @pytest.mark.parametrize("moment", ["registered", "namespaces", "interfaces", "processes"])
 def test_down_completes_after_a_crash_at_any_moment(name: str, tmp_path: Path, moment: str) -> None:
     directory = tmp_path / f"plink-lab-{name}"
-    with begin_up(name, directory, "--racks", "4", "--hosts", "4") as process:
+    with begin_up(name, directory, "--racks", "3", "--hosts", "3") as process:
         if moment == "processes":
             while not list(directory.glob("private/*.pid")):
                 time.sleep(0.005)
@@ -124,7 +125,7 @@ def test_down_completes_after_a_crash_at_any_moment(name: str, tmp_path: Path, m
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
 def test_an_interrupted_up_takes_itself_down(
     name: str, tmp_path: Path, number: signal.Signals
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ipaddress import IPv4Address, IPv4Network
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from labkit import routing, wiring
@@ -57,7 +57,6 @@ def forward(topology: Topology, source: str, destination: str) -> list[str]:
         assert len(visited) < 100
 
 
-@settings(max_examples=30)
 @given(topologies)
 def test_packets_go_where_the_truth_says(topology: Topology) -> None:
     paths = routing.paths(topology)
@@ -71,7 +70,6 @@ def test_packets_go_where_the_truth_says(topology: Topology) -> None:
                 assert truth == forward(topology, source.name, destination.name)
 
 
-@settings(max_examples=30)
 @given(topologies)
 def test_a_path_has_a_router_for_every_switch_on_the_way(topology: Topology) -> None:
     switches = {switch.name: switch for switch in topology.switches}
@@ -93,7 +91,6 @@ def test_a_path_has_a_router_for_every_switch_on_the_way(topology: Topology) -> 
             assert len(routing.path(topology, one, other)) == (0 if one == other else between)
 
 
-@settings(max_examples=30)
 @given(topologies)
 def test_every_address_is_given_once_and_lies_in_the_labs_subnet(topology: Topology) -> None:
     given_out = [host.address for host in topology.hosts] + [topology.machine_address]

@@ -22,7 +22,7 @@ from support.require import require_launcher
 pytestmark = [pytest.mark.lab, pytest.mark.needs("mpi")]
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs torch")
 
-# Five of these and four of torchrun itself would be nine imports of torch: one kind of line
+# All of these on all hosts would be nine imports of torch: one kind of line
 # proves that Gloo runs on it, the other that torchrun numbers ranks by it. Both write a line at
 # once, because print may write it in pieces, between which others' come.
 TORCHRUN_WORKER = """\
@@ -133,8 +133,8 @@ def test_torchrun(lab: Lab, hosts: list[Host], tmp_path: Path) -> None:
     torchrun.chmod(0o700)
     script = tmp_path / "worker.py"
     script.write_text(TORCHRUN_WORKER)
-    found = run_lines("torchrun", "SCRIPT", str(script), programs, hosts)
-    assert found == expected_placement(hosts)
+    found = run_lines("torchrun", "SCRIPT", str(script), programs, hosts[:3])
+    assert found == expected_placement(hosts[:3])
 
 
 @needs_torch
@@ -143,5 +143,5 @@ def test_gloo_on_environments(lab: Lab, hosts: list[Host], tmp_path: Path) -> No
     programs = ssh(lab, tmp_path / "bin" / "ssh").parent
     script = tmp_path / "worker.py"
     script.write_text(GLOO_WORKER)
-    found = run_lines("env", "PROGRAM", f"{sys.executable} {script}", programs, hosts)
-    assert found == expected_placement(hosts)
+    found = run_lines("env", "PROGRAM", f"{sys.executable} {script}", programs, hosts[:2])
+    assert found == expected_placement(hosts[:2])
