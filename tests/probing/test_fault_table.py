@@ -1,8 +1,8 @@
 """Every tool meets every fault: the rest is measured, the failing are named, nothing is left.
 
 A row of `TOOLS` is all that a tool needs. Faults that do not concern each other share a run. What
-the connections do, the tools share, and one of them tries it; `scripts/bench faults --each` tries
-every kind with any tool.
+the connections do, the tools share, and one of them tries it, as echo does for dpdk, which has the
+same coordinator; `scripts/bench faults --each` tries every kind with any tool.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from labkit.faults import KINDS, Fault
 from support.fake_python import SLOW, fake_python
 from support.lab import Lab
 from support.pairs import pairs_among
-from support.require import require_dpdk, require_iperf3, require_scapy
+from support.require import require_iperf3, require_scapy
 
 pytestmark = pytest.mark.lab
 
@@ -79,7 +79,6 @@ TOOLS = [
     Tried("echo", ("--count", 2000, "--passes", 1), (some, halves, leaving)),
     # A transfer that stands still ends as an fping does.
     Tried("fping", ("--count", 20), (without_freeze,)),
-    Tried("dpdk", ("--count", 1000, "--passes", 1), require=require_dpdk),
     Tried("iperf3", ("--direction", "both", "--concurrency", 3), require=require_iperf3),
     # A worker that stands still is given up after 15 s; `tests/trace/test_tool.py` has one.
     Tried("trace", ("--count", 2), (without_freeze,), require=require_scapy, python=SLOW),
