@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import re
 import subprocess
 from collections.abc import Iterator
@@ -98,6 +99,8 @@ def unknown_names(text: str) -> list[str]:
 def resolves(name: str) -> bool:
     """Whether a dotted name leads to something; also if what it is in needs an absent package."""
     parts = name.split(".")
+    if parts[-1] == "__main__":  # importing it would let an interrupt end the whole run
+        return importlib.util.find_spec(name) is not None
     for length in range(len(parts), 0, -1):
         module = ".".join(parts[:length])
         try:
