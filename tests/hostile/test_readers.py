@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import random
 import time
 from pathlib import Path
 
@@ -9,21 +11,29 @@ import pytest
 
 from hostile.readers import READERS, Reader, contents
 from plink.base.text import printable
+from support.seeds import with_seeds
 
+# One of so many contents is drawn for a reader; 1 tries all.
+SHARES = int(os.environ.get("PLINK_TEST_HOSTILE_SHARES", "4"))
 _MOST_CPU_S = 2.0
 _MOST_LETTERS = 2000
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_it_reads_or_refuses(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@with_seeds(1)
+def test_it_reads_or_refuses(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
     monkeypatch.chdir(tmp_path)
-    reader = READERS[name]
+    reader, draw = READERS[name], random.Random(f"{seed} {name}")
     faulty, count = [], 0
     for title, content in contents(reader):
+        if title != "what is valid" and draw.randrange(SHARES):
+            continue
         count += 1
         if fault := _fault(reader, content, is_valid=title == "what is valid"):
             faulty.append(f"{title}: {fault}")
-    assert count > 100
+    assert count > 10
     assert not faulty, "\n".join(faulty[:20])
 
 

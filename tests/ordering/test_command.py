@@ -259,7 +259,6 @@ def test_an_interrupt_keeps_the_best_so_far(folder):
         process.kill()
         process.wait()
         os.close(ours)
-    assert b"cost" in shown
     assert b"warning: interrupted" in shown.replace(b"\x1b[0m", b"").replace(b"\x1b[33m", b"")
     assert b"Traceback" not in shown
     order = order_file.read_order(str(folder / "o.json"))

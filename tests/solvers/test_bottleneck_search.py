@@ -142,16 +142,15 @@ def test_the_given_order_stays_where_nothing_is_better() -> None:
 def test_keeps_to_its_time() -> None:
     rng = np.random.default_rng(46)
     hosts = 60
-    begin = time.monotonic()
+    begin_s = time.process_time()
     search_by_bottleneck(
         form_of("halving-doubling", 32),
         distances(rng, hosts, 10**6),
         RankLayout([1] * hosts, 32),
         list(range(hosts)),
-        time_limit_s=1.0,
+        time_limit_s=0.2,
     )
-    # Far above the limit, which a busy machine exceeds too.
-    assert time.monotonic() - begin < 10.0
+    assert time.process_time() - begin_s < 3.0
 
 
 def without(graph: npt.NDArray[np.bool_], vertex: int) -> npt.NDArray[np.bool_]:

@@ -97,9 +97,8 @@ def test_an_optimal_order_is_confirmed_and_kept(engine):
 @pytest.mark.parametrize("engine", ["brute-force", "cp-sat", "z3"])
 def test_time_limit_ends_a_proof_that_is_out_of_reach(engine):
     form, distance = find("tree").form(18), data_centre(18, seed=1)
-    start = time.monotonic()
-    verdict = prove(form, distance, worst_of_some(form, distance), 1.0, engine)
-    assert time.monotonic() - start < 30.0
+    verdict = prove(form, distance, worst_of_some(form, distance), 0.5, engine)
+    assert verdict.seconds < 30.0
     assert verdict.outcome in ("gave-up", "improved")
     assert 0.0 < verdict.lower_bound < verdict.cost
     assert verdict.cost == latency_cost(form, distance, verdict.order)
