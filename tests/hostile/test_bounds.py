@@ -21,8 +21,10 @@ from plink.probes.errors import HostListError
 from plink.probes.hosts.listing import parse_listing
 from plink.probes.hosts.slurm import is_topology_conf
 from plink.probes.inventories import topograph
+from plink.probes.inventories.ansible.reading import parse_inventory
 from plink.probes.inventories.parallelcluster import parse_instances
 from plink.probes.inventories.terraform import parse_outputs
+from plink.probes.inventories.yaml_text import parse_yaml
 from plink.probes.ssh.connect import ProxyCommand
 from plink.simulate.simgrid import program
 from plink.simulate.traces import edges, goal
@@ -82,16 +84,40 @@ def test_packed_content_has_a_limit() -> None:
         parse_listing,
         lambda content, source: parse_outputs(content, source, ""),
         parse_instances,
+        parse_inventory,
         lambda content, _: topograph.read("file", lambda _: content),
         lambda content, _: document.parse(content, "file"),
     ],
-    ids=["list", "terraform", "pcluster", "topograph", "file"],
+    ids=["list", "terraform", "pcluster", "ansible", "topograph", "file"],
 )
 def test_listings_follow_the_rules_of_json_files(
     read: Callable[[bytes, str], object], text: str, reason: str
 ) -> None:
     with pytest.raises((HostListError, WrongUseError), match=reason):
         read(text.encode(), "hosts")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: [" + "[]," * (1 << 20) + "]",
+        "a: " + "b" * (1 << 22),
+        "all:\n  hosts:\n" + "    n1: {a: 1}\n" * (1 << 18),
+        "#" + "\n" * (1 << 22),
+    ],
+)
+def test_large_yaml_is_refused_before_the_work(text: str) -> None:
+    start_s = time.process_time()
+    with pytest.raises(HostListError, match="too large for YAML"):
+        parse_yaml(text, "file", "hint")
+    assert time.process_time() - start_s < 0.5
+
+
+def test_a_key_that_is_there_twice_in_yaml_is_refused() -> None:
+    for text in ("a: 1\nb: 2\na: 3", "all: {hosts: {n1: , n1: {x: 1}}}", "- {1: 2, 1: 3}"):
+        with pytest.raises(HostListError, match="is there twice"):
+            parse_yaml(text, "file", "hint")
+    assert parse_yaml("a: {b: 1}\nc: {b: 2}", "file", "hint") == {"a": {"b": 1}, "c": {"b": 2}}
 
 
 def test_a_proxy_command_that_has_ended_is_at_its_end() -> None:

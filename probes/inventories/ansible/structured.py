@@ -7,10 +7,12 @@ and `_meta.hostvars` (Ansible documentation, "Developing dynamic inventory").
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from plink.probes.errors import HostListError, clean
+from plink.probes.hosts.nested import parse_listing_json
 from plink.probes.inventories.ansible.inventory import ALL, Inventory
 from plink.probes.inventories.ansible.patterns import expand_pattern
 from plink.probes.inventories.yaml_text import parse_yaml
@@ -20,15 +22,20 @@ _HINT = (
     "ansible-inventory --list writes out"
 )
 _MOST_DEEP = 100
+_JSON = re.compile(r'\s*\{\s*"[^"]*"\s*:')
 
 
 def parse_structured(text: str, source: str) -> Inventory:
     """The inventory in a text.
 
     Raises:
-        HostListError: it is not YAML, or not an inventory.
+        HostListError: it is neither YAML nor JSON, or not an inventory.
     """
-    data = parse_yaml(text, source, _HINT)
+    # What ansible-inventory --list prints; YAML in braces has names without quotes, mostly.
+    if _JSON.match(text):
+        data = parse_listing_json(text.encode(), source, _HINT)
+    else:
+        data = parse_yaml(text, source, _HINT)
     inventory = Inventory(source)
     if not isinstance(data, dict):
         raise HostListError(f"{source}: is no inventory of groups", _HINT)
