@@ -14,6 +14,7 @@ import socket
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from plink.base.errors import PlinkError, WrongUseError
@@ -79,6 +80,14 @@ def renumber(
             decision = _decide(meeting, own, request, source, environment)
     except MeetAgainError as error:
         meeting.give_up(str(error), error.hint)
+    except RefusedError:
+        raise
+    except BaseException as error:
+        if launch.rank == 0:
+            # The others would wait for it until their time is up.
+            with suppress(RefusedError):
+                meeting.give_up(f"rank 0 failed: {type(error).__name__}: {error}")
+        raise
     return _placement(launch, decision, own.local_rank)
 
 

@@ -81,7 +81,7 @@ def _store(launch: Launch, host: str, port: int, timeout_s: float) -> Iterator[T
     with ExitStack() as stack:
         if launch.rank == 0:
             try:
-                stack.enter_context(serve(port))
+                stack.enter_context(serve(port, launch.ranks))
             except PlinkError:
                 # Another process of this host may have rank 0, too: there all are told so.
                 if not answers(host, port):

@@ -27,7 +27,8 @@ ABSENT = 0xFFFFFFFF
 _MOST_KEY_BYTES = 256
 _MOST_VALUE_BYTES = 16 << 20
 _MOST_BYTES = 256 << 20
-_MOST_CONNECTIONS = 1 << 16
+# Connections beside those of the ranks.
+_MOST_STRANGERS = 64
 _GREETING_S = 5.0
 
 _LONGEST_WAIT_MS = 1 << 31
@@ -135,16 +136,17 @@ def answers(host: str, port: int) -> bool:
 
 
 @contextmanager
-def serve(port: int) -> Iterator[None]:
+def serve(port: int, ranks: int) -> Iterator[None]:
     """Serve the store of a job on all addresses of this host, until all others have hung up.
 
     Args:
         port: TCP port.
+        ranks: number of ranks that will connect.
 
     Raises:
         PlinkError: the port is taken.
     """
-    server = _Server()
+    server = _Server(ranks + _MOST_STRANGERS)
     listener = _listen(port)
     thread = threading.Thread(target=server.run, args=(listener,), daemon=True)
     thread.start()
@@ -170,9 +172,14 @@ def _listen(port: int) -> socket.socket:
 
 
 class _Server:
-    """The store, in a thread of its own."""
+    """The store, in a thread of its own.
 
-    def __init__(self) -> None:
+    Args:
+        most_connections: number of connections beyond which callers are hung up on.
+    """
+
+    def __init__(self, most_connections: int) -> None:
+        self._most_connections = most_connections
         self._values: dict[str, bytes] = {}
         self._bytes = 0
         self._is_set: dict[str, asyncio.Event] = {}
@@ -197,7 +204,7 @@ class _Server:
         server.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if self._connections >= _MOST_CONNECTIONS:
+        if self._connections >= self._most_connections:
             writer.close()
             return
         self._connections += 1

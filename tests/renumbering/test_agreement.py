@@ -77,7 +77,7 @@ def ranks(found: Sequence[Placement | PlinkError]) -> list[int]:
     return [one.rank if isinstance(one, Placement) else -1 for one in found]
 
 
-def refusals(found: Sequence[Placement | PlinkError]) -> set[str]:
+def refusals(found: Sequence[object]) -> set[str]:
     assert all(isinstance(one, RefusedError) for one in found), found
     return {str(one) for one in found}
 
@@ -247,6 +247,28 @@ def test_a_rank_that_dies_while_measuring_leaves_the_launchers_order(
         assert warnings == 0
 
 
+def test_a_fault_of_rank_0_reaches_all_ranks(
+    port: int, order: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise MemoryError("none left")
+
+    monkeypatch.setattr(job, "_numbered", fail)
+    jobs = job_of(HOSTS)
+
+    def process(rank: int) -> BaseException | None:
+        try:
+            renumber_process(RenumberRequest(order), f"127.0.0.1:{port}", jobs[rank])
+        except (PlinkError, MemoryError) as error:
+            return error
+        return None
+
+    with concurrent.futures.ThreadPoolExecutor(4) as threads:
+        first, *rest = threads.map(process, range(4))
+    assert isinstance(first, MemoryError)
+    assert refusals(rest) == {"rank 0 failed: MemoryError: none left"}
+
+
 DRIVER = """
     Fabric
         State                             : Completed
@@ -273,7 +295,7 @@ def test_a_domain_is_what_drivers_and_slurm_name() -> None:
 
 @pytest.fixture
 def store(port: int) -> Iterator[Store]:
-    with serve(port):
+    with serve(port, 2):
         found = TcpStore("127.0.0.1", port, 5.0)
         try:
             yield found
