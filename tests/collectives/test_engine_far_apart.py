@@ -15,7 +15,6 @@ from support.lab import Lab, lab_cluster
 pytestmark = pytest.mark.lab
 
 TESTS = Path(__file__).resolve().parents[1]
-ITEMS = 1_000_000
 RANK = """
 import json, sys
 import numpy as np
@@ -29,7 +28,7 @@ options = Options(
 )
 forest = getattr(forests, kind)(ranks)
 with Engine(rank, ranks, DirectoryStore(store), forest, options) as engine:
-    pattern = (np.arange(int(1e6)) % 1009).astype(np.float32)
+    pattern = (np.arange(300_000) % 1009).astype(np.float32)
     # Several under way, of which the last goes first.
     arrays = [pattern * (number + 1) for number in range(3)]
     works = [
