@@ -96,10 +96,12 @@ class Cluster(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     bandwidth: BandwidthMeasurement | None = None
     format: Literal["plink.cluster"] = FORMAT
     version: Literal[1] = VERSION
-    # What is known of the file that the cluster was read from; not in the file itself.
-    IN_MEMORY: ClassVar = frozenset({"file_hash", "source"})
+    # How the cluster came about and is to be read; not in the file itself.
+    IN_MEMORY: ClassVar = frozenset({"file_hash", "source", "uses_readings"})
     file_hash: str | None = None
     source: str = document.NOT_A_FILE
+    # Whether distances are the readings as they are, in place of the best estimate.
+    uses_readings: bool = False
 
     def __post_init__(self) -> None:
         check_hosts(self.hosts, "hosts")

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from plink.files.cluster import Cluster, no_bandwidth_measured, nothing_measured
 from plink.files.matrices import Matrix
+from plink.model.estimating import estimate_round_trips
 from plink.solvers.gaps import filled
 from plink.solvers.limits.deadline import Deadline
 
@@ -83,11 +84,13 @@ class Distances:
         matrix_us: (N, N) in µs, symmetric, zero diagonal, no gaps.
         is_filled: (N, N) which pairs were measured in neither direction, and so were filled.
         unmeasured_hosts: names of the hosts without any measurement: all they have is filled.
+        deviation: (N, N) standard deviation of the logarithms of an estimate; None for readings.
     """
 
     matrix_us: Matrix
     is_filled: Mask
     unmeasured_hosts: Sequence[str]
+    deviation: Matrix | None = None
 
     @property
     def filled_pairs(self) -> int:
@@ -130,9 +133,11 @@ class Distances:
 def distances(cluster: Cluster) -> Distances:
     """The distances between a cluster's hosts.
 
-    A pair's distance is the larger of its two directions' readings (Luo 2020, §5.2.2), or the one
-    that there is. A pair that was not measured gets the least max(d(i, k), d(k, j)) over third
-    hosts k, which is what it would be in a tree of switches, else the largest distance there is.
+    Where there are groups and readings of a pair disagree, distances are the best estimate
+    (`plink.model.estimating`). Otherwise a pair's distance is the larger of its two directions'
+    readings (Luo 2020, §5.2.2), or the one that there is. A pair that was not measured, and of
+    which no estimate says anything, gets the least max(d(i, k), d(k, j)) over third hosts k, which
+    is what it would be in a tree of switches, else the largest distance there is.
 
     Raises:
         WrongUseError: two or more hosts, and nothing was measured between them.
@@ -146,14 +151,19 @@ def distances(cluster: Cluster) -> Distances:
     if not _any_between(readings, 0.0):
         raise nothing_measured(cluster)
     larger = of_both(readings, np.fmax)
-    np.fill_diagonal(larger, np.nan)
-    matrix, missing = filled(larger)
+    missing = np.isnan(larger)
+    np.fill_diagonal(missing, val=False)
+    estimate = estimate_round_trips(cluster)
+    known = larger if estimate is None else estimate.distance
+    np.fill_diagonal(known, np.nan)
+    matrix, _ = filled(known)
     names = cluster.names
     alone = np.flatnonzero(missing.sum(axis=1) == size - 1)
     return Distances(
         matrix_us=matrix,
         is_filled=missing,
         unmeasured_hosts=[names[host] for host in alone],
+        deviation=None if estimate is None else estimate.deviation,
     )
 
 

@@ -1,0 +1,66 @@
+"""The best estimate of a cluster's round-trip times, given the groups of its hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from plink.files.cluster import Cluster
+from plink.files.matrices import Matrix
+from plink.solvers.groups.grouping import Labels, alone_apart
+from plink.solvers.shrinkage import Estimate, estimate_distances, lowest_readings
+
+# Readings of more hosts are taken as they are: all of this is done in a few copies of the matrix.
+_MOST_HOSTS = 2048
+# Groups that no file names are looked for among so many hosts, which takes some tenths of a second.
+_MOST_UNGROUPED = 128
+
+
+def estimate_round_trips(cluster: Cluster) -> Estimate | None:
+    """Estimate the round-trip times of a cluster's pairs, in µs.
+
+    Groups are those in the file, at all levels that `plink group` found there; where the file says
+    nothing of groups, those that the readings show.
+
+    Returns:
+        the estimate (`plink.solvers.shrinkage`); None where readings are to be taken as they are:
+        there are no groups, no pair was read twice, or the cluster says so.
+    """
+    rtt = cluster.rtt
+    if rtt is None or cluster.uses_readings or len(cluster.hosts) > _MOST_HOSTS:
+        return None
+    halves = rtt.halves_us
+    lowest, second = lowest_readings([rtt.readings_us] if halves is None else list(halves))
+    if (rtt.readings_us == 0.0).any() or not (lowest < second)[np.isfinite(second)].any():
+        return None
+    levels = _levels(cluster, lowest)
+    return estimate_distances(lowest, second, levels) if levels else None
+
+
+def _levels(cluster: Cluster, lowest: Matrix) -> Sequence[Labels]:
+    """Return (N,) the group of each host at each level, a host alone having one of its own."""
+    if cluster.grouping is not None:
+        return [_labels(cluster.names, level) for level in cluster.grouping.levels]
+    if cluster.groups:
+        return [_labels(cluster.names, [group.hosts for group in cluster.groups])]
+    size = len(cluster.hosts)
+    return _shown(lowest.tobytes(), size) if size <= _MOST_UNGROUPED else []
+
+
+def _labels(names: Sequence[str], groups: Iterable[Sequence[str]]) -> Labels:
+    group_of = {host: number for number, hosts in enumerate(groups) for host in hosts}
+    return alone_apart(np.array([group_of.get(name, -1) for name in names], dtype=np.int64))
+
+
+@lru_cache(maxsize=16)
+def _shown(readings: bytes, size: int) -> Sequence[Labels]:
+    """Return the levels of groups that readings show; they are asked for again and again."""
+    # SciPy takes longer to import than an order of few hosts takes.
+    from plink.solvers.groups.levels import discover  # noqa: PLC0415
+
+    lowest = np.frombuffer(readings).reshape(size, size)
+    is_measured = np.isfinite(lowest)
+    found = discover(np.where(is_measured, lowest, 0.0), is_measured)
+    return [alone_apart(level.labels) for level in found.levels]

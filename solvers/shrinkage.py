@@ -1,0 +1,169 @@
+"""Best estimates of distances whose readings disagree, given groups of hosts.
+
+Noise multiplies a round trip and only adds to it, so all is done on logarithms and the lowest
+readings count most. Where groups are known, a pair has a *class*: the number of levels whose groups
+part it. The estimate is that of James and Stein (1961), with the class as what it shrinks towards:
+
+    estimate = center + w (lowest - center),    w = t^2 / (t^2 + s^2)
+
+- *lowest*: the least reading of the pair in any pass and direction.
+- *center*: the lower third of its class. A host whose lowest readings lie above the centers of
+  their classes is slow, and its pairs are expected to be farther by that.
+- *t*, what distances of one class really differ by: how far readings lie below the center. Those
+  above it would tell of noise.
+- *s*, how far the lowest reading may be off: s^2 = g^2 + mean g^2, where g is how far the second
+  lowest reading of the pair lies above the lowest. One that was reached twice can be trusted.
+
+The deviation of the estimate is t s / sqrt(t^2 + s^2), and t for a pair that was not measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from plink.solvers.groups.grouping import Labels, Matrix
+
+Mask = npt.NDArray[np.bool_]
+
+_CENTER = 1.0 / 3.0
+# A host is slow if nine in ten of its readings, of at least five, lie above their centers by more.
+_LEAST_TIME, _TIME_QUANTILE, _LEAST_PARTNERS = 0.1, 0.1, 5
+_MOST_SLOW = 0.25
+# The standard deviation of a normal distribution by its median absolute deviation.
+_PER_MAD = 1.4826
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Distances of all pairs and how sure they are.
+
+    Args:
+        distance: (N, N), symmetric, zero diagonal; NaN for pairs that were not measured, and of
+            whose class no pair was.
+        deviation: (N, N) standard deviation of their logarithms.
+    """
+
+    distance: Matrix
+    deviation: Matrix
+
+
+def lowest_readings(readings: Sequence[Matrix]) -> tuple[Matrix, Matrix]:
+    """Return the lowest and the second lowest reading of each pair.
+
+    Args:
+        readings: (N, N) each, [source][destination], NaN where nothing was measured. A matrix that
+            is its own transpose has one reading for each pair, any other one for each direction.
+
+    Returns:
+        two symmetric (N, N) matrices, infinite where there is no such reading.
+    """
+    lowest = np.full(readings[0].shape, np.inf)
+    second = lowest.copy()
+    for matrix in readings:
+        known = np.where(matrix > 0.0, matrix, np.inf)
+        for each in (known,) if (known == known.T).all() else (known, known.T):
+            np.minimum(second, np.maximum(lowest, each), out=second)
+            np.minimum(lowest, each, out=lowest)
+    return lowest, second
+
+
+def estimate_distances(
+    lowest: Matrix, second: Matrix, levels: Sequence[Labels]
+) -> Estimate | None:
+    """Estimate distances from the lowest two readings of each pair.
+
+    Args:
+        lowest, second: (N, N) as `lowest_readings` returns them.
+        levels: (N,) each host's group at each level; a host alone has a group of its own.
+
+    Returns:
+        the estimate; None if no pair has two readings that differ, so that nothing tells how far
+        readings are off.
+    """
+    above = np.triu_indices(len(lowest), 1)
+    first, other = above
+    is_measured = np.isfinite(lowest[above])
+    is_twice = np.isfinite(second[above])
+    logs = np.log(lowest[above], where=is_measured, out=np.zeros(len(first)))
+    gaps = np.log(second[above], where=is_twice, out=np.zeros(len(first))) - logs
+    gaps[~is_twice] = 0.0
+    if not gaps.any():
+        return None
+    kinds = np.zeros(len(first), dtype=np.intp)
+    for labels in levels:
+        kinds += labels[first] != labels[other]
+    expected = _expected(logs, is_measured, kinds, above, len(lowest))
+    beyond = logs - expected
+    below = -beyond[is_measured & (beyond <= 0.0)]
+    between = (_PER_MAD * float(np.median(below))) ** 2 if below.size else 0.0
+    noise = float(np.mean(gaps[is_twice] ** 2))
+    within = np.where(is_twice, gaps**2, noise) + noise
+    weight = np.where(is_measured, between / (between + within), 0.0)
+    estimated = np.where(is_measured, expected + weight * beyond, expected)
+    deviation = np.sqrt(np.where(is_measured, weight * within, between))
+    return Estimate(_symmetric(np.exp(estimated), above), _symmetric(deviation, above))
+
+
+def _expected(
+    logs: Matrix,
+    is_measured: Mask,
+    kinds: npt.NDArray[np.intp],
+    above: tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]],
+    size: int,
+) -> Matrix:
+    """Return (P,) what each pair's class and the times of slow hosts say; NaN where nothing does.
+
+    Args:
+        logs: (P,) logarithms of the readings.
+        is_measured: (P,) which there are.
+        kinds: (P,) the class of each pair.
+        above: the hosts of each pair.
+        size: number of hosts.
+    """
+    first, other = above
+    times = np.zeros(size)
+    for _ in range(1 + int(_MOST_SLOW * size)):
+        of_hosts = times[first] + times[other]
+        expected = of_hosts + _centers(logs - of_hosts, is_measured, kinds)
+        beyond = np.full((size, size), np.nan)
+        beyond[first, other] = beyond[other, first] = np.where(
+            is_measured, logs - expected, np.nan
+        )
+        excess = _low_ends(beyond)
+        slowest = int(np.argmax(excess))
+        if excess[slowest] <= _LEAST_TIME:
+            break
+        times[slowest] += excess[slowest]
+    return expected
+
+
+def _centers(logs: Matrix, is_measured: Mask, kinds: npt.NDArray[np.intp]) -> Matrix:
+    """Return (P,) the center of each pair's class; NaN for a class without readings."""
+    centers = np.full(int(kinds.max(initial=0)) + 1, np.nan)
+    for kind in range(len(centers)):
+        values = logs[is_measured & (kinds == kind)]
+        if values.size:
+            centers[kind] = np.quantile(values, _CENTER)
+    found: Matrix = centers[kinds]
+    return found
+
+
+def _low_ends(beyond: Matrix) -> Matrix:
+    """Return (N,) what nine in ten readings of a host exceed; 0 where it has too few."""
+    known = np.isfinite(beyond).sum(axis=1)
+    # NaN is sorted last.
+    place = (_TIME_QUANTILE * np.maximum(known - 1, 0)).astype(np.intp)
+    ends = np.sort(beyond, axis=1)[np.arange(len(beyond)), place]
+    return np.where(known >= _LEAST_PARTNERS, ends, 0.0)
+
+
+def _symmetric(values: Matrix, above: tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]) -> Matrix:
+    """Return the symmetric matrix with these values above its diagonal, which is zero."""
+    size = 1 + int(above[1].max(initial=0))
+    matrix = np.zeros((size, size))
+    matrix[above] = values
+    return matrix + matrix.T
