@@ -14,7 +14,10 @@ part it. The estimate is that of James and Stein (1961), with the class as what 
 - *s*, how far the lowest reading may be off: s^2 = g^2 + mean g^2, where g is how far the second
   lowest reading of the pair lies above the lowest. One that was reached twice can be trusted.
 
-The deviation of the estimate is t s / sqrt(t^2 + s^2), and t for a pair that was not measured.
+A pair that is far from its class keeps its own distance: w is at least 1 - (3 s / (lowest -
+center))^2, the positive part of the same estimator.
+
+The deviation of the estimate is sqrt(w) s, and t for a pair that was not measured.
 """
 
 from __future__ import annotations
@@ -33,6 +36,8 @@ _CENTER = 1.0 / 3.0
 # A host is slow if nine in ten of its readings, of at least five, lie above their centers by more.
 _LEAST_TIME, _TIME_QUANTILE, _LEAST_PARTNERS = 0.1, 0.1, 5
 _MOST_SLOW = 0.25
+# A pair is far from its class from so many times s on.
+_FAR = 3.0
 # The standard deviation of a normal distribution by its median absolute deviation.
 _PER_MAD = 1.4826
 
@@ -71,9 +76,7 @@ def lowest_readings(readings: Sequence[Matrix]) -> tuple[Matrix, Matrix]:
     return lowest, second
 
 
-def estimate_distances(
-    lowest: Matrix, second: Matrix, levels: Sequence[Labels]
-) -> Estimate | None:
+def estimate_distances(lowest: Matrix, second: Matrix, levels: Sequence[Labels]) -> Estimate | None:
     """Estimate distances from the lowest two readings of each pair.
 
     Args:
@@ -99,10 +102,14 @@ def estimate_distances(
     expected = _expected(logs, is_measured, kinds, above, len(lowest))
     beyond = logs - expected
     below = -beyond[is_measured & (beyond <= 0.0)]
-    between = (_PER_MAD * float(np.median(below))) ** 2 if below.size else 0.0
+    between = (_PER_MAD * _quantile(below, 0.5)) ** 2 if below.size else 0.0
     noise = float(np.mean(gaps[is_twice] ** 2))
     within = np.where(is_twice, gaps**2, noise) + noise
-    weight = np.where(is_measured, between / (between + within), 0.0)
+    weight = np.full(len(logs), between) / (between + within)
+    is_far = is_measured & (np.abs(beyond) > _FAR * np.sqrt(within))
+    weight[is_far] = np.maximum(
+        weight[is_far], 1.0 - _FAR**2 * within[is_far] / beyond[is_far] ** 2
+    )
     estimated = np.where(is_measured, expected + weight * beyond, expected)
     deviation = np.sqrt(np.where(is_measured, weight * within, between))
     return Estimate(_symmetric(np.exp(estimated), above), _symmetric(deviation, above))
@@ -130,9 +137,7 @@ def _expected(
         of_hosts = times[first] + times[other]
         expected = of_hosts + _centers(logs - of_hosts, is_measured, kinds)
         beyond = np.full((size, size), np.nan)
-        beyond[first, other] = beyond[other, first] = np.where(
-            is_measured, logs - expected, np.nan
-        )
+        beyond[first, other] = beyond[other, first] = np.where(is_measured, logs - expected, np.nan)
         excess = _low_ends(beyond)
         slowest = int(np.argmax(excess))
         if excess[slowest] <= _LEAST_TIME:
@@ -147,9 +152,18 @@ def _centers(logs: Matrix, is_measured: Mask, kinds: npt.NDArray[np.intp]) -> Ma
     for kind in range(len(centers)):
         values = logs[is_measured & (kinds == kind)]
         if values.size:
-            centers[kind] = np.quantile(values, _CENTER)
+            centers[kind] = _quantile(values, _CENTER)
     found: Matrix = centers[kinds]
     return found
+
+
+def _quantile(values: Matrix, share: float) -> float:
+    """Return a quantile of some values; NumPy's own imports its masked arrays."""
+    ordered = np.sort(values)
+    place = share * (len(ordered) - 1)
+    low = int(place)
+    high = min(low + 1, len(ordered) - 1)
+    return float(ordered[low] + (place - low) * (ordered[high] - ordered[low]))
 
 
 def _low_ends(beyond: Matrix) -> Matrix:

@@ -14,9 +14,11 @@ from plink.api.progress import OnProgress, Steps
 from plink.api.warning import warn
 from plink.base.arguments import MAX_SEED, number, whole
 from plink.base.text import counted, named
+from plink.measure.drift.judge import expect
 from plink.measure.probing import check as checking
 from plink.measure.probing.limits import CHECK_PARTNERS, CHECK_TRANSFERS_S
 from plink.measure.recorded_way import with_recorded
+from plink.model.estimating import estimate_round_trips
 from plink.probes.ssh.options import SshOptions
 
 _SOURCE = "the cluster"
@@ -103,7 +105,7 @@ def check(
         )
         found = checking.check(
             known,
-            rtt,
+            expect(rtt, estimate_round_trips(known)),
             request,
             partners=partners,
             transfers_s=transfers_s,

@@ -24,7 +24,7 @@ from plink.files.mesh import parse_mesh
 from plink.optimize.leaving_out import Limiting, limiting
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.quality import against_random, notes_on
-from plink.optimize.orders.request import OrderRequest
+from plink.optimize.orders.request import DistanceSource, OrderRequest
 from plink.optimize.orders.slots import MAX_SLOTS
 from plink.solvers.collectives.registry import ALGORITHMS, OTHERS
 from plink.solvers.limits.deadline import Deadline
@@ -136,6 +136,7 @@ def order(
     slots: int | None = None,
     interleave: bool = False,
     percentile: float | None = None,
+    distances: DistanceSource = "estimate",
     time_limit_s: float = 2.0,
     prove_s: float = 0.0,
     engine: Engine = "cp-sat",
@@ -168,6 +169,8 @@ def order(
         slots: ranks on every host; None for the cluster's own.
         interleave: let the ranks of a host be apart where that is cheaper.
         percentile: of the round-trip times, which one stands for a pair; None for the cluster's.
+        distances: `estimate` draws a pair whose readings disagree towards others of its groups;
+            `readings` takes them as they are.
         time_limit_s: seconds in all, but for `prove_s`: the search, its bound, and what stands
             beside the order.
         prove_s: seconds for an exact engine to find something strictly better, or to prove that
@@ -198,6 +201,7 @@ def order(
     number("prove_s", prove_s, 0.0, _MAX_SECONDS)
     number("percentile", percentile, 0.0, 100.0)
     chosen("engine", engine, get_args(Engine))
+    chosen("distances", distances, get_args(DistanceSource))
     if objective is not None:
         chosen("objective", objective, get_args(Objective))
     if mesh is None and traffic is not None:
@@ -223,6 +227,7 @@ def order(
         slots=slots,
         is_interleaved=interleave,
         percentile=percentile,
+        distances=distances,
         mesh=None
         if mesh is None
         else parse_mesh(_pairs_text(mesh), _pairs_text(traffic), size_bytes(size)),

@@ -12,9 +12,11 @@ from plink.api.progress import OnProgress, stages
 from plink.api.warning import warn
 from plink.base.arguments import MAX_SEED, chosen, size_bytes, whole
 from plink.base.errors import WrongUseError
+from plink.base.replacing import replace
 from plink.base.size import DEFAULT_SIZE
 from plink.base.text import counted, rtt_text
 from plink.files import plan as plan_file
+from plink.optimize.orders.request import DistanceSource
 from plink.optimize.plans.planning import PlanRequest, find_plan
 from plink.optimize.plans.serving import find_plan_with_servers
 from plink.plans.names import ALL_REDUCE, checked_collectives
@@ -83,6 +85,7 @@ def plan(
     collective: str | Sequence[str] = ALL_REDUCE,
     ranks_per_host: int | None = None,
     servers: Sequence[str] = (),
+    distances: DistanceSource = "estimate",
     seed: int = 0,
     progress: OnProgress | None = None,
 ) -> Plan:
@@ -102,6 +105,8 @@ def plan(
         servers: hosts that contribute nothing and aggregate for all others, with as many
             interfaces: `box:8`, `box:8@10gbit`, or `box=10.0.0.9+10.0.0.10`. `plink hub` runs such
             a plan, and the engine does not.
+        distances: `estimate` draws a pair whose readings disagree towards others of its groups;
+            `readings` takes them as they are.
         seed: decides every choice by chance.
         progress: called at the beginning of each stage.
 
@@ -111,6 +116,7 @@ def plan(
     """
     known = checked_cluster(cluster, "plan")
     chosen("kind", kind, get_args(Kind))
+    chosen("distances", distances, get_args(DistanceSource))
     whole("ranks_per_host", ranks_per_host, 1, _MAX_RANKS_PER_HOST)
     whole("seed", seed, 0, MAX_SEED)
     names = checked_collectives([collective] if isinstance(collective, str) else list(collective))
@@ -121,7 +127,8 @@ def plan(
         raise WrongUseError("servers are not texts", "name them as servers=['box:8']")
     request = PlanRequest(kind, size_bytes(size), ranks_per_host, seed, names, named)
     search = find_plan_with_servers if request.servers else find_plan
-    found = search(known.hashed, request, stages(progress))
+    hashed = replace(known.hashed, uses_readings=distances == "readings")
+    found = search(hashed, request, stages(progress))
     for failure in known.unreachable:
         warn(f"{failure.source} was unreachable and gets no rank")
     return upgraded(Plan, found.plan, reason=found.reason)

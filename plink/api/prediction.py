@@ -5,20 +5,22 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar, overload
+from typing import TypeVar, get_args, overload
 
 from plink.api.cluster import Cluster, checked_cluster
 from plink.api.objects import page
 from plink.api.order import Order
 from plink.api.progress import OnProgress, stages
 from plink.api.warning import warn
-from plink.base.arguments import MAX_SEED, size_bytes, whole
+from plink.base.arguments import MAX_SEED, chosen, size_bytes, whole
 from plink.base.errors import WrongUseError
+from plink.base.replacing import replace
 from plink.base.size import DEFAULT_SIZE, format_size
 from plink.base.text import counted
 from plink.files.order import Order as FileOrder
 from plink.files.order_basis import is_made_from
 from plink.files.plan import Plan as FilePlan
+from plink.optimize.orders.request import DistanceSource
 from plink.optimize.plans.forecasting import CollectiveRow, PlanForecast, forecast_plan
 from plink.optimize.prediction import Forecast, Row, forecast
 from plink.plans.names import checked_collectives
@@ -124,6 +126,7 @@ def predict(
     algorithms: str | Sequence[str] | None = None,
     collective: str | Sequence[str] | None = None,
     cluster: Cluster | None = None,
+    distances: DistanceSource = "estimate",
     seed: int = 0,
     progress: OnProgress | None = None,
 ) -> Prediction: ...
@@ -134,6 +137,7 @@ def predict(
     size: str | int | None = None,
     collective: str | Sequence[str] | None = None,
     cluster: Cluster,
+    distances: DistanceSource = "estimate",
 ) -> PlanPrediction: ...
 def predict(
     order: Order | Cluster | FilePlan,
@@ -142,6 +146,7 @@ def predict(
     algorithms: str | Sequence[str] | None = None,
     collective: str | Sequence[str] | None = None,
     cluster: Cluster | None = None,
+    distances: DistanceSource = "estimate",
     seed: int = 0,
     progress: OnProgress | None = None,
 ) -> Prediction | PlanPrediction:
@@ -157,6 +162,8 @@ def predict(
         collective: one or several of those of `plink.plan`. None for an all-reduce, and for all of
             them along a plan.
         cluster: that the order or the plan is of, where it was read from a file.
+        distances: `estimate` draws a pair whose readings disagree towards others of its groups;
+            `readings` takes them as they are.
         seed: decides the random orders.
         progress: called at the beginning of each algorithm.
 
@@ -164,17 +171,20 @@ def predict(
         WrongUseError: an argument that cannot be, or none of the algorithms takes so many ranks.
     """
     whole("seed", seed, 0, MAX_SEED)
+    chosen("distances", distances, get_args(DistanceSource))
     algorithms = [algorithms] if isinstance(algorithms, str) else algorithms
     wanted = [collective] if isinstance(collective, str) else list(collective or ())
     names = checked_collectives(wanted) if wanted else ()
     if isinstance(order, FilePlan):
-        return _along_plan(order, size, algorithms, names, cluster)
+        uses_readings = distances == "readings"
+        return _along_plan(order, size, algorithms, names, cluster, uses_readings=uses_readings)
     if algorithms and names:
         raise WrongUseError("algorithms names some, and collective stands for all of it")
     if isinstance(order, FileOrder):
         known = checked_cluster(_cluster_of(order, cluster), "predict")
     else:
         known = checked_cluster(order, "predict")
+    known = replace(known, uses_readings=distances == "readings")
     found = forecast(
         known,
         order if isinstance(order, FileOrder) else None,
@@ -196,6 +206,8 @@ def _along_plan(
     algorithms: Sequence[str] | None,
     collectives: Sequence[str],
     cluster: Cluster | None,
+    *,
+    uses_readings: bool,
 ) -> PlanPrediction:
     if algorithms:
         raise WrongUseError("a plan is for plink's engine, and algorithms are of other libraries")
@@ -203,7 +215,7 @@ def _along_plan(
         raise WrongUseError(
             "a plan does not hold what was measured", "give the cluster that it was made of, too"
         )
-    known = checked_cluster(cluster, "predict")
+    known = replace(checked_cluster(cluster, "predict"), uses_readings=uses_readings)
     size_wanted = None if size is None else size_bytes(size)
     return PlanPrediction(forecast_plan(known, plan, size_wanted, collectives, "plan"))
 

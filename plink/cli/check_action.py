@@ -18,10 +18,12 @@ from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files.cluster import Cluster
 from plink.files.structs import encode
+from plink.measure.drift.judge import expect
 from plink.measure.probing.check import CheckResult, check, check_request, comparable_rtt
 from plink.measure.probing.check_transfers import RatesResult, summary
 from plink.measure.probing.limits import CHECK_PARTNERS, CHECK_TRANSFERS_S
 from plink.measure.recorded_way import with_recorded
+from plink.model.estimating import estimate_round_trips
 from plink.show.terminal import facts
 from plink.show.terminal.paper import paper
 
@@ -61,7 +63,7 @@ def run_command(
     with naming_unreached():
         result = check(
             cluster,
-            rtt,
+            expect(rtt, estimate_round_trips(cluster)),
             request,
             partners=partners,
             transfers_s=options.get("transfers_s", CHECK_TRANSFERS_S),

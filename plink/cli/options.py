@@ -205,6 +205,18 @@ def with_seed_option(about: str = "Seed of the random choices.") -> Callable[[Fu
     )
 
 
+def with_distances_option() -> Callable[[Function], Function]:
+    """Add `--distances`, which the command receives as `distances`."""
+    return click.option(
+        "--distances",
+        type=click.Choice(["estimate", "readings"]),
+        default="estimate",
+        show_default=True,
+        help="What stands for a pair: the best estimate, which draws a pair whose readings "
+        "disagree towards others of its groups, or the readings as they are.",
+    )
+
+
 def with_time_limit_option(about: str) -> Callable[[Function], Function]:
     """Add `--time-limit`, which the command receives as `time_limit_s`."""
     return click.option(

@@ -18,6 +18,7 @@ from plink.cli.options import (
     FiniteRange,
     SizeType,
     given_options,
+    with_distances_option,
     with_seed_option,
     with_time_limit_option,
 )
@@ -123,6 +124,7 @@ def _list_algorithms(context: click.Context, _: click.Parameter, is_asked: bool)
     type=FiniteRange(0, 100),
     help="Which one stands for a pair (default: the file's reading).",
 )
+@with_distances_option()
 @with_time_limit_option("Seconds for everything but reading the file.")
 @with_seed_option()
 @click.option(

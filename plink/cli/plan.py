@@ -7,10 +7,17 @@ from typing import Any
 import click
 
 from plink.base.errors import EXIT_PARTIAL, WrongUseError
+from plink.base.replacing import replace
 from plink.base.size import DEFAULT_SIZE
 from plink.base.text import json_text
 from plink.cli.collectives_option import CollectivesType
-from plink.cli.options import SectionedCommand, SizeType, options_of, with_seed_option
+from plink.cli.options import (
+    SectionedCommand,
+    SizeType,
+    options_of,
+    with_distances_option,
+    with_seed_option,
+)
 from plink.cli.stderr import console, note, warn
 from plink.files import document
 from plink.plans.names import ALL_REDUCE, COLLECTIVES
@@ -66,6 +73,7 @@ _tls = options_of("For TLS")
     "HOST=ADDRESS+ADDRESS names their addresses, and @RATE behind it what each carries, as in "
     "box:4@25gbit. May be given more than once.",
 )
+@with_distances_option()
 @with_seed_option()
 @click.option("--json", "as_json", is_flag=True, help="Print all kinds' predictions as JSON.")
 @_tls(
@@ -121,7 +129,8 @@ def command(
     if output is not None:
         document.check_writable(output)
         document.refuse_same_file(file, output)
-    cluster = cluster_file.read_cluster(file)
+    uses_readings = wanted.pop("distances") == "readings"
+    cluster = replace(cluster_file.read_cluster(file), uses_readings=uses_readings)
     stderr = console()
     with stderr.status("") as status:
         tell = status.update if stderr.is_terminal else None

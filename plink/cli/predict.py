@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from plink.base.errors import WrongUseError
+from plink.base.replacing import replace
 from plink.base.text import json_text
 from plink.cli.collectives_option import CollectivesType
-from plink.cli.options import SizeType, with_seed_option
+from plink.cli.options import SizeType, with_distances_option, with_seed_option
 from plink.cli.stderr import console, note
 from plink.files import document
 
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
     type=click.Choice(["latency", "contention"]),
     help="Which cost to compare (default: contention where bandwidths are known).",
 )
+@with_distances_option()
 @with_seed_option("Seed of the random orders to compare with.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 def command(
@@ -77,6 +79,7 @@ def command(
     algorithms: Sequence[str],
     collectives: Sequence[str] | None,
     objective: str | None,
+    distances: str,
     seed: int,
     as_json: bool,
 ) -> None:
@@ -98,6 +101,7 @@ def command(
     from plink.show.terminal.paper import paper  # noqa: PLC0415
 
     cluster, order = _read(file, cluster_name, network_name)
+    cluster = replace(cluster, uses_readings=distances == "readings")
     file = file or network_name or ""
     if isinstance(order, AnyPlan):
         if algorithms or objective is not None:

@@ -21,6 +21,7 @@ from plink.base.errors import PlinkError
 from plink.base.replacing import replace
 from plink.base.text import counted
 from plink.files.cluster import Cluster
+from plink.measure.drift.judge import expect
 from plink.measure.probing.check import check_reached, check_request, comparable_rtt
 from plink.measure.probing.request import ProbeRequest, resumed
 from plink.measure.probing.run import measure_pairs
@@ -141,7 +142,7 @@ def still_holds(
         tell: tells the other processes where to connect, and which of them are to.
         number: of this process.
     """
-    rtt = comparable_rtt(cluster, _KEPT)
+    file = expect(comparable_rtt(cluster, _KEPT))
     request = check_request(
         cluster, _KEPT, {"passes": _PASSES}, timeout_s=_SILENT_S, way=SshOptions()
     )
@@ -149,7 +150,7 @@ def still_holds(
         try:
             found = check_reached(
                 cluster,
-                rtt,
+                file,
                 request,
                 Reached(cast("Any", None), hosts),
                 partners=_CHECK_PARTNERS,

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from plink.files.matrices import Matrix
 from plink.files.measurements import RttMeasurement
-from plink.measure.drift.judge import Judgement
+from plink.measure.drift.judge import Judgement, expect
 from plink.measure.drift.procedure import measure_and_judge
 from plink.measure.drift.sample import Mask, Pair
 from plink.measure.probing.limits import CHECK_PARTNERS
@@ -59,7 +59,9 @@ def check_again(file: RttMeasurement, now: Matrix, seed: int) -> Judgement:
         readings_us = read(now, [seed, next(runs)]).readings_us
         return np.where(as_matrix(pairs, len(now)), readings_us, np.nan)
 
-    found = measure_and_judge(file, file.readings_us, measure, partners=CHECK_PARTNERS, seed=seed)
+    found = measure_and_judge(
+        expect(file), np.isfinite(file.readings_us), measure, partners=CHECK_PARTNERS, seed=seed
+    )
     assert found is not None
     return found
 

@@ -76,7 +76,7 @@ def test_equal_distances_are_called_structureless():
 def test_racks_under_noise_are_not_doubted(noise_us):
     measured = ring_instances.data_centre(48, seed=1, rack=8, racks_per_row=2)
     noise = np.random.default_rng(2).exponential(noise_us, measured.shape)
-    order = find_order(cluster_of(measured + noise), OrderRequest(seed=0, time_limit_s=1))
+    order = find_order(cluster_of(measured + noise), OrderRequest(seed=0, time_limit_s=3))
     assert order.confirmed_gain is not None
     assert doubt(order) is None
 

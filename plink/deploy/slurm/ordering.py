@@ -20,6 +20,7 @@ from plink.deploy.slurm.switches import filled, parse_switches, partners
 from plink.files.cluster import Cluster
 from plink.files.hosts import Host
 from plink.files.order import Order
+from plink.measure.drift.judge import expect
 from plink.measure.probing.check import check, check_request, comparable_rtt
 from plink.measure.probing.request import ProbeRequest
 from plink.measure.probing.run import ProbeResult, probe
@@ -165,7 +166,12 @@ def _still_holds(
         )
         try:
             found = check(
-                cluster, rtt, asked, partners=_CHECK_PARTNERS, transfers_s=0.0, progress=progress
+                cluster,
+                expect(rtt),
+                asked,
+                partners=_CHECK_PARTNERS,
+                transfers_s=0.0,
+                progress=progress,
             )
         except PlinkError:
             return False

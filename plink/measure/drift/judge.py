@@ -17,11 +17,15 @@ import numpy as np
 from plink.files.matrices import Matrix
 from plink.files.measurements import RttMeasurement
 from plink.measure.drift.sample import Mask, Pair, both_ways_us, near_hosts
+from plink.solvers.shrinkage import Estimate
 
 # On a log scale. The cores of a virtual machine may be slower by a third for some tenths of a
 # second, which both directions of a pair then show; a rack more or less on the way is 0.5 and more.
 LEAST_CEILING = 0.35
 _NOISE_QUANTILE = 0.95
+# The same of estimates, whose noise is small. Three runs in a row hardly meet slow cores.
+LEAST_CEILING_OF_ESTIMATE = 0.22
+_DEVIATIONS = 3.0
 # No shift at all is preferred to one that leaves twice as many pairs unchanged at most.
 _PREFER_NO_SHIFT = 0.5
 # Beyond that the file's times say little even if all of them changed alike.
@@ -110,6 +114,42 @@ def noise_ceilings(rtt: RttMeasurement) -> Matrix:
         width = logs[50.0] - readings
         ceilings = np.fmax(ceilings, np.fmax(width, width.T))
     return ceilings
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """What a file expects of new readings.
+
+    Args:
+        times_us: (N, N) in µs, NaN where not measured.
+        ceilings: (N, N), symmetric: by how much the log of an unchanged pair's reading may differ.
+    """
+
+    times_us: Matrix
+    ceilings: Matrix
+
+
+def expect(rtt: RttMeasurement, estimate: Estimate | None = None) -> Baseline:
+    """Return what new readings of unchanged pairs are compared with.
+
+    With an estimate, its distances are that. Readings are then as far off as the lower ones of both
+    directions in the file are: a change counts only if both directions show it, so that what one of
+    them shows more is no noise of this test.
+
+    Args:
+        rtt: the file's round-trip times.
+        estimate: of the same pairs; None to compare with the readings.
+    """
+    if estimate is None:
+        return Baseline(rtt.readings_us, noise_ceilings(rtt))
+    lower = np.fmin(rtt.readings_us, rtt.readings_us.T)
+    is_known = (lower > 0.0) & (estimate.distance > 0.0)
+    off = np.abs(np.log(lower[is_known] / estimate.distance[is_known]))
+    floor = LEAST_CEILING_OF_ESTIMATE
+    if off.size:
+        floor = max(floor, float(np.quantile(off, _NOISE_QUANTILE)))
+    times_us = np.where(is_known, estimate.distance, np.nan)
+    return Baseline(times_us, np.maximum(floor, _DEVIATIONS * estimate.deviation))
 
 
 def common_factor(file_us: Matrix, new_us: Matrix, pairs: Sequence[Pair]) -> float | None:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from plink.base.replacing import replace
 from plink.files.matrices import Matrix
-from plink.files.measurements import RttMeasurement
 from plink.measure.drift.judge import (
+    Baseline,
     Judgement,
     common_factor,
     judge,
     nearer_to_file,
-    noise_ceilings,
 )
-from plink.measure.drift.sample import Pair, both_ways_us, more_partners, pairs_to_check
+from plink.measure.drift.sample import Mask, Pair, both_ways_us, more_partners, pairs_to_check
 
 # What seems to have changed is measured again so often, and counts only if it stays so.
 _CONFIRMATIONS = 2
@@ -25,8 +26,8 @@ _CONTROLS = 32
 
 
 def measure_and_judge(
-    rtt: RttMeasurement,
-    comparable_us: Matrix,
+    file: Baseline,
+    is_comparable: Mask,
     measure: Callable[[Sequence[Pair]], Matrix],
     *,
     partners: int,
@@ -35,8 +36,8 @@ def measure_and_judge(
     """Compare new readings of some pairs with those of a file.
 
     Args:
-        rtt: the file's round-trip times.
-        comparable_us: its readings of pairs that can be measured again, NaN for the others.
+        file: what its unchanged pairs are expected to take.
+        is_comparable: (N, N) which pairs can be measured again.
         measure: measures pairs in both directions, (N, N) in µs, NaN where it could not.
         partners: of every host, how many are measured again at least.
         seed: decides which.
@@ -44,8 +45,8 @@ def measure_and_judge(
     Returns:
         what was found; None where there is no pair to measure.
     """
-    times_us, file_us = both_ways_us(comparable_us), rtt.readings_us
-    ceilings = noise_ceilings(rtt)
+    file_us, ceilings = file.times_us, file.ceilings
+    times_us = both_ways_us(np.where(is_comparable, file_us, np.nan))
     pairs = pairs_to_check(times_us, partners, seed)
     if not pairs:
         return None

@@ -16,9 +16,9 @@ from plink.base.replacing import replace
 from plink.files.cluster import Cluster, measured_rtt
 from plink.files.matrices import Matrix
 from plink.files.measurements import Failure, RttMeasurement
-from plink.measure.drift.judge import Judgement
+from plink.measure.drift.judge import Baseline, Judgement
 from plink.measure.drift.procedure import measure_and_judge
-from plink.measure.drift.sample import Pair
+from plink.measure.drift.sample import Mask, Pair
 from plink.measure.listed import hosts_of
 from plink.measure.probing.check_transfers import RatesResult, check_rates, holds_rates
 from plink.measure.probing.collectors import RunRecord
@@ -133,7 +133,7 @@ def check_request(
 
 def check(
     cluster: Cluster,
-    rtt: RttMeasurement,
+    file: Baseline,
     request: ProbeRequest,
     *,
     partners: int,
@@ -146,7 +146,7 @@ def check(
 
     Args:
         cluster: what is checked.
-        rtt: the round-trip times in it.
+        file: what its unchanged pairs are expected to take.
         request: how to measure; its hosts are the cluster's, its seed decides which pairs.
         partners: of every host, how many are measured again.
         transfers_s: seconds that transfers may take; 0 for none.
@@ -156,7 +156,7 @@ def check(
         PlinkError: fewer than two hosts can be reached, or no pair can be compared.
     """
     with connected(request, progress) as reached:
-        found = check_reached(cluster, rtt, request, reached, partners=partners, progress=progress)
+        found = check_reached(cluster, file, request, reached, partners=partners, progress=progress)
         if not holds_rates(cluster):
             return found
         rates = check_rates(
@@ -177,7 +177,7 @@ def check(
 
 def check_reached(
     cluster: Cluster,
-    rtt: RttMeasurement,
+    file: Baseline,
     request: ProbeRequest,
     reached: Reached,
     *,
@@ -188,7 +188,7 @@ def check_reached(
 
     Args:
         cluster: what is checked.
-        rtt: the round-trip times in it.
+        file: what its unchanged pairs are expected to take.
         request: how to measure; its seed decides which pairs.
         reached: hosts of the cluster.
         partners: number of hosts with which each one is measured again.
@@ -198,7 +198,7 @@ def check_reached(
         PlinkError: no pair can be compared.
     """
     again = _Again(cluster, request, reached, progress)
-    judgement = _judge(again, rtt, partners, request.seed)
+    judgement = _judge(again, file, partners, request.seed)
     return CheckResult(
         hosts=len(reached.hosts),
         judgement=judgement,
@@ -220,10 +220,8 @@ def _not_checked(cluster: Cluster, rates: RatesResult | None) -> list[str]:
     return found
 
 
-def _judge(again: _Again, rtt: RttMeasurement, partners: int, seed: int) -> Judgement:
-    found = measure_and_judge(
-        rtt, again.among_reached(rtt.readings_us), again.measure, partners=partners, seed=seed
-    )
+def _judge(again: _Again, file: Baseline, partners: int, seed: int) -> Judgement:
+    found = measure_and_judge(file, again.are_reached, again.measure, partners=partners, seed=seed)
     if found is None:
         raise PlinkError("the file has no reading between the hosts that can be reached")
     if not found.pairs:
@@ -256,11 +254,14 @@ class _Again:
         self.failures: list[Failure] = []
         self.seconds = 0.0
 
-    def among_reached(self, matrix: Matrix) -> Matrix:
-        """The matrix with NaN wherever a host is concerned that was not reached."""
-        there = np.zeros(len(matrix), dtype=np.bool_)
+    @property
+    def are_reached(self) -> Mask:
+        """(N, N) whether both hosts of a pair were reached."""
+        size = len(self._cluster.hosts)
+        there = np.zeros(size, dtype=np.bool_)
         there[self._places] = True
-        return np.where(there[:, None] & there[None, :], matrix, np.nan)
+        both: Mask = there[:, None] & there[None, :]
+        return both
 
     def measure(self, pairs: Sequence[Pair]) -> Matrix:
         """Measure both directions of these pairs, (N, N) in µs; NaN elsewhere and on failure."""

@@ -102,6 +102,8 @@ def find_order(
             cluster, hosts, layout, request, deadline, on_progress=on_progress
         )
     cluster = _at_percentile(cluster, request.percentile)
+    if request.distances == "readings":
+        cluster = replace(cluster, uses_readings=True)
     known = distances(cluster)
     algorithm = algorithm_asked(request, layout)
     limits = known.limits_until(deadline.part(_WAYS_SHARE).at_least(_LEAST_WAYS_S))
@@ -323,7 +325,10 @@ def _at_percentile(cluster: Cluster, percentile: float | None) -> Cluster:
     chosen, readings_us = readings_at(rtt, percentile, cluster.source)
     if not any(np.isfinite(row).any() for row in readings_us):
         raise nothing_measured(cluster)
-    return replace(cluster, rtt=replace(rtt, reading=chosen))
+    if chosen == rtt.reading:
+        return cluster
+    # Halves are known of one percentile only.
+    return replace(cluster, rtt=replace(rtt, reading=chosen, passes=None, halves_us=None))
 
 
 def _effort(request: OrderRequest) -> dict[str, float]:
@@ -334,5 +339,8 @@ def _effort(request: OrderRequest) -> dict[str, float]:
 
 
 def _reading(cluster: Cluster) -> dict[str, str]:
-    """Which percentile stood for a pair."""
-    return {} if cluster.rtt is None else {"reading": percentile_name(cluster.rtt.reading)}
+    """Return which percentile stood for a pair, and whether readings were taken as they are."""
+    if cluster.rtt is None:
+        return {}
+    as_they_are = {"distances": "readings"} if cluster.uses_readings else {}
+    return {"reading": percentile_name(cluster.rtt.reading), **as_they_are}

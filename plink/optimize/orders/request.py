@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from plink.base.size import DEFAULT_SIZE_BYTES
 from plink.files.mesh import Mesh
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from plink.solvers.exact.prove import Engine
 
 OnProgress = Callable[[Progress], None]
+DistanceSource = Literal["estimate", "readings"]
 
 
 # What stands beside an order's cost, to say how good it is.
@@ -38,6 +39,8 @@ class OrderRequest:
             uplinks are known, else latency, and bandwidth where no round-trip time is known.
         size_bytes: of the buffer, for contention.
         percentile: of round-trip times, which one stands for a pair; None for the cluster's choice.
+        distances: `estimate` of pairs whose readings disagree, from their groups, or `readings` as
+            they are.
         ranks: how many; None for as many as there are slots. Hosts that are not needed are chosen.
         slots: of every host; None for the cluster's.
         is_interleaved: the ranks of a host need not be adjacent.
@@ -59,6 +62,7 @@ class OrderRequest:
     objective: str | None = None
     size_bytes: int = DEFAULT_SIZE_BYTES
     percentile: float | None = None
+    distances: DistanceSource = "estimate"
     ranks: int | None = None
     slots: int | None = None
     is_interleaved: bool = False
