@@ -9,11 +9,11 @@ import numpy as np
 from plink.base.text import bandwidth_text, counted, named
 from plink.doctor.blame import Cause, causes
 from plink.doctor.certainty import Floats, probability, spread
-from plink.doctor.evidence import Evidence, links_of, symmetric
+from plink.doctor.evidence import Evidence, links_of, round_trips
 from plink.doctor.finding import Finding, Kind
 from plink.files.cluster import Cluster
 from plink.files.groups import HostLink, Uplink
-from plink.files.matrices import Matrix
+from plink.files.matrices import Matrix, move_hosts
 
 # Beyond what is common to all: of the log of a round trip, and of a rate.
 _LONGER = 0.25
@@ -32,13 +32,12 @@ def find(evidence: Evidence) -> list[Finding]:
 
 
 def _longer(evidence: Evidence, before: Cluster) -> list[Finding]:
-    now, then = evidence.cluster.rtt, before.rtt
-    if now is None or then is None:
+    if evidence.cluster.rtt is None or before.rtt is None:
         return []
     places = {name: index for index, name in enumerate(before.names)}
-    old = then.for_hosts([places.get(name) for name in evidence.names])
+    old = move_hosts(round_trips(before), [places.get(name) for name in evidence.names], np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
-        logs: Matrix = np.log(symmetric(now.readings_us) / symmetric(old.readings_us))
+        logs: Matrix = np.log(round_trips(evidence.cluster) / old)
     known = np.triu(np.isfinite(logs), 1)
     if not known.any():
         return []

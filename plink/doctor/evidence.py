@@ -15,6 +15,7 @@ from plink.files.cluster import Cluster
 from plink.files.comparison import Comparison
 from plink.files.groups import HostLink
 from plink.files.matrices import Matrix
+from plink.model.estimating import estimate_round_trips
 from plink.probes.condition import HostCondition
 
 Indices = npt.NDArray[np.intp]
@@ -99,6 +100,19 @@ def _best(gbit_s: Matrix) -> list[float | None]:
         count = max(1, int(_BEST_SHARE * known.size))
         found.append(float(np.median(known[-count:])) if known.size else None)
     return found
+
+
+def round_trips(cluster: Cluster) -> Matrix:
+    """Return the best estimate of the round trips that were measured, in µs, NaN elsewhere.
+
+    Without groups, the lesser of both directions. Groups are found anew: a change may well be that
+    hosts are in other ones than the file says.
+    """
+    if cluster.rtt is None:
+        return np.full((len(cluster.hosts),) * 2, np.nan)
+    least = symmetric(cluster.rtt.readings_us)
+    estimate = estimate_round_trips(cluster, uses_known_groups=False)
+    return least if estimate is None else np.where(np.isnan(least), np.nan, estimate.distance)
 
 
 def symmetric(matrix: Matrix) -> Matrix:

@@ -18,11 +18,16 @@ _MOST_HOSTS = 2048
 _MOST_UNGROUPED = 128
 
 
-def estimate_round_trips(cluster: Cluster) -> Estimate | None:
+def estimate_round_trips(cluster: Cluster, *, uses_known_groups: bool = True) -> Estimate | None:
     """Estimate the round-trip times of a cluster's pairs, in µs.
 
     Groups are those in the file, at all levels that `plink group` found there; where the file says
     nothing of groups, those that the readings show.
+
+    Args:
+        cluster: with round-trip times.
+        uses_known_groups: take the file's groups; else those that the readings show in any case,
+            as hosts may have moved since groups were found.
 
     Returns:
         the estimate (`plink.solvers.shrinkage`); None where readings are to be taken as they are:
@@ -35,7 +40,7 @@ def estimate_round_trips(cluster: Cluster) -> Estimate | None:
     lowest, second = lowest_readings([rtt.readings_us] if halves is None else list(halves))
     if (rtt.readings_us == 0.0).any() or not (lowest < second)[np.isfinite(second)].any():
         return None
-    levels = _levels(cluster, lowest)
+    levels = _levels(cluster, lowest) if uses_known_groups else _shown_levels(lowest)
     return estimate_distances(lowest, second, levels) if levels else None
 
 
@@ -45,7 +50,11 @@ def _levels(cluster: Cluster, lowest: Matrix) -> Sequence[Labels]:
         return [_labels(cluster.names, level) for level in cluster.grouping.levels]
     if cluster.groups:
         return [_labels(cluster.names, [group.hosts for group in cluster.groups])]
-    size = len(cluster.hosts)
+    return _shown_levels(lowest)
+
+
+def _shown_levels(lowest: Matrix) -> Sequence[Labels]:
+    size = len(lowest)
     return _shown(lowest.tobytes(), size) if size <= _MOST_UNGROUPED else []
 
 

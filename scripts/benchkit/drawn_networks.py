@@ -33,10 +33,14 @@ class DrawnNetwork:
         readings_us: (N, N) the least reading of each direction; NaN where none was made.
         levels: (N,) the group of each host at each level, the finest level first; none where there
             are no groups.
+        halves_us: (2, N, N) the same of the odd passes and of the even ones.
+        truth_us: (N, N) the true distances.
     """
 
     readings_us: Matrix
     levels: Sequence[Labels]
+    halves_us: Matrix
+    truth_us: Matrix
 
 
 def draw(kind: str, seed: int) -> DrawnNetwork:
@@ -52,9 +56,17 @@ def draw(kind: str, seed: int) -> DrawnNetwork:
     readings = noise(rng, scale_us * distance, passes)
     readings[:, np.eye(len(distance), dtype=bool)] = np.nan
     readings[:, ~_measured(rng, kind, len(distance))] = np.nan
-    least = np.fmin.reduce(readings)
     hosts = rng.permutation(len(distance))
-    return DrawnNetwork(least[np.ix_(hosts, hosts)], [level[hosts] for level in levels])
+    readings = readings[:, hosts][:, :, hosts]
+    even = np.fmin.reduce(readings[1::2]) if passes > 1 else np.full(distance.shape, np.nan)
+    truth_us = scale_us * distance[np.ix_(hosts, hosts)]
+    np.fill_diagonal(truth_us, 0.0)
+    return DrawnNetwork(
+        readings_us=np.fmin.reduce(readings),
+        levels=[level[hosts] for level in levels],
+        halves_us=np.stack([np.fmin.reduce(readings[0::2]), even]),
+        truth_us=truth_us,
+    )
 
 
 def _measured(rng: Rng, kind: str, size: int) -> npt.NDArray[np.bool_]:

@@ -7,6 +7,7 @@
   2lha       what groups are worth in two-level aggregation, predicted
   rings      rings on distances of which some were not measured
   drawn      groups of networks drawn at random, beside a textbook recipe's, and how sure they are
+  crossings  how often rings leave a rack, by what stands for a pair's distance
   files      groups found in latency matrices (CSV)
 
 Times are processor seconds; with OMP_NUM_THREADS=1 in the environment they are of one thread.
@@ -21,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchkit import drawn_groups, known_groups
+from benchkit import drawn_groups, known_groups, ring_crossings
 from benchkit.arguments import add_seed_count
 from benchkit.embedding_figures import (
     Matrix,
@@ -61,7 +62,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_seed_count(parser, 3, "generated data centres of each kind")
     parser.add_argument("--first-seed", type=int, help="of drawn networks; drawn if not given")
     parser.add_argument("--networks", type=int, default=20, help="networks drawn of each kind")
-    parser.add_argument("--only", choices=[*_TABLES, "drawn", "files"], help="one of the tables")
+    parser.add_argument(
+        "--only", choices=[*_TABLES, "drawn", "crossings", "files"], help="one of the tables"
+    )
 
 
 def run(arguments: argparse.Namespace, report: Report) -> None:
@@ -73,6 +76,8 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
             _set_targets(name, rows, report)
     if arguments.only in (None, "drawn"):
         drawn_groups.report_drawn(arguments.networks, arguments.first_seed, report)
+    if arguments.only in (None, "crossings"):
+        ring_crossings.report_crossings(arguments.networks, arguments.first_seed, report)
     if arguments.only in (None, "files"):
         report.table(known_groups.HEADER, known_groups.rows(arguments.files), "files")
 
