@@ -34,6 +34,9 @@ _LEAST_PAIRS = 6
 # Below this share of the median a distance's logarithm says nothing.
 _LEAST_SHARE = 1e-3
 _SHUFFLES, _ROUNDS_OF_SHUFFLED = 12, 3
+# Of fewer hosts so many shuffles are made, and this quantile of their gains counts: a shuffle of few
+# readings now and then has groups by chance, and one of twelve would decide.
+_FEW, _SHUFFLES_OF_FEW, _QUANTILE_OF_FEW = 12, 64, 0.9
 # Of more hosts fewer shuffles are made, whose groups are cuts of the tree.
 _MANY, _FEW_SHUFFLES = 100, 3
 # Levels that are less likely to be exactly right are not given. Where fewer pairs were measured, it
@@ -230,10 +233,18 @@ def _probability(found: Explanation, rng: np.random.Generator) -> float:
         return 0.0
     margin = found.gain
     if found.gain < _CLEAR_GAIN + _CLEAR_GAIN_OF_HOST * len(found.pairs.logs):
-        shuffles = _SHUFFLES if found.pairs.size <= _MANY else _FEW_SHUFFLES
-        gains = [_gain_of_shuffled(found.pairs, rng) for _ in range(shuffles)]
-        margin -= float(np.mean(gains) + 2.0 * np.std(gains)) + 1.0
+        margin -= _gain_by_chance(found.pairs, rng)
     return _logistic(margin)
+
+
+def _gain_by_chance(pairs: Pairs, rng: np.random.Generator) -> float:
+    """Return the nats that groups seldom gain where there are none."""
+    if len(pairs.logs) <= _FEW:
+        gains = [_gain_of_shuffled(pairs, rng) for _ in range(_SHUFFLES_OF_FEW)]
+        return float(np.quantile(gains, _QUANTILE_OF_FEW))
+    shuffles = _SHUFFLES if pairs.size <= _MANY else _FEW_SHUFFLES
+    gains = [_gain_of_shuffled(pairs, rng) for _ in range(shuffles)]
+    return float(np.mean(gains) + 2.0 * np.std(gains)) + 1.0
 
 
 def _logistic(nats: float) -> float:

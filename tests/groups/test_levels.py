@@ -138,3 +138,21 @@ def test_disturbed_racks_that_do_not_overlap_are_found_among_few_hosts():
     slow = np.random.default_rng(4).random(far.shape) < 0.5
     (level,) = discover(symmetric(np.where(slow, 1.5 * far, far))).levels
     assert level.labels.tolist() == rack.tolist()
+
+
+# Two racks of three hosts each, probed beside a load of 18 on two cores.
+BUSY_US = [
+    [0.0, 33.5, 33.6, 33.8, 21.3, 21.2],
+    [33.7, 0.0, 21.3, 21.3, 34.0, 33.6],
+    [33.9, 21.3, 0.0, 21.3, 32.9, 32.3],
+    [32.5, 21.3, 21.3, 0.0, 32.4, 32.1],
+    [19.5, 32.2, 33.7, 33.5, 0.0, 19.5],
+    [19.7, 33.9, 32.2, 33.8, 19.5, 0.0],
+]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_two_racks_of_three_hosts_are_found_on_a_busy_machine_whatever_the_seed(seed):
+    readings = np.array(BUSY_US)
+    (level,) = discover(np.minimum(readings, readings.T), seed=seed).levels
+    assert level.labels.tolist() in ([0, 1, 1, 1, 0, 0], [1, 0, 0, 0, 1, 1])
