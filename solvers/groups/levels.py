@@ -34,8 +34,8 @@ _LEAST_PAIRS = 6
 # Below this share of the median a distance's logarithm says nothing.
 _LEAST_SHARE = 1e-3
 _SHUFFLES, _ROUNDS_OF_SHUFFLED = 12, 3
-# Of fewer hosts so many shuffles are made, and this quantile of their gains counts: a shuffle of few
-# readings now and then has groups by chance, and one of twelve would decide.
+# Of fewer hosts so many shuffles are made, and this quantile of their gains counts: now and then a
+# shuffle of few readings has groups by chance, and one of twelve would decide.
 _FEW, _SHUFFLES_OF_FEW, _QUANTILE_OF_FEW = 12, 64, 0.9
 # Of more hosts fewer shuffles are made, whose groups are cuts of the tree.
 _MANY, _FEW_SHUFFLES = 100, 3

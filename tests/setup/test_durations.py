@@ -12,6 +12,8 @@ import pytest
 
 from support import durations
 
+# Others take most of a start.
+PLUGINS = ("-p", "xdist.plugin", "-p", "support.durations")
 RECORD = {"test_a.py": 6.0, "test_b.py": 7.0}
 
 
@@ -44,9 +46,13 @@ def test_workers_take_files_in_the_order_of_the_last_run(tmp_path: Path) -> None
 
     def run(*options: str) -> str:
         done = subprocess.run(
-            [sys.executable, "-m", "pytest", "-v", "-p", "support.durations", *options],
+            [sys.executable, "-m", "pytest", "-v", *PLUGINS, *options],
             cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+            env={
+                **os.environ,
+                "PYTHONPATH": str(Path(__file__).parents[1]),
+                "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+            },
             capture_output=True,
             text=True,
             check=False,
