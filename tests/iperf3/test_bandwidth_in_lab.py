@@ -145,4 +145,4 @@ def test_an_interrupt_keeps_what_there_is(lab: Lab, tmp_path: Path) -> None:
     bandwidth = read(out).bandwidth
     assert bandwidth is not None
     assert 0 < np.count_nonzero(~np.isnan(bandwidth.gbit_s)) < 6
-    wait_for(lambda: not iperf3s(lab), 5.0)
+    wait_for(lambda: not iperf3s(lab))

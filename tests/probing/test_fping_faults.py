@@ -42,7 +42,7 @@ def test_an_interrupt_stops_at_once_and_keeps_what_there_is(lab: Lab, tmp_path: 
     assert run.returncode == 3, complaint
     assert "Traceback" not in complaint
     assert 0 < len(measured(out)) < 30
-    wait_for(lambda: not fpings(lab), 5.0)
+    wait_for(lambda: not fpings(lab))
 
 
 def test_a_killed_coordinator_leaves_no_fping(lab: Lab, tmp_path: Path) -> None:
@@ -50,5 +50,5 @@ def test_a_killed_coordinator_leaves_no_fping(lab: Lab, tmp_path: Path) -> None:
         wait_for(lambda: measuring(lab))
         run.kill()
         run.communicate()
-    wait_for(lambda: not fpings(lab), 5.0)
+    wait_for(lambda: not fpings(lab))
     assert not list(tmp_path.iterdir())

@@ -118,7 +118,7 @@ def test_an_interrupt_keeps_what_there_is_and_leaves_no_worker(routed: Lab, tmp_
     # The last of them may not have reached plink.
     assert len({pair for pair in true_ways(routed) if pair[0] == silent} & pairs) >= 2
     assert not any(destination == silent for _, destination in pairs)
-    wait_for(lambda: not workers(routed), 5.0)
+    wait_for(lambda: not workers(routed))
 
 
 def test_a_killed_coordinator_leaves_no_worker(routed: Lab, tmp_path: Path) -> None:
@@ -127,5 +127,5 @@ def test_a_killed_coordinator_leaves_no_worker(routed: Lab, tmp_path: Path) -> N
     with mute(routed, routed.names[0]), tracing(routed, tmp_path / "c.json", hosts) as run:
         run.kill()
         run.communicate()
-        wait_for(lambda: not workers(routed), 5.0)
+        wait_for(lambda: not workers(routed))
     assert list(tmp_path.iterdir()) == [hosts]
