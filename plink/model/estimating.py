@@ -15,7 +15,7 @@ from plink.solvers.shrinkage import Estimate, estimate_distances, lowest_reading
 # Readings of more hosts are taken as they are: all of this is done in a few copies of the matrix.
 _MOST_HOSTS = 2048
 # Groups that no file names are looked for among so many hosts, which takes some tenths of a second.
-_MOST_UNGROUPED = 128
+MOST_UNGROUPED = 128
 
 
 def estimate_round_trips(cluster: Cluster, *, uses_known_groups: bool = True) -> Estimate | None:
@@ -55,7 +55,7 @@ def _levels(cluster: Cluster, lowest: Matrix) -> Sequence[Labels]:
 
 def _shown_levels(lowest: Matrix) -> Sequence[Labels]:
     size = len(lowest)
-    return _shown(lowest.tobytes(), size) if size <= _MOST_UNGROUPED else []
+    return _shown(lowest.tobytes(), size) if size <= MOST_UNGROUPED else []
 
 
 def _labels(names: Sequence[str], groups: Iterable[Sequence[str]]) -> Labels:

@@ -17,6 +17,7 @@ from plink.files.measurements import percentile_name, readings_at
 from plink.files.order import CostRange, Order, Proof, Solver, TimeCost
 from plink.files.order_basis import order_basis
 from plink.model.distance import Distances, both_directions, distances, has_only_bandwidth
+from plink.model.estimating import MOST_UNGROUPED
 from plink.optimize.orders.latency import FoundOrder, LatencyObjective
 from plink.optimize.orders.mesh import algorithm_asked, for_mesh
 from plink.optimize.orders.random_orders import median_of_random
@@ -104,7 +105,11 @@ def find_order(
     cluster = _at_percentile(cluster, request.percentile)
     if request.distances == "readings":
         cluster = replace(cluster, uses_readings=True)
+    left_s = deadline.left_s
     known = distances(cluster)
+    if len(hosts) <= MOST_UNGROUPED:
+        # Groups that had to be looked for take no time from the search.
+        deadline = Deadline(left_s)
     algorithm = algorithm_asked(request, layout)
     limits = known.limits_until(deadline.part(_WAYS_SHARE).at_least(_LEAST_WAYS_S))
     objective = _objective(cluster, request, algorithm, known, layout)
