@@ -21,8 +21,10 @@ DOMAIN_VARIABLE = "PLINK_NVLINK_DOMAIN"
 _FACTS_S = 10.0
 _EVERYBODYS = "localhost"
 # Drivers name a domain by 16 bytes and a number; all zeros where GPUs are in none.
-_CLUSTER = re.compile(r"^\s*ClusterUUID\s*:\s*([0-9A-Fa-f-]{32,40})\s*$", re.MULTILINE)
-_CLIQUE = re.compile(r"^\s*CliqueId\s*:\s*(\d+)\s*$", re.MULTILINE)
+_CLUSTER = re.compile(
+    r"^[ \t]*ClusterUUID[ \t]*:[ \t]*([0-9A-Fa-f-]{32,40})[ \t\r]*$", re.MULTILINE
+)
+_CLIQUE = re.compile(r"^[ \t]*CliqueId[ \t]*:[ \t]*(\d+)[ \t\r]*$", re.MULTILINE)
 
 
 @functools.cache
