@@ -23,6 +23,10 @@ from plink.solvers.groups.rivals import (
 EQUAL = "all hosts are equally far from each other"
 LATENCIES = "each host adds a time of its own"
 SPACE = "hosts are points in a space without borders"
+# Hosts of a group that are placed as points, where there are many.
+_MOST_OF_GROUP = 8
+# A host's time leaves at least this share of a reading.
+_LEAST_REST = 0.1
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,8 @@ def explain(
     is_measured: Mask,
     units: Ints | None = None,
     parents: Ints | None = None,
+    *,
+    with_times: bool = False,
 ) -> Explanation:
     """Find the groups that describe readings best.
 
@@ -77,6 +83,7 @@ def explain(
         is_measured: (N, N) which pairs count.
         units: (N,) groups that stay whole; None for hosts by themselves.
         parents: (U,) groups to find smaller ones in; None for none.
+        with_times: whether hosts may have times of their own.
     """
     plain = Pairs(logs, is_measured, units, parents)
     none = np.zeros(len(logs))
@@ -85,15 +92,13 @@ def explain(
     best = Explanation(labels, none, plain, cost, rivals)
     if int(labels.max()) == int(plain.parents.max()):
         return best
-    if units is None:
-        latencies, best = _with_times(best, logs, is_measured, parents)
+    if with_times:
+        latencies, best = _with_times(best, logs, is_measured)
         rivals[LATENCIES] = min(rivals[EQUAL], latencies)
     return best
 
 
-def _with_times(
-    found: Explanation, logs: Floats, is_measured: Mask, parents: Ints | None
-) -> tuple[float, Explanation]:
+def _with_times(found: Explanation, logs: Floats, is_measured: Mask) -> tuple[float, Explanation]:
     """Return the cost of hosts' times without groups, and the better explanation with times."""
     none = np.zeros(len(logs))
     without = [
@@ -103,21 +108,51 @@ def _with_times(
     partners = float(is_measured.sum(axis=1).mean())
     tried = [none]
     best = found
+
+    def try_times(times: Floats, rest: Floats, stretch: Floats | float = 0.0) -> None:
+        nonlocal best
+        pairs = Pairs(rest, is_measured)
+        cost, labels = best_partition(pairs, best.labels)
+        cost += price_of_times(times, partners, pairs.classes.bandwidth)
+        cost -= float((stretch * pairs.upper).sum())
+        if cost < best.cost:
+            best = Explanation(labels, times, pairs, cost, found.rivals)
+
     for _ in range(2):
         rival = min(without, key=lambda fit: fit[0])[1]
         start = best.times if best.times.any() else rival
-        with_groups = fit_times(logs, is_measured, start, best.host_labels)[1]
+        with_groups = fit_times(logs, is_measured, start, _with_nearest(best))[1]
         for times in (rival, with_groups):
             if any((times == other).all() for other in tried):
                 continue
             tried.append(times)
-            pairs = Pairs(logs - added(times), is_measured, None, parents)
-            cost, labels = best_partition(pairs, best.labels)
-            cost += price_of_times(times, partners, pairs.classes.bandwidth)
-            if cost < best.cost:
-                best = Explanation(labels, times, pairs, cost, found.rivals)
+            try_times(times, logs - added(times))
             without.append(fit_times(logs, is_measured, times))
+    is_between = is_measured & (best.labels[:, None] != best.labels[None, :])
+    if best.times.any() and is_between.any():
+        # A time adds as much to lesser distances, so it is taken off the readings themselves. That
+        # stretches logarithms by x / (x - time), which densities make up for.
+        typical = np.exp(float(np.median(best.pairs.logs[is_between])))
+        readings = np.exp(logs)
+        rest = readings - typical * (np.exp(added(best.times)) - 1.0)
+        rest = np.log(np.maximum(rest, _LEAST_REST * readings))
+        try_times(best.times, rest, logs - rest)
     return min(fit[0] for fit in without), best
+
+
+def _with_nearest(found: Explanation) -> Ints:
+    """Return (N,) groups in which each host that is alone is with the nearest one."""
+    labels, is_measured = found.labels.copy(), found.pairs.is_measured
+    counts = np.bincount(labels)
+    groups = np.flatnonzero(counts > 1)
+    if len(groups):
+        hot = (labels[:, None] == groups[None, :]).astype(np.float64)
+        pairs = is_measured @ hot
+        sums = np.where(is_measured, found.pairs.logs, 0.0) @ hot
+        means = np.where(pairs > 0.0, sums / np.maximum(pairs, 1.0), np.inf)
+        is_alone = counts[labels] == 1
+        labels[is_alone] = groups[means.argmin(axis=1)[is_alone]]
+    return labels
 
 
 def gain_on_points(
@@ -131,10 +166,13 @@ def gain_on_points(
         logs: (N, N) logarithms of the readings.
         is_measured: (N, N) which pairs count.
     """
-    size = len(logs)
-    some = np.arange(size)
-    if size > MOST_PLACED:
-        some = np.linspace(0, size - 1, MOST_PLACED).astype(np.int64)
+    # Of many hosts some of each of some groups, so that there are pairs within groups.
+    order = np.argsort(found.host_labels, kind="stable")
+    counts = np.bincount(found.host_labels)
+    place = np.arange(len(logs)) - np.repeat(counts.cumsum() - counts, counts)
+    if len(logs) > MOST_PLACED:
+        order = order[place < _MOST_OF_GROUP][:MOST_PLACED]
+    some = np.sort(order)
     square = np.ix_(some, some)
     pairs = Pairs(found.pairs.logs[square], is_measured[square])
     cost = pairs.nested_cost([np.unique(labels[some], return_inverse=True)[1] for labels in levels])

@@ -41,7 +41,7 @@ _FEW, _SHUFFLES_OF_FEW, _QUANTILE_OF_FEW = 12, 64, 0.9
 _MANY, _FEW_SHUFFLES = 100, 3
 # Levels that are less likely to be exactly right are not given. Where fewer pairs were measured, it
 # is the pairs that are too few.
-_MOST_SAMPLED, _LEAST_EXACT = 0.6, 0.2
+_MOST_SAMPLED, _LEAST_EXACT = 0.6, 0.35
 # Of two levels one has at least this many times the other's groups.
 _LEAST_RATIO = 1.5
 # A gain of so many nats, and so many more a host, is more than any shuffle has.
@@ -116,7 +116,7 @@ def discover(distance: Matrix, is_measured: Mask | None = None, *, seed: int = 0
     logs = np.log(np.maximum(distance, _LEAST_SHARE * float(np.median(known))))
     logs = np.where(measured, logs, 0.0)
     rng = np.random.default_rng(seed)
-    found = explain(logs, measured)
+    found = explain(logs, measured, with_times=True)
     probability = _probability(found, rng)
     if probability < LIKELY:
         return Discovery((), probability, found.rival)
@@ -254,8 +254,8 @@ def _logistic(nats: float) -> float:
 def _gain_of_shuffled(pairs: Pairs, rng: np.random.Generator) -> float:
     """Return what groups gain when the readings are dealt to other pairs."""
     logs = np.zeros_like(pairs.logs)
-    dealt = rng.permutation(pairs.logs[pairs.first, pairs.second])
-    logs[pairs.first, pairs.second] = logs[pairs.second, pairs.first] = dealt
+    logs[pairs.upper] = rng.permutation(pairs.logs[pairs.upper])
+    logs += logs.T
     shuffled = Pairs(logs, pairs.is_measured, pairs.units, pairs.parents)
     rounds = _ROUNDS_OF_SHUFFLED if shuffled.size <= _MANY else 1
     cost, _ = best_partition(shuffled, starts=1, rounds=rounds)

@@ -13,7 +13,12 @@ import numpy as np
 
 from plink.solvers.groups.classes import Floats, Ints
 from plink.solvers.groups.grouping import ALONE
-from plink.solvers.groups.partitions import NEW_GROUP, Pairs, costs_of_joining
+from plink.solvers.groups.partitions import (
+    Pairs,
+    costs_of_joining,
+    log_odds_of_joining,
+    sum_rows,
+)
 
 _WEIGHT = 0.56
 _SHARE_OF_CHANGES = 0.53
@@ -42,26 +47,25 @@ def weigh_membership(pairs: Pairs, labels: Ints) -> Membership:
         labels: (U,) the group of each unit, 0 ... k-1.
     """
     size = len(labels)
-    one, other = pairs.pair_units
-    cost, odds = pairs.classes.split(labels[one] == labels[other])
+    cost, matrix = pairs.evaluate(labels)
     if not np.isfinite(cost):
         return Membership(np.ones(size), np.full((size, 2), ALONE), 0.0)
-    matrix = pairs.unit_odds(odds)
-    groups = int(labels.max()) + 1
+    groups, weight = int(labels.max()) + 1, pairs.likeliest_weight(labels)
     counts = np.bincount(labels, minlength=groups)
     units = np.arange(size)
     is_alone = counts[labels] == 1
-    gain = np.full((size, groups + 1), np.log(NEW_GROUP))
-    gain[:, :groups] = matrix @ np.eye(groups)[labels] + np.log(counts)
-    gain[units, labels] += np.log(np.maximum(counts[labels] - 1, 1)) - np.log(counts[labels])
-    gain[units[is_alone], labels[is_alone]] = np.log(NEW_GROUP)
+    gain = np.full((size, groups + 1), np.log(weight))
+    to_groups = sum_rows(matrix, labels, groups).T
+    gain[:, :groups] = to_groups + log_odds_of_joining(counts, weight)
+    gain[units, labels] = to_groups[units, labels] + log_odds_of_joining(counts[labels] - 1, weight)
+    gain[units[is_alone], labels[is_alone]] = np.log(weight)
     gain[is_alone, groups] = -np.inf
     own = gain[units, labels]
     rest = gain.copy()
     rest[units, labels] = -np.inf
     chances = np.exp(_WEIGHT * np.clip(rest - own[:, None], -500.0, 20.0))
     of_hosts = 1.0 / (1.0 + chances.sum(axis=1))
-    joining = costs_of_joining(matrix, labels)
+    joining = costs_of_joining(to_groups, labels, weight)
     changes = np.concatenate([own - rest.max(axis=1), joining[np.triu_indices(groups)][:]])
     changes = np.clip(changes, -5.0, 1000.0)
     exact = 1.0 / (1.0 + _SHARE_OF_CHANGES * float(np.exp(-_WEIGHT * changes).sum()))

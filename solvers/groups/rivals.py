@@ -19,23 +19,27 @@ from plink.solvers.groups.classes import Classes, Floats, Ints, Mask
 _SWEEPS, _COARSE_SWEEPS = 8, 3
 _COARSE = np.arange(-0.6, 0.61, 0.03)
 _FINE = np.arange(-0.06, 0.07, 0.01)
-# Of more hosts only those that look slow get a time, and only some are placed as points.
-_MOST_TIMED = 512
-MOST_PLACED = 96
+# Hosts whose times are fitted at once, as a share of all; partners that tell the time of one.
+_BLOCKS, _PARTNERS = 6, 64
+# Share of readings that a host's time need not explain.
+_SHARE_OUTSIDE = 0.02
+# Of more hosts only some are placed as points.
+MOST_PLACED = 64
 _DIMENSIONS = (1, 2, 3)
 _COMMON_TIMES = (0.02, 0.4)
-_ITERATIONS = 80
-_MEDIANS = 10
+_FEW_ITERATIONS, _ITERATIONS = 30, 150
+_MEDIANS, _STEP_OF_MEDIANS = 5, 1.2
 # Of fewer points groups with gaps around them are often found by chance.
-_LEAST_CLUSTERED = 24
+_LEAST_CLUSTERED, _LEAST_GAP = 24, 1.25
 # A logarithm: more is not a time beside the others but another network.
 _MOST_TIME = 3.0
 
 
-def added(times: Floats) -> Floats:
-    """Return (N, N) what hosts' times add to the logarithms of their pairs."""
+def added(times: Floats, others: Floats | None = None) -> Floats:
+    """Return (N, M) what hosts' times add to the logarithms of their pairs."""
     factors = np.exp(times)
-    found: Floats = np.log((factors[:, None] + factors[None, :]) / 2.0)
+    of_others = factors if others is None else np.exp(others)
+    found: Floats = np.log((factors[:, None] + of_others[None, :]) / 2.0)
     return found
 
 
@@ -73,16 +77,18 @@ def fit_times(
     best = np.inf, times
     if int(pairs.sum()) < 2 * size:
         return best
-    first, second = np.nonzero(np.triu(pairs, 1))
     partners = float(pairs.sum(axis=1).mean())
-    own = [np.flatnonzero(row) for row in pairs]
-    hosts = np.arange(size)
-    if size > _MOST_TIMED:
-        medians = np.array([np.median(logs[h, own[h]]) if len(own[h]) else 0.0 for h in hosts])
-        hosts = np.argsort(-np.abs(medians - np.median(medians)))[: _MOST_TIMED // 8]
+    some = _some_partners(pairs)
+    readings, weight = logs[:, some], pairs[:, some] * (size / len(some))
+    is_other = np.isin(np.arange(size), some, invert=True)
+    # Each pair once: its density leaves out its own reading.
+    counted = np.triu(pairs, 1)[:, some] | (pairs[:, some] & is_other[:, None])
+    of_all = float(pairs.sum()) / (2.0 * max(int(counted.sum()), 1))
+    blocks = np.array_split(np.random.default_rng(1).permutation(size), min(_BLOCKS, size))
     for sweep in range(_SWEEPS):
-        classes = Classes((logs - added(times))[first, second])
-        cost = classes.one_class_cost + price_of_times(times, partners, classes.bandwidth)
+        classes = Classes((readings - added(times, times[some]))[counted])
+        cost = of_all * classes.one_class_cost
+        cost += price_of_times(times, partners, classes.bandwidth)
         if cost < best[0] - 1e-6:
             best = cost, times
         elif sweep >= _COARSE_SWEEPS:
@@ -90,49 +96,42 @@ def fit_times(
         times = times.copy()
         price = _price_of_one(times, partners, classes.bandwidth)
         steps = _COARSE if sweep < _COARSE_SWEEPS else _FINE
-        for host in hosts:
-            others = own[host]
-            times[host] = _best_time(
-                logs[host, others], times[others], classes, times[host] + steps, price
-            )
+        # A bin at either end stands for what lies outside: readings within a host's own group.
+        outside = _SHARE_OUTSIDE / (classes.count * classes.step + 0.5)
+        logs_of_bins = np.log(np.pad(classes.density, 1) + outside)
+        for hosts in blocks:
+            offered = np.append(np.zeros((len(hosts), 1)), times[hosts, None] + steps, axis=1)
+            factors = np.exp(offered)[:, :, None] + np.exp(times[some])
+            bins = classes.bins_of(readings[hosts, None, :] - np.log(factors / 2.0))
+            found = logs_of_bins[np.clip(bins, -1, classes.count) + 1]
+            gain = np.einsum("htp,hp->ht", found, weight[hosts]) - price * (offered != 0.0)
+            times[hosts] = offered[np.arange(len(hosts)), gain.argmax(axis=1)].round(3)
+    if len(some) < size and best[1].any():
+        upper = np.triu(pairs, 1)
+        classes = Classes((logs - added(best[1]))[upper])
+        cost = classes.one_class_cost + price_of_times(best[1], partners, classes.bandwidth)
+        best = cost, best[1]
     return best
-
-
-def _best_time(
-    readings: Floats, times: Floats, classes: Classes, offered: Floats, price: float
-) -> float:
-    """Return the time, of those offered and none, that suits a host's readings best.
-
-    Args:
-        readings: (M,) logarithms of the host's readings.
-        times: (M,) of its partners.
-        classes: the density of readings without times.
-        offered: (T,) times to try.
-        price: nats that a time costs.
-    """
-    if not len(readings):
-        return 0.0
-    offered = np.append(0.0, offered)
-    factors = (np.exp(offered)[:, None] + np.exp(times)[None, :]) / 2.0
-    missed = readings[None, :] - np.log(factors) - classes.lowest
-    bins = np.rint(missed / classes.step).astype(np.int64)
-    is_outside = (bins < 0) | (bins >= classes.count)
-    found = classes.log_density[np.clip(bins, 0, classes.count - 1)] - 3.0 * is_outside
-    gain = found.sum(axis=1) - price * (offered != 0.0)
-    return round(float(offered[int(gain.argmax())]), 3)
 
 
 def median_times(logs: Floats, is_measured: Mask) -> Floats:
     """Return (N,) times to begin with, from the medians of the hosts' readings."""
+    some = _some_partners(is_measured)
     times = np.zeros(len(logs))
-    has_partners = is_measured.any(axis=1)
-    known = np.where(is_measured, logs, np.nan)[has_partners]
-    usual = float(np.median(logs[is_measured]))
+    has_partners = is_measured[:, some].any(axis=1)
+    known = np.where(is_measured, logs, np.nan)[np.ix_(has_partners, some)]
+    usual = float(np.nanmedian(known))
     for _ in range(_MEDIANS):
-        missed = np.nanmedian(known - added(times)[has_partners] - usual, axis=1)
-        times[has_partners] += 0.8 * missed
+        missed = np.nanmedian(known - added(times, times[some])[has_partners] - usual, axis=1)
+        times[has_partners] += _STEP_OF_MEDIANS * missed
         times = np.clip(times, -_MOST_TIME, _MOST_TIME)
     return np.round(times, 3)
+
+
+def _some_partners(pairs: Mask) -> Ints:
+    """Return hosts that tell the times of others, at random where there are many."""
+    share = max(float(pairs.mean()), 1.0 / len(pairs))
+    return np.random.default_rng(0).permutation(len(pairs))[: round(_PARTNERS / share)]
 
 
 def cost_of_points(logs: Floats, is_measured: Mask, labels: Ints) -> float:
@@ -157,35 +156,47 @@ def cost_of_points(logs: Floats, is_measured: Mask, labels: Ints) -> float:
     strengths, directions = np.linalg.eigh(gram)
     partners = float(is_measured.sum(axis=1).mean())
     is_within = labels[first] == labels[second]
-    least = np.inf
+
+    def cost_of(points: Floats, time: float) -> float:
+        apart = np.sqrt(((points[first] - points[second]) ** 2).sum(axis=1))
+        if size >= _LEAST_CLUSTERED and _is_clustered(apart, is_within):
+            return np.inf
+        classes = Classes(wanted - np.log(apart + max(time, 1e-3)))
+        dimensions = points.shape[1]
+        precision = np.sqrt(partners / dimensions) / (2.5 * classes.bandwidth)
+        return classes.one_class_cost + sum(
+            (size - axis) * float(np.log(max(3.46 * points[:, axis].std() * precision, 2.0)))
+            for axis in range(dimensions)
+        )
+
+    fits = []
     for dimensions in _DIMENSIONS:
         if len(wanted) < 1.2 * (size * dimensions - dimensions * (dimensions + 1) // 2 + 1):
             continue
         begin = directions[:, -dimensions:] * np.sqrt(np.maximum(strengths[-dimensions:], 1e-9))
         for common in _COMMON_TIMES:
-            points, time = _placed(begin, np.log(common), first, second, wanted)
-            apart = np.sqrt(((points[first] - points[second]) ** 2).sum(axis=1))
-            if size >= _LEAST_CLUSTERED and _is_clustered(apart, is_within):
-                continue
-            classes = Classes(wanted - np.log(apart + max(time, 1e-3)))
-            precision = np.sqrt(partners / dimensions) / (2.5 * classes.bandwidth)
-            price = sum(
-                (size - axis) * np.log(max(3.46 * points[:, axis].std() * precision, 2.0))
-                for axis in range(dimensions)
-            )
-            least = min(least, classes.one_class_cost + price)
-    return float(least)
+            fit = _placed(begin, common, first, second, wanted, _FEW_ITERATIONS)
+            fits.append((cost_of(*fit), *fit))
+    fits.sort(key=lambda fit: fit[0])
+    return min(
+        (
+            min(cost, cost_of(*_placed(points, time, first, second, wanted, _ITERATIONS)))
+            for cost, points, time in fits[:3]
+        ),
+        default=np.inf,
+    )
 
 
 def _is_clustered(apart: Floats, is_within: Mask) -> bool:
     """Tell whether distances within groups and between them leave a gap."""
     if is_within.all() or not is_within.any():
         return False
-    return bool(np.quantile(apart[is_within], 0.9) < np.quantile(apart[~is_within], 0.1))
+    nearest = np.quantile(apart[~is_within], 0.1)
+    return bool(_LEAST_GAP * np.quantile(apart[is_within], 0.9) < nearest)
 
 
-def _placed(
-    begin: Floats, log_time: float, first: Ints, second: Ints, wanted: Floats
+def _placed(  # noqa: PLR0917  all of them are needed
+    begin: Floats, time: float, first: Ints, second: Ints, wanted: Floats, iterations: int
 ) -> tuple[Floats, float]:
     """Return (N, D) points and a common time that fit the wanted logarithms, outliers aside."""
     shape = begin.shape
@@ -211,10 +222,10 @@ def _placed(
 
     found = minimize(
         loss,
-        np.append(begin.ravel(), log_time),
+        np.append(begin.ravel(), np.log(time)),
         jac=True,
         method="L-BFGS-B",
-        options={"maxiter": _ITERATIONS},
+        options={"maxiter": iterations},
     ).x
     return found[:-1].reshape(shape), float(np.exp(found[-1]))
 

@@ -62,7 +62,7 @@ def test_equal_distances_hold_no_groups(hosts, value):
 
 
 @pytest.mark.parametrize("family", [uniform, unequal])
-@pytest.mark.parametrize(("hosts", "seed"), [(64, 1), (64, 2), (256, 1)])
+@pytest.mark.parametrize(("hosts", "seed"), [(64, 1), (64, 2), (64, 3), (256, 1), (512, 1)])
 def test_the_racks_and_rows_of_data_centres_are_found(family, hosts, seed):
     centre = family(hosts, seed)
     levels = discover(centre.distance).levels
@@ -74,7 +74,7 @@ def test_the_racks_and_rows_of_data_centres_are_found(family, hosts, seed):
         assert len(levels) == 2
 
 
-@pytest.mark.parametrize("sizes", [[8] * 8, [3, 5, 8], [2] * 10, [4, 12]])
+@pytest.mark.parametrize("sizes", [[8] * 8, [3, 5, 8], [2] * 10, [4, 12], [16] * 32, [16] * 128])
 def test_clean_racks_of_any_size_are_found(sizes):
     rng = np.random.default_rng(len(sizes))
     rack = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
