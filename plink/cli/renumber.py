@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 @click.command(
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
-    epilog="Example: plink renumber --order order.json -- python train.py, started by srun, mpirun or "
-    "another launcher in every process.",
+    epilog="Example: plink renumber --order order.json -- python train.py, started by srun, mpirun "
+    "or another launcher in every process.",
 )
 @click.option(
     "--order",

@@ -156,9 +156,11 @@ def distances(cluster: Cluster) -> Distances:
     estimate = estimate_round_trips(cluster)
     known = larger if estimate is None else estimate.distance
     np.fill_diagonal(known, np.nan)
+    alone = np.flatnonzero(missing.sum(axis=1) == size - 1)
+    # Whatever its group, nothing is known of such a host.
+    known[alone, :] = known[:, alone] = np.nan
     matrix, _ = filled(known)
     names = cluster.names
-    alone = np.flatnonzero(missing.sum(axis=1) == size - 1)
     return Distances(
         matrix_us=matrix,
         is_filled=missing,

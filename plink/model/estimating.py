@@ -69,7 +69,8 @@ def _shown(readings: bytes, size: int) -> Sequence[Labels]:
     # SciPy takes longer to import than an order of few hosts takes.
     from plink.solvers.groups.levels import discover  # noqa: PLC0415
 
-    lowest = np.frombuffer(readings).reshape(size, size)
+    lowest = np.frombuffer(readings).reshape(size, size).copy()
+    np.fill_diagonal(lowest, 0.0)
     is_measured = np.isfinite(lowest)
     found = discover(np.where(is_measured, lowest, 0.0), is_measured)
     return [alone_apart(level.labels) for level in found.levels]

@@ -75,8 +75,8 @@ def report_crossings(networks: int, first_seed: int | None, report: Report) -> N
         for kind, found in plain
         for ratios in ([rings.cost_ratio for rings in found],)
     ]
-    heading = ("true cost on the estimate, of that on readings", "mean", "most")
-    report.table(heading, costs, "costs without groups")
+    titles = ("true cost on the estimate, of that on readings", "mean", "most")
+    report.table(titles, costs, "costs without groups")
     share = np.mean([rings.beyond["estimate"] == 0 for rings in every])
     report.at_least("rings with the fewest crossings", 95, 100 * float(share), "%")
     worst = max(float(np.mean([rings.cost_ratio for rings in found])) for _, found in plain)

@@ -27,6 +27,7 @@ _SHARE_OUTSIDE = 0.02
 MOST_PLACED = 64
 _DIMENSIONS = (1, 2, 3)
 _COMMON_TIMES = (0.02, 0.4)
+_MOST_LOG_TIME = 40.0
 _FEW_ITERATIONS, _ITERATIONS = 30, 150
 _MEDIANS, _STEP_OF_MEDIANS = 5, 1.2
 # Of fewer points groups with gaps around them are often found by chance.
@@ -203,7 +204,7 @@ def _placed(  # noqa: PLR0917  all of them are needed
     size = shape[0]
 
     def loss(flat: Floats) -> tuple[float, Floats]:
-        points, time = flat[:-1].reshape(shape), np.exp(flat[-1])
+        points, time = flat[:-1].reshape(shape), _time(flat)
         apart = points[first] - points[second]
         length = np.sqrt((apart**2).sum(axis=1) + 1e-9)
         missed = np.log(length + time) - wanted
@@ -227,7 +228,12 @@ def _placed(  # noqa: PLR0917  all of them are needed
         method="L-BFGS-B",
         options={"maxiter": iterations},
     ).x
-    return found[:-1].reshape(shape), float(np.exp(found[-1]))
+    return found[:-1].reshape(shape), _time(found)
+
+
+def _time(flat: Floats) -> float:
+    """Return the common time; a step of the search may leave what numbers can hold."""
+    return float(np.exp(np.clip(flat[-1], -_MOST_LOG_TIME, _MOST_LOG_TIME)))
 
 
 def _price_of_one(times: Floats, partners: float, bandwidth: float) -> float:

@@ -49,6 +49,7 @@ LINES = [
     ["fit", "c.json", "--client", "gloo"],
     ["simulate", "c.json", "--algo", "ring", "--trace", "goal", "-o", "OUT/job.goal"],
     ["slurm-order"],
+    ["renumber", "--order", "absent.json", "--", "true"],
     ["kube", "metrics", "c.json", "-o", "OUT/plink.prom"],
     ["hub", "cost"],
     ["hub", "bounds", "--model", "resnet50", "--workers", "8"],
