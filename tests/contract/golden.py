@@ -19,6 +19,8 @@ _VOLATILE = re.compile(
     r"seconds|steps|took_s|search_s|started|created|finished|version|file_hash|made_from|hash"
     r"|elapsed_s|cluster_hash|plan_hash|sha256"
 )
+# Members whose last digits differ from processor to processor: they come from an optimisation.
+_ROUGH = re.compile(r"probability")
 # How long a search took, in a sentence.
 _SEARCHED = re.compile(r"\d+\.\d+ s, ended by")
 
