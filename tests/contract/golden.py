@@ -48,6 +48,8 @@ def _settle(value: Any) -> Any:
         return {
             name: _placeholder(member)
             if _VOLATILE.fullmatch(name) or (is_page and name == "bytes")
+            else round(member, 1)
+            if _ROUGH.fullmatch(name) and isinstance(member, float)
             else _settle(member)
             for name, member in value.items()
         }
