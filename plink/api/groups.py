@@ -12,7 +12,7 @@ from plink.api.progress import OnProgress, stages
 from plink.api.warning import warn
 from plink.base.arguments import MAX_SEED, chosen, number, whole
 from plink.base.replacing import replace
-from plink.base.text import counted, named
+from plink.base.text import counted, named, probability_text
 from plink.files.groups import Grouping
 from plink.files.hosts import Group
 from plink.optimize.groups.finding import (
@@ -77,7 +77,7 @@ class Groups(Sequence[Group]):
 
     def __repr__(self) -> str:
         sizes = named([f"{group.name} ({len(group.hosts)})" for group in self])
-        known = "" if self.probability is None else f"; probability {self.probability:.3g}"
+        known = "" if self.probability is None else f"; {probability_text(self.probability)} sure"
         return f"<plink.Groups: {sizes or 'none'}{known}>"
 
     def __str__(self) -> str:

@@ -69,6 +69,11 @@ def bytes_text(size_bytes: float) -> str:
     return f"{scaled:.{decimals}f} {unit}"
 
 
+def probability_text(probability: float) -> str:
+    """Return a probability in percent, which is never shown as certain: `97.3 %`, `> 99.9 %`."""
+    return "> 99.9 %" if probability >= 0.999 else f"{100.0 * probability:.1f} %"
+
+
 def share_text(share: float) -> str:
     """Return a share of 1 in percent: `3.2 %`, and never `0 %` for something that is there."""
     percent = 100.0 * share

@@ -9,6 +9,7 @@ from plink.base.text import (
     named,
     options_text,
     printable,
+    probability_text,
     range_text,
     rtt_text,
     share_text,
@@ -133,3 +134,8 @@ def test_moments(iso: str, text: str) -> None:
 )
 def test_choices(texts: list[str], text: str) -> None:
     assert joined(texts, "or") == text
+
+
+def test_a_probability_is_never_shown_as_certain() -> None:
+    shown = {0.0: "0.0 %", 0.973: "97.3 %", 0.9989: "99.9 %", 0.9996: "> 99.9 %", 1.0: "> 99.9 %"}
+    assert {value: probability_text(value) for value in shown} == shown

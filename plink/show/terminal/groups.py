@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 
 from plink.base.next_command import next_command
-from plink.base.text import bandwidth_text, counted, printable, rtt_text, share_text
+from plink.base.text import (
+    bandwidth_text,
+    counted,
+    printable,
+    probability_text,
+    rtt_text,
+    share_text,
+)
 from plink.files import document
 from plink.files.cluster import Cluster
 from plink.files.groups import Grouping, GroupQuality
@@ -141,17 +148,17 @@ def method_lines(cluster: Cluster, grouping: Grouping) -> list[str]:
 def _belief(chance: float, rival: str | None, *, has_groups: bool) -> str:
     instead = "" if not rival else f"; the best explanation without groups: {printable(rival)}"
     if chance >= SURE:
-        return f"groups: sure ({_percent(chance)}){instead}"
+        return f"groups: sure ({probability_text(chance)}){instead}"
     if chance >= LIKELY:
-        return f"groups: likely, not sure ({_percent(chance)}){instead}"
+        return f"groups: likely, not sure ({probability_text(chance)}){instead}"
     if has_groups:
-        return f"groups: not sure, as a whole right to {_percent(chance)}{instead}"
-    return f"groups: not likely ({_percent(chance)}){instead}"
+        return f"groups: not sure, as a whole right to {probability_text(chance)}{instead}"
+    return f"groups: not likely ({probability_text(chance)}){instead}"
 
 
 def _doubtful(grouping: Grouping) -> str:
     shown = ", ".join(
-        f"{printable(each.host)} (sure to {_percent(each.probability)}"
+        f"{printable(each.host)} (sure to {probability_text(each.probability)}"
         f"{_nearest(grouping, each.host, '; ')})"
         for each in grouping.doubtful[:SHOWN]
     )
@@ -238,7 +245,7 @@ def _row(
         str(len(group.hosts)),
         _distance(quality.within_us, quality.within_gbit_s),
         _distance(quality.between_us, quality.between_gbit_s),
-        _UNKNOWN if quality.probability is None else _percent(quality.probability),
+        _UNKNOWN if quality.probability is None else probability_text(quality.probability),
         _UNKNOWN if uplink_gbit_s is None else bandwidth_text(uplink_gbit_s),
         _names(group.hosts),
     )
@@ -261,9 +268,3 @@ def _least(*rates: float | None) -> float | None:
 
 def _number(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
-
-
-def _percent(share: float) -> str:
-    # What is not quite sure is never shown as sure.
-    shown = share if share == 1.0 else min(share, 0.9999)
-    return f"{shown:.1%}".replace("%", " %") if shown < 0.999 else "> 99.9 %"
