@@ -27,13 +27,13 @@ from torch.distributed.rendezvous import rendezvous
 from plink.base.errors import PlinkError, WrongUseError
 from plink.engine.interfaces import group_addresses
 from plink.engine.store import C10dStore
+from plink.torch.attempt import agreed_attempt
 
 if TYPE_CHECKING:
     from plink.renumber.launch import Launch, Placement
     from plink.renumber.source import OnFailure, OrderLike, RenumberRequest
 
 _OTHER_RANK_0_S = 5.0
-_ATTEMPT = "TORCHELASTIC_RESTART_COUNT"
 
 # All ranks make their groups in the same sequence.
 _meetings = itertools.count()
@@ -91,7 +91,7 @@ def init_process_group(  # noqa: PLR0917  as PyTorch's
     elif init_method is not None:
         raise WrongUseError("store= and init_method= exclude each other", "leave out one of them")
     request = _request(order, mesh, algorithm, on_failure, limit)
-    keys = f"{os.environ.get(_ATTEMPT, '0')}/{next(_meetings)}"
+    keys = _meeting_name(store, launch, limit)
     placement = _renumbered(PrefixStore(f"plink/renumber/{keys}", store), store, launch, request)
     os.environ.update(renumbered_environment(os.environ, launch, placement))
     dist.init_process_group(
@@ -150,6 +150,17 @@ def reordered_group(
         list(placement.former_ranks), timeout=timeout, sort_ranks=False, **options
     )
     return cast("dist.ProcessGroup", made)
+
+
+def _meeting_name(store: Store, launch: Launch, limit: timedelta) -> str:
+    """Return the same name in all ranks, and another one in each meeting of a store."""
+    from plink.renumber.launch import uses_agent_store  # noqa: PLC0415  only jobs that ask
+
+    number = next(_meetings)
+    if not uses_agent_store(os.environ):
+        return str(number)
+    attempts = PrefixStore(f"plink/attempt/{number}", store)
+    return f"{number}/{agreed_attempt(attempts, launch.rank, launch.ranks, limit)}"
 
 
 def _request(
