@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -45,15 +43,6 @@ def test_many_orders_take_what_each_takes_and_the_first_is_priced_in_any_case():
     assert clock.times_s(orders, Deadline(0.0)).tolist() == times[:1].tolist()
     with pytest.raises(ValueError, match="others than hosts 0 to 15"):
         clock.times_s(orders + 1, Deadline(60.0))
-
-
-def test_a_thousand_orders_of_a_thousand_ranks_are_soon_priced():
-    clock = Clock(halving_doubling_table(1024, 64e6), racks_network(64, 16))
-    rng = np.random.default_rng(1)
-    orders = np.array([rng.permutation(1024) for _ in range(1001)])
-    begin_s = time.process_time()
-    assert len(clock.times_s(orders, Deadline(600.0))) == 1001
-    assert time.process_time() - begin_s < 0.6
 
 
 def crossing_order(crossing: int) -> list[int]:

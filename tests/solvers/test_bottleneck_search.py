@@ -150,7 +150,7 @@ def test_keeps_to_its_time() -> None:
         list(range(hosts)),
         time_limit_s=0.2,
     )
-    assert time.process_time() - begin_s < 3.0
+    assert time.process_time() - begin_s < 10.0
 
 
 def without(graph: npt.NDArray[np.bool_], vertex: int) -> npt.NDArray[np.bool_]:

@@ -66,7 +66,7 @@ def test_what_has_no_time_is_not_made():
     ascent = _native.Ascent(distance, 1e6)
     begin_s = time.process_time()
     assert not ascent.run(1_000_000, over)
-    assert time.process_time() - begin_s < 0.2
+    assert time.process_time() - begin_s < 5.0
 
 
 @given(distance_matrices(3, 12), st.data())
