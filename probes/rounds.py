@@ -94,7 +94,7 @@ def sampled_rounds(hosts: int, rounds: int, seed: int) -> Rounds:
     if rounds >= rounds_in_all(hosts):
         return round_robin(hosts)
     chance = Random(seed)
-    place = _shuffled(hosts, chance)
+    place = _shuffle(hosts, chance)
     return [
         sorted((min(place[a], place[b]), max(place[a], place[b])) for a, b in pairs)
         for pairs in (pairs_of_round(hosts, turn) for turn in _spread(hosts, rounds, chance))
@@ -104,7 +104,7 @@ def sampled_rounds(hosts: int, rounds: int, seed: int) -> Rounds:
 def _spread(hosts: int, rounds: int, chance: Random) -> list[int]:
     """Each round is the one of some random ones that keeps the second eigenvalue lowest."""
     turns = rounds_in_all(hosts)
-    left = _shuffled(turns, chance)
+    left = _shuffle(turns, chance)
     chosen = [left.pop(0)]
     places = np.arange(turns)
     roots = np.exp(2j * np.pi * places / turns)
@@ -129,7 +129,7 @@ def _largest(sums: npt.NDArray[np.complex128]) -> npt.NDArray[np.float64]:
     return largest
 
 
-def _shuffled(size: int, chance: Random) -> list[int]:
+def _shuffle(size: int, chance: Random) -> list[int]:
     """Shuffle 0 to size - 1 by `random()` alone, which is the same in all versions of Python."""
     keys = [chance.random() for _ in range(size)]
     return sorted(range(size), key=keys.__getitem__)

@@ -40,7 +40,7 @@ def uniform(hosts: int, seed: int) -> DataCenter:
     """Racks of 16 hosts, rows of four racks, hosts in shuffled order."""
     rng = np.random.default_rng(seed)
     racks = -(-hosts // 16)
-    return _built(rng, hosts, [16] * racks, [4] * racks)
+    return _build_data_center(rng, hosts, [16] * racks, [4] * racks)
 
 
 def unequal(hosts: int, seed: int) -> DataCenter:
@@ -49,13 +49,13 @@ def unequal(hosts: int, seed: int) -> DataCenter:
     most_racks = -(-hosts // 8)
     rack_sizes = rng.integers(8, 33, most_racks).tolist()
     row_sizes = rng.integers(2, 6, most_racks).tolist()
-    return _built(rng, hosts, rack_sizes, row_sizes)
+    return _build_data_center(rng, hosts, rack_sizes, row_sizes)
 
 
 FAMILIES: Mapping[str, Callable[[int, int], DataCenter]] = {"uniform": uniform, "unequal": unequal}
 
 
-def _built(
+def _build_data_center(
     rng: np.random.Generator, hosts: int, rack_sizes: list[int], row_sizes: list[int]
 ) -> DataCenter:
     """Racks and rows are filled in turn until the hosts run out."""

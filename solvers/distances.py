@@ -11,11 +11,11 @@ from plink.solvers import _native
 
 Matrix = npt.NDArray[np.float64]
 
-# Views that `checked` returned, by their addresses: searches hand them on to searches.
+# Views that `check_distances` returned, by their addresses: searches hand them on to searches.
 _passed: WeakValueDictionary[int, Matrix] = WeakValueDictionary()
 
 
-def checked(distance: Matrix, ranks: int) -> Matrix:
+def check_distances(distance: Matrix, ranks: int) -> Matrix:
     """Return the matrix, C-contiguous, as a view that cannot be written to.
 
     Looking at all pairs of thousands of hosts takes long: a view that this function returned is not

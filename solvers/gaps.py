@@ -12,7 +12,7 @@ Mask = npt.NDArray[np.bool_]
 _AT_ONCE = 256
 
 
-def filled(matrix: Matrix) -> tuple[Matrix, Mask]:
+def fill_gaps(matrix: Matrix) -> tuple[Matrix, Mask]:
     """Fill the gaps of a symmetric matrix by the nearest third host, as in a tree of switches.
 
     Args:

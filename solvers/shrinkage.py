@@ -99,7 +99,7 @@ def estimate_distances(lowest: Matrix, second: Matrix, levels: Sequence[Labels])
     kinds = np.zeros(len(first), dtype=np.intp)
     for labels in levels:
         kinds += labels[first] != labels[other]
-    expected = _expected(logs, is_measured, kinds, above, len(lowest))
+    expected = _expected_logs(logs, is_measured, kinds, above, len(lowest))
     beyond = logs - expected
     below = -beyond[is_measured & (beyond <= 0.0)]
     between = (_PER_MAD * _quantile(below, 0.5)) ** 2 if below.size else 0.0
@@ -115,7 +115,7 @@ def estimate_distances(lowest: Matrix, second: Matrix, levels: Sequence[Labels])
     return Estimate(_symmetric(np.exp(estimated), above), _symmetric(deviation, above))
 
 
-def _expected(
+def _expected_logs(
     logs: Matrix,
     is_measured: Mask,
     kinds: npt.NDArray[np.intp],

@@ -11,7 +11,7 @@ from plink.base.interrupts import held_back_interrupts
 from plink.base.progress import Progress
 from plink.base.replacing import replace
 from plink.files.cluster import Cluster
-from plink.measure.probing.request import ProbeRequest, connected
+from plink.measure.probing.request import ProbeRequest, connect_hosts
 from plink.measure.probing.run import ProbeResult, measure_pairs
 from plink.measure.probing.tools.transfers import UplinkOptions
 from plink.measure.probing.uplinks import UplinkResult, measure_uplinks
@@ -62,12 +62,12 @@ def probe_all(
         as `plink.measure.probing.run.probe`; KeyboardInterrupt also where a later stage has
             nothing yet.
     """
-    with connected(request, progress) as reached:
+    with connect_hosts(request, progress) as reached:
         pairs = measure_pairs(request, reached, progress, on_result, group_question())
         if pairs.interrupted:
             return
         progress.stage("finding groups", 1)
-        grouped = _grouped(pairs.cluster, request.earlier)
+        grouped = _group_cluster(pairs.cluster, request.earlier)
         with held_back_interrupts():
             on_result(grouped)
         if grouped.has_uplinks:
@@ -79,7 +79,7 @@ def probe_all(
             measure_uplinks(onward, reached, progress, on_result)
 
 
-def _grouped(cluster: Cluster, earlier: Cluster | None) -> GroupsResult:
+def _group_cluster(cluster: Cluster, earlier: Cluster | None) -> GroupsResult:
     if earlier is not None and _groups_hold(cluster, earlier):
         return GroupsResult(cluster, None)
     found = find_groups(cluster, GroupRequest())

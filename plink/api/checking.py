@@ -8,12 +8,12 @@ from typing import Any
 
 from plink.api.cluster import Cluster, checked_cluster
 from plink.api.errors import plinks_errors
-from plink.api.objects import upgraded
+from plink.api.objects import copy_as
 from plink.api.probing import gaps, tool_options, way_of
 from plink.api.progress import OnProgress, Steps
 from plink.api.warning import warn
 from plink.base.arguments import MAX_SEED, number, whole
-from plink.base.text import counted, named
+from plink.base.text import format_count, format_names
 from plink.measure.drift.judge import expect
 from plink.measure.probing import check as checking
 from plink.measure.probing.limits import CHECK_PARTNERS, CHECK_TRANSFERS_S
@@ -44,12 +44,12 @@ class Verdict(checking.CheckResult):
 
     def __repr__(self) -> str:
         found = "no longer describes" if self.is_changed else "still describes"
-        pairs = f"{len(self.judgement.changed)} of {counted(self.judgement.pairs, 'pair')} "
+        pairs = f"{len(self.judgement.changed)} of {format_count(self.judgement.pairs, 'pair')} "
         pairs += "changed" if self.is_changed else "differ by chance"
-        hosts = "".join(f"; {named(together)}" for together in self.changed)
+        hosts = "".join(f"; {format_names(together)}" for together in self.changed)
         if self.rates is not None and self.rates.changes:
             links = dict.fromkeys(change.name for change in self.rates.changes)
-            hosts += f"; links of {named(list(links))}"
+            hosts += f"; links of {format_names(list(links))}"
         return f"<plink.Verdict: {found} the network, {pairs}{hosts}>"
 
 
@@ -115,4 +115,4 @@ def check(
         warn(f"{name}: {reason}")
     for text in gaps([], found.failures):
         warn(text)
-    return upgraded(Verdict, found, names=known.names)
+    return copy_as(Verdict, found, names=known.names)

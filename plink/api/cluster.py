@@ -9,11 +9,11 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from plink.api.objects import PathName, page, upgraded
+from plink.api.objects import PathName, copy_as, page
 from plink.base.arguments import number, size_bytes, whole
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
-from plink.base.text import brief, counted, named
+from plink.base.text import brief, format_count, format_names
 from plink.files import cluster as cluster_file
 from plink.files.hosts import Group, Host
 from plink.files.limits import MAX_GBIT_S, MAX_RTT_US, WORD_EXPECTED, is_word
@@ -40,7 +40,7 @@ class Cluster(cluster_file.Cluster, frozen=True, dict=True):
         Raises:
             WrongUseError: not a cluster file, or one with values that cannot be.
         """
-        return upgraded(cls, cluster_file.read_cluster(os.fspath(path)))
+        return copy_as(cls, cluster_file.read_cluster(os.fspath(path)))
 
     @classmethod
     def from_matrix(
@@ -124,7 +124,7 @@ class Cluster(cluster_file.Cluster, frozen=True, dict=True):
             raise WrongUseError("from_measurements() takes at least one path")
         options = ImportOptions(unit, percentile, None if size is None else size_bytes(size))
         found = import_files([os.fspath(each) for each in paths], options)
-        return upgraded(cls, found.cluster)
+        return copy_as(cls, found.cluster)
 
     @property
     def rtt_us(self) -> Matrix | None:
@@ -168,16 +168,16 @@ class Cluster(cluster_file.Cluster, frozen=True, dict=True):
         cluster_file.write_cluster(os.fspath(path), self)
 
     def __repr__(self) -> str:
-        parts = [counted(len(self.hosts), "host")]
+        parts = [format_count(len(self.hosts), "host")]
         for matrix, what in ((self.rtt_us, "round-trip times"), (self.gbit_s, "bandwidths")):
             if matrix is not None:
                 pairs = len(self.hosts) * (len(self.hosts) - 1)
                 parts.append(f"{np.count_nonzero(np.isfinite(matrix))} of {pairs} {what}")
         if self.groups:
-            parts.append(counted(len(self.groups), "group"))
+            parts.append(format_count(len(self.groups), "group"))
         if self.uplinks is not None:
-            parts.append(counted(len(self.uplinks.uplinks), "uplink"))
-        return f"<plink.Cluster: {', '.join(parts)}; {named(self.names)}>"
+            parts.append(format_count(len(self.uplinks.uplinks), "uplink"))
+        return f"<plink.Cluster: {', '.join(parts)}; {format_names(self.names)}>"
 
     def __str__(self) -> str:
         """Return the text that `plink show` prints."""
@@ -205,7 +205,7 @@ def checked_cluster(value: object, function: str) -> Cluster:
     if isinstance(value, Cluster):
         return value
     if isinstance(value, cluster_file.Cluster):
-        return upgraded(Cluster, value)
+        return copy_as(Cluster, value)
     hint = (
         "plink.read(path) gives the cluster in a file"
         if isinstance(value, (str, os.PathLike))

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 
 from plink.api.cluster import Cluster, checked_cluster
-from plink.api.objects import upgraded
+from plink.api.objects import copy_as
 from plink.api.progress import OnProgress, Steps
 from plink.api.warning import warn
 from plink.base.arguments import number
 from plink.base.errors import WrongUseError
-from plink.base.text import counted
+from plink.base.text import format_count
 from plink.doctor import diagnosis
 from plink.doctor.evidence import Evidence
 from plink.doctor.finding import Finding
@@ -44,7 +44,7 @@ class Diagnosis:
     cluster: Cluster | None = None
 
     def __repr__(self) -> str:
-        count = counted(len(self.findings), "finding") if self.findings else "nothing found"
+        count = format_count(len(self.findings), "finding") if self.findings else "nothing found"
         says = "".join(f"; {each.says} ({each.certainty})" for each in self.findings)
         return f"<plink.Diagnosis: {count}{says}>"
 
@@ -107,7 +107,7 @@ def diagnose(
                 transfers_s=transfers_s,
                 timeout_s=timeout_s,
             )
-        cluster = upgraded(Cluster, found)
+        cluster = copy_as(Cluster, found)
         for text in missed:
             warn(text)
     return _diagnosis(Evidence(cluster, before=earlier, asked_at=asked_at), missed, cluster)

@@ -24,7 +24,7 @@ class ProbeInterrupted(KeyboardInterrupt):
         self.cluster = cluster
 
 
-def translated(error: ProbesError) -> PlinkError:
+def to_plink_error(error: ProbesError) -> PlinkError:
     """Return the error for users: a wrong list or option is their fault, a failing host is not."""
     if isinstance(error, HostError):
         return PlinkError(f"{error.host}: {error}", error.hint)
@@ -42,4 +42,4 @@ def plinks_errors() -> Iterator[None]:
         reasons = "; ".join(f"{failure.host}: {failure}" for failure in error.failures[:_NAMED])
         raise PlinkError(f"{error}: {reasons}" if reasons else str(error), error.hint) from None
     except ProbesError as error:
-        raise translated(error) from None
+        raise to_plink_error(error) from None

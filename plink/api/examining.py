@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from plink.base.errors import PlinkError
 from plink.base.progress import Progress
 from plink.base.replacing import replace
-from plink.base.text import counted
+from plink.base.text import format_count
 from plink.files.cluster import Cluster
 from plink.files.measurements import Failure
 from plink.measure.listed import hosts_of
 from plink.measure.probing.both_ways import with_both_ways
 from plink.measure.probing.conditions import ask_conditions
-from plink.measure.probing.request import ProbeRequest, connected, resumed
+from plink.measure.probing.request import ProbeRequest, connect_hosts, resume_options
 from plink.measure.probing.resume import carried_over, moved_hosts
 from plink.measure.probing.run import measure_pairs
 from plink.measure.probing.tools import TOOLS
@@ -61,7 +61,7 @@ def examine(
     deadline = _Deadline()
     request = _request(cluster, way, source, timeout_s, deadline)
     missed: list[str] = []
-    with connected(request, progress) as reached:
+    with connect_hosts(request, progress) as reached:
         missed += [f"{error.host}: {error}" for error in reached.failures]
         found = _present(cluster, reached)
         conditions = ask_conditions(reached, progress, way.concurrency)
@@ -85,7 +85,7 @@ def _request(
     if cluster.rtt is not None and cluster.rtt.tool not in TOOLS:
         known = replace(cluster, rtt=None)  # imported
     tool = EchoOptions.tool if known.rtt is None else known.rtt.tool
-    how = resumed(known, source, tool, {})
+    how = resume_options(known, source, tool, {})
     return ProbeRequest(
         hosts_of(cluster, source),
         made_from=cluster.made_from,
@@ -150,7 +150,9 @@ def _with_transfers(
     # An uplink or a pair's bandwidth that is known would not be measured again.
     bare = replace(cluster, uplinks=None, bandwidth=None)
     try:
-        options = resumed(cluster, "", UplinkOptions.tool, {"groups": cluster.groups}).options
+        options = resume_options(
+            cluster, "", UplinkOptions.tool, {"groups": cluster.groups}
+        ).options
         onward = replace(request, options=options, earlier=bare)
         uplinks = measure_uplinks(onward, reached, progress).measurement
         _tell_failures(uplinks.failures, reached, missed)
@@ -158,7 +160,7 @@ def _with_transfers(
             return cluster
         lacking = len(cluster.groups) - sum(each.is_whole for each in uplinks.uplinks)
         if lacking:
-            count = f"{lacking} of {counted(len(cluster.groups), 'group')}"
+            count = f"{lacking} of {format_count(len(cluster.groups), 'group')}"
             missed.append(f"uplinks of {count} were not measured both ways")
         return with_both_ways(onward, replace(cluster, uplinks=uplinks), reached, progress)
     except PlinkError as error:

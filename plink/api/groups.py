@@ -10,9 +10,9 @@ from plink.api.cluster import Cluster, checked_cluster
 from plink.api.objects import PathName
 from plink.api.progress import OnProgress, stages
 from plink.api.warning import warn
-from plink.base.arguments import MAX_SEED, chosen, number, whole
+from plink.base.arguments import MAX_SEED, check_choice, number, whole
 from plink.base.replacing import replace
-from plink.base.text import counted, named, probability_text
+from plink.base.text import format_count, format_names, probability_text
 from plink.files.groups import Grouping
 from plink.files.hosts import Group
 from plink.optimize.groups.finding import (
@@ -76,7 +76,7 @@ class Groups(Sequence[Group]):
         self.cluster.save(path)
 
     def __repr__(self) -> str:
-        sizes = named([f"{group.name} ({len(group.hosts)})" for group in self])
+        sizes = format_names([f"{group.name} ({len(group.hosts)})" for group in self])
         known = "" if self.probability is None else f"; {probability_text(self.probability)} sure"
         return f"<plink.Groups: {sizes or 'none'}{known}>"
 
@@ -115,14 +115,14 @@ def group(
             groups can be made of them.
     """
     known = checked_cluster(cluster, "group")
-    chosen("method", method, get_args(Method))
+    check_choice("method", method, get_args(Method))
     whole("k", k, 1, _MAX_GROUPS)
     whole("seed", seed, 0, MAX_SEED)
     number("elasticity", elasticity, 1.0, 2.0)
     request = GroupRequest(method=method, groups=k, elasticity=elasticity, seed=seed)
     found = find_groups(known, request, on_progress=stages(progress))
     if found.grouping.unmeasured:
-        hosts = counted(len(found.grouping.unmeasured), "host")
+        hosts = format_count(len(found.grouping.unmeasured), "host")
         warn(f"{hosts} with too few measurements to be placed in a group")
     return groups_of(known, found)
 

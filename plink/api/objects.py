@@ -21,7 +21,7 @@ _Object = TypeVar("_Object")
 _WIDTH = 100
 
 
-def upgraded(kind: type[_Object], found: Any, **more: Any) -> _Object:
+def copy_as(kind: type[_Object], found: Any, **more: Any) -> _Object:
     """Return a value as the library's type, which adds methods and members.
 
     Args:

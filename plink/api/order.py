@@ -9,13 +9,13 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal, get_args, overload
 
 from plink.api.cluster import Cluster, checked_cluster
-from plink.api.objects import PathName, page, upgraded
+from plink.api.objects import PathName, copy_as, page
 from plink.api.progress import OnProgress, search
 from plink.api.warning import warn
-from plink.base.arguments import MAX_SEED, chosen, nearest, number, size_bytes, whole
+from plink.base.arguments import MAX_SEED, check_choice, nearest, number, size_bytes, whole
 from plink.base.errors import WrongUseError
 from plink.base.size import DEFAULT_SIZE
-from plink.base.text import counted, named, rtt_text
+from plink.base.text import format_count, format_names, rtt_text
 from plink.deploy import launchers as writers
 from plink.files import document
 from plink.files import order as order_file
@@ -57,7 +57,7 @@ class Order(order_of_files.Order, frozen=True, kw_only=True, dict=True):
         Raises:
             WrongUseError: not an order file, or one with values that cannot be.
         """
-        return upgraded(cls, order_file.read_order(os.fspath(path)))
+        return copy_as(cls, order_file.read_order(os.fspath(path)))
 
     @property
     def hosts_by_rank(self) -> list[str]:
@@ -91,7 +91,7 @@ class Order(order_of_files.Order, frozen=True, kw_only=True, dict=True):
         Raises:
             WrongUseError: there is no such launcher, or it cannot take this order.
         """
-        known = writers.described()
+        known = writers.describe_formats()
         if launcher not in known:
             hint = nearest(launcher, known) or "plink.launchers() describes those that there are"
             raise WrongUseError(f"no launcher is called {launcher!r}", hint)
@@ -109,13 +109,13 @@ class Order(order_of_files.Order, frozen=True, kw_only=True, dict=True):
         return writers.usage_of(launcher, shlex.quote(name), self.ranks)
 
     def __repr__(self) -> str:
-        found = f"{self.algorithm} over {counted(self.ranks, 'rank')}"
+        found = f"{self.algorithm} over {format_count(self.ranks, 'rank')}"
         cost = f"{self.cost_name} {rtt_text(self.cost.cost_us)}"
         if self.bandwidth is not None:
             cost = f"at least {self.bandwidth.bottleneck_gbit_s:.3g} Gbit/s"
         elif self.cost.lower_bound_us > 0.0:
             cost += f", proven bound {rtt_text(self.cost.lower_bound_us)}"
-        return f"<plink.Order: {found}; {cost}, {against_random(self)}; {named(self.names)}>"
+        return f"<plink.Order: {found}; {cost}, {against_random(self)}; {format_names(self.names)}>"
 
     def __str__(self) -> str:
         """Return the text that `plink order` prints."""
@@ -200,10 +200,10 @@ def order(
     whole("steps", steps, 1, 1 << 40)
     number("prove_s", prove_s, 0.0, _MAX_SECONDS)
     number("percentile", percentile, 0.0, 100.0)
-    chosen("engine", engine, get_args(Engine))
-    chosen("distances", distances, get_args(DistanceSource))
+    check_choice("engine", engine, get_args(Engine))
+    check_choice("distances", distances, get_args(DistanceSource))
     if objective is not None:
-        chosen("objective", objective, get_args(Objective))
+        check_choice("objective", objective, get_args(Objective))
     if mesh is None and traffic is not None:
         raise WrongUseError("traffic is of a mesh", "give its dimensions: mesh='dp=4,tp=2'")
     if mesh is not None and algorithm != "ring":
@@ -233,15 +233,15 @@ def order(
         else parse_mesh(_pairs_text(mesh), _pairs_text(traffic), size_bytes(size)),
     )
     found = find_order(known, request, search(progress, time_limit_s), deadline=deadline)
-    result = upgraded(Order, found, cluster=known)
+    result = copy_as(Order, found, cluster=known)
     for failure in known.unreachable:
         warn(f"{failure.source} was unreachable and gets no rank")
     if found.solver.ended_by == "interrupt":
         warn("interrupted: the best order so far; whether its gain is noise was not checked")
     if found.unmeasured_hosts:
         warn(
-            f"no measurement reaches {named(found.unmeasured_hosts)}: the rank of such a host "
-            "is arbitrary"
+            f"no measurement reaches {format_names(found.unmeasured_hosts)}: the rank of such a "
+            "host is arbitrary"
         )
     return result
 
@@ -264,4 +264,4 @@ def algorithms() -> dict[str, str]:
 
 def launchers() -> dict[str, str]:
     """The launchers and schedulers that `Order.write` writes for: name to what is written."""
-    return writers.described()
+    return writers.describe_formats()

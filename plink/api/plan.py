@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from typing import ClassVar, Literal, get_args
 
 from plink.api.cluster import Cluster, checked_cluster
-from plink.api.objects import PathName, page, upgraded
+from plink.api.objects import PathName, copy_as, page
 from plink.api.progress import OnProgress, stages
 from plink.api.warning import warn
-from plink.base.arguments import MAX_SEED, chosen, size_bytes, whole
+from plink.base.arguments import MAX_SEED, check_choice, size_bytes, whole
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
 from plink.base.size import DEFAULT_SIZE
-from plink.base.text import counted, rtt_text
+from plink.base.text import format_count, rtt_text
 from plink.files import plan as plan_file
 from plink.optimize.orders.request import DistanceSource
 from plink.optimize.plans.planning import PlanRequest, find_plan
@@ -47,7 +47,7 @@ class Plan(plan_file.Plan, frozen=True):
             WrongUseError: not a plan file, or one whose forest does not aggregate.
         """
         found = plan_file.read_plan(os.fspath(path), with_servers=True)
-        return upgraded(cls, found)
+        return copy_as(cls, found)
 
     @property
     def time_s(self) -> float | None:
@@ -67,7 +67,7 @@ class Plan(plan_file.Plan, frozen=True):
         time = "" if self.time_s is None else f"; predicted {rtt_text(self.time_s * 1e6)}"
         bound = "" if self.bound_s is None else f", at least {rtt_text(self.bound_s * 1e6)}"
         ranks, routes = len(self.ranks), self.forest.routes
-        what = f"{self.kind} over {counted(ranks, 'rank')}, {counted(routes, 'route')}"
+        what = f"{self.kind} over {format_count(ranks, 'rank')}, {format_count(routes, 'route')}"
         return f"<plink.Plan: {what}{time}{bound}>"
 
     def __str__(self) -> str:
@@ -115,8 +115,8 @@ def plan(
             these hosts.
     """
     known = checked_cluster(cluster, "plan")
-    chosen("kind", kind, get_args(Kind))
-    chosen("distances", distances, get_args(DistanceSource))
+    check_choice("kind", kind, get_args(Kind))
+    check_choice("distances", distances, get_args(DistanceSource))
     whole("ranks_per_host", ranks_per_host, 1, _MAX_RANKS_PER_HOST)
     whole("seed", seed, 0, MAX_SEED)
     names = checked_collectives([collective] if isinstance(collective, str) else list(collective))
@@ -131,4 +131,4 @@ def plan(
     found = search(hashed, request, stages(progress))
     for failure in known.unreachable:
         warn(f"{failure.source} was unreachable and gets no rank")
-    return upgraded(Plan, found.plan, reason=found.reason)
+    return copy_as(Plan, found.plan, reason=found.reason)

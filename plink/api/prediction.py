@@ -12,11 +12,11 @@ from plink.api.objects import page
 from plink.api.order import Order
 from plink.api.progress import OnProgress, stages
 from plink.api.warning import warn
-from plink.base.arguments import MAX_SEED, chosen, size_bytes, whole
+from plink.base.arguments import MAX_SEED, check_choice, size_bytes, whole
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
 from plink.base.size import DEFAULT_SIZE, format_size
-from plink.base.text import counted
+from plink.base.text import format_count
 from plink.files.order import Order as FileOrder
 from plink.files.order_basis import is_made_from
 from plink.files.plan import Plan as FilePlan
@@ -75,8 +75,8 @@ class Prediction(_Rows[Row]):
 
     def __repr__(self) -> str:
         known = self.forecast
-        what = f"{counted(len(self), 'algorithm')}, {format_size(known.size_bytes)}"
-        return f"<plink.Prediction: {what} on {counted(known.ranks, 'rank')}>"
+        what = f"{format_count(len(self), 'algorithm')}, {format_size(known.size_bytes)}"
+        return f"<plink.Prediction: {what} on {format_count(known.ranks, 'rank')}>"
 
     def __str__(self) -> str:
         """Return the text that `plink predict` prints."""
@@ -108,8 +108,11 @@ class PlanPrediction(_Rows[CollectiveRow]):
 
     def __repr__(self) -> str:
         known = self.forecast
-        what = f"{counted(len(self), 'collective')}, {format_size(known.size_bytes)}"
-        return f"<plink.PlanPrediction: {what} along {known.kind}, {counted(known.ranks, 'rank')}>"
+        what = f"{format_count(len(self), 'collective')}, {format_size(known.size_bytes)}"
+        return (
+            f"<plink.PlanPrediction: {what} along {known.kind}, "
+            f"{format_count(known.ranks, 'rank')}>"
+        )
 
     def __str__(self) -> str:
         """Return the text that `plink predict` prints."""
@@ -171,7 +174,7 @@ def predict(
         WrongUseError: an argument that cannot be, or none of the algorithms takes so many ranks.
     """
     whole("seed", seed, 0, MAX_SEED)
-    chosen("distances", distances, get_args(DistanceSource))
+    check_choice("distances", distances, get_args(DistanceSource))
     algorithms = [algorithms] if isinstance(algorithms, str) else algorithms
     wanted = [collective] if isinstance(collective, str) else list(collective or ())
     names = checked_collectives(wanted) if wanted else ()

@@ -10,12 +10,12 @@ from typing import Any, Literal
 
 from plink.api.cluster import Cluster
 from plink.api.errors import ProbeInterrupted, plinks_errors
-from plink.api.objects import PathName, upgraded
+from plink.api.objects import PathName, copy_as
 from plink.api.progress import OnProgress, Steps
 from plink.api.warning import warn
-from plink.base.arguments import MAX_SEED, chosen, nearest, number, whole
+from plink.base.arguments import MAX_SEED, check_choice, nearest, number, whole
 from plink.base.errors import PlinkError, WrongUseError
-from plink.base.text import brief, counted
+from plink.base.text import brief, format_count
 from plink.files import cluster as cluster_file
 from plink.files.hosts import Group
 from plink.files.measurements import Failure
@@ -30,7 +30,7 @@ from plink.measure.probing.limits import (
     MAX_PASSES,
     MAX_STREAMS,
 )
-from plink.measure.probing.request import ProbeRequest, resumed
+from plink.measure.probing.request import ProbeRequest, resume_options
 from plink.measure.probing.tools import TOOLS
 from plink.measure.probing.tools.transfers import UPLINKS
 from plink.measure.probing.uplinks import UplinkResult
@@ -107,7 +107,7 @@ def probe(
         PlinkError: fewer than two hosts can be reached, or nothing could be measured.
         ProbeInterrupted: the user stopped it; it has what was measured.
     """
-    chosen("tool", tool, TOOLS)
+    check_choice("tool", tool, TOOLS)
     number("timeout_s", timeout_s, 0.05, 600.0)
     whole("concurrency", concurrency, 1, 1 << 16)
     whole("seed", seed, 0, MAX_SEED)
@@ -117,12 +117,12 @@ def probe(
     within = None if network is None else _network(network)
     results: list[run.ProbeResult | UplinkResult] = []
     with plinks_errors():
-        listed = _listed(hosts)
+        listed = _resolve_hosts(hosts)
         earlier = hosts if isinstance(hosts, cluster_file.Cluster) else None
         if tool == UPLINKS.name and earlier is not None:
             options = {"groups": earlier.groups, **options}
         given = tool_options(tool, options)
-        how = resumed(
+        how = resume_options(
             earlier,
             _SOURCE,
             tool,
@@ -147,9 +147,9 @@ def probe(
         except KeyboardInterrupt:
             if not results:
                 raise
-            raise ProbeInterrupted(upgraded(Cluster, results[0].cluster)) from None
+            raise ProbeInterrupted(copy_as(Cluster, results[0].cluster)) from None
     (found,) = results
-    cluster = upgraded(Cluster, found.cluster)
+    cluster = copy_as(Cluster, found.cluster)
     if found.interrupted:
         raise ProbeInterrupted(cluster)
     failures = found.measurement.failures
@@ -174,7 +174,7 @@ def _way(
     return listed.way(given, is_ssh_said=is_ssh_said)
 
 
-def _listed(hosts: Sequence[str] | PathName | Cluster) -> HostList:
+def _resolve_hosts(hosts: Sequence[str] | PathName | Cluster) -> HostList:
     """Return the hosts to measure."""
     if isinstance(hosts, cluster_file.Cluster):
         return HostList(hosts_of(hosts, _SOURCE), hosts.made_from)
@@ -212,7 +212,7 @@ def tool_options(tool: str, options: Mapping[str, Any]) -> dict[str, Any]:
         if name in _PERCENT:
             number(name, value, 0.0, 100.0)
     if "direction" in options:
-        chosen("direction", options["direction"], DIRECTIONS)
+        check_choice("direction", options["direction"], DIRECTIONS)
     given = {name: value for name, value in options.items() if value is not None}
     return {**given, "groups": _groups(given["groups"])} if "groups" in given else given
 
@@ -238,7 +238,7 @@ def gaps(unreachable: Sequence[Failure], failures: Sequence[Failure]) -> list[st
     pairs = [each for each in failures if each.destination is not None]
     texts = [str(each) for each in [*hosts, *pairs[:_MOST_NAMED]]]
     if len(pairs) > _MOST_NAMED:
-        more = counted(len(pairs) - _MOST_NAMED, "more directed pair")
+        more = format_count(len(pairs) - _MOST_NAMED, "more directed pair")
         texts.append(f"{more} could not be measured")
     return texts
 

@@ -6,7 +6,7 @@ import os
 from typing import Any, TypeVar, overload
 
 from plink.api.cluster import Cluster
-from plink.api.objects import PathName, upgraded
+from plink.api.objects import PathName, copy_as
 from plink.api.order import Order
 from plink.api.plan import Plan
 from plink.base.errors import WrongUseError
@@ -51,11 +51,11 @@ def _read(path: PathName) -> Cluster | Order | Plan | Comparison:
     found = document.read(os.fspath(path))
     data, source, kind = found.data, found.source, found.format
     if kind == cluster_file.FORMAT:
-        return upgraded(Cluster, cluster_file.open_cluster(found))
+        return copy_as(Cluster, cluster_file.open_cluster(found))
     if kind == order_file.FORMAT:
-        return upgraded(Order, order_file.decode_order(data, source))
+        return copy_as(Order, order_file.decode_order(data, source))
     if kind == plan_file.FORMAT:
-        return upgraded(Plan, plan_file.decode_plan(data, source, with_servers=True))
+        return copy_as(Plan, plan_file.decode_plan(data, source, with_servers=True))
     if kind == comparison_file.FORMAT:
         return comparison_file.decode_comparison(data, source)
     what = f"a {brief(kind)} file" if isinstance(kind, str) else "not one of plink's files"

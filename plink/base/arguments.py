@@ -10,12 +10,12 @@ from numbers import Integral
 from plink.base.errors import WrongUseError
 from plink.base.finite import finite_number
 from plink.base.size import parse_size
-from plink.base.text import brief, joined
+from plink.base.text import brief, join_texts
 
 MAX_SEED = (1 << 63) - 1
 
 
-def chosen(name: str, value: object, allowed: Collection[str]) -> None:
+def check_choice(name: str, value: object, allowed: Collection[str]) -> None:
     """Refuse a value that is not one of the texts allowed.
 
     Raises:
@@ -23,7 +23,7 @@ def chosen(name: str, value: object, allowed: Collection[str]) -> None:
     """
     if value not in allowed:
         raise WrongUseError(
-            f"{name} is {brief(value)}, expected {joined(sorted(allowed), 'or')}",
+            f"{name} is {brief(value)}, expected {join_texts(sorted(allowed), 'or')}",
             nearest(value, allowed),
         )
 

@@ -85,7 +85,7 @@ def share_text(share: float) -> str:
     return f"{percent:.{decimals}f} %"
 
 
-def counted(count: int, singular: str) -> str:
+def format_count(count: int, singular: str) -> str:
     """Return a number and its noun: `1 host`, `12,345 pairs`."""
     return f"{count:,} {singular}" if count == 1 else f"{count:,} {singular}s"
 
@@ -94,13 +94,13 @@ def counted(count: int, singular: str) -> str:
 MOST_NAMED = 3
 
 
-def named(names: Sequence[str], most: int = MOST_NAMED) -> str:
+def format_names(names: Sequence[str], most: int = MOST_NAMED) -> str:
     """Return names, at most `most` of them written out: `n01, n02, n03 and 3 others`."""
     shown, rest = ", ".join(names[:most]), len(names) - most
-    return f"{shown} and {counted(rest, 'other')}" if rest > 0 else shown
+    return f"{shown} and {format_count(rest, 'other')}" if rest > 0 else shown
 
 
-def joined(texts: Sequence[str], word: str) -> str:
+def join_texts(texts: Sequence[str], word: str) -> str:
     """Texts with a word before the last of them: `flat, ring or tree`."""
     *first, last = texts
     return f"{', '.join(first)} {word} {last}" if first else last

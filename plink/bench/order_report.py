@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from plink.base.text import counted, named
+from plink.base.text import format_count, format_names
 from plink.bench.request import Case
 from plink.bench.statistics import made_alike, spearman, spearman_interval
 from plink.files.comparison import Comparison
@@ -65,10 +65,10 @@ def prediction_gaps(distances: Distances | None) -> str | None:
     if distances is None:
         return "the cluster file holds no round-trip times, so no latencies are predicted"
     if distances.unmeasured_hosts:
-        names = named(distances.unmeasured_hosts)
+        names = format_names(distances.unmeasured_hosts)
         return f"no measurement reaches {names}: what is predicted for them is a guess"
     if distances.filled_pairs:
-        pairs = counted(distances.filled_pairs, "pair")
+        pairs = format_count(distances.filled_pairs, "pair")
         return f"{pairs} not measured: predictions take what other pairs suggest for them"
     return None
 

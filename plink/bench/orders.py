@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from plink.base.errors import WrongUseError
-from plink.base.text import brief, counted
+from plink.base.text import brief, format_count
 from plink.solvers.slots.layout import RankLayout
 
 MAX_RANDOM = 1000
@@ -107,7 +107,7 @@ def as_permutation(
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         raise WrongUseError(f"{place}: {missing[0]}{more} of the cluster file is not listed")
     if count is not None and len(order) != count:
-        raise WrongUseError(f"{place}: lists {counted(len(order), 'host')}, expected {count}")
+        raise WrongUseError(f"{place}: lists {format_count(len(order), 'host')}, expected {count}")
     return tuple(order)
 
 
@@ -163,7 +163,7 @@ def _listed(path: str, listed: Sequence[str], sources: Sources) -> NamedOrder:
     count = None if layout.takes_all_hosts else layout.fewest_hosts
     if count is None and len(listed) < len(names) and set(listed) < set(names):
         raise WrongUseError(
-            f"{path}: lists {counted(len(listed), 'host')} of {len(names)}",
+            f"{path}: lists {format_count(len(listed), 'host')} of {len(names)}",
             f"ranks={len(listed)} compares orders of so many",
         )
     hosts = as_permutation(listed, names, path, count)
@@ -178,7 +178,9 @@ def _apart(listed: Sequence[str], sources: Sources, path: str) -> tuple[int, ...
         if name not in index_of:
             raise WrongUseError(f"{path}: {name} is not a host of the cluster file")
         if ranks > sources.layout.slots[index_of[name]]:
-            raise WrongUseError(f"{path}: {name} has {counted(ranks, 'rank')}, more than slots")
+            raise WrongUseError(
+                f"{path}: {name} has {format_count(ranks, 'rank')}, more than slots"
+            )
     return tuple(index_of[name] for name in listed)
 
 

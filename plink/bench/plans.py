@@ -8,7 +8,7 @@ from pathlib import PurePath
 
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
-from plink.base.text import counted
+from plink.base.text import format_count
 from plink.files import plan as plan_file
 from plink.files.cluster import Cluster
 from plink.files.hosts import Group
@@ -115,7 +115,7 @@ def _hosts_of(plan: Plan, path: str, cluster: Cluster, slots: int) -> list[int]:
             raise WrongUseError(f"{path}: {rank.host} is not a host of the cluster file")
         hosts.append(place_of[rank.host])
     if any(hosts.count(host) != slots for host in range(len(cluster.hosts))):
-        ranks = counted(slots, "rank")
+        ranks = format_count(slots, "rank")
         raise WrongUseError(
             f"{path}: the plan does not have {ranks} on each of {len(cluster.hosts)} hosts",
             "slots=K says how many run on a host; plink plan makes a plan for these hosts",

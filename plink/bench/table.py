@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from plink.base.size import format_size
-from plink.base.text import bytes_text, counted, printable, rtt_text
+from plink.base.text import bytes_text, format_count, printable, rtt_text
 from plink.bench.order_report import Correlation, OrderFigures, OrderReport
 from plink.files.comparison import Comparison, LinkBytes, Row
 from plink.plans.names import ALL_REDUCE, BARRIER
@@ -199,15 +199,15 @@ def _conditions(result: Comparison) -> str:
     )
     named = ", ".join(f"{name} {version}" for name, version in versions.items())
     compared = max(1, result.rounds_done)
-    repetitions = counted(compared * setting.repetitions, "repetition")
-    ran = f"{repetitions} each in {counted(compared, 'round')}, seed {setting.seed}"
+    repetitions = format_count(compared * setting.repetitions, "repetition")
+    ran = f"{repetitions} each in {format_count(compared, 'round')}, seed {setting.seed}"
     return f"{ran}, TCP {printable(control)}; {printable(named)}"
 
 
 def _unfinished(result: Comparison) -> list[str]:
     if result.stopped is None:
         return []
-    asked, done = counted(result.setting.rounds, "round"), result.rounds_done
+    asked, done = format_count(result.setting.rounds, "round"), result.rounds_done
     if not done:
         return [f"Stopped early, in the first of {asked}: what ran of it is compared"]
     return [f"Stopped early, after {done} of {asked}: only whole rounds are compared"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from plink import __version__
-from plink.api.errors import translated
+from plink.api.errors import to_plink_error
 from plink.base.errors import (
     EXIT_FAILED,
     EXIT_INTERRUPTED,
@@ -29,8 +29,8 @@ from plink.base.output import (
     output_error,
     tolerate,
 )
-from plink.base.text import named
-from plink.cli.flags import measuring, resuming, spelled
+from plink.base.text import format_names
+from plink.cli.flags import measuring, resuming, spell_as_options
 from plink.cli.given import RUNNING
 from plink.cli.stderr import print_error
 from plink.probes.errors import ProbesError
@@ -138,12 +138,12 @@ class LazyGroup(click.Group):
             return super().invoke(ctx)
         except (PlinkError, ProbesError) as error:
             command = self.get_command(ctx, ctx.invoked_subcommand or "")
-            error.args = (spelled(str(error), command),)
+            error.args = (spell_as_options(str(error), command),)
             if isinstance(error, NotMeasuredError):
                 error.hint = resuming(error)
             if isinstance(error, NotJsonError):
                 error.hint = measuring(error)
-            error.hint = error.hint and spelled(error.hint, command)
+            error.hint = error.hint and spell_as_options(error.hint, command)
             raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
@@ -221,7 +221,7 @@ def run(arguments: list[str] | None = None) -> int:
 def _as_plinks(error: PlinkError | ProbesError | MemoryError) -> PlinkError:
     if isinstance(error, MemoryError):
         return PlinkError("there is not enough memory for that")
-    return error if isinstance(error, PlinkError) else translated(error)
+    return error if isinstance(error, PlinkError) else to_plink_error(error)
 
 
 def _usage(error: click.ClickException) -> PlinkError:
@@ -234,7 +234,7 @@ def _usage(error: click.ClickException) -> PlinkError:
 
 def _some_arguments(found: re.Match[str]) -> str:
     """Click's list of arguments that nothing takes, which may be all files of a folder."""
-    return f"{found[1]}({named(found[2].split())})"
+    return f"{found[1]}({format_names(found[2].split())})"
 
 
 def _drop_output() -> None:

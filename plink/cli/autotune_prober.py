@@ -13,7 +13,7 @@ from plink.files.cluster import Cluster
 from plink.files.hosts import Host
 from plink.files.plan import Plan
 from plink.measure.listed import HostList, read_hosts
-from plink.measure.probing.request import resumed
+from plink.measure.probing.request import resume_options
 from plink.measure.probing.tools import TOOLS
 from plink.measure.recorded_way import with_recorded
 from plink.probes.reach import Outgoing
@@ -76,7 +76,7 @@ def _read(path: str) -> Cluster:
         raise WrongUseError("--cluster cannot be standard input, since the file is renewed")
     known = cluster_file.read_cluster(path)
     if known.rtt is not None and known.rtt.tool in TOOLS:
-        resumed(known, path, known.rtt.tool, {})
+        resume_options(known, path, known.rtt.tool, {})
     return known
 
 

@@ -11,7 +11,7 @@ from plink.autotune.log import records
 from plink.autotune.log.replay import Replayed, replay
 from plink.autotune.tuner.interface import Action
 from plink.base.errors import EXIT_CHANGED, WrongUseError
-from plink.base.text import counted, json_text, printable
+from plink.base.text import format_count, json_text, printable
 from plink.cli.stderr import note, warn
 from plink.files import document
 
@@ -38,7 +38,7 @@ def run(path: str, *, has_all: bool, as_json: bool) -> int:
         return 0
     first = replayed[others[0] - 2].entry
     warn(
-        f"not as in the log: {len(others)} of {counted(len(replayed), 'decision')}, "
+        f"not as in the log: {len(others)} of {format_count(len(replayed), 'decision')}, "
         f"the first in line {others[0]}: {first.action.value}, {first.reason}",
         "another version of plink may have written it",
     )
@@ -57,7 +57,7 @@ def _print(replayed: Sequence[Replayed], *, has_all: bool) -> None:
             )
         )
     changes = sum(each.decision.forest is not None for each in replayed)
-    note(f"{counted(len(replayed), 'window')}, {counted(changes, 'new plan')}")
+    note(f"{format_count(len(replayed), 'window')}, {format_count(changes, 'new plan')}")
 
 
 def _to_json(each: Replayed, hosts: Sequence[str]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from plink.base.errors import PartialResultError, WrongUseError
-from plink.base.text import joined, json_text
+from plink.base.text import join_texts, json_text
 from plink.bench import order_report
 from plink.bench.bench import BenchOutcome, bench
 from plink.bench.cases import CaseOptions, make_cases
@@ -113,7 +113,7 @@ def _check_collectives(collectives: Sequence[str], clients: Sequence[str]) -> No
         raise WrongUseError("--collective names one twice")
     for client in clients:
         if client not in OF_ALL_COLLECTIVES and collectives != (ALL_REDUCE,):
-            able = joined(OF_ALL_COLLECTIVES, "and")
+            able = join_texts(OF_ALL_COLLECTIVES, "and")
             raise WrongUseError(f"--collective is for {able}, not for --client {client}", _HELP)
 
 
@@ -131,7 +131,7 @@ def _check_tools(options: Mapping[str, Any], clients: Sequence[str]) -> None:
         option = f"--{name.replace('_', '-')}"
         if options[name] and not any(client in users for client in clients):
             raise WrongUseError(
-                f"{option} is for {joined(users, 'and')}, not for --client {','.join(clients)}",
+                f"{option} is for {join_texts(users, 'and')}, not for --client {','.join(clients)}",
                 _HELP,
             )
         if options[name] and name in ("mpicc", "mpirun") and len(mpi) > 1:
@@ -154,7 +154,7 @@ def _request(
     workloads = _workloads(values)
     cluster = cluster_file.read_cluster(values["file"])
     slots = values["slots"] or 1
-    served, plan_files, servers = _served(values["plan"], clients)
+    served, plan_files, servers = _read_served_plans(values["plan"], clients)
     if served:
         cluster, servers = split(cluster, served, slots)
     if plan_files and not any(word in ways.get(ENGINE, []) for word in words):
@@ -203,7 +203,7 @@ def _request(
     )
 
 
-def _served(
+def _read_served_plans(
     paths: Sequence[str], clients: Sequence[str]
 ) -> tuple[list[ServedPlan], list[str], list[Host]]:
     """Plans of the hub, the files of the engine's, and no servers yet."""

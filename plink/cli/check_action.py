@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from plink.base.errors import EXIT_CHANGED, EXIT_PARTIAL
-from plink.base.text import bandwidth_text, counted, printable
+from plink.base.text import bandwidth_text, format_count, printable
 from plink.cli.listen_options import take_any_way
 from plink.cli.probe_action import given_to, read_nics, refuse_unused
 from plink.cli.progress import StageProgress
@@ -100,7 +100,7 @@ def _print(source: str, cluster: Cluster, result: CheckResult) -> None:
     verdict = "no longer describes" if result.is_changed else "still describes"
     console.print(Text(f"{printable(source)} {verdict} the network", style="bold"))
     noise = f"{found.noise_factor - 1.0:.0%}".replace("%", " %")
-    among = f"{counted(found.pairs, 'pair')} of {result.hosts:,} hosts"
+    among = f"{format_count(found.pairs, 'pair')} of {result.hosts:,} hosts"
     text = f"{len(found.changed):,} of {among} {_DIFFER[result.is_changed]} by more than {noise}"
     if abs(found.common_factor - 1.0) > _ALIKE:
         text += f"; the others take {_percent(found.common_factor)} than in the file"

@@ -16,7 +16,7 @@ from plink.api.examining import examine
 from plink.autotune.log import records
 from plink.autotune.log.history import History, history_of
 from plink.base.errors import EXIT_CHANGED, EXIT_PARTIAL, WrongUseError
-from plink.base.text import counted, printable
+from plink.base.text import format_count, printable
 from plink.cli.json_output import refuse_json_beside
 from plink.cli.listen_options import take_any_way
 from plink.cli.progress import StageProgress
@@ -62,7 +62,7 @@ class _Files:
             found = import_measurement(content, source, unit=None, percentile=_PERCENTILE)
             self._put("cluster", found, source)
         else:
-            data = document.loaded(content, source).data
+            data = document.load_document(content, source).data
             kind = data.get("format")
             if kind == comparison_file.FORMAT:
                 self._put("comparison", comparison_file.decode_comparison(data, source), source)
@@ -177,7 +177,7 @@ def _ask(
 def _print(evidence: Evidence, findings: Sequence[Finding], *, has_asked: bool) -> None:
     console = paper(None).console
     seen = looked_at(evidence)
-    headline = f"{counted(len(findings), 'finding')}" if findings else "nothing found"
+    headline = f"{format_count(len(findings), 'finding')}" if findings else "nothing found"
     console.print(Text(headline, style="bold"))
     for number, finding in enumerate(findings, start=1):
         _print_finding(console, number, finding)

@@ -23,7 +23,7 @@ _CALLS = {
 }
 
 
-def spelled(text: str, command: click.Command | None) -> str:
+def spell_as_options(text: str, command: click.Command | None) -> str:
     """Return a message with `--network 10.0.0.0/16` in place of `network=10.0.0.0/16`.
 
     Args:

@@ -26,7 +26,7 @@ class CommandWithFormats(click.Command):
             return
         from plink.deploy import launchers  # noqa: PLC0415  as below
 
-        about = launchers.described().get(name)
+        about = launchers.describe_formats().get(name)
         if about is None:
             raise WrongUseError(
                 f"there is no format {name!r}", "plink order --format LIST names them"
@@ -72,7 +72,7 @@ def _print_formats() -> None:
     """Print one line for each format: its name, and what it is."""
     from plink.deploy import launchers  # noqa: PLC0415  numpy would slow `--help`
 
-    described = launchers.described()
+    described = launchers.describe_formats()
     width = max(map(len, described))
     for name, about in described.items():
         click.echo(f"{name:<{width}}  {about}")

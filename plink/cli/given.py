@@ -74,11 +74,11 @@ def _words(names: Container[str]) -> list[str]:
     found: list[str] = []
     for option in context.command.params:
         if isinstance(option, click.Option) and option.name in given and option.name in names:
-            found += _written(option, context.params)
+            found += _format_option(option, context.params)
     return found
 
 
-def _written(option: click.Option, values: Mapping[str, Any]) -> list[str]:
+def _format_option(option: click.Option, values: Mapping[str, Any]) -> list[str]:
     """Return an option as it can be typed again: `-F` for `--ssh-config`, as the shorter one."""
     short = next((name for name in option.opts if len(name) == 2), max(option.opts, key=len))
     if option.is_flag:

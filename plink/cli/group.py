@@ -10,7 +10,7 @@ import click
 from plink.base.errors import EXIT_PARTIAL, WrongUseError
 from plink.base.next_command import next_command
 from plink.base.replacing import replace
-from plink.base.text import counted, json_text, named
+from plink.base.text import format_count, format_names, json_text
 from plink.cli.options import FiniteRange, given_options, with_seed_option
 from plink.cli.stderr import console, note, warn
 from plink.files import document
@@ -119,13 +119,13 @@ def command(
     if lost and found.groups:
         again = next_command("probe", "--resume", file, "--tool", "uplinks", way=cluster.way)
         note(
-            f"what was measured of {counted(lost, 'uplink')} is of groups that are gone: "
+            f"what was measured of {format_count(lost, 'uplink')} is of groups that are gone: "
             f"{again} measures these"
         )
     if found.grouping.unmeasured:
         warn(
-            f"{counted(len(found.grouping.unmeasured), 'host')} with too few measurements to be "
-            f"placed: {named(found.grouping.unmeasured)}",
+            f"{format_count(len(found.grouping.unmeasured), 'host')} with too few measurements to "
+            f"be placed: {format_names(found.grouping.unmeasured)}",
             f"{next_command('probe', '--resume', file, way=cluster.way)} measures what is missing",
         )
     return EXIT_PARTIAL if found.grouping.unmeasured or found.is_too_sparse else 0
@@ -158,8 +158,8 @@ def _take_over(file: str, given: str, output: str | None, *, as_json: bool) -> i
     placed = {host for group in groups for host in group.hosts}
     absent = [name for name in cluster.names if name not in placed]
     if absent:
-        what = f"{counted(len(absent), 'host')} in no group of {document.label(given)}"
-        warn(f"{what}: {named(absent)}")
+        what = f"{format_count(len(absent), 'host')} in no group of {document.label(given)}"
+        warn(f"{what}: {format_names(absent)}")
     return EXIT_PARTIAL if absent else 0
 
 

@@ -135,7 +135,7 @@ def command(
     The first worker that connects says which parameters there are. Workers need the servers'
     addresses, the service's name and its secret.
     """
-    from plink.base.text import named  # noqa: PLC0415
+    from plink.base.text import format_names  # noqa: PLC0415
     from plink.hub import admin  # noqa: PLC0415  numpy
     from plink.hub.service import Quotas, ServiceOptions  # noqa: PLC0415
     from plink.transport.proofs import make_secret  # noqa: PLC0415
@@ -171,6 +171,6 @@ def command(
     done = {"namespace": options["namespace"], "worker_secret_file": worker_secret_file}
     print_done(worker_secret_file, done, as_json=as_json)
     for hosts, server in zip(racks, servers, strict=False):
-        note(f"workers on {named(list(dict.fromkeys(hosts)))} call {server}")
+        note(f"workers on {format_names(list(dict.fromkeys(hosts)))} call {server}")
     if not racks:
         note(f"workers call {','.join(servers)}")

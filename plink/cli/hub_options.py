@@ -29,7 +29,7 @@ class Servers(tuple[str, ...]):
 def _servers(_: object, __: object, words: tuple[str, ...]) -> Servers:
     """Addresses that stand for themselves, or between commas, as workers name them; or a plan."""
     if len(words) == 1 and not is_address(words[0]):
-        service = planned(words[0])
+        service = read_service(words[0])
         found = Servers(server.listen()[0] for server in service.servers)
         found.service = service
         return found
@@ -41,7 +41,7 @@ def is_address(word: str) -> bool:
     return word.rpartition(":")[2].strip().isdigit()
 
 
-def planned(path: str) -> PlannedService:
+def read_service(path: str) -> PlannedService:
     """Return the service of a plan's file.
 
     Raises:

@@ -8,7 +8,7 @@ import click
 
 from plink.base.errors import WrongUseError
 from plink.base.interrupts import awaited_interrupts
-from plink.cli.hub_options import as_json, planned, print_done
+from plink.cli.hub_options import as_json, print_done, read_service
 
 
 @click.command(
@@ -77,10 +77,10 @@ def command(
             "plink hub serve --listen 10.0.0.9:7100, or plink hub serve plan.json --host NAME",
         )
     if plan is not None:
-        its = planned(plan).server(host or socket.gethostname(), plan)
+        its = read_service(plan).server(host or socket.gethostname(), plan)
         addresses, numbers = its.listen(), list(its.weights)
     else:
-        addresses, numbers = _told(listen or "", weights)
+        addresses, numbers = _parse_addresses(listen or "", weights)
     for address in addresses:
         # Before a secret is made for nothing.
         parse_address(address, "--listen")
@@ -119,7 +119,7 @@ def command(
         raise KeyboardInterrupt
 
 
-def _told(listen: str, weights: str | None) -> tuple[list[str], list[float]]:
+def _parse_addresses(listen: str, weights: str | None) -> tuple[list[str], list[float]]:
     """Return addresses and their weights; none of these for equal ones."""
     try:
         numbers = [float(word) for word in weights.split(",")] if weights else []

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import click
 
-from plink.base.text import counted
+from plink.base.text import format_count
 from plink.cli import stderr
 from plink.cli.json_output import refuse_json_beside
 from plink.cli.options import FiniteRange, size_option
@@ -67,7 +67,7 @@ def command(
     from plink.files import cluster, document  # noqa: PLC0415
     from plink.measure.importing.source import (  # noqa: PLC0415
         ImportOptions,
-        described,
+        describe_import,
         files_in,
         import_files,
     )
@@ -85,7 +85,7 @@ def command(
     _print_some([note for part in parts for note in part.notes], stderr.note, "note")
     if as_json:
         document.write_bytes(
-            document.STANDARD_STREAM, document.dump({"output": output, **described(found)})
+            document.STANDARD_STREAM, document.dump({"output": output, **describe_import(found)})
         )
     failures = [
         f"{failure.source} and {failure.destination}: {failure.reason}"
@@ -101,4 +101,4 @@ def _print_some(lines: Sequence[str], write: Callable[[str], None], what: str) -
         write(line)
     rest = len(lines) - _MOST_LINES
     if rest > 0:
-        write(f"and {counted(rest, f'other {what}')}, which the file holds")
+        write(f"and {format_count(rest, f'other {what}')}, which the file holds")

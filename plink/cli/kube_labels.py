@@ -9,7 +9,7 @@ import click
 
 from plink.base.errors import EXIT_PARTIAL, WrongUseError
 from plink.base.next_command import next_command
-from plink.base.text import counted, json_text
+from plink.base.text import format_count, json_text
 from plink.cli.stderr import note, warn
 from plink.deploy.kubernetes.access import reach
 from plink.deploy.kubernetes.api_server import ApiServer
@@ -93,7 +93,7 @@ def _print(outcome: Outcome, *, dry_run: bool) -> None:
         click.echo("  ".join(cells).rstrip())
     would = "would be " if dry_run else ""
     parts = [
-        f"{counted(len(outcome.labels), 'node')} with labels",
+        f"{format_count(len(outcome.labels), 'node')} with labels",
         f"{len(outcome.changed)} {would}changed",
     ]
     if outcome.cleared:
@@ -115,18 +115,18 @@ def _warn(outcome: Outcome) -> int:
             f"{outcome.tiers - len(outcome.keys)} have no key; --key names more"
         )
     if outcome.not_nodes:
-        count = counted(len(outcome.not_nodes), "host")
+        count = format_count(len(outcome.not_nodes), "host")
         warn(
             f"{count} of the file are no nodes of this cluster: {_some(outcome.not_nodes)}",
             "call agents what their nodes are called (plink agent --name)",
         )
     if outcome.gone:
-        warn(f"{counted(len(outcome.gone), 'node')} went meanwhile: {_some(outcome.gone)}")
+        warn(f"{format_count(len(outcome.gone), 'node')} went meanwhile: {_some(outcome.gone)}")
     for node, keys in list(outcome.conflicts.items())[:_MOST_NAMED]:
         warn(f"{node}: something else has written {_some(keys)}")
     if outcome.conflicts:
         warn(
-            f"{counted(len(outcome.conflicts), 'node')} with labels that plink did not write",
+            f"{format_count(len(outcome.conflicts), 'node')} with labels that plink did not write",
             "choose other keys with --key, or --overwrite them",
         )
     return EXIT_PARTIAL if outcome.not_nodes or outcome.gone or outcome.conflicts else 0

@@ -71,14 +71,14 @@ def with_options(
 def given_options(context: click.Context) -> dict[str, str]:
     """Return the parameters that the command line gives, each by name as a user writes it."""
     return {
-        parameter.name: _written(parameter)
+        parameter.name: _parameter_label(parameter)
         for parameter in context.command.params
         if parameter.name is not None
         and context.get_parameter_source(parameter.name) is not ParameterSource.DEFAULT
     }
 
 
-def _written(parameter: click.Parameter) -> str:
+def _parameter_label(parameter: click.Parameter) -> str:
     if isinstance(parameter, click.Option):
         return max(parameter.opts, key=len)
     return f"the argument {parameter.human_readable_name}"

@@ -12,7 +12,7 @@ import click
 
 from plink.base.errors import EXIT_PARTIAL, WrongUseError
 from plink.base.size import DEFAULT_SIZE
-from plink.base.text import counted, json_text, named, printable, rtt_text, share_text
+from plink.base.text import format_count, format_names, json_text, printable, rtt_text, share_text
 from plink.cli.format_option import CommandWithFormats, with_format_option
 from plink.cli.options import (
     FiniteRange,
@@ -226,7 +226,7 @@ def _check(file: str, output: str | None, format_name: str | None, *, as_json: b
     if format_name is not None:
         from plink.deploy import launchers  # noqa: PLC0415
 
-        if format_name not in launchers.described():
+        if format_name not in launchers.describe_formats():
             raise WrongUseError(
                 f"there is no format {format_name!r}", "plink order --format LIST names them"
             )
@@ -280,7 +280,7 @@ def _made_before(order: Order, request: OrderRequest, source: str) -> Order:
     found = order if request.slots is None else order_with_slots(order, request.slots)
     if request.ranks not in (None, found.ranks):
         raise WrongUseError(
-            f"{source}: the order has {counted(found.ranks, 'rank')}, not {request.ranks}",
+            f"{source}: the order has {format_count(found.ranks, 'rank')}, not {request.ranks}",
             "plink order CLUSTER --ranks makes one for them",
         )
     of_the_search = {item.name for item in fields(request)} - {"slots"}
@@ -289,7 +289,7 @@ def _made_before(order: Order, request: OrderRequest, source: str) -> Order:
     unused = [option for name, option in given.items() if name in of_the_search]
     if unused:
         verb = "has" if len(unused) == 1 else "have"
-        note(f"nothing is searched: {named(unused)} {verb} no effect")
+        note(f"nothing is searched: {format_names(unused)} {verb} no effect")
     return found
 
 
@@ -328,7 +328,7 @@ def _warn(order: Order, unreachable: Sequence[Failure]) -> int:
         warn("interrupted: the best order so far; whether its gain is noise was not checked")
     if order.unmeasured_hosts:
         warn(
-            f"no measurement reaches {named(order.unmeasured_hosts)}",
+            f"no measurement reaches {format_names(order.unmeasured_hosts)}",
             "the rank of such a host is arbitrary; probe it again, or leave it out",
         )
     return EXIT_PARTIAL if unreachable or is_interrupted or order.unmeasured_hosts else 0

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from plink.base.errors import PlinkError, WrongUseError
-from plink.base.text import joined
+from plink.base.text import join_texts
 from plink.cli.json_output import refuse_json_beside
 from plink.cli.listen_options import take_any_way
 from plink.cli.probe_report import (
@@ -29,7 +29,7 @@ from plink.files.cluster import Cluster
 from plink.files.hosts import Group
 from plink.measure.listed import HostList, hosts_of, read_hosts
 from plink.measure.probing.group_list import read_groups
-from plink.measure.probing.request import ProbeRequest, resumed
+from plink.measure.probing.request import ProbeRequest, resume_options
 from plink.measure.probing.resume import refuse_to_drop
 from plink.measure.probing.run import ProbeResult, probe
 from plink.measure.probing.tools import TAKEN_BY, TOOLS
@@ -103,7 +103,7 @@ def refuse_unused(given: Mapping[str, str], tool: str, chosen: str) -> None:
     for name, written in given.items():
         takers = TAKEN_BY.get(name, list(TOOLS))
         if tool not in takers:
-            named = joined(takers, "or")
+            named = join_texts(takers, "or")
             raise click.UsageError(f"{written} is for --tool {named}, {chosen}.")
 
 
@@ -165,7 +165,7 @@ def request_of(
             options["groups"], earlier, {host.name for host in listed}, listed_in
         )
     wanted = {name: values[name] for name in ("network", "interface", "rounds", "seed")}
-    how = vars(resumed(earlier, resume or "", tool, given_to(tool, values), **wanted))
+    how = vars(resume_options(earlier, resume or "", tool, given_to(tool, values), **wanted))
     request = ProbeRequest(
         listed,
         found.made_from,

@@ -9,7 +9,7 @@ import click
 
 from plink.api.chain import GroupsResult, StageResult, probe_all
 from plink.base.errors import EXIT_PARTIAL, PlinkError
-from plink.base.text import counted, named
+from plink.base.text import format_count, format_names
 from plink.cli.probe_action import given_to, output_of, read_earlier, request_of
 from plink.cli.probe_report import (
     print_outcome,
@@ -162,7 +162,7 @@ class _Stages:
             note(text)
         unmeasured = [] if result.found is None else result.found.grouping.unmeasured
         if unmeasured:
-            warn(f"{counted(len(unmeasured), 'host')} with too few measurements to be placed")
+            warn(f"{format_count(len(unmeasured), 'host')} with too few measurements to be placed")
             self._codes.append(EXIT_PARTIAL)
         if not result.has_uplinks:
             self._is_over = True
@@ -170,8 +170,8 @@ class _Stages:
             note(f"{what}: uplinks, which are of groups, are left out")
             return
         how = "as the file has them" if result.found is None else "found in the round-trip times"
-        sizes = named([f"{group.name} ({len(group.hosts)})" for group in groups])
-        click.echo(f"{counted(len(groups), 'group')} {how}: {sizes}", err=True)
+        sizes = format_names([f"{group.name} ({len(group.hosts)})" for group in groups])
+        click.echo(f"{format_count(len(groups), 'group')} {how}: {sizes}", err=True)
 
     def _keep_uplinks(self, result: UplinkResult) -> None:
         warn_of_gaps(result.cluster, result.measurement)

@@ -89,7 +89,7 @@ def command(**values: Any) -> int:
     order = order_file.read_order(values["order"])
     way = with_recorded(way, order.way, document.label(values["order"]))
     extra = _variables(values["variables"])
-    ranked = _ranked(order, values["slots"])
+    ranked = _hosts_by_rank(order, values["slots"])
     listed = [as_listed(host, document.label(values["order"])) for host in order.hosts]
     with reach(listed, way) as reached:
         for failure in reached.failures[:1]:
@@ -105,11 +105,11 @@ def command(**values: Any) -> int:
         sessions = [by_name[place.host.name].session for place in places(hosts)]
         failed = run_job(sessions, command, settings, _show_json if as_json else _show)
     if as_json:
-        click.echo(json_text(_ended(failed)))
+        click.echo(json_text(_outcome_to_json(failed)))
     return _exit_code(failed)
 
 
-def _ranked(order: Order, slots: int | None) -> list[Host]:
+def _hosts_by_rank(order: Order, slots: int | None) -> list[Host]:
     """Return the hosts in rank order, with as many slots as ranks in a row."""
     from plink.optimize.orders.slots import with_slots  # noqa: PLC0415  as above
 
@@ -134,7 +134,7 @@ def _exit_code(failed: EndedRank | None) -> int:
     return failed.status
 
 
-def _ended(failed: EndedRank | None) -> dict[str, Any]:
+def _outcome_to_json(failed: EndedRank | None) -> dict[str, Any]:
     """Return how the job ended, as a JSON object; without a rank where all have succeeded."""
     if failed is None:
         return {"status": 0}

@@ -19,14 +19,14 @@ def command(name: str | None, as_json: bool) -> None:
 
     from plink.base.text import json_text  # noqa: PLC0415
     from plink.files import document  # noqa: PLC0415
-    from plink.schemas.catalogue import described, schema  # noqa: PLC0415
+    from plink.schemas.catalogue import describe_schemas, schema  # noqa: PLC0415
 
     if name is not None:
         text = json.dumps(schema(name), indent=1)
     elif as_json:
-        text = json_text(described())
+        text = json_text(describe_schemas())
     else:
-        rows = described()
+        rows = describe_schemas()
         width = max(len(row["name"]) for row in rows)
         text = "\n".join(f"{row['name']:<{width}}  {row['of']}" for row in rows)
     document.write_bytes(document.STANDARD_STREAM, f"{text}\n".encode())

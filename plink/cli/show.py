@@ -42,7 +42,7 @@ def command(file: str, percentile: float | None, width: int | None, as_json: boo
         _show_timeline(content, source, width, as_json)
         return
     is_log = isinstance(content, bytes) and records.is_log(content)
-    data = {} if is_log else document.loaded(content, source).data
+    data = {} if is_log else document.load_document(content, source).data
     found = data.get("format")
     if percentile is not None and (
         is_log or found in (order_file.FORMAT, plan.FORMAT, comparison.FORMAT)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from plink.base.errors import EXIT_FAILED, PlinkError
-from plink.base.text import counted, json_text, named, rtt_text
+from plink.base.text import format_count, format_names, json_text, rtt_text
 from plink.cli.progress import StageProgress
 from plink.cli.stderr import naming_unreached, note, warn
 from plink.deploy.slurm.allocation import Allocation, allocation_of, has_one_node
@@ -47,7 +47,7 @@ def run_command(options: Mapping[str, Any], mesh: Mesh | None) -> int:
         _print_json({"ordered": False, "reason": "one node"}, as_json=options["as_json"])
         return 0
     try:
-        found, allocation = _found(options, mesh)
+        found, allocation = _order_job(options, mesh)
         folder = _folder(options) / allocation.cluster / _HOSTFILES
         hostfile = write_hostfile(found.hosts, options["output"], folder, allocation.job)
     except (PlinkError, ProbesError, KeyboardInterrupt) as error:
@@ -63,7 +63,7 @@ def run_command(options: Mapping[str, Any], mesh: Mesh | None) -> int:
     return failed if found.lost else 0
 
 
-def _found(options: Mapping[str, Any], mesh: Mesh | None) -> tuple[Ordered, Allocation]:
+def _order_job(options: Mapping[str, Any], mesh: Mesh | None) -> tuple[Ordered, Allocation]:
     allocation = allocation_of(os.environ, options["tasks_per_node"])
     default: Reach = "agents" if len(allocation.hosts) > _MOST_STEPS else "steps"
     request = OrderRequest(
@@ -104,18 +104,20 @@ def interrupted_after(seconds: float) -> Iterator[None]:
 
 
 def _say(found: Ordered, seconds: float) -> None:
-    how = _HOW.get(found.source, f"{counted(found.pairs, 'directed pair')} measured")
+    how = _HOW.get(found.source, f"{format_count(found.pairs, 'directed pair')} measured")
     order = found.order
     gain = f", {against_random(order)}" if order.gain > 0.0 else ""
     note(
-        f"{counted(len(found.hosts), 'node')} ordered for {order.algorithm}: "
+        f"{format_count(len(found.hosts), 'node')} ordered for {order.algorithm}: "
         f"{order.cost_name} {rtt_text(order.cost.cost_us)}, "
         f"{rtt_text(order.cost.listed_us)} as given{gain}; "
         f"{how}; {seconds:.1f} s"
     )
     if found.lost:
-        names = named(found.lost)
-        warn(f"nothing is known of {counted(len(found.lost), 'node')}, which come last: {names}")
+        names = format_names(found.lost)
+        warn(
+            f"nothing is known of {format_count(len(found.lost), 'node')}, which come last: {names}"
+        )
 
 
 def _to_json(found: Ordered, hostfile: str, seconds: float) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import click
 
 from plink.base.errors import PartialResultError, PlinkError
 from plink.base.text import printable
-from plink.cli.flags import spelled
+from plink.cli.flags import spell_as_options
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -105,4 +105,4 @@ def _say(kind: str, colour: str, text: str) -> None:
 def fit(text: str) -> str:
     """Fit for a terminal, with options as the running command spells them."""
     context = click.get_current_context(silent=True)
-    return printable(text if context is None else spelled(text, context.command))
+    return printable(text if context is None else spell_as_options(text, context.command))

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from plink.base.errors import EXIT_CHANGED, WrongUseError
-from plink.base.text import counted, json_text, named, printable
+from plink.base.text import format_count, format_names, json_text, printable
 from plink.deploy.nccl_order import NcclOrder, Ring, nccl_order
 from plink.files import document
 from plink.files import order as order_file
@@ -31,7 +31,7 @@ def verify_logs(values: Mapping[str, Any]) -> int:
     order = order_file.read_order(values["order"])
     labels = [document.label(path) for path in values["logs"]]
     texts = [document.read_bytes(path).decode(errors="replace") for path in values["logs"]]
-    found = nccl_order(order.runs, "\n".join(texts), named(labels))
+    found = nccl_order(order.runs, "\n".join(texts), format_names(labels))
     if values["as_json"]:
         click.echo(json_text(_to_json(found)))
     else:
@@ -57,18 +57,18 @@ def _print(found: NcclOrder) -> None:
     version = f"{library} {found.job.version}" if found.job.version else library
     hosts = len({rank.found for rank in found.ranks})
     verdict = "follows" if found.is_kept else "does not follow"
-    where = f"{counted(len(found.ranks), 'rank')} on {counted(hosts, 'host')}"
-    lines = [f"{version} {verdict} the order: {where}, {counted(len(found.rings), 'ring')}"]
+    where = f"{format_count(len(found.ranks), 'rank')} on {format_count(hosts, 'host')}"
+    lines = [f"{version} {verdict} the order: {where}, {format_count(len(found.rings), 'ring')}"]
     moved = [rank for rank in found.ranks if not rank.is_kept]
     if moved:
         first = moved[0]
         lines.append(
-            f"{counted(len(moved), 'rank')} elsewhere, the first: rank {first.rank} is on "
+            f"{format_count(len(moved), 'rank')} elsewhere, the first: rank {first.rank} is on "
             f"{first.found}, in the order on {first.expected}"
         )
     other = [ring for ring in found.rings if not ring.is_kept]
     if other:
-        rings = f"{len(other)} of {counted(len(found.rings), 'ring')}"
+        rings = f"{len(other)} of {format_count(len(found.rings), 'ring')}"
         lines.append(f"another way than the order: {rings}; ring {_path(other[0])}")
         if found.ways > 1:
             lines.append(

@@ -106,7 +106,7 @@ def parse_nccl_log(text: str, ranks: int) -> NcclJob:
         for channel, of, parent in setup.parents:
             job.parents.setdefault(channel, {})[of] = parent
     for channel, known in next_of.items():
-        followed = _followed(known, ranks)
+        followed = _follow_ring(known, ranks)
         if followed is not None and len(job.rings.get(channel, ())) < ranks:
             job.rings[channel] = followed
     return job
@@ -159,7 +159,7 @@ def _parents(said: str) -> Iterator[tuple[int, int, int]]:
             yield int(channel), int(rank), int(parent)
 
 
-def _followed(next_of: Mapping[int, int], ranks: int) -> list[int] | None:
+def _follow_ring(next_of: Mapping[int, int], ranks: int) -> list[int] | None:
     """Return the ring from rank 0 on; None where a rank's neighbour is not known."""
     ring = [0]
     while len(ring) < ranks:

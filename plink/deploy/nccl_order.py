@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from plink.base.errors import PlinkError, WrongUseError
-from plink.base.text import named
+from plink.base.text import format_names
 from plink.deploy.launchers.format import places
 from plink.deploy.nccl_log import NcclJob, parse_nccl_log
 from plink.deploy.verify import PlacedRank
@@ -123,7 +123,7 @@ def _lacks_ranks(job: NcclJob, source: str) -> PlinkError:
             "lines with NCCL WARN say why; give the log of a job that ran",
         )
     what = "rank" if len(job.missing) == 1 else "ranks"
-    some = named([str(rank) for rank in job.missing], _SHOWN)
+    some = format_names([str(rank) for rank in job.missing], _SHOWN)
     return PlinkError(f"{source}: lacks {what} {some} of {job.ranks}", _WANTED)
 
 

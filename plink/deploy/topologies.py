@@ -39,7 +39,7 @@ def switches_of(cluster: Cluster) -> list[Switches]:
             f"{cluster.source}: holds no groups, and so no topology",
             "plink group finds them and writes them into a cluster file",
         )
-    return [_named(tier, number) for number, tier in enumerate(tiers)]
+    return [_name_switches(tier, number) for number, tier in enumerate(tiers)]
 
 
 def render_slurm(cluster: Cluster) -> str:
@@ -80,7 +80,7 @@ def render_topograph(cluster: Cluster) -> str:
     return json.dumps({"instances": instances}, indent=2) + "\n"
 
 
-def _named(tier: Tier, number: int) -> Switches:
+def _name_switches(tier: Tier, number: int) -> Switches:
     stem = _STEMS[number] if number < len(_STEMS) else f"tier{number}"
     names = [tier.names.get(place, f"{stem}-{place + 1}") for place, _ in enumerate(tier.domains)]
     return Switches(dict(zip(names, tier.domains, strict=True)))

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from plink.base.errors import PlinkError, WrongUseError
-from plink.base.text import named
+from plink.base.text import format_names
 from plink.deploy.launchers import FORMATS, render
-from plink.deploy.launchers.format import filled, places
+from plink.deploy.launchers.format import fill_usage, places
 from plink.deploy.remote.launcher import Ended, run_launcher
 from plink.files.hosts import Host
 from plink.probes.hosts.address import is_address
@@ -170,7 +170,9 @@ def filled_in(command: str, file: str, ranks: int, words: Sequence[str]) -> str:
     # Between double quotes another shell takes the words apart, which the variable leaves to it.
     is_quoted = before.count('"') % 2 == 1
     words_there = _QUOTED if is_quoted else shlex.join(words)
-    return filled(command, {"PROGRAM": words_there, "RANKS": str(ranks), "FILE": shlex.quote(file)})
+    return fill_usage(
+        command, {"PROGRAM": words_there, "RANKS": str(ranks), "FILE": shlex.quote(file)}
+    )
 
 
 def program(rank_variable: str) -> list[str]:
@@ -209,7 +211,7 @@ def compare(hosts: Sequence[Host], reports: Sequence[Report]) -> list[PlacedRank
         found[report.rank] = _host_of(report, hosts)
     missing = [rank for rank in range(len(expected)) if rank not in found]
     if missing:
-        some = named([str(rank) for rank in missing])
+        some = format_names([str(rank) for rank in missing])
         raise PlinkError(f"no report from rank {some}, of {len(expected)} ranks")
     if len(found) > len(expected):
         raise PlinkError(f"{len(found)} ranks were started, the order has {len(expected)}")

@@ -29,14 +29,18 @@ def find(evidence: Evidence) -> list[Finding]:
     said = evidence.conditions
     if len(said) < _LEAST_HOSTS:
         return []
-    found = {each.hosts[0]: each for each in _taken(evidence)}
-    for each in (*_stolen(evidence), *_starved(evidence), *_limited(evidence)):
+    found = {each.hosts[0]: each for each in _find_busy_hosts(evidence)}
+    for each in (
+        *_find_stolen_time(evidence),
+        *_find_starved_hosts(evidence),
+        *_find_throttled_hosts(evidence),
+    ):
         found[each.hosts[0]] = each
     return list(found.values()) if len(found) <= max(1, int(_MOST_SHARE * len(said))) else []
 
 
-def _starved(evidence: Evidence) -> list[Finding]:
-    shares = _known(evidence, lambda each: each.processor_share)
+def _find_starved_hosts(evidence: Evidence) -> list[Finding]:
+    shares = _known_values(evidence, lambda each: each.processor_share)
     if len(shares) < _LEAST_HOSTS:
         return []
     logs = np.log(np.maximum(1e-3, np.array(list(shares.values()))))
@@ -59,9 +63,9 @@ def _starved(evidence: Evidence) -> list[Finding]:
     ]
 
 
-def _limited(evidence: Evidence) -> list[Finding]:
-    shares = _known(evidence, lambda each: each.throttled_share)
-    gets = _known(evidence, lambda each: each.processor_share)
+def _find_throttled_hosts(evidence: Evidence) -> list[Finding]:
+    shares = _known_values(evidence, lambda each: each.throttled_share)
+    gets = _known_values(evidence, lambda each: each.processor_share)
     if sum(share > _THROTTLED for share in shares.values()) > _MOST_SHARE * len(
         evidence.conditions
     ):
@@ -84,7 +88,7 @@ def _limited(evidence: Evidence) -> list[Finding]:
     ]
 
 
-def _taken(evidence: Evidence) -> list[Finding]:
+def _find_busy_hosts(evidence: Evidence) -> list[Finding]:
     return _above(
         evidence,
         lambda each: each.busy_share,
@@ -94,7 +98,7 @@ def _taken(evidence: Evidence) -> list[Finding]:
     )
 
 
-def _stolen(evidence: Evidence) -> list[Finding]:
+def _find_stolen_time(evidence: Evidence) -> list[Finding]:
     return _above(
         evidence,
         lambda each: each.steal_share,
@@ -111,7 +115,7 @@ def _above(
     says: str,
 ) -> list[Finding]:
     """Hosts above the first limit, where the others are below the second."""
-    shares = _known(evidence, share_of)
+    shares = _known_values(evidence, share_of)
     usual = float(np.median(list(shares.values()))) if shares else 1.0
     return [
         Finding(
@@ -133,7 +137,7 @@ def _above(
     ]
 
 
-def _known(
+def _known_values(
     evidence: Evidence, value_of: Callable[[HostCondition], float | None]
 ) -> dict[str, float]:
     values = {host: value_of(each) for host, each in evidence.conditions.items()}

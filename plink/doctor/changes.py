@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from plink.base.text import bandwidth_text, counted, named
+from plink.base.text import bandwidth_text, format_count, format_names
 from plink.doctor.blame import Cause, causes
 from plink.doctor.certainty import Floats, probability, spread
 from plink.doctor.evidence import Evidence, links_of, round_trips
@@ -57,13 +57,13 @@ def _farther(cause: Cause, beyond: Matrix, noise: float, looked_at: int) -> Find
     elif len(cause.hosts) == 1:
         who = f"round trips of {cause.hosts[0]}"
     else:
-        who = f"round trips between {named(cause.hosts)}"
+        who = f"round trips between {format_names(cause.hosts)}"
     sure = probability(math.log(factor) / noise * math.sqrt(min(9, cause.explained)), looked_at)
     return Finding(
         Kind.FARTHER,
         list(cause.hosts),
         f"{who} take {factor:.2f} times as long as in the earlier file "
-        f"({cause.explained} of {counted(cause.known, 'pair')})",
+        f"({cause.explained} of {format_count(cause.known, 'pair')})",
         sure,
         factor,
         [*_ADVICE, "compare routes now and then: plink probe with the tool trace"],

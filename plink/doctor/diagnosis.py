@@ -78,10 +78,10 @@ def diagnose(evidence: Evidence) -> list[Finding]:
     found = [
         each for find in FINDERS for each in find(evidence) if each.probability >= LEAST_PROBABILITY
     ]
-    return sorted(_explained(found), key=lambda each: (-each.weight, each.says))
+    return sorted(_merge_explained(found), key=lambda each: (-each.weight, each.says))
 
 
-def _explained(found: Sequence[Finding]) -> list[Finding]:
+def _merge_explained(found: Sequence[Finding]) -> list[Finding]:
     """Without the findings that others explain, which become evidence of those."""
     kept: list[Finding] = []
     left = list(found)

@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 
 import numpy as np
 
-from plink.base.text import counted
+from plink.base.text import format_count
 from plink.doctor.evidence import Evidence
 from plink.files.cluster import Cluster
 from plink.files.measurements import Measurement
@@ -33,7 +33,7 @@ def looked_at(evidence: Evidence) -> LookedAt:
             missing.append(what)
         else:
             when = _when(measurement, evidence.asked_at)
-            present.append(f"{what} ({counted(number, one)}, {when})")
+            present.append(f"{what} ({format_count(number, one)}, {when})")
 
     if cluster.hosts:
         rtt, bandwidth, uplinks = cluster.rtt, cluster.bandwidth, cluster.uplinks
@@ -54,9 +54,9 @@ def looked_at(evidence: Evidence) -> LookedAt:
         hosts_before = 0 if before is None else len(before.hosts)
         tell("an earlier file", hosts_before, "host", _first_measurement(before))
     if evidence.tuned is not None:
-        present.append(f"a tuned job's log ({counted(evidence.tuned.windows, 'window')})")
+        present.append(f"a tuned job's log ({format_count(evidence.tuned.windows, 'window')})")
     if evidence.comparison is not None:
-        present.append(f"a comparison ({counted(len(evidence.comparison.rows), 'row')})")
+        present.append(f"a comparison ({format_count(len(evidence.comparison.rows), 'row')})")
     return LookedAt(present, missing)
 
 

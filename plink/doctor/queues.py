@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from plink.base.text import named, rtt_text
+from plink.base.text import format_names, rtt_text
 from plink.doctor.certainty import Floats
 from plink.doctor.evidence import Evidence, symmetric
 from plink.doctor.finding import Finding, Kind
@@ -71,7 +71,7 @@ def _sides(evidence: Evidence, waiting: Mask, known: Mask) -> Iterator[Mask]:
     if size <= _MOST_HOSTS:
         # Where queues are full, groups that were found by round trips may be wrong.
         for start in np.argsort(-waiting.sum(axis=1))[:_STARTS]:
-            yield _smaller(_grown(waiting, known, int(start)))
+            yield _smaller(_grow_side(waiting, known, int(start)))
     else:
         yield np.zeros(size, dtype=np.bool_)
 
@@ -80,7 +80,7 @@ def _smaller(is_in: Mask) -> Mask:
     return is_in if 2 * is_in.sum() <= len(is_in) else ~is_in
 
 
-def _grown(waiting: Mask, known: Mask, start: int) -> Mask:
+def _grow_side(waiting: Mask, known: Mask, start: int) -> Mask:
     """The hosts around one that explain most of what waits: added and taken away one by one."""
     # Across the way a waiting pair speaks for it twice, since elsewhere it would speak against it.
     value = np.where(waiting, 2.0, 0.0) - np.where(known & ~waiting, _AGAINST, 0.0)
@@ -139,7 +139,8 @@ def _finding(evidence: Evidence, is_in: Mask, waits_us: Floats, pairs: int, sure
     return Finding(
         Kind.CONGESTED,
         hosts,
-        f"packets between {group or named(hosts)} and the other hosts wait in queues: round trips "
+        f"packets between {group or format_names(hosts)} and the other hosts wait in queues: "
+        "round trips "
         f"of {waits_us.size} of {pairs} pairs take {rtt_text(float(np.median(waits_us)))} (median) "
         "more than the quickest between the same groups",
         sure,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from plink.base.text import bandwidth_text, named
+from plink.base.text import bandwidth_text, format_names
 from plink.doctor.evidence import Evidence
 from plink.doctor.finding import Finding, Kind
 from plink.probes.condition import HostCondition
@@ -43,7 +43,7 @@ def _odd(
         return []
     (usual, count), *_ = Counter(values.values()).most_common(1)
     if count == len(values) or count < _MOST * len(values):
-        return [] if count == len(values) else [_mixed(values, finding)]
+        return [] if count == len(values) else [_build_mixed_finding(values, finding)]
     odd: dict[object, list[str]] = {}
     for host, value in values.items():
         if value != usual:
@@ -51,7 +51,7 @@ def _odd(
     return [finding(hosts, value, usual, count) for value, hosts in odd.items()]
 
 
-def _mixed(
+def _build_mixed_finding(
     values: Mapping[str, object], finding: Callable[[Sequence[str], object, object, int], Finding]
 ) -> Finding:
     """No value is that of most hosts: the rarer of the two commonest is called the odd one."""
@@ -63,7 +63,8 @@ def _mtu(hosts: Sequence[str], value: object, usual: object, count: int) -> Find
     return Finding(
         Kind.MTU,
         list(hosts),
-        f"{named(hosts)} {_has(hosts)} an MTU of {value} bytes, {count} other hosts have {usual}",
+        f"{format_names(hosts)} {_has(hosts)} an MTU of {value} bytes, {count} other hosts have "
+        f"{usual}",
         _READ,
         _MTU_COST,
         [
@@ -80,7 +81,7 @@ def _congestion_control(hosts: Sequence[str], value: object, usual: object, coun
     return Finding(
         Kind.CONGESTION_CONTROL,
         list(hosts),
-        f"TCP of {named(hosts)} uses {value}, that of {count} other hosts {usual}",
+        f"TCP of {format_names(hosts)} uses {value}, that of {count} other hosts {usual}",
         _READ,
         _CONGESTION_COST,
         [

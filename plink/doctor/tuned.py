@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 import numpy as np
 
 from plink.autotune.log.history import History
-from plink.base.text import named, rtt_text
+from plink.base.text import format_names, rtt_text
 from plink.doctor.certainty import Floats, probability, spread
 from plink.doctor.evidence import Evidence
 from plink.doctor.finding import Finding, Kind
@@ -40,7 +40,7 @@ def find(evidence: Evidence) -> list[Finding]:
         f"{when:%Y-%m-%d %H:%M} UTC, {factor:.2f} times as long as before"
     )
     if hosts:
-        says += f"; the tuner has let {named(hosts)} send less since then"
+        says += f"; the tuner has let {format_names(hosts)} send less since then"
     reasons = [
         f"the tuner, after window {change.window + 1}: {change.reason}"
         for change in run.changes

@@ -33,7 +33,9 @@ def find(evidence: Evidence) -> list[Finding]:
     found = [each for uplink in uplinks if (each := _one_way(evidence, uplink)) is not None]
     halves = [each for uplink in uplinks if (each := _half_duplex(evidence, uplink)) is not None]
     most = len(uplinks) if len(uplinks) <= _TWO else max(1, int(_MOST_SHARE * len(uplinks)))
-    return _merged(evidence, found) + (_merged(evidence, halves) if len(halves) <= most else [])
+    return _merge_findings(evidence, found) + (
+        _merge_findings(evidence, halves) if len(halves) <= most else []
+    )
 
 
 def _one_way(evidence: Evidence, uplink: Uplink) -> Finding | None:
@@ -90,7 +92,7 @@ def _members(evidence: Evidence, group: str) -> list[str]:
     return next(list(each.hosts) for each in evidence.cluster.groups if each.name == group)
 
 
-def _merged(evidence: Evidence, found: list[Finding]) -> list[Finding]:
+def _merge_findings(evidence: Evidence, found: list[Finding]) -> list[Finding]:
     """Merge two findings of one slow path: each group sees the other's uplink as its own."""
     if len(evidence.cluster.groups) != _TWO or len(found) < _TWO:
         return found

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from plink.base.text import named
+from plink.base.text import format_names
 from plink.engine.asking import newcomers
 from plink.engine.failure import EngineError
 from plink.engine.lifeline import Life, Watch
@@ -204,7 +204,7 @@ def _lines(store: Store, members: int, deadline: float) -> tuple[list[Presence],
 
 
 def _absent(missing: Sequence[int], timeout_s: float) -> EngineError:
-    names = named([str(rank) for rank in missing])
+    names = format_names([str(rank) for rank in missing])
     return EngineError(
         f"rank{'s' if len(missing) > 1 else ''} {names} did not come to the meeting within "
         f"{timeout_s:g} s",

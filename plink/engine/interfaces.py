@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from plink.base.errors import WrongUseError
-from plink.base.text import named
+from plink.base.text import format_names
 from plink.engine.addresses import default_address
 
 # The first is plink's, the second Gloo's own.
@@ -86,7 +86,7 @@ def _address_of(name: str, variable: str) -> str:
             return address
     interfaces = host_addresses()
     if not interfaces.get(name):
-        usable = named([one for one, addresses in interfaces.items() if addresses])
+        usable = format_names([one for one, addresses in interfaces.items() if addresses])
         raise WrongUseError(f"{variable} names {name}, which has no address here; {usable} have")
     return interfaces[name][0]
 

@@ -55,7 +55,7 @@ def read(
     for name in (JSON_MEMBER, *sorted(set(entries) - {JSON_MEMBER})):
         start, end = _place(entries[name], content, source)
         found.update(name.encode() + b"\0")
-        if _passed(content, start, end, found) != entries[name].CRC:
+        if _hash_member(content, start, end, found) != entries[name].CRC:
             raise WrongUseError(f"{source}: {name[:80]} is damaged: its checksum is wrong")
         if name == JSON_MEMBER:
             data = parse(content[start:end], f"{source}: {JSON_MEMBER}")
@@ -124,7 +124,7 @@ def _place(entry: zipfile.ZipInfo, content: Content, source: str) -> tuple[int, 
     raise WrongUseError(f"{source}: not a whole {EXTENSION} file (it is cut short)")
 
 
-def _passed(content: Content, start: int, end: int, found: Hash) -> int:
+def _hash_member(content: Content, start: int, end: int, found: Hash) -> int:
     """Go through a member's bytes once, for the hash of the file; their checksum."""
     total = 0
     with memoryview(content) as view:

@@ -134,7 +134,7 @@ def exactly(value: float) -> Estimate:
     return Estimate(value, value, value)
 
 
-def unfitted(client: str) -> ClientFit:
+def zero_cost_client(client: str) -> ClientFit:
     """Return a client that costs nothing, whose flows get all that links carry."""
     nothing = exactly(0.0)
     return ClientFit(client, nothing, nothing, nothing, flow_share=exactly(1.0), serialised=nothing)

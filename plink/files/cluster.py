@@ -219,7 +219,7 @@ def write_cluster(path: str, cluster: Cluster) -> None:
 
 def parse_cluster(content: Content, source: str) -> Cluster:
     """Parse the content of a cluster file in either form; `source` names it in errors."""
-    return open_cluster(document.loaded(content, source))
+    return open_cluster(document.load_document(content, source))
 
 
 def open_cluster(found: Document) -> Cluster:

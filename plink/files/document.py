@@ -53,10 +53,10 @@ def read(path: str) -> Document:
     Raises:
         WrongUseError: the file cannot be read, or holds no object.
     """
-    return loaded(read_content(path), label(path))
+    return load_document(read_content(path), label(path))
 
 
-def loaded(content: Content, source: str) -> Document:
+def load_document(content: Content, source: str) -> Document:
     """The object in `content`, JSON or the binary form; `source` names it in errors.
 
     Raises:

@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 
 from plink.base.errors import WrongUseError
 from plink.base.size import format_size, parse_size
-from plink.base.text import counted
+from plink.base.text import format_count
 from plink.files.limits import Bytes, find_repeated, matching
 from plink.files.structs import InvalidValueError
 
@@ -64,7 +64,7 @@ class Mesh(Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("two dimensions of the mesh have one name")
         if self.ranks > MAX_MESH_RANKS:
             raise InvalidValueError(
-                f"the mesh has {counted(self.ranks, 'rank')}, more than {MAX_MESH_RANKS:,}"
+                f"the mesh has {format_count(self.ranks, 'rank')}, more than {MAX_MESH_RANKS:,}"
             )
         if not any(one.size > 1 and one.size_bytes for one in self.dimensions):
             raise InvalidValueError(
@@ -127,7 +127,7 @@ def parse_mesh(mesh: str, traffic: str | None, size_bytes: int) -> Mesh:
         for name, value in _pairs(traffic, "traffic", _TRAFFIC_HINT):
             if name not in sizes:
                 raise WrongUseError(f"the traffic of {name} has no dimension in the mesh", _HINT)
-            carried[name] = _carried(name, value)
+            carried[name] = _parse_traffic(name, value)
     try:
         return Mesh([MeshDimension(name, size, *carried[name]) for name, size in sizes.items()])
     except InvalidValueError as error:
@@ -156,7 +156,7 @@ def _size(name: str, value: str) -> int:
     return int(value)
 
 
-def _carried(name: str, value: str) -> tuple[str, int]:
+def _parse_traffic(name: str, value: str) -> tuple[str, int]:
     algorithm, colon, size = value.rpartition(":")
     if not colon:
         algorithm = _default(name)

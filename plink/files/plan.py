@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from plink.base.errors import WrongUseError
-from plink.base.text import brief, counted
+from plink.base.text import brief, format_count
 from plink.files import document
 from plink.files.hosts import Group, check_groups
 from plink.files.limits import BufferBytes, Collective, Count, Seconds, Text, Word, one_of
@@ -226,7 +226,8 @@ def refuse_servers(plan: Plan, source: str) -> None:
     if plan.has_servers:
         servers = len(plan.ranks) - plan.contributors
         raise WrongUseError(
-            f"{source}: {counted(servers, 'rank')} of this plan {'is' if servers == 1 else 'are'} "
+            f"{source}: {format_count(servers, 'rank')} of this plan "
+            f"{'is' if servers == 1 else 'are'} "
             f"{'a server' if servers == 1 else 'servers'}, which the engine does not run",
             "plink hub runs servers; a plan that is made without any is for the engine",
         )

@@ -115,7 +115,8 @@ def find_time_unit(text: str) -> TimeUnit | None:
         AmbiguousUnitError: there are several.
     """
     names = {
-        _TIME_WORDS[match["unit"]]: None for match in _TIME.finditer(_folded(_RATE.sub(";", text)))
+        _TIME_WORDS[match["unit"]]: None
+        for match in _TIME.finditer(_fold_case(_RATE.sub(";", text)))
     }
     if len(names) > 1:
         raise AmbiguousUnitError(text, tuple(names))
@@ -124,7 +125,7 @@ def find_time_unit(text: str) -> TimeUnit | None:
 
 def time_unit_named(text: str) -> str | None:
     """Return the unit of time (`TIMES`) that a text spells and nothing else; None without."""
-    return _TIME_WORDS.get(_folded(text))
+    return _TIME_WORDS.get(_fold_case(text))
 
 
 def split_quantity(cell: str) -> tuple[str, str] | None:
@@ -133,7 +134,7 @@ def split_quantity(cell: str) -> tuple[str, str] | None:
     return None if found is None else (found[1], (found[2] or "").strip())
 
 
-def _folded(text: str) -> str:
+def _fold_case(text: str) -> str:
     # Folding makes the micro sign the Greek letter; `us` after a dash is a region, not a unit.
     return text.strip().casefold()
 

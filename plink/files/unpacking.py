@@ -36,7 +36,7 @@ def read_file(path: str, most_bytes: int = MOST_BYTES) -> bytes:
             if path.endswith(".gz"):
                 packed_bytes = stream.seek(0, os.SEEK_END)
                 stream.seek(0)
-                return _unpacked(stream, packed_bytes, path, most_bytes)
+                return _unpack_gzip(stream, packed_bytes, path, most_bytes)
             return _within(stream.read(most_bytes + 1), path, most_bytes)
     except OSError as error:
         raise WrongUseError(f"{path or repr(path)}: {error.strerror or error}") from None
@@ -56,10 +56,10 @@ def read_standard_input(source: str, most_bytes: int = MOST_BYTES) -> bytes:
         raise WrongUseError(f"{source}: {error.strerror or error}") from None
     if not content.startswith(_MAGIC):
         return content
-    return _unpacked(io.BytesIO(content), len(content), source, most_bytes)
+    return _unpack_gzip(io.BytesIO(content), len(content), source, most_bytes)
 
 
-def _unpacked(packed: BinaryIO, packed_bytes: int, source: str, most_bytes: int) -> bytes:
+def _unpack_gzip(packed: BinaryIO, packed_bytes: int, source: str, most_bytes: int) -> bytes:
     pieces: list[bytes] = []
     size_bytes = 0
     try:

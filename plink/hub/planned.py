@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.base.errors import WrongUseError
-from plink.base.text import named
+from plink.base.text import format_names
 from plink.files.plan import Plan
 from plink.plans.forest import ABSENT, NO_PARENT
 from plink.transport.addresses import format_address
@@ -89,7 +89,7 @@ class PlannedService:
                 return server
         raise WrongUseError(
             f"{source}: has no server on {host}",
-            f"its servers are on {named([server.host for server in self.servers])}",
+            f"its servers are on {format_names([server.host for server in self.servers])}",
         )
 
 

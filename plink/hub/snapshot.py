@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.base.errors import WrongUseError
-from plink.base.text import named
+from plink.base.text import format_names
 from plink.hub.hyper import STATES, Hyper
 from plink.hub.manifest import Manifest
 from plink.hub.service import ServiceOptions
@@ -170,7 +170,7 @@ def _offset(piece: Piece) -> int:
 
 def _gap(parts: Sequence[Part], first: Part, end: int) -> str:
     there = sorted({part.server for part in parts})
-    servers = named([str(server) for server in there])
+    servers = format_names([str(server) for server in there])
     return (
         f"{len(parts)} of {first.servers} parts of a snapshot, of servers {servers}, do not hold "
         f"every number once: item {end} is missing or there twice"

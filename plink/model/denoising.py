@@ -17,7 +17,7 @@ from plink.model.distance import (
     has_only_bandwidth,
 )
 from plink.solvers.embedding.embed import Embedding, embed
-from plink.solvers.gaps import filled
+from plink.solvers.gaps import fill_gaps
 
 Mask = npt.NDArray[np.bool_]
 
@@ -127,7 +127,7 @@ def denoise(
     readings = least_of_both_directions(cluster)[np.ix_(hosts, hosts)]
     is_measured = np.isfinite(readings)
     np.fill_diagonal(is_measured, val=False)
-    matrix, missing = filled(np.where(is_measured, readings, np.nan))
+    matrix, missing = fill_gaps(np.where(is_measured, readings, np.nan))
     embedding, why = None, "every pair was measured"
     if missing.any() or needs_points:
         try:
@@ -137,7 +137,7 @@ def denoise(
                 seed=seed,
                 on_progress=on_progress,
             )
-            why = _compared(embedding)
+            why = _describe_errors(embedding)
         except ValueError as error:
             why = str(error)
     return Denoised(
@@ -201,7 +201,7 @@ def _noise(cluster: Cluster, hosts: Sequence[int]) -> float:
     return float(np.quantile(most[known] / least[known] - 1.0, 0.25)) / 2.0
 
 
-def _compared(embedding: Embedding) -> str:
+def _describe_errors(embedding: Embedding) -> str:
     text = (
         f"held-out pairs are missed by {embedding.held_out_error:.0%}, by "
         f"{embedding.neighbour_error:.0%} from the raw matrix"

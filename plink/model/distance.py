@@ -12,7 +12,7 @@ import numpy.typing as npt
 from plink.files.cluster import Cluster, no_bandwidth_measured, nothing_measured
 from plink.files.matrices import Matrix
 from plink.model.estimating import estimate_round_trips
-from plink.solvers.gaps import filled
+from plink.solvers.gaps import fill_gaps
 from plink.solvers.limits.deadline import Deadline
 
 Mask = npt.NDArray[np.bool_]
@@ -159,7 +159,7 @@ def distances(cluster: Cluster) -> Distances:
     alone = np.flatnonzero(missing.sum(axis=1) == size - 1)
     # Whatever its group, nothing is known of such a host.
     known[alone, :] = known[:, alone] = np.nan
-    matrix, _ = filled(known)
+    matrix, _ = fill_gaps(known)
     names = cluster.names
     return Distances(
         matrix_us=matrix,
@@ -197,7 +197,7 @@ def _one_direction(readings: Matrix) -> Matrix:
     for host in range(len(matrix)):
         matrix[host:, host] = matrix[host, host:]
     np.fill_diagonal(matrix, np.nan)
-    return filled(matrix)[0]
+    return fill_gaps(matrix)[0]
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ def _levels(cluster: Cluster, lowest: Matrix) -> Sequence[Labels]:
 
 def _shown_levels(lowest: Matrix) -> Sequence[Labels]:
     size = len(lowest)
-    return _shown(lowest.tobytes(), size) if size <= MOST_UNGROUPED else []
+    return _discover_levels(lowest.tobytes(), size) if size <= MOST_UNGROUPED else []
 
 
 def _labels(names: Sequence[str], groups: Iterable[Sequence[str]]) -> Labels:
@@ -64,7 +64,7 @@ def _labels(names: Sequence[str], groups: Iterable[Sequence[str]]) -> Labels:
 
 
 @lru_cache(maxsize=16)
-def _shown(readings: bytes, size: int) -> Sequence[Labels]:
+def _discover_levels(readings: bytes, size: int) -> Sequence[Labels]:
     """Return the levels of groups that readings show; they are asked for again and again."""
     # SciPy takes longer to import than an order of few hosts takes.
     from plink.solvers.groups.levels import discover  # noqa: PLC0415

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.base.errors import NotMeasuredError, WrongUseError
-from plink.base.text import bandwidth_text, counted, named
+from plink.base.text import bandwidth_text, format_count, format_names
 from plink.files.cluster import Cluster
 from plink.files.groups import Uplink
 from plink.files.hosts import Group
@@ -83,7 +83,7 @@ def capacity(
     measured = _measured_uplinks(cluster, groups)
     send, receive = _links(cluster, groups, measured)
     assumptions: list[str] = []
-    assumed_send, assumed_receive = _assumed(
+    assumed_send, assumed_receive = _assume_missing_rates(
         send, receive, cluster.names, unknown_gbit_s, assumptions
     )
     _say_of_uplinks(groups, measured, assumptions)
@@ -226,7 +226,7 @@ def _own_links(cluster: Cluster, groups: Sequence[Group]) -> tuple[Vector, Vecto
     return send, receive
 
 
-def _assumed(
+def _assume_missing_rates(
     send: Vector,
     receive: Vector,
     names: Sequence[str],
@@ -242,7 +242,7 @@ def _assumed(
         assumptions.append(f"no host's link was measured: assuming {assumed}")
         return np.full(len(names), unknown_gbit_s), np.full(len(names), unknown_gbit_s)
     if len(unknown):
-        hosts = named([names[host] for host in unknown], _MOST_NAMED)
+        hosts = format_names([names[host] for host in unknown], _MOST_NAMED)
         assumptions.append(
             f"links not measured, assumed to carry the median of the others: {hosts}"
         )
@@ -293,12 +293,12 @@ def _say_of_uplinks(
             at_least.append(group.name)
     if unknown:
         assumptions.append(
-            f"uplinks not measured, assumed to be unlimited: {named(unknown, _MOST_NAMED)}"
+            f"uplinks not measured, assumed to be unlimited: {format_names(unknown, _MOST_NAMED)}"
         )
     if at_least:
         assumptions.append(
             "uplinks that may carry more than was measured, assumed to carry just that: "
-            f"{named(at_least, _MOST_NAMED)}"
+            f"{format_names(at_least, _MOST_NAMED)}"
         )
 
 
@@ -309,7 +309,7 @@ def _latency_s(cluster: Cluster, found: Distances | None, assumptions: list[str]
         assumptions.append("no round-trip times are known: assuming zero latency")
         return None
     if found.filled_pairs:
-        pairs = counted(found.filled_pairs, "pair")
+        pairs = format_count(found.filled_pairs, "pair")
         assumptions.append(f"{pairs} without a round-trip time: taken from what others suggest")
     return found.matrix_us * 0.5e-6
 

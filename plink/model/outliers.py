@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from plink.base.text import bandwidth_text, named, rtt_text
+from plink.base.text import bandwidth_text, format_names, rtt_text
 from plink.files.cluster import Cluster
 from plink.files.matrices import Matrix
 from plink.model.distance import of_both
@@ -100,7 +100,7 @@ def summary(found: Sequence[Outlier]) -> str:
     slow = [host for host, each in by_host(found).items() if each[0].kind != "round trip"]
     far = [host for host, each in by_host(found).items() if each[0].kind == "round trip"]
     parts = [
-        f"{named(hosts)} {'is' if len(hosts) == 1 else 'are'} {how}"
+        f"{format_names(hosts)} {'is' if len(hosts) == 1 else 'are'} {how}"
         for hosts, how in ((slow, "slow"), (far, "far from all others"))
         if hosts
     ]

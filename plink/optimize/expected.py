@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from plink.base.replacing import replace
-from plink.base.text import counted
+from plink.base.text import format_count
 from plink.files.clients import ClientFit
 from plink.files.cluster import Cluster
 from plink.model.network import network_of
@@ -193,7 +193,7 @@ class ExpectedTimes:
         self, table: PeerTable, hosts: Sequence[int], *, is_free: bool = False
     ) -> float:
         """The time of a pipelined table, `is_free` without the client's overhead."""
-        waits_s = Clock(table, _unlimited(self.network)).time_s(list(hosts))
+        waits_s = Clock(table, _unlimited_network(self.network)).time_s(list(hosts))
         begun_s = 0.0 if is_free else self.manner.overhead_s * len(table.rounds)
         return self.links.carried_s(table, hosts) + waits_s + begun_s
 
@@ -221,8 +221,8 @@ class ExpectedTimes:
         if cores is not None and len(hosts) > cores and not takes_turns:
             waits_s = max(seconds - free_s, rounds * _SLICE_S)
             if waits_s > _MOST_OVERHEAD * seconds:
-                ranks = counted(len(hosts), "rank")
-                what = f"{ranks} share {counted(cores, 'core')}, and may mostly wait for one"
+                ranks = format_count(len(hosts), "rank")
+                what = f"{ranks} share {format_count(cores, 'core')}, and may mostly wait for one"
                 return Expected(None, refused=f"{what}: how long that takes cannot be predicted")
             if self.fit.processor_s_per_gb is not None:
                 each_s = self.fit.processor_s_per_gb.value * size_bytes * 1e-9
@@ -232,8 +232,8 @@ class ExpectedTimes:
         beyond = beyond_spread(self.fit, size_bytes)
         spread = math.hypot(spread, beyond, _TURNS_SPREAD if takes_turns else 0.0)
         if takes_turns and spread > _MOST_SPREAD:
-            ranks = counted(len(hosts), "rank")
-            what = f"{ranks} take turns on {counted(cores or 0, 'core')}"
+            ranks = format_count(len(hosts), "rank")
+            what = f"{ranks} take turns on {format_count(cores or 0, 'core')}"
             return Expected(None, refused=f"{what}: for how long each waits is too uncertain")
         reach = math.exp(_Z_OF_90_PERCENT * spread)
         return Expected(seconds, seconds / reach, seconds * reach)
@@ -254,7 +254,7 @@ def beyond_spread(fit: ClientFit, size_bytes: int) -> float:
     return min(_MOST_BEYOND, _DOUBLING_SPREAD * doublings)
 
 
-def _unlimited(network: Network) -> Network:
+def _unlimited_network(network: Network) -> Network:
     """The same latencies, and nothing else that takes time."""
     return replace(
         network,

@@ -21,8 +21,8 @@ from plink.files.clients import (
     FitSample,
     SizeSpread,
     exactly,
-    unfitted,
     with_estimates,
+    zero_cost_client,
 )
 from plink.files.cluster import Cluster
 from plink.optimize.expected import ExpectedTimes
@@ -163,7 +163,7 @@ class _Search:
         )
         reduction, processor = costs.reduction_s_per_gb, costs.processor_s_per_gb
         self._fit = replace(
-            unfitted(client),
+            zero_cost_client(client),
             reduction_s_per_gb=_estimate_of(reduction) if reduction else exactly(0.0),
             processor_s_per_gb=_estimate_of(processor) if processor else None,
             shared_cores=shared_cores,

@@ -162,7 +162,7 @@ def forecast(
                 None if placement is None else predictor.cost_with_range(placement),
                 predictor.cost_with_range(given),
                 _median([predictor.cost(random) for random in few]),
-                _expected(
+                _expected_times(
                     cluster, algorithm, ranks, size_bytes, given if placement is None else placement
                 )
                 if network.has_rates
@@ -183,7 +183,7 @@ def forecast(
     )
 
 
-def _expected(
+def _expected_times(
     cluster: Cluster, algorithm: Algorithm, ranks: int, size_bytes: int, hosts: Hosts
 ) -> Expected | None:
     fit = client_of(algorithm.name, cluster.clients)

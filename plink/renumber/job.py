@@ -18,7 +18,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from plink.base.errors import PlinkError, WrongUseError
-from plink.base.text import named
+from plink.base.text import format_names
 from plink.engine.store import SharedStore
 from plink.renumber.assignment import assign_ranks, find_misfit
 from plink.renumber.echo_agent import take_part
@@ -174,7 +174,9 @@ def _decide(
         say(note)
     seconds = time.monotonic() - began
     hosts = list(dict.fromkeys(decision.hosts_in_order))
-    say(f"{len(members)} ranks in order of their hosts: {named(hosts, 64)} ({seconds:.1f} s)")
+    say(
+        f"{len(members)} ranks in order of their hosts: {format_names(hosts, 64)} ({seconds:.1f} s)"
+    )
     meeting.decide(decision)
     return decision
 
@@ -193,7 +195,7 @@ def _refuse_disagreement(meeting: Meeting, members: Sequence[Member]) -> None:
             if member.ranks != len(members)
         ]
         meeting.refuse(
-            f"ranks differ in the world size: rank 0 has {len(members)}, {named(others)}",
+            f"ranks differ in the world size: rank 0 has {len(members)}, {format_names(others)}",
             "the launcher tells every rank the same WORLD_SIZE",
         )
     ranks_of: dict[tuple[str, str], list[str]] = {}
@@ -201,7 +203,7 @@ def _refuse_disagreement(meeting: Meeting, members: Sequence[Member]) -> None:
         ranks_of.setdefault((member.digest, member.order), []).append(str(rank))
     if len({digest for digest, _ in ranks_of}) > 1:
         said = "; ".join(
-            f"{order} on rank{'s' if len(ranks) > 1 else ''} {named(ranks)}"
+            f"{order} on rank{'s' if len(ranks) > 1 else ''} {format_names(ranks)}"
             for (_, order), ranks in ranks_of.items()
         )
         meeting.refuse(
@@ -225,9 +227,9 @@ def _numbered(
     strange = sorted(set(present) - {host.name for host in basis.hosts})
     if strange and len(present) > 1:
         raise WrongUseError(
-            f"the order is for other hosts: it does not have {named(strange)}",
-            f"it has {named([host.name for host in basis.hosts])}; a host finds itself by its "
-            "name, its address, or PLINK_HOST",
+            f"the order is for other hosts: it does not have {format_names(strange)}",
+            f"it has {format_names([host.name for host in basis.hosts])}; a host finds itself by "
+            "its name, its address, or PLINK_HOST",
         )
     domain_of = {
         name: member.domain for member, name in zip(members, names, strict=True) if member.domain
@@ -294,7 +296,9 @@ def _measure(
         raise _LostError(str(error), error.hint) from None
     if is_lacking(members, names, cluster):
         lost = sorted(set(names) - set(cluster.names))
-        raise _LostError(f"not all hosts could be measured{f': {named(lost)}' if lost else ''}")
+        raise _LostError(
+            f"not all hosts could be measured{f': {format_names(lost)}' if lost else ''}"
+        )
     kept.write(cluster, say)
     return replace(basis, cluster=cluster)
 

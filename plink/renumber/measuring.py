@@ -19,11 +19,11 @@ import numpy as np
 
 from plink.base.errors import PlinkError
 from plink.base.replacing import replace
-from plink.base.text import counted
+from plink.base.text import format_count
 from plink.files.cluster import Cluster
 from plink.measure.drift.judge import expect
 from plink.measure.probing.check import check_reached, check_request, comparable_rtt
-from plink.measure.probing.request import ProbeRequest, resumed
+from plink.measure.probing.request import ProbeRequest, resume_options
 from plink.measure.probing.run import measure_pairs
 from plink.probes import facts
 from plink.probes.errors import ProbesError
@@ -105,7 +105,7 @@ def measured(
         present = {host.name for host in listed}
         before = () if earlier is None else earlier.hosts
         listed = [*(ListedHost(host.name) for host in before if host.name not in present), *listed]
-        how = resumed(earlier, "what was measured", "echo", {"passes": _PASSES})
+        how = resume_options(earlier, "what was measured", "echo", {"passes": _PASSES})
         known = vars(how)
         if how.rounds is None and len(listed) > _MOST_IN_FULL:
             known = {**known, "rounds": _ROUNDS}
@@ -118,7 +118,7 @@ def measured(
     if not result.measured:
         raise PlinkError("no pair of hosts could be measured")
     say(
-        f"{counted(len(hosts), 'host')} measured from inside the job in "
+        f"{format_count(len(hosts), 'host')} measured from inside the job in "
         f"{time.monotonic() - began:.1f} s, {result.how}, "
         f"{result.measured} of {result.asked} directed pairs"
     )

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from plink.base.errors import PlinkError
 from plink.base.replacing import replace
-from plink.base.text import named, printable
+from plink.base.text import format_names, printable
 from plink.engine.store import SharedStore, get_all, peek
 from plink.renumber.echo_agent import MeasuringPort
 from plink.renumber.members import Member, from_bytes, to_bytes
@@ -70,7 +70,7 @@ class Decision(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def in_order(self) -> str:
         """The hosts in order, as messages name them."""
-        return named(self.hosts_in_order, _MOST_NAMED)
+        return format_names(self.hosts_in_order, _MOST_NAMED)
 
 
 class Word(Struct, frozen=True, forbid_unknown_fields=True):
@@ -265,7 +265,11 @@ class Meeting:
 
     def _not_heard(self, key: str, numbers: Sequence[int], wait_s: float) -> str:
         absent = [str(number) for number in numbers if peek(self._store, f"{key}/{number}") is None]
-        were = f"{self._noun}s {named(absent)}" if len(absent) > 1 else f"{self._noun} {absent[0]}"
+        were = (
+            f"{self._noun}s {format_names(absent)}"
+            if len(absent) > 1
+            else f"{self._noun} {absent[0]}"
+        )
         verb = "were" if len(absent) > 1 else "was"
         return f"{were} of {self._processes} {verb} not heard for {wait_s:g} s"
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
-from plink.base.text import named
+from plink.base.text import format_names
 from plink.files.cluster import Cluster
 from plink.files.hosts import Group, Host
 from plink.files.mesh import Mesh
@@ -119,7 +119,7 @@ def _runs(
     notes = []
     if unknown:
         source = "what was measured" if order is None else "the order"
-        notes.append(f"{named(unknown)}: not in {source}, and comes last")
+        notes.append(f"{format_names(unknown)}: not in {source}, and comes last")
     if cluster is None or not known.issuperset(rest) or len(rest) < 2:
         runs = [Run(name) for name in rest]
     else:

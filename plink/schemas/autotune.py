@@ -9,7 +9,7 @@ from plink.autotune.protocol.status import VERSION as STATUS_VERSION
 from plink.autotune.tuner.interface import Action, TunerOptions
 from plink.files.plan import Plan
 from plink.schemas import parts
-from plink.schemas.parts import Schema, closed, listed, or_null
+from plink.schemas.parts import Schema, closed_object, list_of, or_null
 
 _MAX_CLOCK_S = 1e15
 _MOST_WINDOWS = 1 << 53
@@ -29,12 +29,12 @@ def _first_line() -> Schema:
         else parts.number(_unit_of(field.name), 0.0, 1e9)
         for field in fields(TunerOptions)
     }
-    return closed(
+    return closed_object(
         "the first line",
         {
             **parts.head(FORMAT, VERSION),
             "plan": parts.struct(Plan),
-            "options": closed("the options of the tuner", options),
+            "options": closed_object("the options of the tuner", options),
         },
         {"state": or_null(_state())},
     )
@@ -50,7 +50,7 @@ def _state() -> Schema:
 
 def _entry() -> Schema:
     flows = "from host to host, [sender][receiver], row by row"
-    window = closed(
+    window = closed_object(
         "what was measured",
         {
             "plan": parts.whole("the plan in force, as the tuner counts", 0, _MOST_WINDOWS),
@@ -62,7 +62,7 @@ def _entry() -> Schema:
         },
         {"bytes_of": parts.by_name("bytes of an iteration by collective", parts.number("bytes"))},
     )
-    decision = closed(
+    decision = closed_object(
         "what was decided",
         {
             "action": _action(),
@@ -71,12 +71,12 @@ def _entry() -> Schema:
         },
         {
             "hosts": parts.whole_numbers("indices of the hosts to probe again"),
-            "masters": closed("where the masters of a new plan are", _masters()),
+            "masters": closed_object("where the masters of a new plan are", _masters()),
         },
     )
     unlogged = "windows before it that could not be written; then there is a `state`"
     return {
-        **closed(
+        **closed_object(
             "any other line",
             {
                 "now_s": parts.number(
@@ -109,7 +109,7 @@ def _masters() -> dict[str, Schema]:
 def shown_log() -> Schema:
     """Return the schema of what `plink show --json` prints of a log."""
     time_s = or_null(parts.number("the median of the windows beside it, in s"))
-    decision = closed(
+    decision = closed_object(
         "a decision but to wait",
         {
             "at_s": parts.number("when, in s since 1970", None),
@@ -121,7 +121,7 @@ def shown_log() -> Schema:
             "after_s": {**time_s, "description": "an iteration after it, in s"},
         },
     )
-    return closed(
+    return closed_object(
         "a tuned run",
         {
             "of": {"description": "the kind of file", "const": FORMAT},
@@ -135,7 +135,7 @@ def shown_log() -> Schema:
             "plan": parts.whole("the number of the last plan"),
             "new_plans": parts.whole("how many there were"),
             "balance": or_null(parts.number("most over least bytes of a host at the end")),
-            "decisions": listed("all but to wait", decision),
+            "decisions": list_of("all but to wait", decision),
         },
     )
 
@@ -147,7 +147,7 @@ def _value(action: Action) -> str:
 def replay_output() -> Schema:
     """Return the schema of what `plink autotune replay --json` prints."""
     what = "Decisions made again: what `plink autotune replay --json` prints"
-    decision = closed(
+    decision = closed_object(
         "a decision",
         {
             "now_s": parts.number("the daemon's clock, in s since 1970", None),
@@ -162,7 +162,7 @@ def replay_output() -> Schema:
             "is_as_logged": parts.flag("whether the log has the same decision"),
         },
     )
-    return parts.document("plink autotune replay --json", what, listed(what, decision))
+    return parts.document("plink autotune replay --json", what, list_of(what, decision))
 
 
 def serve_output() -> Schema:
@@ -172,7 +172,7 @@ def serve_output() -> Schema:
     return parts.document(
         "plink autotune serve --json",
         what,
-        closed(
+        closed_object(
             what,
             {
                 "job": parts.text("its name"),
@@ -186,7 +186,7 @@ def serve_output() -> Schema:
 def attach_output() -> Schema:
     """Return a line of what `plink autotune attach --json` prints."""
     what = "A job of a running daemon: what `plink autotune attach --json` prints"
-    event = closed(
+    event = closed_object(
         "something that happened",
         {
             "at_s": parts.number("when, in s since 1970", None),
@@ -198,7 +198,7 @@ def attach_output() -> Schema:
     return parts.document(
         "plink autotune attach --json",
         what,
-        closed(
+        closed_object(
             what,
             {
                 "what": {"description": "what this is", "const": "picture"},
@@ -220,7 +220,7 @@ def attach_output() -> Schema:
                 "decisions": parts.by_name("how many, by action", parts.whole("how many")),
                 "reprobe_hosts": parts.texts("hosts that were last to be probed again"),
                 "progress": parts.text("what the tuner is doing, and about how long it will take"),
-                "latest": listed("what happened last, the newest at the end", event),
+                "latest": list_of("what happened last, the newest at the end", event),
                 "throughput_bytes_s": parts.number("reduced a second, in bytes/s"),
             },
         ),

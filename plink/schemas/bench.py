@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from plink.files.comparison import Comparison
 from plink.schemas import parts
-from plink.schemas.parts import MAX_COUNT, MAX_SECONDS, Schema, closed, listed, or_null
+from plink.schemas.parts import MAX_COUNT, MAX_SECONDS, Schema, closed_object, list_of, or_null
 
 _MAX_BYTES = 1 << 62
 _MAX_COUNT = 1_000_000
@@ -36,7 +36,7 @@ def _rounds_done() -> Schema:
     return parts.whole("the rounds in which everything ran", 0, _MAX_COUNT)
 
 
-def _stopped() -> Schema:
+def _stop_reason() -> Schema:
     return or_null(parts.text("why not all rounds ran; null if they did"))
 
 
@@ -56,11 +56,11 @@ def _times() -> dict[str, Schema]:
 
 
 def _hosts() -> Schema:
-    return listed("the host of each rank", {"type": "string"}, minItems=1)
+    return list_of("the host of each rank", {"type": "string"}, minItems=1)
 
 
 def _orders() -> Schema:
-    correlation = closed(
+    correlation = closed_object(
         "Spearman's rank correlation of predicted and measured times",
         {
             "value": parts.number("the correlation", -1.0, 1.0),
@@ -68,7 +68,7 @@ def _orders() -> Schema:
             "high": or_null(parts.number("of its 95 % interval", -1.0, 1.0)),
         },
     )
-    return closed(
+    return closed_object(
         "several orders of one client, algorithm and size",
         {
             "client": parts.text("that ran"),
@@ -78,21 +78,21 @@ def _orders() -> Schema:
             "size_bytes": parts.whole("the whole buffer, in bytes", 1),
             **_setting(),
             "rounds_done": _rounds_done(),
-            "stopped": _stopped(),
+            "stopped": _stop_reason(),
             "time_of_a_repetition": parts.text("whose time it is, in words"),
             "filled_pairs": parts.whole("pairs whose distance was filled from others"),
             "unmeasured_hosts": parts.texts("names of hosts without any measurement"),
-            "spearman": closed(
+            "spearman": closed_object(
                 "how well predictions ranked the orders; null if not defined",
                 {"latency": or_null(correlation), "contention": or_null(correlation)},
             ),
-            "rows": listed("order by order", _order_row()),
+            "rows": list_of("order by order", _order_row()),
         },
     )
 
 
 def _order_row() -> Schema:
-    return closed(
+    return closed_object(
         "an order",
         {
             "order": parts.text("its label: `given`, `plink`, `random-1`, ..."),

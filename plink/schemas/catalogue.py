@@ -27,7 +27,7 @@ from plink.schemas import (
     simulation,
     timeline,
 )
-from plink.schemas.parts import Schema, closed, listed
+from plink.schemas.parts import Schema, closed_object, list_of
 
 Make = Callable[[], Schema]
 
@@ -62,13 +62,13 @@ def _file(kind: Any, what: str) -> Schema:
 def schema_output() -> Schema:
     """Return the schema of what `plink schema --json` prints."""
     what = "The names of all schemas, or a schema: what `plink schema --json` prints"
-    row = closed(
+    row = closed_object(
         "a schema",
         {"name": parts.text("of the schema"), "of": parts.text("what it is of, in words")},
     )
     of_a_schema = {"description": "a schema", "type": "object", "required": ["$schema"]}
     return parts.document(
-        "plink schema --json", what, parts.any_of(what, [listed("all schemas", row), of_a_schema])
+        "plink schema --json", what, parts.any_of(what, [list_of("all schemas", row), of_a_schema])
     )
 
 
@@ -79,7 +79,7 @@ def completion_output() -> Schema:
         "shell": parts.one_of("that it is for", ["bash", "zsh", "fish"]),
         "script": parts.text("that the shell is to read"),
     }
-    return parts.document("plink completion --json", what, closed(what, required))
+    return parts.document("plink completion --json", what, closed_object(what, required))
 
 
 # Of what a verb prints with `--json`.
@@ -150,6 +150,6 @@ def schema(name: str) -> Schema:
     return known[name]()
 
 
-def described() -> list[dict[str, str]]:
+def describe_schemas() -> list[dict[str, str]]:
     """Return the name of every schema, and what it is of."""
     return [{"name": name, "of": make()["description"]} for name, make in makers().items()]

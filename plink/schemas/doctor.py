@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from plink.doctor.finding import Kind
 from plink.schemas import parts
-from plink.schemas.parts import Schema, closed, listed, or_null
+from plink.schemas.parts import Schema, closed_object, list_of, or_null
 
 
 def doctor_output() -> Schema:
     """Return the schema of what `plink doctor --json` prints."""
     what = "What slows a cluster or a job down: what `plink doctor --json` prints"
-    finding = closed(
+    finding = closed_object(
         "one cause, with all that it explains",
         {
             "kind": parts.one_of("of trouble", [kind.value for kind in Kind]),
@@ -25,9 +25,9 @@ def doctor_output() -> Schema:
         },
     )
     required = {
-        "findings": listed("the weightiest first", finding),
+        "findings": list_of("the weightiest first", finding),
         "looked_at": parts.texts("what there was to look at"),
         "not_looked_at": parts.texts("what there was not"),
         "not_asked": parts.texts("hosts that could not be asked, and why"),
     }
-    return parts.document("plink doctor --json", what, closed(what, required))
+    return parts.document("plink doctor --json", what, closed_object(what, required))

@@ -24,7 +24,7 @@ from plink.hub.service import (
 from plink.hub.snapshot import VALUES
 from plink.hub.snapshot_file import FORMAT, MOST_ITERATION, MOST_PIECES, VERSION
 from plink.schemas import parts
-from plink.schemas.parts import Schema, closed, listed, or_null
+from plink.schemas.parts import Schema, closed_object, list_of, or_null
 
 _NAMESPACE = "^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
 _SHA256 = "^[0-9a-f]{64}$"
@@ -41,8 +41,8 @@ def snapshot_file() -> Schema:
         "server": parts.whole("which server held it, from 0", 0, MOST_SERVERS - 1),
         "servers": parts.whole("of the service", 1, MOST_SERVERS),
         "iteration": parts.whole("how many were completed", 0, MOST_ITERATION),
-        "groups": listed("hyperparameters of the last step by group, or none", hyper()),
-        "arrays": listed(
+        "groups": list_of("hyperparameters of the last step by group, or none", hyper()),
+        "arrays": list_of(
             "names of the arrays that follow the header, in their order",
             {"enum": arrays},
             minItems=1,
@@ -50,7 +50,7 @@ def snapshot_file() -> Schema:
         "pieces": _pieces(),
         "data_sha256": {**parts.text("SHA-256 of the arrays"), "pattern": _SHA256},
     }
-    return parts.document("plink.snapshot", what, closed(what, required))
+    return parts.document("plink.snapshot", what, closed_object(what, required))
 
 
 def service() -> Schema:
@@ -79,18 +79,18 @@ def service() -> Schema:
         "granularity": parts.one_of("what is sent and stepped at once", GRANULARITIES),
         "interfaces": parts.one_of("what has its own port", INTERFACES),
         "weight": parts.number("when servers share out their time", 0.0, MOST_WEIGHT),
-        "quotas": closed("what it takes of a server at most", quotas),
+        "quotas": closed_object("what it takes of a server at most", quotas),
     }
-    return closed("the options of the service", required)
+    return closed_object("the options of the service", required)
 
 
 def manifest() -> Schema:
     """Keys, as `Manifest.to_json` has them."""
-    key = closed(
+    key = closed_object(
         "a parameter",
         {
             "name": parts.text("its own in the manifest"),
-            "shape": listed(
+            "shape": list_of(
                 "in numbers",
                 {"type": "integer", "minimum": 1, "maximum": MOST_ITEMS},
                 minItems=1,
@@ -101,10 +101,10 @@ def manifest() -> Schema:
         },
     )
     required = {
-        "keys": listed("in the order of the flat array", key, minItems=1, maxItems=MOST_KEYS),
+        "keys": list_of("in the order of the flat array", key, minItems=1, maxItems=MOST_KEYS),
         "groups": parts.whole("how many there are", 1, MOST_GROUPS),
     }
-    return closed("what the service holds", required)
+    return closed_object("what the service holds", required)
 
 
 def hyper() -> Schema:
@@ -116,7 +116,7 @@ def hyper() -> Schema:
         **{name: parts.number(f"`{name}`, less than 1", 0.0, 1.0) for name in ("beta1", "beta2")},
         **{name: parts.flag(f"`{name}`") for name in ("nesterov", "maximize")},
     }
-    return closed("hyperparameters of a group", required)
+    return closed_object("hyperparameters of a group", required)
 
 
 def _pieces() -> Schema:
@@ -126,18 +126,18 @@ def _pieces() -> Schema:
         "steps": ("how many steps were made there", 0, MOST_ITERATION),
     }
     required = {
-        name: listed(
+        name: list_of(
             what, {"type": "integer", "minimum": low, "maximum": high}, maxItems=MOST_PIECES
         )
         for name, (what, low, high) in whats.items()
     }
-    return closed("contiguous pieces of the flat array that this file holds", required)
+    return closed_object("contiguous pieces of the flat array that this file holds", required)
 
 
 def status_output() -> Schema:
     """Return the schema of what `plink hub status --json` prints."""
     what = "A server and its services"
-    each = closed(
+    each = closed_object(
         "a service",
         {
             "namespace": {**parts.text("its name"), "pattern": _NAMESPACE},
@@ -156,10 +156,10 @@ def status_output() -> Schema:
     )
     required = {
         "addresses": parts.texts("of the ports, HOST:PORT"),
-        "weights": listed("of the ports, for services that are made now", {"type": "number"}),
-        "services": listed("in the order in which they were made", each),
+        "weights": list_of("of the ports, for services that are made now", {"type": "number"}),
+        "services": list_of("in the order in which they were made", each),
     }
-    return parts.document("plink hub status --json", what, closed(what, required))
+    return parts.document("plink hub status --json", what, closed_object(what, required))
 
 
 def serve_output() -> Schema:
@@ -179,7 +179,7 @@ def create_output() -> Schema:
 
 def checkpoint_output() -> Schema:
     """Return the schema of what `plink hub checkpoint --json` prints."""
-    each = closed(
+    each = closed_object(
         "what a server has written",
         {
             "snapshot": parts.text("name of the file in its folder"),
@@ -188,7 +188,7 @@ def checkpoint_output() -> Schema:
             "size_bytes": parts.whole("of the file, in bytes"),
         },
     )
-    required = {"snapshots": listed("a part of each server, in their order", each)}
+    required = {"snapshots": list_of("a part of each server, in their order", each)}
     return _output("checkpoint", "A snapshot", required)
 
 
@@ -208,4 +208,4 @@ def _name() -> Schema:
 
 
 def _output(verb: str, what: str, required: dict[str, Schema]) -> Schema:
-    return parts.document(f"plink hub {verb} --json", what, closed(what, required))
+    return parts.document(f"plink hub {verb} --json", what, closed_object(what, required))

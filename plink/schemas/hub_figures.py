@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from plink.schemas import parts
-from plink.schemas.parts import Schema, closed, listed, or_null
+from plink.schemas.parts import Schema, closed_object, list_of, or_null
 
 _PLACEMENTS = ["CC", "CS", "NCC", "NCS", "all-reduce"]
 
@@ -11,7 +11,7 @@ _PLACEMENTS = ["CC", "CS", "NCC", "NCS", "all-reduce"]
 def bounds_output() -> Schema:
     """Return the schema of what `plink hub bounds --json` prints."""
     what = "What bandwidth hides a model's exchange: what `plink hub bounds --json` prints"
-    placement = closed(
+    placement = closed_object(
         "where servers are",
         {
             "placement": parts.one_of("its name", _PLACEMENTS),
@@ -28,17 +28,17 @@ def bounds_output() -> Schema:
         "link_bits_s": parts.number("a worker's link, one way, in bit/s"),
         "servers": parts.whole("of NCS", 1),
         "server_bits_s": parts.number("all ports of a server, one way, in bit/s"),
-        "placements": listed("where servers may be, then an all-reduce", placement),
+        "placements": list_of("where servers may be, then an all-reduce", placement),
         "ports": ports_verdict(),
         "printed_ncc_gbit_s": or_null(parts.number("what the paper prints for NCC, in Gbit/s")),
         "racks": or_null(_racks()),
     }
-    return parts.document("plink hub bounds --json", what, closed(what, required))
+    return parts.document("plink hub bounds --json", what, closed_object(what, required))
 
 
 def ports_verdict() -> Schema:
     """Return the schema of the greatest gain from servers' ports."""
-    return closed(
+    return closed_object(
         "what servers' ports bring at most",
         {
             "workers": parts.whole("how many there are", 1),
@@ -56,7 +56,7 @@ def ports_verdict() -> Schema:
 def cost_output() -> Schema:
     """Return the schema of what `plink hub cost --json` prints."""
     what = "What a worker costs with quick links and with a hub: `plink hub cost --json` prints it"
-    row = closed(
+    row = closed_object(
         "a deployment",
         {
             "name": parts.one_of("of it", ["baseline", "hub"]),
@@ -68,7 +68,7 @@ def cost_output() -> Schema:
             "per_dollar": parts.number("its throughput per dollar, over the baseline's"),
         },
     )
-    contradiction = closed(
+    contradiction = closed_object(
         "what the paper's Table 6.3 contradicts: a baseline worker's cost over one with a hub",
         {
             "implied": parts.number("by the table"),
@@ -77,12 +77,12 @@ def cost_output() -> Schema:
             "readings": parts.whole("of the formulas", 1),
         },
     )
-    required = {"rows": listed("the baseline first", row), "contradiction": contradiction}
-    return parts.document("plink hub cost --json", what, closed(what, required))
+    required = {"rows": list_of("the baseline first", row), "contradiction": contradiction}
+    return parts.document("plink hub cost --json", what, closed_object(what, required))
 
 
 def _racks() -> Schema:
-    return closed(
+    return closed_object(
         "equal racks with a server in each; times are of the whole model",
         {
             "racks": parts.whole("how many there are", 2),

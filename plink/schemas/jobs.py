@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from plink.schemas import parts
-from plink.schemas.parts import Schema, closed, listed, or_null
+from plink.schemas.parts import Schema, closed_object, list_of, or_null
 
 
 def verify_output() -> Schema:
     """Return the schema of what `plink verify --json` prints."""
     what = "Where every rank was: what `plink verify --json` prints"
-    by_case = parts.by_case([(parts.has("command"), _launched())], _logged())
+    by_case = parts.by_case([(parts.has("command"), _launch())], _job_log())
     return parts.document("plink verify --json", what, by_case)
 
 
 def _ranks() -> Schema:
-    rank = closed(
+    rank = closed_object(
         "a rank",
         {
             "rank": parts.whole("its number"),
@@ -22,11 +22,11 @@ def _ranks() -> Schema:
             "found": parts.text("the host that it was on"),
         },
     )
-    return listed("rank by rank", rank)
+    return list_of("rank by rank", rank)
 
 
-def _launched() -> Schema:
-    return closed(
+def _launch() -> Schema:
+    return closed_object(
         "of a launcher that was run",
         {
             "launcher": parts.text("its format"),
@@ -38,8 +38,8 @@ def _launched() -> Schema:
     )
 
 
-def _logged() -> Schema:
-    ring = closed(
+def _job_log() -> Schema:
+    ring = closed_object(
         "a ring of NCCL's",
         {
             "channel": parts.whole("its number"),
@@ -48,7 +48,7 @@ def _logged() -> Schema:
             "is_kept": parts.flag("whether it goes as the order does, in either direction"),
         },
     )
-    return closed(
+    return closed_object(
         "of a job's log (`--log`)",
         {
             "launcher": parts.text("its format"),
@@ -56,7 +56,7 @@ def _logged() -> Schema:
             "version": or_null(parts.text("of NCCL")),
             "networks": parts.texts("what NCCL uses between hosts"),
             "ranks": _ranks(),
-            "rings": listed("of every channel", ring),
+            "rings": list_of("of every channel", ring),
             "trees": parts.whole("channels that logged a tree"),
             "other_trees": parts.whole_numbers("channels whose tree joins other hosts"),
         },
@@ -67,11 +67,13 @@ def run_output() -> Schema:
     """A line of what `plink run --json` prints."""
     what = "A line of output, and at the end the status: what `plink run --json` prints"
     rank = parts.whole("its number")
-    line = closed(
+    line = closed_object(
         "a line of output", {"rank": rank, "line": {"description": "it", "type": "string"}}
     )
-    done = closed("all ranks succeeded", {"status": {"description": "of the job", "const": 0}})
-    failed = closed(
+    done = closed_object(
+        "all ranks succeeded", {"status": {"description": "of the job", "const": 0}}
+    )
+    failed = closed_object(
         "a rank failed",
         {
             "status": parts.whole("of the job"),
@@ -92,20 +94,22 @@ def agent_output() -> Schema:
         "state": parts.one_of("of the call", states),
         "message": parts.text("the same for a person"),
     }
-    return parts.document("plink agent --json", what, closed(what, required))
+    return parts.document("plink agent --json", what, closed_object(what, required))
 
 
 def slurm_order_output() -> Schema:
     """Return the schema of what `plink slurm-order --json` prints."""
     what = "The order of a Slurm job's nodes: what `plink slurm-order --json` prints"
-    host = closed("a node", {"name": parts.text("its name"), "tasks": parts.whole("on it", low=1)})
+    host = closed_object(
+        "a node", {"name": parts.text("its name"), "tasks": parts.whole("on it", low=1)}
+    )
     sources = ["kept", "switches", "groups", "measured"]
-    done = closed(
+    done = closed_object(
         "there is an order",
         {
             "ordered": {"description": "whether there is an order", "const": True},
             "hostfile": parts.text("path of the file that srun reads"),
-            "hosts": parts.listed("nodes in the order of their tasks", host),
+            "hosts": parts.list_of("nodes in the order of their tasks", host),
             "algorithm": parts.text("that the order is for"),
             "cost_us": parts.number("of the order, in µs"),
             "cost_given_us": parts.number("of Slurm's own order, in µs"),
@@ -115,7 +119,7 @@ def slurm_order_output() -> Schema:
             "seconds": parts.number("that it took, in s"),
         },
     )
-    failed = closed(
+    failed = closed_object(
         "the job runs in the given order",
         {
             "ordered": {"description": "whether there is an order", "const": False},
@@ -141,4 +145,4 @@ def renumber_output() -> Schema:
         "master_address": parts.text("address of the host of rank 0"),
         "variables": parts.by_name("variables that change", parts.text("the new value")),
     }
-    return parts.document("plink renumber --json", what, closed(what, required))
+    return parts.document("plink renumber --json", what, closed_object(what, required))

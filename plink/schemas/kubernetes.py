@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from plink.schemas import parts
-from plink.schemas.parts import Schema, by_name, closed, listed
+from plink.schemas.parts import Schema, by_name, closed_object, list_of
 
 
 def manifests_output() -> Schema:
@@ -13,7 +13,7 @@ def manifests_output() -> Schema:
         "output": parts.text("the folder"),
         "files": parts.texts("their names in it"),
     }
-    return parts.document("plink kube manifests --json", what, closed(what, required))
+    return parts.document("plink kube manifests --json", what, closed_object(what, required))
 
 
 def labels_output() -> Schema:
@@ -32,7 +32,7 @@ def labels_output() -> Schema:
         "not_nodes": parts.texts("hosts that are no nodes"),
         "gone": parts.texts("nodes that went meanwhile"),
     }
-    return parts.document("plink kube labels --json", what, closed(what, required))
+    return parts.document("plink kube labels --json", what, closed_object(what, required))
 
 
 def metrics_output() -> Schema:
@@ -50,8 +50,8 @@ def metrics_output() -> Schema:
         "tier_domains": domains,
         "host_rtt_seconds": rtt,
     }
-    return parts.document("plink kube metrics --json", what, closed(what, required))
+    return parts.document("plink kube metrics --json", what, closed_object(what, required))
 
 
 def _figures(what: str, labels: dict[str, Schema] | None = None) -> Schema:
-    return listed(what, closed("a figure", {**(labels or {}), "value": parts.number(what)}))
+    return list_of(what, closed_object("a figure", {**(labels or {}), "value": parts.number(what)}))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from plink.files.order import Order
 from plink.schemas import parts
-from plink.schemas.parts import Schema, closed, listed, or_null
+from plink.schemas.parts import Schema, closed_object, list_of, or_null
 
 # Members of the order file that are printed otherwise, or not.
 _HIDDEN = ("format", "version", "hosts", "groups", "unused")
@@ -24,16 +24,16 @@ def order_output() -> Schema:
     }
     optional = {name: part for name, part in members.items() if name not in required}
     found = {
-        "outliers": listed("hosts that stand out", outlier()),
+        "outliers": list_of("hosts that stand out", outlier()),
         "leaving_out": or_null(_left_out()),
     }
-    schema = closed(what, required, {**optional, **found})
+    schema = closed_object(what, required, {**optional, **found})
     return parts.document("plink order --json", what, schema)
 
 
 def outlier() -> Schema:
     """Return a host that stands out, as `--json` prints it."""
-    return closed(
+    return closed_object(
         "a host that stands out",
         {
             "host": parts.text("its name"),
@@ -46,7 +46,7 @@ def outlier() -> Schema:
 
 
 def _left_out() -> Schema:
-    return closed(
+    return closed_object(
         "what leaving them all out would gain; null if not predicted",
         {
             "hosts": parts.texts("names of those that are left out"),

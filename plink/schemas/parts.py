@@ -26,14 +26,14 @@ _ADDRESS = f"^({_NAME}|{_IPV6})$"
 
 def document(title: str, what: str, schema: Schema) -> Schema:
     """Return a schema that stands for itself, with what it is of."""
-    return {"$schema": DIALECT, "title": title, "description": what, **_undescribed(schema)}
+    return {"$schema": DIALECT, "title": title, "description": what, **_drop_description(schema)}
 
 
-def _undescribed(schema: Schema) -> Schema:
+def _drop_description(schema: Schema) -> Schema:
     return {key: value for key, value in schema.items() if key != "description"}
 
 
-def closed(
+def closed_object(
     what: str, required: Mapping[str, Schema], optional: Mapping[str, Schema] | None = None
 ) -> Schema:
     """Return an object with these members and no others."""
@@ -57,7 +57,7 @@ def settings(what: str) -> Schema:
     return {"description": what, "type": "object"}
 
 
-def listed(what: str, items: Schema, **limits: int) -> Schema:
+def list_of(what: str, items: Schema, **limits: int) -> Schema:
     """Return a list; `limits` are `minItems` and `maxItems`."""
     return {"description": what, "type": "array", "items": items, **limits}
 
@@ -69,7 +69,7 @@ def text(what: str) -> Schema:
 
 def texts(what: str) -> Schema:
     """Return a list of texts."""
-    return listed(what, {"type": "string"})
+    return list_of(what, {"type": "string"})
 
 
 def word(what: str) -> Schema:
@@ -140,12 +140,12 @@ def by_case(cases: Sequence[tuple[Schema, Schema]], otherwise: Schema) -> Schema
 
 def numbers(what: str, low: float | None = 0.0, high: float | None = None) -> Schema:
     """Return a list of numbers."""
-    return listed(what, {"type": "number", **_limits(low, high)})
+    return list_of(what, {"type": "number", **_limits(low, high)})
 
 
 def whole_numbers(what: str, low: int | None = 0, high: int | None = None) -> Schema:
     """Return a list of whole numbers."""
-    return listed(what, {"type": "integer", **_limits(low, high)})
+    return list_of(what, {"type": "integer", **_limits(low, high)})
 
 
 def head(format_name: str, version: int) -> dict[str, Schema]:
@@ -166,9 +166,9 @@ def struct(kind: Any) -> Schema:
     return describe_struct(kind)
 
 
-def unreached() -> Schema:
+def unreached_host() -> Schema:
     """Return a host that could not be reached, as verbs print it."""
-    return closed(
+    return closed_object(
         "a host that could not be reached",
         {"host": text("its name"), "reason": text("why, in words")},
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from plink.files.plan import FORMAT, Predicted
 from plink.schemas import parts
 from plink.schemas.hub_figures import ports_verdict
-from plink.schemas.parts import Schema, closed, listed, or_null
+from plink.schemas.parts import Schema, closed_object, list_of, or_null
 
 
 def _counts() -> dict[str, Schema]:
@@ -21,7 +21,9 @@ def _purpose() -> dict[str, Schema]:
     return {
         "kind": parts.word("how the routes were built"),
         "size_bytes": parts.whole("the buffer, in bytes", 1),
-        "collectives": listed("that it was made for", parts.collective("a collective"), minItems=1),
+        "collectives": list_of(
+            "that it was made for", parts.collective("a collective"), minItems=1
+        ),
     }
 
 
@@ -41,7 +43,7 @@ def _balance() -> Schema:
 def plan_output() -> Schema:
     """Return the schema of what `plink plan --json` prints."""
     what = "The plan that was chosen, beside the others: what `plink plan --json` prints"
-    candidate = closed(
+    candidate = closed_object(
         "a kind of plan that fits",
         {
             "kind": parts.word("of the plan"),
@@ -49,9 +51,9 @@ def plan_output() -> Schema:
             "routes": parts.whole("how many there are", 1),
             **_measures(),
         },
-        {"ports": listed("of servers, where it uses any", _port_use())},
+        {"ports": list_of("of servers, where it uses any", _port_use())},
     )
-    refused = closed(
+    refused = closed_object(
         "a kind of plan that does not fit",
         {"kind": parts.word("of the plan"), "reason": parts.text("why, in words")},
     )
@@ -61,8 +63,8 @@ def plan_output() -> Schema:
         **_counts(),
         "bound_s": or_null(parts.number("no plan takes less on this network, in s")),
         "balance": _balance(),
-        "candidates": listed("kinds that fit, with what they take", candidate),
-        "refused": listed("kinds that do not fit", refused),
+        "candidates": list_of("kinds that fit, with what they take", candidate),
+        "refused": list_of("kinds that do not fit", refused),
         "assumptions": parts.texts("what was assumed of the network"),
         "seed": parts.whole("of the random choices"),
         "made_from": or_null(parts.made_from()),
@@ -71,11 +73,11 @@ def plan_output() -> Schema:
         "servers": parts.whole("ranks of the plan that are servers"),
         "ports": ports_verdict(),
     }
-    return parts.document("plink plan --json", what, closed(what, required, with_servers))
+    return parts.document("plink plan --json", what, closed_object(what, required, with_servers))
 
 
 def _port_use() -> Schema:
-    return closed(
+    return closed_object(
         "a server's port",
         {
             "host": parts.word("name of the server"),
@@ -89,7 +91,7 @@ def _port_use() -> Schema:
 def shown_plan() -> Schema:
     """Return the schema of what `plink show --json` prints of a plan."""
     share = "for every rank the share of the buffer that it is the root of, 0 to 1"
-    return closed(
+    return closed_object(
         "what a plan does",
         {
             "of": {"description": "the kind of file", "const": FORMAT},
@@ -97,13 +99,13 @@ def shown_plan() -> Schema:
             **_counts(),
             **_measures(),
             "root_shares": parts.numbers(share, 0.0),
-            "predicted": listed(
+            "predicted": list_of(
                 "times of the kinds of plan that were compared", parts.struct(Predicted)
             ),
             "bound_s": or_null(parts.number("no plan takes less on this network, in s")),
             "assumptions": parts.texts("what was assumed of the network"),
         },
-        {"ports": listed("of servers, where there are any", _port_use())},
+        {"ports": list_of("of servers, where there are any", _port_use())},
     )
 
 
@@ -115,7 +117,7 @@ def predict_output() -> Schema:
 
 
 def _predicted_order() -> Schema:
-    row = closed(
+    row = closed_object(
         "an algorithm",
         {
             "algorithm": parts.text("its name, or a dimension: `mesh: tp`"),
@@ -123,13 +125,13 @@ def _predicted_order() -> Schema:
             "given": _cost("in the given order"),
             "random": _cost("in random orders (median)"),
         },
-        {"expected": _expected()},
+        {"expected": _expected_time()},
     )
-    refused = closed(
+    refused = closed_object(
         "an algorithm that does not take so many ranks",
         {"algorithm": parts.word("its name"), "reason": parts.text("why, in words")},
     )
-    return closed(
+    return closed_object(
         "of an order",
         {
             "source": parts.text("the file"),
@@ -138,14 +140,14 @@ def _predicted_order() -> Schema:
             "size_bytes": parts.whole("the buffer of each rank, in bytes", 0),
             "random_orders": parts.whole("how many were drawn", 1),
             "assumptions": parts.texts("what was assumed of the network"),
-            "rows": listed("algorithm by algorithm", row),
-            "refused": listed("algorithms that are left out", refused),
+            "rows": list_of("algorithm by algorithm", row),
+            "refused": list_of("algorithms that are left out", refused),
         },
     )
 
 
-def _expected() -> Schema:
-    return closed(
+def _expected_time() -> Schema:
+    return closed_object(
         "what the client takes that was fitted (`plink fit`); null where nobody can say",
         {
             "seconds": or_null(parts.number("the median, in s")),
@@ -157,7 +159,7 @@ def _expected() -> Schema:
 
 
 def _cost(what: str) -> Schema:
-    return closed(
+    return closed_object(
         what,
         {
             "latency_us": or_null(parts.number("the latency form of the cost, in µs")),
@@ -172,11 +174,11 @@ def _cost(what: str) -> Schema:
 
 def _range(what: str) -> Schema:
     limit = {"type": ["number", "null"], "minimum": 0}
-    return listed(what, limit, minItems=2, maxItems=2)
+    return list_of(what, limit, minItems=2, maxItems=2)
 
 
 def _predicted_plan() -> Schema:
-    row = closed(
+    row = closed_object(
         "a collective",
         {
             "collective": parts.collective("its name"),
@@ -186,9 +188,9 @@ def _predicted_plan() -> Schema:
             "wire_bytes": parts.number("what hosts send to each other, in bytes"),
             "cross_group_bytes": parts.number("what goes from a group to another, in bytes"),
         },
-        {"expected": _expected()},
+        {"expected": _expected_time()},
     )
-    return closed(
+    return closed_object(
         "of a plan",
         {
             "source": parts.text("the file"),
@@ -196,7 +198,7 @@ def _predicted_plan() -> Schema:
             "hosts": parts.whole("how many there are", 1),
             "ranks": parts.whole("how many there are", 1),
             "size_bytes": parts.whole("the buffer of each rank, in bytes", 0),
-            "rows": listed("collective by collective", row),
+            "rows": list_of("collective by collective", row),
             "assumptions": parts.texts("what was assumed of the network"),
         },
     )

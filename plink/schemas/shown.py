@@ -11,7 +11,7 @@ from plink.files.order import Order
 from plink.schemas import parts
 from plink.schemas.autotune import shown_log
 from plink.schemas.order import outlier
-from plink.schemas.parts import Schema, closed, listed, or_null
+from plink.schemas.parts import Schema, closed_object, list_of, or_null
 from plink.schemas.plan import shown_plan
 from plink.schemas.timeline import shown_timeline
 
@@ -31,18 +31,18 @@ def show_output() -> Schema:
 
 def _shown_cluster() -> Schema:
     rtt = _rtt()
-    statistics = closed(
+    statistics = closed_object(
         "statistics of a cluster",
         {
             "of": {"description": "the kind of file", "const": FORMAT},
             "hosts": parts.texts("names"),
-            "unreachable": listed("hosts that were not reached", _unreachable()),
-            "outliers": listed("hosts that stand out", outlier()),
+            "unreachable": list_of("hosts that were not reached", _unreachable()),
+            "outliers": list_of("hosts that stand out", outlier()),
         },
         {
             **rtt,
             "bandwidth": _bandwidth(),
-            "uplinks": listed("of each group that was measured", _uplink()),
+            "uplinks": list_of("of each group that was measured", _uplink()),
             "routes": _routes(),
         },
     )
@@ -51,7 +51,7 @@ def _shown_cluster() -> Schema:
 
 
 def _unreachable() -> Schema:
-    return closed(
+    return closed_object(
         "a host that was not reached",
         {"source": parts.text("its name"), "reason": parts.text("why, in words")},
         {
@@ -69,7 +69,7 @@ def _rtt() -> dict[str, Schema]:
         for which in ("least", "median", "greatest")
     )
     ends = {"source": parts.text("a host"), "destination": parts.text("another host")}
-    pair = closed("a pair", {**ends, "rtt_us": parts.number("the longer direction, in µs")})
+    pair = closed_object("a pair", {**ends, "rtt_us": parts.number("the longer direction, in µs")})
     sent = {"lost": parts.whole("probes that did not return"), "sent": parts.whole("all probes")}
     gap = {"host": parts.text("its name"), "pairs": parts.whole("directed pairs that it misses")}
     mode = {
@@ -92,29 +92,29 @@ def _rtt() -> dict[str, Schema]:
         "min_us": least,
         "median_us": middle,
         "max_us": most,
-        "modes": listed("around which readings gather", closed("a mode", mode)),
-        "nearest": listed("unordered pairs", pair),
-        "farthest": listed("unordered pairs", pair),
-        "asymmetry": or_null(closed("how much directions differ", asymmetry)),
+        "modes": list_of("around which readings gather", closed_object("a mode", mode)),
+        "nearest": list_of("unordered pairs", pair),
+        "farthest": list_of("unordered pairs", pair),
+        "asymmetry": or_null(closed_object("how much directions differ", asymmetry)),
         "sent": parts.whole("probes"),
         "lost": parts.whole("probes that did not return"),
         "lossy_pairs": parts.whole("ordered pairs that lost any"),
-        "losses": listed("the worst", closed("a lossy pair", {**ends, **sent})),
-        "gaps": listed("hosts that explain missing pairs", closed("a host", gap)),
+        "losses": list_of("the worst", closed_object("a lossy pair", {**ends, **sent})),
+        "gaps": list_of("hosts that explain missing pairs", closed_object("a host", gap)),
         "sample": or_null(_sample()),
-        "failures": listed("what could not be measured", parts.struct(Failure)),
+        "failures": list_of("what could not be measured", parts.struct(Failure)),
         "notes": parts.texts("what to know before trusting the readings"),
     }
 
 
 def _sample() -> Schema:
     seed = parts.whole("of the random choices")
-    rounds = closed(
+    rounds = closed_object(
         "some rounds of all",
         {"rounds": parts.whole("gone through", 1), "in_all": parts.whole("all", 1), "seed": seed},
     )
     share = parts.number("of the pairs at most, 0 to 1", 0.0, 1.0)
-    followed = closed("pairs chosen by earlier readings", {"share": share, "seed": seed})
+    followed = closed_object("pairs chosen by earlier readings", {"share": share, "seed": seed})
     return parts.any_of("which pairs were to be measured; null for all", [rounds, followed])
 
 
@@ -123,7 +123,7 @@ def _bandwidth() -> Schema:
         or_null(parts.number(f"the {which}, in Gbit/s"))
         for which in ("least", "median", "greatest")
     )
-    return closed(
+    return closed_object(
         "bandwidths",
         {
             "tool": parts.text("that measured them"),
@@ -144,7 +144,7 @@ def _uplink() -> Schema:
 
 
 def _routes() -> Schema:
-    return closed(
+    return closed_object(
         "the paths between hosts",
         {
             "tool": parts.text("that traced them"),
@@ -168,31 +168,33 @@ def group_output() -> Schema:
         for verb in ("sends", "receives")
     )
     rates = {"send_gbit_s": send, "receive_gbit_s": receive}
-    capacity = closed(
+    capacity = closed_object(
         "what links carry",
         {
-            "hosts": listed(
-                "of each host", closed("a host's link", {"name": parts.text("its name"), **rates})
+            "hosts": list_of(
+                "of each host",
+                closed_object("a host's link", {"name": parts.text("its name"), **rates}),
             ),
-            "uplinks": listed(
-                "of each group", closed("an uplink", {"group": parts.text("its name"), **rates})
+            "uplinks": list_of(
+                "of each group",
+                closed_object("an uplink", {"group": parts.text("its name"), **rates}),
             ),
             "assumptions": parts.texts("what was assumed"),
         },
     )
     required = {
-        "groups": listed("that were found", parts.struct(Group)),
+        "groups": list_of("that were found", parts.struct(Group)),
         "grouping": or_null(parts.struct(Grouping)),
         "capacity": capacity,
     }
     return parts.document(
-        "plink group --json", what, closed(what, required, {"truth": _judgement()})
+        "plink group --json", what, closed_object(what, required, {"truth": _judgement()})
     )
 
 
 def _judgement() -> Schema:
     share = "share of triplets in the true order, 0 to 1 (PAIA)"
-    level = closed(
+    level = closed_object(
         "a level of the truth",
         {
             "name": parts.text("such as `1 of 2`"),
@@ -204,7 +206,7 @@ def _judgement() -> Schema:
             "rand": parts.number("adjusted Rand index of the groups", -1.0, 1.0),
         },
     )
-    elsewhere = closed(
+    elsewhere = closed_object(
         "a host that the truth has elsewhere",
         {
             "host": parts.text("its name"),
@@ -212,16 +214,16 @@ def _judgement() -> Schema:
             "found_with": or_null(parts.text("the true group whose hosts it was found with")),
         },
     )
-    return closed(
+    return closed_object(
         "how groups and distances stand to the truth (`--truth`)",
         {
             "hosts": parts.whole("that the truth has a place for"),
             "triplets": parts.whole("that can be compared"),
             "raw": or_null(parts.number(f"of the readings, {share}", 0.0, 1.0)),
             "embedded": or_null(parts.number(f"of the embedding, {share}", 0.0, 1.0)),
-            "levels": listed("the widest first", level),
+            "levels": list_of("the widest first", level),
             "compared": or_null(parts.text("the level with which the groups agree most")),
-            "elsewhere": listed("at that level", elsewhere),
+            "elsewhere": list_of("at that level", elsewhere),
         },
     )
 
@@ -230,30 +232,30 @@ def report_output() -> Schema:
     """Return the schema of what `plink report --json` prints."""
     what = "What a page shows: what `plink report --json` prints"
     cell: Schema = {"type": ["string", "null", "array"], "items": {"type": "string"}}
-    table = closed(
+    table = closed_object(
         "a table",
         {
             "caption": {"description": "above it", "type": "string"},
             "header": parts.texts("of its columns"),
-            "rows": listed("each a list of cells: a text, names, or null", listed("cells", cell)),
+            "rows": list_of("each a list of cells: a text, names, or null", list_of("cells", cell)),
         },
     )
-    section = closed(
+    section = closed_object(
         "a section",
         {
             "anchor": parts.text("of its heading, for links"),
             "title": parts.text("its heading"),
             "texts": parts.texts("its paragraphs"),
-            "tables": listed("its tables", table),
+            "tables": list_of("its tables", table),
         },
     )
     command = or_null(parts.text("to type; null if there is none"))
-    step = closed("what to do next", {"why": parts.text("in words"), "command": command})
+    step = closed_object("what to do next", {"why": parts.text("in words"), "command": command})
     required = {
         "output": parts.text("the page that was written"),
         "bytes": parts.whole("its size, in bytes", 1),
         "title": parts.text("of the page"),
-        "sections": listed("of the page", section),
-        "next": listed("steps", step),
+        "sections": list_of("of the page", section),
+        "next": list_of("steps", step),
     }
-    return parts.document("plink report --json", what, closed(what, required))
+    return parts.document("plink report --json", what, closed_object(what, required))

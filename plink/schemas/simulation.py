@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from plink.schemas import parts
-from plink.schemas.parts import Schema, closed, listed, or_null
+from plink.schemas.parts import Schema, closed_object, list_of, or_null
 
 
 def simulate_output() -> Schema:
     """Return the schema of what `plink simulate --json` prints."""
     what = "What was simulated: what `plink simulate --json` prints"
-    row = closed(
+    row = closed_object(
         "an algorithm, a collective along a plan, or a trace",
         {
             "algorithm": parts.text("its name"),
@@ -20,7 +20,7 @@ def simulate_output() -> Schema:
             "seconds": parts.number("that its simulations took, in s"),
         },
     )
-    refused = closed(
+    refused = closed_object(
         "an algorithm that does not take so many ranks",
         {"algorithm": parts.word("its name"), "reason": parts.text("why, in words")},
     )
@@ -31,16 +31,16 @@ def simulate_output() -> Schema:
         "size_bytes": parts.whole("the buffer of each rank, in bytes", 0),
         "random_orders": parts.whole("how many were drawn"),
         "notes": parts.texts("what was assumed of the network"),
-        "rows": listed("what was simulated", row),
-        "refused": listed("algorithms that are left out", refused),
+        "rows": list_of("what was simulated", row),
+        "refused": list_of("algorithms that are left out", refused),
     }
     return parts.document(
-        "plink simulate --json", what, closed(what, required, {"tuned": _tuned()})
+        "plink simulate --json", what, closed_object(what, required, {"tuned": _tuned_times()})
     )
 
 
-def _tuned() -> Schema:
-    plan = closed(
+def _tuned_times() -> Schema:
+    plan = closed_object(
         "a new plan",
         {
             "window": parts.whole("after which, from 0"),
@@ -49,7 +49,7 @@ def _tuned() -> Schema:
             "iteration_s": parts.number("that an iteration takes with it, in s"),
         },
     )
-    return closed(
+    return closed_object(
         "what iterations of a tuned job take, in s",
         {
             "before_s": parts.number("on the usual network, in s"),
@@ -57,13 +57,13 @@ def _tuned() -> Schema:
             "tuned_s": parts.number("there, with the tuner's, in s"),
             "fresh_s": parts.number("there, with one made for it, in s"),
             "recovered_s": parts.number("in the end, on the usual network, in s"),
-            "plans": listed("that the tuner handed out", plan),
+            "plans": list_of("that the tuner handed out", plan),
         },
     )
 
 
 def _times(what: str) -> Schema:
-    return closed(
+    return closed_object(
         what,
         {
             "simulated_s": or_null(parts.number("on SimGrid, in s; null where it took too long")),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from plink.schemas import parts
-from plink.schemas.parts import Schema, closed, listed, or_null
+from plink.schemas.parts import Schema, closed_object, list_of, or_null
 from plink.training.timeline.lines import FORMAT, UNKNOWN_US, VERSION
 
 _MOST_US = 1e17
@@ -34,14 +34,14 @@ def _head() -> Schema:
             )
         ),
     }
-    return closed(
+    return closed_object(
         "the first event of a file, or of a rank in a merged one",
         {
             "name": {"description": "what it is", "const": FORMAT},
             "ph": {"description": "its phase: a name", "const": "M"},
             "pid": parts.whole("the rank"),
             "tid": parts.whole("no row"),
-            "args": closed("what the file says of itself", says),
+            "args": closed_object("what the file says of itself", says),
         },
     )
 
@@ -60,7 +60,7 @@ def _event() -> Schema:
         "name": parts.text("of a process or a row"),
         "sort_index": parts.whole("the place of a process or a row"),
     }
-    return closed(
+    return closed_object(
         "any other event",
         {
             "ph": parts.one_of(
@@ -69,7 +69,7 @@ def _event() -> Schema:
             ),
             "pid": parts.whole("the rank"),
             "tid": parts.whole("the row"),
-            "args": closed("more of it", {}, args),
+            "args": closed_object("more of it", {}, args),
         },
         {
             "name": parts.text("of a collective, or of what is named"),
@@ -92,7 +92,7 @@ def timeline_output() -> Schema:
 
 def shown_timeline() -> Schema:
     """Return the schema of what is printed of a timeline."""
-    rank = closed(
+    rank = closed_object(
         "a rank",
         {
             "rank": parts.whole("its number"),
@@ -105,11 +105,11 @@ def shown_timeline() -> Schema:
             "span_us": parts.number("from its first event to its last, in µs"),
         },
     )
-    last = closed(
+    last = closed_object(
         "the rank that was last most often",
         {"rank": parts.whole("its number"), "times": parts.whole("how often", 1)},
     )
-    name = closed(
+    name = closed_object(
         "all collectives of one name",
         {
             "name": parts.text("of them"),
@@ -122,7 +122,7 @@ def shown_timeline() -> Schema:
             "mostly_last": or_null(last),
         },
     )
-    pending = closed(
+    pending = closed_object(
         "a collective that was never agreed on",
         {
             "name": parts.text("of it"),
@@ -131,11 +131,11 @@ def shown_timeline() -> Schema:
             "failed": parts.flag("whether a rank was told that it had failed"),
         },
     )
-    agreeing = closed(
+    agreeing = closed_object(
         "from the last announcement until a rank knew of it, in µs",
         {name: or_null(parts.number("percentile", None)) for name in ("p50", "p99")},
     )
-    buffers = closed(
+    buffers = closed_object(
         "how collectives shared buffers",
         {
             "count": parts.whole("of buffers"),
@@ -149,7 +149,7 @@ def shown_timeline() -> Schema:
     required = {
         "of": {"description": "the kind of file", "const": FORMAT},
         "ranks_of_group": parts.whole("how many the group has", 1),
-        "clock_error_us": listed(
+        "clock_error_us": list_of(
             "of each rank that there is, how wrong its times may be beside those of the first; "
             "null where that is not known",
             or_null(parts.number("in µs")),
@@ -159,8 +159,8 @@ def shown_timeline() -> Schema:
         "missed_events": parts.whole("that came faster than they were written"),
         "agreeing_us": agreeing,
         "buffers": buffers,
-        "ranks": listed("those that others waited for longest are first", rank),
-        "names": listed("the same", name),
-        "pending": listed("the earliest first", pending),
+        "ranks": list_of("those that others waited for longest are first", rank),
+        "names": list_of("the same", name),
+        "pending": list_of("the earliest first", pending),
     }
-    return closed("who kept whom waiting", required)
+    return closed_object("who kept whom waiting", required)

@@ -17,7 +17,7 @@ import msgspec
 from torch.distributed.distributed_c10d import Store
 
 from plink.base.errors import PlinkError
-from plink.base.text import named
+from plink.base.text import format_names
 
 _FIRST_PAUSE_S = 0.01
 _LONGEST_PAUSE_S = 0.3
@@ -66,7 +66,7 @@ def _offered(store: Store, ranks: int, pauses: _Pauses) -> str:
                 for rank in range(1, ranks)
                 if not store.check([_accept(attempt, rank) if attempt else _word(rank)])
             ]
-            reason = f"rank {named(absent)} of {ranks} did not come in {pauses.limit_s:g} s"
+            reason = f"rank {format_names(absent)} of {ranks} did not come in {pauses.limit_s:g} s"
             store.set(_OFFER, msgspec.json.encode(reason).decode())
             raise PlinkError(reason)
 

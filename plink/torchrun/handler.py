@@ -26,7 +26,7 @@ from torch.distributed.elastic.rendezvous.dynamic_rendezvous import create_handl
 
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.replacing import replace
-from plink.base.text import named
+from plink.base.text import format_names
 from plink.engine.interfaces import group_addresses
 from plink.engine.store import C10dStore
 from plink.files import cluster as cluster_file
@@ -195,7 +195,7 @@ class PlinkRendezvousHandler(RendezvousHandler):
             basis = replace(basis, cluster=self._measured(meeting, members, known))
         elif others := differing_files(members):
             say(
-                f"{named(others)}: the files there say something else than those of "
+                f"{format_names(others)}: the files there say something else than those of "
                 f"{members[0].name}, which count"
             )
         found = numbered(members, basis)

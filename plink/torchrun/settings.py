@@ -95,9 +95,9 @@ def settings_of(config: Mapping[str, Any], environment: Mapping[str, str]) -> Se
     read_cluster = None if known is None else cluster_file.read_cluster(known)
     if is_probed and known is not None and read_cluster is not None:
         # Only who measures needs it.
-        from plink.measure.probing.request import resumed  # noqa: PLC0415
+        from plink.measure.probing.request import resume_options  # noqa: PLC0415
 
-        resumed(read_cluster, known, "echo", {})
+        resume_options(read_cluster, known, "echo", {})
     return Settings(
         basis=Basis(read_order, read_cluster, algorithm or "ring"),
         is_probed=is_probed,

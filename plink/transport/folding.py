@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from plink.base.text import counted
+from plink.base.text import format_count
 
 # For so long notes are gathered.
 FOLD_S = 10.0
@@ -61,11 +61,13 @@ class Folding:
     def _tell(self) -> None:
         most_first = sorted(self._more.items(), key=lambda item: -item[1][0])
         for source, (count, why) in most_first[:_MOST_NAMED]:
-            self._say(f"{counted(count, 'more connection')} from {source} dropped; the last: {why}")
+            self._say(
+                f"{format_count(count, 'more connection')} from {source} dropped; the last: {why}"
+            )
         rest = most_first[_MOST_NAMED:]
         if rest:
             count = sum(of_source for _, (of_source, _) in rest)
             self._say(
-                f"{counted(count, 'more connection')} from {len(rest)} other addresses dropped"
+                f"{format_count(count, 'more connection')} from {len(rest)} other addresses dropped"
             )
         self._more.clear()

@@ -33,10 +33,10 @@ class Keys:
 
 def derive_keys(secret: bytes) -> Keys:
     """Return the keys of a secret."""
-    return Keys(_derived(secret, b"plink agent"), _derived(secret, b"plink coordinator"))
+    return Keys(_derive_key(secret, b"plink agent"), _derive_key(secret, b"plink coordinator"))
 
 
-def _derived(secret: bytes, purpose: bytes) -> paramiko.Ed25519Key:
+def _derive_key(secret: bytes, purpose: bytes) -> paramiko.Ed25519Key:
     seed = HKDF(algorithm=SHA256(), length=_SEED_BYTES, salt=None, info=purpose).derive(secret)
     text = Ed25519PrivateKey.from_private_bytes(seed).private_bytes(
         Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()

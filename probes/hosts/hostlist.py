@@ -94,10 +94,10 @@ def parse_host_list(text: str, source: str, *, least: int = 2) -> list[ListedHos
         HostListError: a line is wrong, a host is listed twice, or there are too few.
     """
     pairs = _named_addresses(text, source)
-    return checked(_listed(text, source) if pairs is None else pairs, source, least=least)
+    return check_hosts(_parse_hosts(text, source) if pairs is None else pairs, source, least=least)
 
 
-def checked(listed: Iterable[ListedHost], source: str, *, least: int = 2) -> list[ListedHost]:
+def check_hosts(listed: Iterable[ListedHost], source: str, *, least: int = 2) -> list[ListedHost]:
     """The hosts that a list names, if they can be measured together; `source` names it in errors.
 
     Args:
@@ -145,7 +145,7 @@ def merge_ranks(hosts: Iterable[ListedHost]) -> list[ListedHost]:
     return list(merged.values())
 
 
-def _listed(text: str, source: str) -> Iterator[ListedHost]:
+def _parse_hosts(text: str, source: str) -> Iterator[ListedHost]:
     items: list[_Item] = []
     numbers: dict[str, _Item] = {}
     for number, line in enumerate(_lines(text), start=1):

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from plink.probes.errors import HostListError, clean
 from plink.probes.hosts.address import is_address
 from plink.probes.hosts.host import ListedHost
-from plink.probes.hosts.hostlist import MAX_SLOTS, check_name, checked, merge_ranks
+from plink.probes.hosts.hostlist import MAX_SLOTS, check_hosts, check_name, merge_ranks
 from plink.probes.hosts.ranges import MAX_NAMES
 
 _RANK = re.compile(r"rank\s+([0-9]{1,9})\s*=\s*([^\s=]+)(?:\s+slots?\s*=\s*\S.*)?", re.IGNORECASE)
@@ -90,10 +90,10 @@ def _hosts(
     if missing is not None:
         raise HostListError(f"{source}: rank {missing} is missing", _HINT_RANKS)
     ranked = sorted(entries, key=lambda found: found[0].rank or 0)
-    return checked(merge_ranks(_listed(ranked)), source)
+    return check_hosts(merge_ranks(_to_listed_hosts(ranked)), source)
 
 
-def _listed(entries: list[tuple[_Entry, str]]) -> Iterator[ListedHost]:
+def _to_listed_hosts(entries: list[tuple[_Entry, str]]) -> Iterator[ListedHost]:
     for entry, place in entries:
         yield ListedHost(entry.host, slots=entry.slots, place=place)
 

@@ -17,7 +17,7 @@ from typing import Any
 from plink.probes.errors import HostListError
 from plink.probes.hosts.address import is_address
 from plink.probes.hosts.host import ListedHost
-from plink.probes.hosts.hostlist import check_name, checked, merge_ranks
+from plink.probes.hosts.hostlist import check_hosts, check_name, merge_ranks
 from plink.probes.hosts.kubernetes import is_ready, is_up, slots_of
 from plink.probes.hosts.nested import at, entries, objects, parse_listing_json
 
@@ -40,7 +40,7 @@ def parse_listing(content: bytes, source: str) -> list[ListedHost]:
     data = parse_listing_json(content, source, _HINT)
     hosts = _hosts(data, source)
     is_by_rank = any("ssh" in entry for entry in objects(data))
-    return checked(merge_ranks(hosts) if is_by_rank else hosts, source)
+    return check_hosts(merge_ranks(hosts) if is_by_rank else hosts, source)
 
 
 def _hosts(data: Any, source: str) -> Iterator[ListedHost]:

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 
 from plink.probes.errors import HostListError
 from plink.probes.hosts.host import ListedHost
-from plink.probes.hosts.hostlist import MAX_SLOTS, check_name, checked
+from plink.probes.hosts.hostlist import MAX_SLOTS, check_hosts, check_name
 from plink.probes.hosts.ranges import MAX_NAMES, RangeError, expand, split_outside_brackets
 
 _NODES = "SLURM_JOB_NODELIST"
@@ -49,7 +49,7 @@ def parse_allocation(environment: Mapping[str, str]) -> list[ListedHost]:
     for name, count in zip(names, slots, strict=True):
         check_name(name, _NODES)
         hosts.append(ListedHost(name, slots=count, place=_NODES))
-    return checked(hosts, _NODES)
+    return check_hosts(hosts, _NODES)
 
 
 def _counts(text: str) -> Iterator[int]:
@@ -82,7 +82,7 @@ def parse_topology_hosts(text: str, source: str) -> list[ListedHost]:
         ListedHost(name, place=place) for _, (place, names) in groups.items() for name in names
     ]
     # A node may be below two switches; it is one host all the same.
-    return checked({host.name: host for host in hosts}.values(), source)
+    return check_hosts({host.name: host for host in hosts}.values(), source)
 
 
 def parse_topology_groups(text: str, source: str) -> dict[str, tuple[str, list[str]]]:
@@ -124,7 +124,7 @@ def parse_topology_parents(text: str, source: str) -> dict[str, str]:
         place = f"{source}:{number}"
         values = _values(line, place)
         if "switchname" in values and "switches" in values:
-            for child in expanded(values["switches"], place):
+            for child in expand_names(values["switches"], place):
                 parents.setdefault(child, values["switchname"])
     return parents
 
@@ -160,7 +160,7 @@ def _values(line: str, place: str) -> Mapping[str, str]:
     return values
 
 
-def expanded(names: str, place: str) -> list[str]:
+def expand_names(names: str, place: str) -> list[str]:
     """Return the names in a list as Slurm writes it: `gpu[01-04,07],a`.
 
     Raises:
@@ -173,7 +173,7 @@ def expanded(names: str, place: str) -> list[str]:
 
 
 def _members(nodes: str, place: str) -> list[str]:
-    names = expanded(nodes, place)
+    names = expand_names(nodes, place)
     for name in names:
         check_name(name, place)
     return names

@@ -13,7 +13,7 @@ from typing import Any
 from plink.probes.errors import HostListError, clean
 from plink.probes.hosts.address import is_address
 from plink.probes.hosts.host import ListedHost
-from plink.probes.hosts.hostlist import checked
+from plink.probes.hosts.hostlist import check_hosts
 from plink.probes.hosts.nested import at, parse_listing_json
 from plink.probes.inventories.found import FoundHosts, ReadFile, file_and_part
 from plink.probes.inventories.running import output_of
@@ -98,4 +98,4 @@ def hosts_of(instances: list[Any], queue: str, place: str) -> list[ListedHost]:
     for address in addresses:
         if not isinstance(address, str) or not is_address(address):
             raise HostListError(f"{place}: a node has the address {clean(str(address))!r}", _HINT)
-    return checked([ListedHost(address, place=place) for address in addresses], place)
+    return check_hosts([ListedHost(address, place=place) for address in addresses], place)

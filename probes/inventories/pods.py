@@ -15,7 +15,7 @@ from typing import Any
 from plink.probes.errors import HostListError, clean
 from plink.probes.hosts.address import is_address
 from plink.probes.hosts.host import ListedHost
-from plink.probes.hosts.hostlist import check_name, checked
+from plink.probes.hosts.hostlist import check_hosts, check_name
 from plink.probes.hosts.kubernetes import is_up, slots_of
 from plink.probes.hosts.nested import at, objects, parse_listing_json
 from plink.probes.inventories.found import FoundHosts, ReadFile
@@ -66,7 +66,7 @@ def read(where: str, read_file: ReadFile) -> FoundHosts:  # noqa: ARG001
     hosts = [
         ListedHost(pod.name, slots=pod.slots, ssh_address=pod.address, place=place) for pod in pods
     ]
-    return FoundHosts(checked(hosts, place), lambda: via(pods, place))
+    return FoundHosts(check_hosts(hosts, place), lambda: via(pods, place))
 
 
 def parse_where(where: str) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from plink.probes.errors import HostListError, clean
 from plink.probes.hosts.host import ListedHost
-from plink.probes.hosts.hostlist import checked
+from plink.probes.hosts.hostlist import check_hosts
 from plink.probes.inventories.found import FoundHosts, ReadFile
 
 FORM = "sky:CLUSTER"
@@ -57,4 +57,4 @@ def parse_nodes(text: str, cluster: str) -> list[ListedHost]:
         raise HostListError(
             f"{place}: SkyPilot's file names no node of it", f"sky status {cluster}"
         )
-    return checked([ListedHost(found[number], place=place) for number in sorted(found)], place)
+    return check_hosts([ListedHost(found[number], place=place) for number in sorted(found)], place)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from plink.probes.errors import HostListError, clean
 from plink.probes.hosts.host import ListedHost
-from plink.probes.hosts.hostlist import MAX_SLOTS, check_name, checked
+from plink.probes.hosts.hostlist import MAX_SLOTS, check_hosts, check_name
 from plink.probes.hosts.slurm import parse_allocation
 from plink.probes.inventories.found import FoundHosts, ReadFile
 from plink.probes.inventories.running import output_of
@@ -102,7 +102,7 @@ def hosts_of(job: Job, names: str, place: str) -> list[ListedHost]:
     hosts = [ListedHost(name, slots=job.slots, place=place) for name in names.split()]
     for host in hosts:
         check_name(host.name, place)
-    return checked(hosts, place)
+    return check_hosts(hosts, place)
 
 
 def _of_this_job(environment: Mapping[str, str]) -> FoundHosts:

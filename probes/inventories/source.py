@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from plink.probes.hosts.host import ListedHost
-from plink.probes.hosts.hostlist import checked, parse_host_list_bytes
+from plink.probes.hosts.hostlist import check_hosts, parse_host_list_bytes
 from plink.probes.hosts.launcher_files import parse_launcher_file
 from plink.probes.hosts.listing import parse_listing
 from plink.probes.hosts.slurm import is_topology_conf, parse_topology_hosts
@@ -28,6 +28,6 @@ def parse_hosts(content: bytes, source: str) -> list[ListedHost]:
         return parse_topology_hosts(text, source)
     found = parse_topology(content, source)
     if found is not None:
-        return checked((ListedHost(name, place=source) for name in found.paths), source)
+        return check_hosts((ListedHost(name, place=source) for name in found.paths), source)
     ranked = parse_launcher_file(text, source)
     return parse_host_list_bytes(content, source) if ranked is None else ranked

@@ -16,7 +16,7 @@ from typing import Any
 from plink.probes.errors import HostListError, clean
 from plink.probes.hosts.address import is_address
 from plink.probes.hosts.host import ListedHost
-from plink.probes.hosts.hostlist import checked
+from plink.probes.hosts.hostlist import check_hosts
 from plink.probes.hosts.names import is_host_name
 from plink.probes.hosts.nested import at, entries, parse_listing_json
 from plink.probes.inventories.found import FoundHosts, ReadFile, file_and_part
@@ -91,7 +91,7 @@ def parse_outputs(content: bytes, place: str, name: str) -> list[ListedHost]:
         which = f"the output {clean(name)!r} lists" if name else "no output lists"
         raise HostListError(f"{place}: {which} {'no ' if name else ''}hosts", _HINT)
     (hosts,) = found.values()
-    return checked(
+    return check_hosts(
         [ListedHost(each, ssh_address=known, place=place) for each, known in hosts], place
     )
 
@@ -99,7 +99,7 @@ def parse_outputs(content: bytes, place: str, name: str) -> list[ListedHost]:
 def hosts_in(value: Any) -> list[tuple[str, str | None]]:
     """Names and addresses of the hosts that a value lists; none where it lists anything else."""
     if isinstance(value, Mapping):
-        found = [_named(name, item) for name, item in value.items()]
+        found = [_parse_named_host(name, item) for name, item in value.items()]
     else:
         found = [_of(item) for item in entries(value)]
     return [] if None in found else [host for host in found if host is not None]
@@ -118,7 +118,7 @@ def _values(data: Any) -> dict[str, Any]:
     return {"": data}
 
 
-def _named(name: str, item: Any) -> tuple[str, str | None] | None:
+def _parse_named_host(name: str, item: Any) -> tuple[str, str | None] | None:
     if not is_host_name(name):
         return None
     if isinstance(item, str):

@@ -11,7 +11,7 @@ from http import HTTPStatus
 
 from plink.probes.errors import HostListError, clean
 from plink.probes.hosts.host import ListedHost
-from plink.probes.hosts.hostlist import checked
+from plink.probes.hosts.hostlist import check_hosts
 from plink.probes.hosts.nested import parse_listing_json
 from plink.probes.inventories.found import FoundHosts, ReadFile
 from plink.probes.inventories.running import TIMEOUT_S
@@ -32,7 +32,7 @@ def read(where: str, read_file: ReadFile) -> FoundHosts:
     """
     topology, content = read_topology(where, read_file)
     hosts = [ListedHost(name, place=topology.source) for name in topology.paths]
-    return FoundHosts(checked(hosts, topology.source), content=content)
+    return FoundHosts(check_hosts(hosts, topology.source), content=content)
 
 
 def read_topology(where: str, read_file: ReadFile) -> tuple[Topology, bytes]:
@@ -47,7 +47,7 @@ def read_topology(where: str, read_file: ReadFile) -> tuple[Topology, bytes]:
     """
     place = clean(f"{PREFIX}{where}")
     is_url = where.startswith(("http://", "https://"))
-    content = _fetched(where, place) if is_url else read_file(where)
+    content = _fetch_topology(where, place) if is_url else read_file(where)
     found = parse_topology(content, place)
     if found is None:
         if content.lstrip().startswith((b"{", b"[")):
@@ -56,7 +56,7 @@ def read_topology(where: str, read_file: ReadFile) -> tuple[Topology, bytes]:
     return found, content
 
 
-def _fetched(url: str, place: str) -> bytes:
+def _fetch_topology(url: str, place: str) -> bytes:
     """Fetch a server's answer, waiting until it is complete."""
     deadline = time.monotonic() + TIMEOUT_S
     while True:

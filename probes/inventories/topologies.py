@@ -20,7 +20,7 @@ from plink.probes.hosts.hostlist import check_name
 from plink.probes.hosts.nested import at, entries, objects
 from plink.probes.hosts.ranges import MAX_NAMES
 from plink.probes.hosts.slurm import (
-    expanded,
+    expand_names,
     is_topology_conf,
     parse_topology_groups,
     parse_topology_parents,
@@ -115,7 +115,7 @@ def _json_reader(data: Any) -> tuple[Callable[[Any, str], Paths], Any] | None:
     if objects(data) and all("nodelist" in each for each in objects(data)):
         return _of_azslurm, data
     is_nodes = any(at(node, "kind") == "Node" for node in nodes)
-    if is_nodes or any(_labelled(at(node, "metadata", "labels")) for node in nodes):
+    if is_nodes or any(_tier_values(at(node, "metadata", "labels")) for node in nodes):
         return _of_nodes, nodes
     return None
 
@@ -142,13 +142,13 @@ def _of_one(topology: dict[str, Any], source: str) -> Paths:
     switches = objects(at(topology, "tree", "switches"))
     parents: dict[str, str] = {}
     for switch in switches:
-        for child in expanded(str(switch.get("children") or ""), source):
+        for child in expand_names(str(switch.get("children") or ""), source):
             parents.setdefault(child, str(switch.get("switch")))
     named = [(switch.get("switch"), switch.get("nodes")) for switch in switches]
     blocks = objects(at(topology, "block", "blocks")) if not switches else []
     for name, nodes in [*named, *((block.get("block"), block.get("nodes")) for block in blocks)]:
         if isinstance(nodes, str) and nodes:
-            yield from _below(str(name), expanded(nodes, source), parents, source)
+            yield from _below(str(name), expand_names(nodes, source), parents, source)
 
 
 def _is_default(topology: Mapping[str, Any]) -> bool:
@@ -195,7 +195,7 @@ def _of_azslurm(data: Any, source: str) -> Paths:
     for place, block in enumerate(objects(data)):
         name = block.get("blockname", block.get("switchname"))
         nodes = block["nodelist"]
-        names = expanded(nodes, source) if isinstance(nodes, str) else entries(nodes)
+        names = expand_names(nodes, source) if isinstance(nodes, str) else entries(nodes)
         if not isinstance(name, str) or not all(isinstance(node, str) for node in names):
             raise HostListError(f"{source}: [{place}] has no blockname, or no nodelist", _HINT)
         for node in names:
@@ -205,7 +205,7 @@ def _of_azslurm(data: Any, source: str) -> Paths:
 def _of_nodes(nodes: Sequence[Any], source: str) -> Paths:
     is_any = False
     for node in nodes:
-        name, path = at(node, "metadata", "name"), _labelled(at(node, "metadata", "labels"))
+        name, path = at(node, "metadata", "name"), _tier_values(at(node, "metadata", "labels"))
         if not isinstance(name, str):
             raise HostListError(f"{source}: a node has no name", _HINT)
         if path:
@@ -232,7 +232,7 @@ def _there(nodes: Sequence[Any]) -> str:
     return f"there are: {shown}" + (f" and {more} more" if more > 0 else "")
 
 
-def _labelled(labels: Any) -> tuple[str, ...]:
+def _tier_values(labels: Any) -> tuple[str, ...]:
     """Return the values of the first label family that a node has; empty if it has none."""
     if not isinstance(labels, dict):
         return ()

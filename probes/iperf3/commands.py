@@ -98,7 +98,7 @@ def serve_command(address: str, port: int, limit_s: float) -> str:
     It prints TAKEN where something listens at the port, LISTENING when the server does, and what
     iperf3 complains of.
     """
-    return _limited(limit_s, posix_command(_SERVE, address, str(port)))
+    return _limit_time(limit_s, posix_command(_SERVE, address, str(port)))
 
 
 def receive_command(
@@ -115,8 +115,8 @@ def receive_command(
         arguments += ["-C", options.congestion]
     if version >= _CONNECT_TIMEOUT_SINCE:
         arguments += ["--connect-timeout", str(max(1, round(options.silence_s * 1000)))]
-    return _limited(limit_s, posix_command(_RECEIVE, *arguments))
+    return _limit_time(limit_s, posix_command(_RECEIVE, *arguments))
 
 
-def _limited(limit_s: float, command: str) -> str:
+def _limit_time(limit_s: float, command: str) -> str:
     return f"timeout -k 1 {limit_s:.1f} {command}"

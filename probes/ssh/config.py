@@ -125,7 +125,7 @@ class SshConfig:
         tokens = _tokens(listed.connect_to or listed.name, hostname, port, user, found)
         # What stands on the command line is for the hosts listed, as in OpenSSH.
         own_key = None if depth else self._options.identity_file
-        keys = tuple(_expanded(key, tokens) for key in found.get("identityfile", ()))
+        keys = tuple(_expand_tokens(key, tokens) for key in found.get("identityfile", ()))
         user_files = _files(found, "userknownhostsfile", tokens)
         strict = found.get("stricthostkeychecking", ["ask"])[0].lower()
         return Target(
@@ -247,7 +247,7 @@ def _tokens(
     }
 
 
-def _expanded(text: str, tokens: Mapping[str, str]) -> str:
+def _expand_tokens(text: str, tokens: Mapping[str, str]) -> str:
     """A value with what its tokens and variables stand for, as the client has it on connecting.
 
     Raises:
@@ -269,7 +269,7 @@ def _files(
 ) -> tuple[str, ...]:
     # The client prints them without quotes, and names may hold blanks.
     names = re.split(r" (?=[/~]|none$)", " ".join(found.get(key, ())))
-    expanded = (_expanded(name, tokens) for name in names if name.lower() != "none")
+    expanded = (_expand_tokens(name, tokens) for name in names if name.lower() != "none")
     return tuple(str(Path(name).expanduser()) for name in expanded)
 
 
@@ -278,7 +278,7 @@ def _proxy_command(found: Mapping[str, Sequence[str]], tokens: Mapping[str, str]
     if command.lower() == "none":
         return None
     # Variables are the shell's, whose syntax is its own.
-    return re.sub(r"%(.?)", lambda match: _expanded(match[0], tokens), command)
+    return re.sub(r"%(.?)", lambda match: _expand_tokens(match[0], tokens), command)
 
 
 def _home() -> Path:

@@ -75,7 +75,7 @@ def find_route(answers: Sequence[Answer], destination: str, name: str) -> Route 
     return _explain(answers, name)
 
 
-def repeated(routers: Iterable[str | None]) -> str | None:
+def find_repeated(routers: Iterable[str | None]) -> str | None:
     """Return the first router that is there more than once."""
     seen: set[str] = set()
     for router in routers:
@@ -97,7 +97,7 @@ def _explain(answers: Sequence[Answer], name: str) -> NoRoute:
             return NoRoute(f"{answer.address}, hop {answer.ttl}, says: {said}", is_silent=False)
     for is_echo in (False, True):
         routers = _routers(answer for answer in answers if answer.is_echo is is_echo)
-        again = repeated(routers[ttl] for ttl in sorted(routers))
+        again = find_repeated(routers[ttl] for ttl in sorted(routers))
         if again is not None:
             first, second, *_ = (ttl for ttl in sorted(routers) if routers[ttl] == again)
             return NoRoute(

@@ -184,17 +184,17 @@ def plan_turns(sizes: Sequence[int], wanted: Collection[tuple[int, bool]]) -> li
     """
     order = sorted(range(len(sizes)), key=lambda group: (-sizes[group], group))
     both = [group for group in order if {(group, True), (group, False)} <= set(wanted)]
-    receiving = _packed(both, sizes, [])
+    receiving = _pack_turns(both, sizes, [])
     solo = next((group for group in both if _company(group, receiving)), None)
     sending: list[tuple[int, ...]] = [] if solo is None else [(solo,)]
-    sending += _packed([group for group in both if group != solo], sizes, receiving)
+    sending += _pack_turns([group for group in both if group != solo], sizes, receiving)
     turns = [Turn(groups, sends=True) for groups in sending]
     turns += [Turn(groups, sends=False) for groups in receiving]
     turns += [Turn((group,), sends) for group, sends in wanted if group not in both]
     return turns
 
 
-def _packed(
+def _pack_turns(
     groups: Sequence[int], sizes: Sequence[int], apart: Iterable[tuple[int, ...]]
 ) -> list[tuple[int, ...]]:
     """Each group in the first turn that takes it, together with none of those it is `apart` from.

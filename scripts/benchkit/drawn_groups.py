@@ -14,7 +14,7 @@ import numpy.typing as npt
 from benchkit.drawn_networks import GROUPED, UNGROUPED, DrawnNetwork, Matrix, draw
 from benchkit.peers import textbook_groups
 from benchkit.report import Report
-from plink.solvers.gaps import filled
+from plink.solvers.gaps import fill_gaps
 from plink.solvers.groups.grouping import alone_apart
 from plink.solvers.groups.levels import SURE, Discovery, discover, primary
 
@@ -93,7 +93,7 @@ def _found(kind: str, seed: int) -> Found:
     network = draw(kind, seed)
     least = np.fmin(network.readings_us, network.readings_us.T)
     discovery = discovered(least)
-    textbook = textbook_groups(filled(least)[0])
+    textbook = textbook_groups(fill_gaps(least)[0])
     levels = [alone_apart(level.labels) for level in discovery.levels]
     chosen = alone_apart(primary(discovery.levels).labels) if levels else None
     return Found(

@@ -16,7 +16,7 @@ from benchkit.arguments import add_lab, add_seed, lab_options
 from benchkit.labs import bench_lab
 from benchkit.readings import TimedSink, both_directions
 from benchkit.report import Report
-from plink.measure.probing.passes import arranged
+from plink.measure.probing.passes import arrange_rounds
 from plink.measure.probing.tools.round_trips import EchoOptions as PlinkOptions
 from plink.probes.echo import coordinator
 from plink.probes.echo.protocol import EchoOptions
@@ -95,7 +95,7 @@ class Passes:
         self.moments_s.append(time.monotonic() - self.began_s)
         self.left -= 1
         pairs = (pair for pair in last if pair[0] < pair[1])
-        return arranged(self.hosts, pairs, (self.seed, self.left)) if self.left else ()
+        return arrange_rounds(self.hosts, pairs, (self.seed, self.left)) if self.left else ()
 
 
 def _measure(hosts: Sequence[ReachedHost], count: int, passes: int, seed: int) -> Measured:

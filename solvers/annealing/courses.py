@@ -11,7 +11,13 @@ import numpy.typing as npt
 from plink.solvers import _native
 from plink.solvers.annealing.raced_course import HardCourse, RacedCourse
 from plink.solvers.annealing.races import LEAST_HEAT, ROUNDS, TREES, TREES_OF_FEW, between, leg_at
-from plink.solvers.collectives.form import MeshForm, RoundsForm, TreesForm, distinct_pairs, merged
+from plink.solvers.collectives.form import (
+    MeshForm,
+    RoundsForm,
+    TreesForm,
+    distinct_pairs,
+    merge_rounds,
+)
 from plink.solvers.limits.deadline import Deadline
 
 Matrix = npt.NDArray[np.float64]
@@ -156,7 +162,7 @@ class _MeshCourse:
         seed: int,
         deadline: Deadline,
     ) -> None:
-        rounds = merged(form).rounds
+        rounds = merge_rounds(form).rounds
         edges = [np.ascontiguousarray(step.edges, dtype=np.int64) for step in rounds]
         weights = [step.weight for step in rounds]
         self._native = _native.LocalRoundsAnnealing(
@@ -205,7 +211,7 @@ def spread(distance: npt.NDArray[np.float64]) -> float:
     many are equal that it would be 0, half of the whole range; where all are, or nearly so, 1. The
     spread of very many distances is that of a sample.
     """
-    values = _sampled(distance)
+    values = _sample_distances(distance)
     low, high = np.percentile(values, [10.0, 90.0])
     if high <= low:
         low, high = values.min(), values.max()
@@ -213,7 +219,7 @@ def spread(distance: npt.NDArray[np.float64]) -> float:
     return half if half > LEAST_HEAT else 1.0
 
 
-def _sampled(distance: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _sample_distances(distance: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return the distances of all pairs, or of some of each host where there are very many."""
     size = len(distance)
     if size <= _MOST_WITH_ALL_PAIRS:

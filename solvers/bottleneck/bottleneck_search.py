@@ -12,7 +12,7 @@ import numpy.typing as npt
 from plink.solvers.bottleneck.bound import farthest_bound
 from plink.solvers.bottleneck.used import Used
 from plink.solvers.collectives.form import Form, RoundsForm
-from plink.solvers.distances import Matrix, checked
+from plink.solvers.distances import Matrix, check_distances
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.orders.latency_search import require_order
 from plink.solvers.orders.solution import EndedBy, OrderSolution, Progress
@@ -105,7 +105,7 @@ def search_by_bottleneck(
         ValueError: as `plink.solvers.slots.slot_search.search_with_slots`.
     """
     deadline = Deadline(time_limit_s)
-    matrix = checked(distance, layout.hosts)
+    matrix = check_distances(distance, layout.hosts)
     require_order(given, layout.hosts)
     known = matrix
     if is_guess is not None and is_guess.any():

@@ -12,7 +12,7 @@ from plink.solvers.bounds.rounds import rounds_bound
 from plink.solvers.bounds.tree_budgets import budget_bound, has_time
 from plink.solvers.bounds.trees import trees_bound
 from plink.solvers.collectives.form import Form, MeshForm, RingForm, RoundsForm, TreesForm
-from plink.solvers.distances import Matrix, checked
+from plink.solvers.distances import Matrix, check_distances
 from plink.solvers.limits.deadline import Deadline
 
 Kind = Literal["held-karp", "mesh-cuts", "threshold-graphs", "priced-trees", "trivial"]
@@ -53,7 +53,7 @@ def lower_bound(form: Form, distance: Matrix, time_limit_s: float = 1.0) -> Boun
         ValueError: not a distance matrix, or one whose size is not the form's number of ranks.
     """
     deadline = Deadline(time_limit_s)
-    return lower_bound_of_checked(form, checked(distance, form.ranks), deadline)
+    return lower_bound_of_checked(form, check_distances(distance, form.ranks), deadline)
 
 
 def lower_bound_of_checked(form: Form, matrix: Matrix, deadline: Deadline) -> Bound:

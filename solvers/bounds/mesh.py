@@ -68,7 +68,7 @@ def mesh_bound(form: MeshForm, distance: Floats, deadline: Deadline) -> float:
         if deadline.is_over:
             break
         rest = np.maximum(distance - share * ultrametric, 0.0)
-        best = max(best, share * cut + _assigned(weights, rest))
+        best = max(best, share * cut + _assignment_bound(weights, rest))
     return best
 
 
@@ -151,7 +151,7 @@ def _heaviest_first(form: MeshForm) -> Floats:
     return found
 
 
-def _assigned(weights: Floats, rest: Floats) -> float:
+def _assignment_bound(weights: Floats, rest: Floats) -> float:
     """Return half of what all ranks pay at least for the pairs that each has."""
     nearest = np.partition(
         rest + np.diag(np.full(len(rest), np.inf)), range(weights.shape[1]), axis=1

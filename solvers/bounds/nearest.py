@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.solvers import _native
-from plink.solvers.collectives.form import RoundsForm, TreesForm, merged
+from plink.solvers.collectives.form import RoundsForm, TreesForm, merge_rounds
 from plink.solvers.distances import Matrix
 from plink.solvers.limits.deadline import Deadline
 
@@ -45,7 +45,7 @@ def quick_rounds_bound(form: RoundsForm, nearest: Matrix) -> float:
     has at least so many peers in any k rounds as the rank with the fewest, within the distance of
     the dearest; the greatest weights are taken to fall on the cheapest rounds.
     """
-    rounds = merged(form).rounds
+    rounds = merge_rounds(form).rounds
     if not rounds:
         return 0.0
     reached = np.sort(nearest, axis=0)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from plink.solvers.bounds.patterns import Pattern, adjacency, digit_of, kind_of
 from plink.solvers.bounds.short_pairs import ShortPairs
-from plink.solvers.collectives.form import RoundsForm, merged
+from plink.solvers.collectives.form import RoundsForm, merge_rounds
 from plink.solvers.limits.deadline import Deadline
 
 Matrix = npt.NDArray[np.float64]
@@ -36,7 +36,7 @@ def rounds_bound(form: RoundsForm, distance: Matrix, deadline: Deadline) -> floa
         distance: (N, N).
         deadline: when to stop; 0 where so many hosts take longer from the start.
     """
-    rounds = merged(form).rounds
+    rounds = merge_rounds(form).rounds
     edges = [step.edges for step in rounds]
     weights = [step.weight for step in rounds]
     if not edges:

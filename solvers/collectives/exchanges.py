@@ -51,7 +51,7 @@ def messages_in_groups(ranks: int, groups: Sequence[int]) -> int:
     return ranks * sum(group - 1 for group in groups)
 
 
-def folded(ranks: int) -> tuple[Ranks, Ranks]:
+def folded_pairs(ranks: int) -> tuple[Ranks, Ranks]:
     """Return the first pairs of neighbours, of which one rank drops out so that 2^k are left.
 
     Returns:
@@ -71,7 +71,7 @@ def recursive_doubling(ranks: int, size_bytes: int) -> PeerTable:
 
     The even ranks of the first pairs drop out.
     """
-    even, odd = folded(ranks)
+    even, odd = folded_pairs(ranks)
     members = staying(ranks, odd)
     fold = [send(even, odd, size_bytes)] if len(even) else []
     distances = [1 << bit for bit in range(len(members).bit_length() - 1)]

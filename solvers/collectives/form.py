@@ -140,7 +140,7 @@ def rounds_form(ranks: int, rounds: Iterable[Round]) -> RoundsForm:
     return RoundsForm(ranks, weighted)
 
 
-def merged(form: RoundsForm) -> RoundsForm:
+def merge_rounds(form: RoundsForm) -> RoundsForm:
     """Return the same costs from fewer rounds.
 
     Rounds with the same pairs become one, with their weights added up. Pairs are of two different

@@ -77,7 +77,7 @@ def ring(ranks: int, size_bytes: float) -> list[Round]:
     return [ring_round(ranks, 1, size_bytes / ranks)] * (ranks - 1)
 
 
-def _combined(
+def _combine_halves(
     name: str,
     about: str,
     halves: tuple[Half, Half],
@@ -122,33 +122,33 @@ def _combined(
 
 
 ALL = (
-    _combined(
+    _combine_halves(
         "lightgbm-recursive-halving",
         "LightGBM, 2^k ranks: halving, farthest first, then doubling; up to 10 MiB below 64 ranks",
         (recursive_halving, recursive_doubling),
         is_power_of_two=True,
     ),
-    _combined(
+    _combine_halves(
         "lightgbm-recursive-halving-ring",
         "LightGBM, 2^k < 64 ranks, above 10 MiB: halving, farthest first, then a ring",
         (recursive_halving, ring),
         is_power_of_two=True,
         ring_ranks=True,
     ),
-    _combined(
+    _combine_halves(
         "lightgbm-bruck",
         "LightGBM, other than 2^k ranks, below 10 MiB: halving, farthest first, then Bruck",
         (recursive_halving, bruck),
         is_power_of_two=False,
     ),
-    _combined(
+    _combine_halves(
         "lightgbm-ring",
         "LightGBM, other than 2^k ranks and below 64, above 10 MiB: two rings",
         (ring, ring),
         is_power_of_two=False,
         ring_ranks=True,
     ),
-    _combined(
+    _combine_halves(
         "lightgbm-ring-bruck",
         "LightGBM, other than 2^k ranks and 64 or more, from 10 MiB: a ring, then Bruck",
         (ring, bruck),

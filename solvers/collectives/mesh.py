@@ -17,7 +17,7 @@ from plink.solvers.collectives.form import (
     RoundsForm,
     TreesForm,
     WeightedRound,
-    merged,
+    merge_rounds,
     rounds_form,
 )
 from plink.solvers.collectives.registry import find
@@ -134,7 +134,7 @@ def mesh_form(dimensions: Sequence[Dimension]) -> MeshForm:
         if one.size > 1:
             lines.append(_line(line, one.size))
         traffic.append(lines[-1].weight / one.size if one.size > 1 else 0.0)
-    sequences, blocks = _nested(sizes, traffic)
+    sequences, blocks = _nest_dimensions(sizes, traffic)
     return MeshForm(ranks, rounds, lines, sequences, blocks)
 
 
@@ -146,7 +146,7 @@ def _line_rounds(algorithm: Algorithm, ranks: int, weight: float) -> list[Weight
         form = RoundsForm(ranks, [WeightedRound(hop[None, :]) for hop in hops])
     if isinstance(form, TreesForm):
         raise TypeError(f"{algorithm.name} is of trees")
-    return [WeightedRound(step.edges, weight * step.weight) for step in merged(form).rounds]
+    return [WeightedRound(step.edges, weight * step.weight) for step in merge_rounds(form).rounds]
 
 
 def _line(rounds: Sequence[WeightedRound], size: int) -> MeshLine:
@@ -179,7 +179,7 @@ def _most_per_joint(weights: npt.NDArray[np.float64]) -> float:
     return float((np.minimum(0.5 * (joints + 1) * most, total) / joints).max())
 
 
-def _nested(
+def _nest_dimensions(
     sizes: Sequence[int], traffic: Sequence[float]
 ) -> tuple[list[Ranks], list[list[list[int]]]]:
     """Ranks with one dimension inside the other, in every way, the one that exchanges most first.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from plink.solvers.collectives.algorithm import define, ring_messages
-from plink.solvers.collectives.exchanges import folded, halving, recursive_doubling, staying
+from plink.solvers.collectives.exchanges import folded_pairs, halving, recursive_doubling, staying
 from plink.solvers.collectives.form import RingForm, rounds_form
 from plink.solvers.collectives.steps import (
     ELEMENT_BYTES,
@@ -52,7 +52,7 @@ def _segmented_ring(ranks: int, size_bytes: int) -> PeerTable:
 
 def _rabenseifner(ranks: int, size_bytes: int) -> PeerTable:
     """Halving and doubling; the odd ranks of the first pairs drop out after a swap of halves."""
-    even, odd = folded(ranks)
+    even, odd = folded_pairs(ranks)
     fold, unfold = [], []
     if len(even):
         fold = [exchange(even, odd, size_bytes / 2), send(odd, even, size_bytes / 2)]

@@ -79,7 +79,7 @@ def halved_tree(ranks: int) -> Ranks:
     return parents
 
 
-def decremented(parents: Ranks) -> Ranks:
+def decrement_ranks(parents: Ranks) -> Ranks:
     """Return (N,) parents in the tree that has rank r - 1 (modulo N) in the place of rank r."""
     ranks = len(parents)
     return np.roll(np.where(parents >= 0, (parents - 1) % ranks, -1), -1)
@@ -88,7 +88,7 @@ def decremented(parents: Ranks) -> Ranks:
 def double_tree(ranks: int) -> list[Ranks]:
     """Return the parents in both trees of the double binary tree."""
     tree = halved_tree(ranks)
-    return [tree, decremented(tree)]
+    return [tree, decrement_ranks(tree)]
 
 
 RING = define(

@@ -17,7 +17,7 @@ from plink.solvers.contention.network import Floats, Network
 from plink.solvers.contention.stages import Ranks
 from plink.solvers.contention.starts import in_sequence, ring_by_groups
 from plink.solvers.contention.time import Clock, native_problem
-from plink.solvers.distances import checked
+from plink.solvers.distances import check_distances
 from plink.solvers.limits.deadline import Deadline
 
 EndedBy = Literal["exact", "bound", "chains", "steps", "time", "interrupt"]
@@ -155,7 +155,7 @@ def _distance(given: npt.ArrayLike | None, network: Network) -> Floats:
     if distance.shape != network.latency_s.shape:
         raise ValueError(f"tie_break_distance is not (N, N) finite numbers, N = {network.hosts}")
     try:
-        return checked(distance, network.hosts)
+        return check_distances(distance, network.hosts)
     except ValueError as error:
         raise ValueError(f"tie_break_distance: {error}") from None
 

@@ -70,7 +70,7 @@ def distinct_rounds(table: PeerTable) -> Sequence[DistinctRound]:
     place = 0
     # The same object many times in a row is looked at once.
     for _, repeated in itertools.groupby(table.rounds, key=id):
-        step, times = _repeated(repeated)
+        step, times = _count_equal(repeated)
         begin, place = place, place + times
         if not len(step.sources):
             continue
@@ -87,13 +87,13 @@ def distinct_rounds(table: PeerTable) -> Sequence[DistinctRound]:
     return [_distinct(alike, same.most_in_a_row, table.ranks) for alike, same in found]
 
 
-def _repeated(rounds: Iterator[Round]) -> tuple[Round, int]:
+def _count_equal(rounds: Iterator[Round]) -> tuple[Round, int]:
     """One of equal rounds, sorted, and how many there are."""
     first = next(rounds)
-    return _sorted(first), 1 + sum(1 for _ in rounds)
+    return _sort_flows(first), 1 + sum(1 for _ in rounds)
 
 
-def _sorted(step: Round) -> Round:
+def _sort_flows(step: Round) -> Round:
     sources = np.asarray(step.sources, dtype=np.intp)
     destinations = np.asarray(step.destinations, dtype=np.intp)
     places = np.lexsort((destinations, sources))

@@ -59,8 +59,8 @@ def split(table: PeerTable) -> tuple[Loads, Waits]:
     """
     rounds = distinct_rounds(table)
     starts = _starts(rounds)
-    sources = _joined([step.sources for step in rounds])
-    destinations = _joined([step.destinations for step in rounds])
+    sources = _concatenate([step.sources for step in rounds])
+    destinations = _concatenate([step.destinations for step in rounds])
     counts = np.array([float(step.count) for step in rounds])
     goes_round = np.array([step.goes_round for step in rounds], dtype=np.bool_)
     waits = Waits(starts, sources, destinations, counts, goes_round)
@@ -74,13 +74,13 @@ def _starts(rounds: Sequence[DistinctRound]) -> Ranks:
     return np.cumsum([0, *(len(step.sources) for step in rounds)], dtype=np.intp)
 
 
-def _joined(arrays: Sequence[Ranks]) -> Ranks:
+def _concatenate(arrays: Sequence[Ranks]) -> Ranks:
     return np.concatenate([np.zeros(0, dtype=np.intp), *arrays])
 
 
 def _together(rounds: Sequence[DistinctRound], ranks: int) -> Loads:
     """Return all rounds as one: for each pair of ranks what it sends in all of them."""
-    pairs = _joined([step.sources * ranks + step.destinations for step in rounds])
+    pairs = _concatenate([step.sources * ranks + step.destinations for step in rounds])
     sizes = np.concatenate([np.zeros(0), *(step.sizes_bytes * step.count for step in rounds)])
     distinct, place_of = np.unique(pairs, return_inverse=True)
     return Loads(
@@ -103,7 +103,9 @@ def over_positions(loads: Loads, waits: Waits, position_of: Ranks) -> tuple[Load
         position_of: (R,) the position of every rank.
     """
     sources, destinations, starts, kept = _between(loads, position_of)
-    on_load = _summed(Loads(starts, sources, destinations, loads.sizes_bytes[kept], loads.counts))
+    on_load = _sum_by_pair(
+        Loads(starts, sources, destinations, loads.sizes_bytes[kept], loads.counts)
+    )
     messages = np.diff(waits.starts)
     sources, destinations, starts, _ = _between(waits, position_of)
     share = np.where(waits.goes_round, np.diff(starts) / messages, 1.0)
@@ -111,7 +113,7 @@ def over_positions(loads: Loads, waits: Waits, position_of: Ranks) -> tuple[Load
     return _without_empty_loads(on_load), _without_empty_waits(on_wait)
 
 
-def _summed(loads: Loads) -> Loads:
+def _sum_by_pair(loads: Loads) -> Loads:
     """Return each pair of positions once a stage, with all that it sends in it."""
     if not len(loads.sources):
         return loads

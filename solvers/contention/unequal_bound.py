@@ -69,14 +69,14 @@ def _windows(
 ) -> _Windows:
     """Return all windows of so many of the ranks."""
     low, high = np.minimum(sources, destinations), np.maximum(sources, destinations)
-    both = _covered(high, low, weights, size, ranks)
+    both = _covered_weights(high, low, weights, size, ranks)
     return _Windows(
-        _covered(sources, sources, weights, size, ranks) - both,
-        _covered(destinations, destinations, weights, size, ranks) - both,
+        _covered_weights(sources, sources, weights, size, ranks) - both,
+        _covered_weights(destinations, destinations, weights, size, ranks) - both,
     )
 
 
-def _covered(last: Ranks, first: Ranks, weights: Floats, size: int, ranks: int) -> Floats:
+def _covered_weights(last: Ranks, first: Ranks, weights: Floats, size: int, ranks: int) -> Floats:
     """(W,) the weights of what reaches from `first` to `last`, for windows that hold all of it."""
     windows = ranks - size + 1
     begin = np.maximum(last - size + 1, 0)

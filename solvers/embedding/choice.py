@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from plink.solvers.embedding.fit import Fit, Shape, fitted, start
-from plink.solvers.embedding.held_out import LEAST_GAIN, Split, mean, missed, simplest
+from plink.solvers.embedding.fit import Fit, Shape, fit_points, start
+from plink.solvers.embedding.held_out import LEAST_GAIN, Split, mean, prediction_errors, simplest
 
 # Three dimensions are where the optimisation finds the coarse shape; others go on from there.
 _FIRST = 3
@@ -60,13 +60,13 @@ def choose(
         if on_progress is not None:
             on_progress(f"{size} dimensions")
         return [
-            fitted(split.known, one, size, most_steps, rng)
+            fit_points(split.known, one, size, most_steps, rng)
             for split, one in zip(splits, begin, strict=True)
         ]
 
     def judged(found: list[Fit]) -> Shape:
         shape = found[0].shape
-        missed_by[shape] = missed(splits, [one.distance for one in found])
+        missed_by[shape] = prediction_errors(splits, [one.distance for one in found])
         fits[shape] = found
         return shape
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from plink.solvers.embedding import held_out
 from plink.solvers.embedding.choice import choose
-from plink.solvers.embedding.fit import Fit, fitted, predicted
+from plink.solvers.embedding.fit import Fit, fit_points, predict_distances
 from plink.solvers.embedding.neighbours import neighbour_prediction
 from plink.solvers.embedding.observations import Matrix, Observations, observe
 from plink.solvers.embedding.triplets import Gain, gain_of_order
@@ -61,7 +61,7 @@ class Embedding:
     @property
     def distance(self) -> Matrix:
         """(N, N) the distances that the embedding stands for; symmetric, zero diagonal."""
-        return predicted(self.points, self.heights, self.alpha)
+        return predict_distances(self.points, self.heights, self.alpha)
 
     @property
     def is_better_than_raw(self) -> bool:
@@ -123,7 +123,7 @@ def embed(
     chosen = choose(splits, candidates, kinds, alpha=alpha, rng=rng, on_progress=on_progress)
 
     def whole(known: Observations, begin: Fit) -> Fit:
-        return fitted(known, begin, begin.shape.dimensions, _STEPS_AT_LAST, rng)
+        return fit_points(known, begin, begin.shape.dimensions, _STEPS_AT_LAST, rng)
 
     final = whole(observations, chosen.fits[0])
     gain = None
@@ -138,7 +138,7 @@ def embed(
         alpha=alpha,
         objective=_objective(observations, final),
         held_out_error=chosen.error,
-        neighbour_error=held_out.mean(held_out.missed(splits, neighbours)),
+        neighbour_error=held_out.mean(held_out.prediction_errors(splits, neighbours)),
         steps=final.steps,
         gain=gain,
     )

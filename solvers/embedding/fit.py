@@ -65,7 +65,7 @@ class Fit:
     @property
     def distance(self) -> Matrix:
         """(N, N) the distances that it stands for; symmetric, zero diagonal."""
-        return predicted(self.points, self.heights, self.alpha)
+        return predict_distances(self.points, self.heights, self.alpha)
 
 
 def start(observations: Observations, shape: Shape, alpha: float) -> Fit:
@@ -78,7 +78,7 @@ def start(observations: Observations, shape: Shape, alpha: float) -> Fit:
     return Fit(points, heights, shape.has_heights, alpha, 0)
 
 
-def fitted(
+def fit_points(
     observations: Observations,
     begin: Fit,
     dimensions: int,
@@ -124,7 +124,7 @@ def fitted(
     return replace(begin, points=points, heights=heights, steps=begin.steps + int(found.nit))
 
 
-def predicted(points: Matrix, heights: npt.NDArray[np.float64], alpha: float) -> Matrix:
+def predict_distances(points: Matrix, heights: npt.NDArray[np.float64], alpha: float) -> Matrix:
     """Return (N, N) the distances between points, with heights; symmetric, zero diagonal."""
     distance: Matrix = squared_distances(points) ** (alpha / 2.0)
     distance += heights[:, None]

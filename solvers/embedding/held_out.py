@@ -84,12 +84,12 @@ def _folds(is_measured: Mask, rng: np.random.Generator) -> list[Mask]:
     wanted = int(_SHARE * len(first))
     count = round(1.0 / _SHARE) if len(is_measured) <= _MOST_TO_FOLD else 1
     return [
-        _spared(is_measured, first[part], second[part])
+        _hold_out_pairs(is_measured, first[part], second[part])
         for part in (order[fold * wanted : (fold + 1) * wanted] for fold in range(count))
     ]
 
 
-def _spared(is_measured: Mask, first: Indices, second: Indices) -> Mask:
+def _hold_out_pairs(is_measured: Mask, first: Indices, second: Indices) -> Mask:
     partners = is_measured.sum(axis=1)
     held = np.zeros_like(is_measured)
     for i, j in zip(first, second, strict=True):
@@ -100,7 +100,9 @@ def _spared(is_measured: Mask, first: Indices, second: Indices) -> Mask:
     return held
 
 
-def missed(splits: Sequence[Split], predictions: Sequence[Matrix]) -> npt.NDArray[np.float64]:
+def prediction_errors(
+    splits: Sequence[Split], predictions: Sequence[Matrix]
+) -> npt.NDArray[np.float64]:
     """Return how far each split's predictions are from what it judges by, one after the other."""
     return np.concatenate(
         [split.missed(found) for split, found in zip(splits, predictions, strict=True)]

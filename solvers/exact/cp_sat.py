@@ -59,7 +59,7 @@ def look_below(form: Form, whole: WholeTerms, below: int, least: int, deadline: 
     """
     if _parts(form) / _PARTS_PER_S > deadline.left_s:
         raise TimeoutError
-    written = _written(form, whole, below, least, deadline)
+    written = _build_model(form, whole, below, least, deadline)
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
     solver.parameters.max_time_in_seconds = deadline.left_s
@@ -107,7 +107,9 @@ def _parts(form: Form) -> int:
     return sum(2 * form.ranks**3 for _ in form.parents)
 
 
-def _written(form: Form, whole: WholeTerms, below: int, least: int, deadline: Deadline) -> _Model:
+def _build_model(
+    form: Form, whole: WholeTerms, below: int, least: int, deadline: Deadline
+) -> _Model:
     model = cp_model.CpModel()
     if isinstance(form, RingForm):
         arcs = add_ring(model, whole.terms_of[0])

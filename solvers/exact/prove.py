@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.solvers.bounds.lower_bound import lower_bound
-from plink.solvers.collectives.form import Form, RoundsForm, merged
+from plink.solvers.collectives.form import Form, RoundsForm, merge_rounds
 from plink.solvers.exact.whole import WholeTerms, whole_terms
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.orders.brute_force import brute_force
@@ -104,7 +104,7 @@ def prove(
     known = 0.0
     try:
         known = lower_bound(form, matrix, bound_s).value
-        simple = merged(form) if isinstance(form, RoundsForm) else form
+        simple = merge_rounds(form) if isinstance(form, RoundsForm) else form
         if cost <= known:
             stage = Stage(given, known, is_final=True)
         elif engine == "brute-force" or form.ranks <= _FEW_RANKS:

@@ -62,11 +62,11 @@ def master_shares(
     Raises:
         ValueError: no members, an empty group, or rates that are not above 0.
     """
-    links = _levelled(_finite(_rates(link_bytes_s, len(group_of), "link_bytes_s")))
+    links = _level_rates(_finite(_rates(link_bytes_s, len(group_of), "link_bytes_s")))
     sizes = np.bincount(group_of)
     if not sizes.size or not sizes.all():
         raise ValueError("there is a group without members, or no group at all")
-    uplinks = _levelled(_rates(uplink_bytes_s, len(sizes), "uplink_bytes_s"))
+    uplinks = _level_rates(_rates(uplink_bytes_s, len(sizes), "uplink_bytes_s"))
     room = _Room(group_of, sizes, links, uplinks)
     time = _least_time(room)
     return MasterShares(room.of_groups(time), room.of_members(time), time)
@@ -138,7 +138,7 @@ def _least_time(room: _Room) -> float:
     return high
 
 
-def _levelled(rates: Floats) -> Floats:
+def _level_rates(rates: Floats) -> Floats:
     """Return rates that are nearly equal, made equal to the least of them."""
     levelled = rates.copy()
     level = -np.inf

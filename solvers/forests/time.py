@@ -45,7 +45,7 @@ def time_s(
     Raises:
         ValueError: not a host for each rank.
     """
-    used = dealt(forest, size_bytes)
+    used = deal_chunks(forest, size_bytes)
     chunk = min(chunk_bytes(size_bytes, len(used.weights)), size_bytes)
     return routes_s(used, host_of, network, size_bytes, np.full(len(used.weights), chunk))
 
@@ -223,7 +223,7 @@ def _edge_s(parents: Indices, host_of: Indices, network: Network, size_bytes: Fl
     return seconds
 
 
-def dealt(
+def deal_chunks(
     forest: ForestLike, size_bytes: float, least_chunk_bytes: float = LEAST_CHUNK_BYTES
 ) -> Routes:
     """The routes that a buffer uses, which are not all where it has fewer chunks than there are.

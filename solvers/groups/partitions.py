@@ -14,7 +14,7 @@ from scipy.cluster.hierarchy import cophenet, linkage
 from scipy.spatial.distance import squareform
 from scipy.special import gammaln
 
-from plink.solvers.gaps import filled
+from plink.solvers.gaps import fill_gaps
 from plink.solvers.groups.classes import (
     MOST_NOISE,
     Classes,
@@ -114,7 +114,7 @@ class Pairs:
         known = np.where(is_measured, logs - least, np.nan)
         # As far that no third host fills a gap through another parent.
         known[is_apart] = 4.0 * (most - least) + 1.0
-        whole, _ = filled(known)
+        whole, _ = fill_gaps(known)
         np.fill_diagonal(whole, 0.0)
         found: Floats = (whole + whole.T) / 2.0
         return found

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import gammaln
 
-from plink.solvers.gaps import filled
+from plink.solvers.gaps import fill_gaps
 from plink.solvers.groups.classes import Classes, Floats, Ints, Mask
 
 _SWEEPS, _COARSE_SWEEPS = 8, 3
@@ -150,7 +150,7 @@ def cost_of_points(logs: Floats, is_measured: Mask, labels: Ints) -> float:
     first, second = np.nonzero(np.triu(is_measured, 1))
     scale = float(np.median(logs[first, second]))
     wanted = logs[first, second] - scale
-    distance = np.exp(filled(np.where(is_measured, logs, np.nan))[0] - scale)
+    distance = np.exp(fill_gaps(np.where(is_measured, logs, np.nan))[0] - scale)
     np.fill_diagonal(distance, 0.0)
     squared = distance**2
     gram = -0.5 * (squared - squared.mean(0) - squared.mean(1)[:, None] + squared.mean())

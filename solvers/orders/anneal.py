@@ -11,7 +11,7 @@ import numpy.typing as npt
 from plink.solvers.annealing.courses import Course, course, spread
 from plink.solvers.collectives.form import MeshForm, RoundsForm, TreesForm
 from plink.solvers.limits.deadline import Deadline
-from plink.solvers.orders.clusters import clustered
+from plink.solvers.orders.clusters import order_by_clusters
 from plink.solvers.orders.pricing import Prices
 from plink.solvers.orders.solution import EndedBy, Progress
 
@@ -67,7 +67,7 @@ def anneal(
     ended_by: EndedBy = "time"
     try:
         price = Prices(form, distance).of
-        leaves = clustered(distance, clock.deadline.part(_START_SHARE))
+        leaves = order_by_clusters(distance, clock.deadline.part(_START_SHARE))
         start = min([*_near_together(form, leaves), start], key=price)
         unit = spread(distance)
         for child in np.random.SeedSequence(seed).generate_state(threads, np.uint64):

@@ -19,7 +19,7 @@ _LEAST_S = 0.1
 _NO_LIMIT_S = 1e8
 
 
-def clustered(distance: Matrix, deadline: Deadline | None = None) -> list[int]:
+def order_by_clusters(distance: Matrix, deadline: Deadline | None = None) -> list[int]:
     """Leaves of the tree of average linkage, by chains of nearest neighbours (Murtagh 1983).
 
     Ranks whose numbers are near are near in every usual algorithm, so that this is a cheap order

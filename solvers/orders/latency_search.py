@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from plink.solvers.bounds.lower_bound import lower_bound_of_checked
 from plink.solvers.collectives.form import Form, RingForm
-from plink.solvers.distances import Matrix, checked
+from plink.solvers.distances import Matrix, check_distances
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.orders import reference
 from plink.solvers.orders.anneal import anneal
@@ -67,7 +67,7 @@ def search_by_latency(
     deadline = Deadline(time_limit_s)
     given_s = deadline.left_s
     proof = Deadline(time_limit_s + (proof_limit_s or _PROOF_SHARE * time_limit_s))
-    matrix = checked(distance, form.ranks)
+    matrix = check_distances(distance, form.ranks)
     order = list(range(form.ranks)) if given is None else [int(host) for host in given]
     _require_options(
         order, form.ranks, seed=seed, time_limit_s=time_limit_s, threads=threads, steps=steps
@@ -90,7 +90,7 @@ def search_by_latency(
         cost = reference.cost(form, matrix, cheapest)
         if given_cost <= cost * (1.0 + _RELATIVE_TOLERANCE):
             cheapest, cost = order, given_cost
-        bound = cost if stage.is_final else _proven(form, matrix, proof)
+        bound = cost if stage.is_final else _prove_bound(form, matrix, proof)
         return OrderSolution(cheapest, cost, bound, "exact" if stage.is_final else "time", 0)
     found, tried, ended_by = anneal(
         form,
@@ -111,7 +111,7 @@ def search_by_latency(
         proof_limit_s = _PROOF_SHARE * (given_s - deadline.left_s)
     bound = 0.0
     if proof_limit_s > 0.0:
-        bound = min(cost, _proven(form, matrix, proof.within(proof_limit_s)))
+        bound = min(cost, _prove_bound(form, matrix, proof.within(proof_limit_s)))
     if cost <= bound * (1.0 + _RELATIVE_TOLERANCE):
         ended_by = "bound"
     return OrderSolution(found, cost, bound, ended_by, tried)
@@ -157,7 +157,7 @@ def _search_rings(
     return OrderSolution(best.order, best.cost, bound, ended_by, sum(one.kicks for one in found))
 
 
-def _proven(form: Form, matrix: Matrix, deadline: Deadline) -> float:
+def _prove_bound(form: Form, matrix: Matrix, deadline: Deadline) -> float:
     try:
         return lower_bound_of_checked(form, matrix, deadline).value
     except KeyboardInterrupt:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.solvers import _native
-from plink.solvers.distances import checked
+from plink.solvers.distances import check_distances
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.ring import reference
 from plink.solvers.ring.bound import rising_bounds, two_nearest_bound
@@ -95,7 +95,7 @@ def search_ring(
         ValueError: a matrix or an order that is invalid, or a seed or time limit out of range.
     """
     deadline = Deadline(time_limit_s)
-    matrix = checked(distance, len(distance))
+    matrix = check_distances(distance, len(distance))
     if len(matrix) == 0:
         raise ValueError(f"distance has shape {matrix.shape}, expected (N, N), N at least 1")
     size = len(matrix)

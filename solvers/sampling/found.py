@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from plink.solvers.sampling.linkage import joined
+from plink.solvers.sampling.linkage import link_hosts
 from plink.solvers.sampling.scales import limits, spread
 from plink.solvers.sampling.third_hosts import kinship
 
@@ -64,27 +64,29 @@ def found_in(readings_us: Matrix) -> Found | None:
     deviation = min(max(spread(near), _LEAST_DEVIATION), _MOST_DEVIATION)
     cast = _cast(logs, near, ends[0])
     alone = np.arange(len(readings_us))
-    fine = _joined(alone, one, other, cast)
+    fine = _join_clusters(alone, one, other, cast)
     coarse = fine
     if len(ends) > 1:
         second = logs[(logs > ends[0]) & (logs <= ends[1])]
-        coarse = _joined(fine, one, other, _cast(logs, second, ends[1]))
-    direct = summed(fine, fine, one, other, _VOTE_WORTH * cast)
+        coarse = _join_clusters(fine, one, other, _cast(logs, second, ends[1]))
+    direct = sum_by_cluster(fine, fine, one, other, _VOTE_WORTH * cast)
     farthest = float(np.median(logs[logs > ends[-1]]))
     is_far = logs > ends[0]
     one, other, logs = one[is_far], other[is_far], logs[is_far]
     thirds = np.zeros(direct.shape)
     for columns in (fine,) if coarse is fine else (fine, coarse):
-        count = summed(fine, columns, one, other, np.ones(len(one)))
+        count = sum_by_cluster(fine, columns, one, other, np.ones(len(one)))
         with np.errstate(invalid="ignore"):
-            mean = summed(fine, columns, one, other, logs) / count
+            mean = sum_by_cluster(fine, columns, one, other, logs) / count
         thirds += kinship(mean, deviation, farthest)
     votes = np.zeros(readings_us.shape)
     votes[np.nonzero(~np.isnan(readings_us))] = cast
     return Found(fine, votes, direct, thirds, float(np.exp(ends[0])))
 
 
-def summed(rows: Labels, columns: Labels, one: Labels, other: Labels, values: Vector) -> Matrix:
+def sum_by_cluster(
+    rows: Labels, columns: Labels, one: Labels, other: Labels, values: Vector
+) -> Matrix:
     """Sums of the values of pairs (one, other), by the cluster of the one and of the other."""
     height, width = int(rows.max()) + 1, int(columns.max()) + 1
     places = rows[one] * width + columns[other]
@@ -99,7 +101,7 @@ def _cast(logs: Vector, mode: Vector, end: float) -> Vector:
     return np.clip((end - logs) / width, _FAR_VOTE, 1.0)
 
 
-def _joined(clusters: Labels, one: Labels, other: Labels, cast: Vector) -> Labels:
+def _join_clusters(clusters: Labels, one: Labels, other: Labels, cast: Vector) -> Labels:
     """Clusters of clusters."""
-    counts = summed(clusters, clusters, one, other, np.ones(len(one)))
-    return joined(summed(clusters, clusters, one, other, cast), counts)[clusters]
+    counts = sum_by_cluster(clusters, clusters, one, other, np.ones(len(one)))
+    return link_hosts(sum_by_cluster(clusters, clusters, one, other, cast), counts)[clusters]

@@ -14,7 +14,7 @@ _CAUTION = 0.5
 _COMPACT_AT = 0.7
 
 
-def joined(votes: Matrix, counts: Matrix) -> Labels:
+def link_hosts(votes: Matrix, counts: Matrix) -> Labels:
     """Clusters of hosts whose pairs vote for being together, on average over the pairs measured.
 
     The two clusters that the most speaks for are joined, as in average linkage (UPGMA), but over

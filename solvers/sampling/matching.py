@@ -10,7 +10,7 @@ Labels = npt.NDArray[np.int64]
 Pairs = list[tuple[int, int]]
 
 
-def matched(weight: Matrix, labels: Labels | None = None) -> Pairs:
+def match_pairs(weight: Matrix, labels: Labels | None = None) -> Pairs:
     """Return pairs that are each other's best, again and again among the hosts that are left.
 
     Args:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.solvers.sampling.found import Found, found_in
-from plink.solvers.sampling.matching import Pairs, matched
+from plink.solvers.sampling.matching import Pairs, match_pairs
 from plink.solvers.sampling.third_hosts import two_steps
 from plink.solvers.sampling.wanted import Wanted
 
@@ -90,7 +90,7 @@ def next_rounds(
     Raises:
         ValueError: no square matrices of one size, or a share out of range.
     """
-    met, known = _checked(readings_us, tried, share)
+    met, known = _check_readings(readings_us, tried, share)
     size = len(met)
     meetings = met.sum(axis=1)
     spent = int(meetings.sum()) // 2
@@ -114,7 +114,7 @@ def next_rounds(
     return Step(rounds, "chance" if rounds else "done", found)
 
 
-def _checked(readings_us: Matrix, tried: Mask | None, share: float) -> tuple[Mask, Mask]:
+def _check_readings(readings_us: Matrix, tried: Mask | None, share: float) -> tuple[Mask, Mask]:
     """Return the pairs that met, and those that have a reading."""
     if readings_us.ndim != 2 or readings_us.shape[0] != readings_us.shape[1]:
         raise ValueError(f"readings have shape {readings_us.shape}, expected (N, N)")
@@ -144,7 +144,7 @@ def _by_chance(
         weight += weight.T
         if hints is not None and turn % 2 == 0:
             weight += hints
-        chosen.append(_chosen(weight, barred, None))
+        chosen.append(_choose_pairs(weight, barred, None))
     return chosen
 
 
@@ -173,7 +173,7 @@ def _search(sample: _Sample, found: Found, rng: np.random.Generator, *, complete
     rounds: list[Pairs] = []
     phase: Phase = "done"
     for _ in range(_AT_ONCE):
-        pairs = _chosen(wanted.weight(rng), barred, found.labels)
+        pairs = _choose_pairs(wanted.weight(rng), barred, found.labels)
         if pairs:
             phase = "search"
         spare = left - sum(map(len, rounds)) - len(pairs)
@@ -184,7 +184,7 @@ def _search(sample: _Sample, found: Found, rng: np.random.Generator, *, complete
             near = wanted.near(rng)
             near[busy] = near[:, busy] = -np.inf
             near[barred] = -np.inf
-            more = matched(near)[:spare]
+            more = match_pairs(near)[:spare]
             if pairs:
                 pairs += more
             elif len(more) >= _FEW_NEAR * size:
@@ -197,10 +197,10 @@ def _search(sample: _Sample, found: Found, rng: np.random.Generator, *, complete
     return Step(_within(rounds, left), phase, found)
 
 
-def _chosen(weight: Matrix, barred: Mask, labels: npt.NDArray[np.int64] | None) -> Pairs:
+def _choose_pairs(weight: Matrix, barred: Mask, labels: npt.NDArray[np.int64] | None) -> Pairs:
     """Return the pairs of a round, which are barred from then on."""
     weight[barred] = -np.inf
-    pairs = matched(weight, labels)
+    pairs = match_pairs(weight, labels)
     _bar(barred, pairs)
     return pairs
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from plink.solvers.sampling.found import Found, summed
+from plink.solvers.sampling.found import Found, sum_by_cluster
 
 Matrix = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -57,7 +57,7 @@ class Wanted:
         against = np.minimum(thirds - np.minimum(best[:, None], best[None, :]), 0.0)
         ratio = against + found.direct
         one, other = np.nonzero(met)
-        tried = summed(labels, labels, one, other, np.ones(len(one)))
+        tried = sum_by_cluster(labels, labels, one, other, np.ones(len(one)))
         # By what a reading says on average, so that looking again does not change which it is.
         likeness = thirds + found.direct / np.maximum(tried, 1.0)
         np.fill_diagonal(likeness, -np.inf)

@@ -13,7 +13,7 @@ from plink.solvers.bounds.nearest import nearest_distances
 from plink.solvers.collectives.form import Form, RingForm
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.linkages import linkage
-from plink.solvers.slots.layout import RankLayout, padded
+from plink.solvers.slots.layout import RankLayout, pad_form
 
 Matrix = npt.NDArray[np.float64]
 
@@ -36,7 +36,7 @@ def slots_bound(form: Form, matrix: Matrix, layout: RankLayout, time_limit_s: fl
     if time_limit_s <= 0.0 or places > _MOST_BOUND_SLOTS:
         return 0.0
     try:
-        found = lower_bound(padded(form, places), by_slot(matrix, layout), time_limit_s)
+        found = lower_bound(pad_form(form, places), by_slot(matrix, layout), time_limit_s)
     except KeyboardInterrupt:
         return 0.0
     return found.value
@@ -85,7 +85,7 @@ def _by_components(distance: Matrix, layout: RankLayout, deadline: Deadline) -> 
     except TimeoutError:
         return 0.0
     for height, together in itertools.groupby(merges, key=lambda merge: merge[2]):
-        needed = _needed(
+        needed = _fewest_components(
             [size for size, whole in zip(sizes, is_whole, strict=True) if whole], layout
         )
         if needed == 1 or deadline.is_over:
@@ -99,6 +99,6 @@ def _by_components(distance: Matrix, layout: RankLayout, deadline: Deadline) -> 
     return total
 
 
-def _needed(sizes: Sequence[int], layout: RankLayout) -> int:
+def _fewest_components(sizes: Sequence[int], layout: RankLayout) -> int:
     """Return how many components take all ranks at least."""
     return RankLayout(sizes, layout.ranks).fewest_hosts

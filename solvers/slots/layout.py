@@ -9,7 +9,13 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from plink.solvers.collectives.form import MeshForm, RoundsForm, TreesForm, WeightedRound, merged
+from plink.solvers.collectives.form import (
+    MeshForm,
+    RoundsForm,
+    TreesForm,
+    WeightedRound,
+    merge_rounds,
+)
 
 Ranks = npt.NDArray[np.intp]
 
@@ -85,7 +91,7 @@ class RankLayout:
         return int(np.searchsorted(reached, self.ranks)) + 1
 
 
-def condensed(form: RoundsForm, place_of: Ranks, places: int) -> RoundsForm:
+def condense_form(form: RoundsForm, place_of: Ranks, places: int) -> RoundsForm:
     """Return the rounds between the places of an order of hosts; places without a rank are idle.
 
     Between ranks of one host there is no distance. So where all hosts take as many ranks, the
@@ -97,7 +103,7 @@ def condensed(form: RoundsForm, place_of: Ranks, places: int) -> RoundsForm:
         places: how many there are.
     """
     rounds = [WeightedRound(place_of[step.edges], step.weight) for step in form.rounds]
-    found = merged(RoundsForm(places, rounds))
+    found = merge_rounds(RoundsForm(places, rounds))
     return _condensed_mesh(form, found, place_of) if isinstance(form, MeshForm) else found
 
 
@@ -121,7 +127,7 @@ def _places_of(in_sequence: Ranks, places: int) -> Ranks:
     return np.array(list(dict.fromkeys([*in_sequence.tolist(), *range(places)])), dtype=np.intp)
 
 
-def padded(form: RoundsForm | TreesForm, places: int) -> RoundsForm | TreesForm:
+def pad_form(form: RoundsForm | TreesForm, places: int) -> RoundsForm | TreesForm:
     """Return the same form over more places, of which those beyond its ranks are idle."""
     if isinstance(form, MeshForm):
         sequences = [_places_of(sequence, places) for sequence in form.sequences]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from plink.solvers import _native
 from plink.solvers.annealing.courses import spread
 from plink.solvers.limits.deadline import Deadline
-from plink.solvers.orders.clusters import clustered
+from plink.solvers.orders.clusters import order_by_clusters
 from plink.solvers.orders.solution import EndedBy, OrderSolution, Progress
 from plink.solvers.ring.reference import ring_cost
 from plink.solvers.ring.ring_search import search_ring
@@ -136,7 +136,7 @@ class _SubsetRingSearch:
         self.bound = subset_ring_bound(
             self._distance, self._layout, self._deadline.part(_BOUND_SHARE)
         )
-        leaves = clustered(self._distance, self._deadline.part(_START_SHARE))
+        leaves = order_by_clusters(self._distance, self._deadline.part(_START_SHARE))
         self._polish(_best_window(self._distance, leaves, self._count))
         moves = _MOVES_PER_HOST * self._count
         idle, number = 0, 0

@@ -12,16 +12,16 @@ import numpy.typing as npt
 
 from plink.solvers.bounds.lower_bound import lower_bound
 from plink.solvers.collectives.form import Form, RingForm, RoundsForm
-from plink.solvers.distances import checked
+from plink.solvers.distances import check_distances
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.orders import reference
-from plink.solvers.orders.clusters import clustered
+from plink.solvers.orders.clusters import order_by_clusters
 from plink.solvers.orders.latency_search import require_order, search_by_latency
 from plink.solvers.orders.pricing import Prices
 from plink.solvers.orders.solution import OrderSolution, Progress
 from plink.solvers.slots.anneal import anneal_order
 from plink.solvers.slots.bound import slots_bound
-from plink.solvers.slots.layout import RankLayout, condensed, padded
+from plink.solvers.slots.layout import RankLayout, condense_form, pad_form
 from plink.solvers.slots.rings import solve_ring_of_some
 from plink.solvers.slots.uneven import TURNS, by_places
 
@@ -55,7 +55,7 @@ def prices_with_slots(form: Form, distance: Matrix, layout: RankLayout) -> Price
     """The same of many orders, with rounds between hosts where orders do not change these."""
     if isinstance(form, RoundsForm) and layout.is_even:
         places = -(-layout.ranks // layout.slots[0])
-        between = condensed(form, layout.position_of, places)
+        between = condense_form(form, layout.position_of, places)
         return Prices(between, distance, ranks=places)
     return Prices(form, distance, layout.slots, layout.ranks)
 
@@ -101,7 +101,7 @@ def search_with_slots(
     deadline = Deadline(time_limit_s + proof_limit_s)
     if form.ranks != layout.ranks:
         raise ValueError(f"the form has {form.ranks} ranks, the layout {layout.ranks}")
-    matrix = checked(distance, layout.hosts)
+    matrix = check_distances(distance, layout.hosts)
     simpler = over_hosts(form, layout)
     if simpler is not None:
         return search_by_latency(
@@ -131,8 +131,8 @@ def over_hosts(form: Form, layout: RankLayout) -> Form | None:
     if not layout.is_even:
         return None
     if isinstance(form, RoundsForm):
-        return condensed(form, layout.position_of, layout.hosts)
-    return padded(form, layout.hosts) if layout.slots[0] == 1 else None
+        return condense_form(form, layout.position_of, layout.hosts)
+    return pad_form(form, layout.hosts) if layout.slots[0] == 1 else None
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,7 @@ class _WholeOrderSearch:
 
     def _start(self, seed: int, deadline: Deadline) -> list[int]:
         """A cheap order to begin with."""
-        starts = [self.given, clustered(self.matrix, deadline.part(0.5))]
+        starts = [self.given, order_by_clusters(self.matrix, deadline.part(0.5))]
         form = self.form
         if not isinstance(form, RoundsForm):
             return min(starts, key=self.price)
@@ -209,7 +209,7 @@ class _WholeOrderSearch:
 
         def search(place_of: npt.NDArray[np.intp], start: list[int]) -> Sequence[int]:
             found = search_by_latency(
-                condensed(form, place_of, hosts),
+                condense_form(form, place_of, hosts),
                 self.matrix,
                 start,
                 seed=seed,

@@ -98,7 +98,7 @@ def network(monkeypatch: pytest.MonkeyPatch) -> Network:
         hosts = [SimpleNamespace(name=name) for name in cluster.names]
         yield SimpleNamespace(hosts=hosts, failures=[])
 
-    monkeypatch.setattr(measuring, "connected", connected)
+    monkeypatch.setattr(measuring, "connect_hosts", connected)
     monkeypatch.setattr(measuring, "measure_pairs", played.pairs)
     monkeypatch.setattr(measuring, "measure_uplinks", played.uplinks)
     return played

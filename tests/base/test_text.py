@@ -4,9 +4,9 @@ from hypothesis import strategies as st
 
 from plink.base.text import (
     bytes_text,
-    counted,
-    joined,
-    named,
+    format_count,
+    format_names,
+    join_texts,
     options_text,
     printable,
     probability_text,
@@ -91,15 +91,15 @@ def test_shares(share: float, text: str) -> None:
 
 
 def test_counts() -> None:
-    assert counted(1, "host") == "1 host"
-    assert counted(12345, "host") == "12,345 hosts"
+    assert format_count(1, "host") == "1 host"
+    assert format_count(12345, "host") == "12,345 hosts"
 
 
 def test_many_names_are_cut_short() -> None:
-    assert named(["a"]) == "a"
-    assert named(["a", "b"], most=2) == "a, b"
-    assert named(["a", "b", "c"], most=2) == "a, b and 1 other"
-    assert named([*"abcdefg"]) == "a, b, c and 4 others"
+    assert format_names(["a"]) == "a"
+    assert format_names(["a", "b"], most=2) == "a, b"
+    assert format_names(["a", "b", "c"], most=2) == "a, b and 1 other"
+    assert format_names([*"abcdefg"]) == "a, b, c and 4 others"
 
 
 @given(st.text())
@@ -133,7 +133,7 @@ def test_moments(iso: str, text: str) -> None:
     [(["ring"], "ring"), (["flat", "ring"], "flat or ring"), (["a", "b", "c"], "a, b or c")],
 )
 def test_choices(texts: list[str], text: str) -> None:
-    assert joined(texts, "or") == text
+    assert join_texts(texts, "or") == text
 
 
 def test_a_probability_is_never_shown_as_certain() -> None:

@@ -73,7 +73,7 @@ def test_what_may_stand_there(words: list[str], incomplete: str, expected: list[
 
 def test_names_are_those_that_options_take() -> None:
     assert list(value_names.ALGORITHMS) == [*ALGORITHMS, *OTHERS]
-    assert list(value_names.FORMATS) == list(launchers.described())
+    assert list(value_names.FORMATS) == list(launchers.describe_formats())
     assert set(value_names.LAUNCHERS) == {*RANK_VARIABLES, "nccl"}
     assert value_names.CLIENTS == CLIENTS
 

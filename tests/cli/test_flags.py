@@ -6,7 +6,7 @@ import click
 import pytest
 
 from plink.base.errors import NotMeasuredError
-from plink.cli.flags import resuming, spelled
+from plink.cli.flags import resuming, spell_as_options
 from plink.files.cluster import Cluster, no_bandwidth_measured, nothing_measured
 from plink.files.hosts import Host
 from support.plink_command import plink_here
@@ -37,15 +37,15 @@ def command() -> None:
     ],
 )
 def test_arguments_are_spelled_as_options(text: str, expected: str) -> None:
-    assert spelled(text, command) == expected
+    assert spell_as_options(text, command) == expected
 
 
 def test_without_a_command_texts_stay() -> None:
-    assert spelled("network=10.0.0.0/16", None) == "network=10.0.0.0/16"
+    assert spell_as_options("network=10.0.0.0/16", None) == "network=10.0.0.0/16"
 
 
 def test_verbs_have_options_too() -> None:
-    assert spelled("network=x", click.Group("g", {"verb": command})) == "--network x"
+    assert spell_as_options("network=x", click.Group("g", {"verb": command})) == "--network x"
 
 
 def test_an_error_names_the_option_of_its_command() -> None:
@@ -55,7 +55,7 @@ def test_an_error_names_the_option_of_its_command() -> None:
 
 
 def test_calls_are_spelled_as_commands() -> None:
-    assert spelled("plink.algorithms() names them all", command) == (
+    assert spell_as_options("plink.algorithms() names them all", command) == (
         "plink order --list-algorithms names them all"
     )
 

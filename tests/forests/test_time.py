@@ -22,7 +22,7 @@ from plink.solvers.forests.time import (
     LEAST_CHUNK_BYTES,
     MESSAGE_S,
     chunk_bytes,
-    dealt,
+    deal_chunks,
     fill_s,
     forest_table,
     sharing_s,
@@ -135,9 +135,9 @@ def test_a_small_buffer_takes_one_route_and_two_levels_are_quicker_than_a_star()
     network = racks([4, 4, 4, 4], host=B, uplink=B, latency=20e-6)
     two, star = two_level_of(network), flat(network.send_bytes_s)
     for routes in (two, star):
-        assert len(dealt(routes, LEAST_CHUNK_BYTES).weights) == 1
-        assert len(dealt(routes, 3 * LEAST_CHUNK_BYTES).weights) == 3
-        assert all(map(np.array_equal, dealt(routes, S), routes))
+        assert len(deal_chunks(routes, LEAST_CHUNK_BYTES).weights) == 1
+        assert len(deal_chunks(routes, 3 * LEAST_CHUNK_BYTES).weights) == 3
+        assert all(map(np.array_equal, deal_chunks(routes, S), routes))
     quick_s, slow_s = (
         time_s(routes, range(16), network, LEAST_CHUNK_BYTES / 2) for routes in (two, star)
     )
@@ -153,7 +153,7 @@ def test_few_chunks_go_to_routes_by_largest_remainder():
         # 0.3, 1.65, 0.9 and 0.15 chunks.
         (3, [2 / 3, 1 / 3], [1, 2]),
     ):
-        found = dealt(routes, chunks * LEAST_CHUNK_BYTES)
+        found = deal_chunks(routes, chunks * LEAST_CHUNK_BYTES)
         assert found.weights == pytest.approx(weights)
         assert found.reduce_parents.tolist() == [tree[route] for route in used]
 

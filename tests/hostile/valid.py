@@ -16,7 +16,7 @@ from plink.base.replacing import replace
 from plink.cli import run
 from plink.files import cluster, document
 from plink.files import comparison as comparison_file
-from plink.files.clients import FitSample, SizeSpread, exactly, unfitted
+from plink.files.clients import FitSample, SizeSpread, exactly, zero_cost_client
 from plink.files.groups import LinkFacts, Row, Uplink, UplinkMeasurement
 from plink.files.hosts import Group
 from plink.files.measurements import NO_ROUTE, BandwidthMeasurement, Failure, RouteMeasurement
@@ -102,7 +102,7 @@ def write_all(folder: Path) -> dict[str, bytes]:
         links=LinkFacts(1 << 18, [Row("row", ["r0", "r1"], 3.0)]),
         clients=[
             replace(
-                unfitted("openmpi"),
+                zero_cost_client("openmpi"),
                 burst_bytes=exactly(1e5),
                 processor_s_per_gb=exactly(1.5),
                 spreads=[SizeSpread(1 << 20, 0.1)],

@@ -24,7 +24,7 @@ def test_every_format_is_registered_under_its_name_and_has_a_text_here() -> None
     for name, found in FORMATS.items():
         assert found.name == name
         assert "FILE" in found.usage
-    described = launchers.described()
+    described = launchers.describe_formats()
     assert len(described) == len(FORMATS) + len(launchers.TOPOLOGIES)
     assert all("\n" not in about and len(about) < 90 for about in described.values())
 

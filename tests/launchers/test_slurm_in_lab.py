@@ -23,7 +23,7 @@ from plink.files import cluster as cluster_file
 from plink.files.cluster import Cluster
 from plink.files.groups import Grouping, Partition
 from plink.files.hosts import Group, Host
-from plink.probes.hosts.slurm import expanded
+from plink.probes.hosts.slurm import expand_names
 from support.lab import Lab, lab_cluster
 from support.slurm import Slurm, require_slurm, slurm_version, start_controller, start_slurm
 from verify.orders import write_order
@@ -134,7 +134,7 @@ def test_slurmctld_takes_the_topology(name: str, lab: Lab, tmp_path: Path) -> No
     fields = [dict(word.split("=", 1) for word in line.split()) for line in shown.splitlines()]
     found = {}
     for line in fields:
-        nodes = expanded(line["Nodes"], "scontrol")
+        nodes = expand_names(line["Nodes"], "scontrol")
         found[line.get("SwitchName") or line["BlockName"]] = sorted(nodes)
     assert {group.name: found.pop(group.name) for group in groups(lab)} == lab.racks
     assert list(found) == (["plink-root"] if kind == "tree" else [])
@@ -157,7 +157,7 @@ def test_slurmctld_takes_nested_tiers(lab: Lab, tmp_path: Path) -> None:
     fields = [dict(word.split("=", 1) for word in line.split()) for line in shown.splitlines()]
     # Slurm counts levels from the leaves, as it read them.
     assert sorted(int(line["Level"]) for line in fields) == [0] * len(lab.names) + [1, 1, 2]
-    found = {line["SwitchName"]: sorted(expanded(line["Nodes"], "scontrol")) for line in fields}
+    found = {line["SwitchName"]: sorted(expand_names(line["Nodes"], "scontrol")) for line in fields}
     assert [found["spine-1"], found["spine-2"]] == [sorted(names) for names in racks]
 
 

@@ -26,7 +26,7 @@ from plink.solvers.limits.deadline import Deadline
 from plink.solvers.orders import reference
 from plink.solvers.orders.brute_force import brute_force
 from plink.solvers.orders.latency_search import search_by_latency
-from plink.solvers.slots.layout import RankLayout, condensed, padded
+from plink.solvers.slots.layout import RankLayout, condense_form, pad_form
 from plink.solvers.slots.slot_search import search_with_slots
 from ring_strategies import distance_matrices
 
@@ -104,7 +104,7 @@ def test_nor_where_hosts_have_slots_or_are_left_out(dims, slots, spare, seed):
         reference.cost(form, distance, layout.placement(order).tolist())
         for order in itertools.islice(itertools.permutations(range(hosts)), 5040)
     )
-    over_hosts = condensed(form, layout.position_of, hosts)
+    over_hosts = condense_form(form, layout.position_of, hosts)
     assert lower_bound(over_hosts, distance, 5.0).value <= cheapest * (1.0 + 1e-9) + 1e-9
     assert found.lower_bound <= found.cost * (1.0 + 1e-9)
 
@@ -135,7 +135,7 @@ def native(form, distance, order, seed):
 @given(dimensions(4), st.integers(0, (1 << 63) - 1), st.floats(0.01, 100.0), st.data())
 def test_the_native_cost_equals_its_twin(dims, seed, heat, data):
     form = mesh_form([Dimension(3, CHAIN, 2), *dims])
-    form = padded(form, form.ranks + data.draw(st.integers(0, 3)))
+    form = pad_form(form, form.ranks + data.draw(st.integers(0, 3)))
     distance = racks([form.ranks - 2, 2], seed)
     search = native(form, distance, data.draw(st.permutations(range(form.ranks))), seed)
     before = search.best_cost

@@ -123,11 +123,11 @@ def test_a_topology_needs_groups(folder, capsys, monkeypatch):
 def test_formats_are_listed_without_a_file(capsys, word):
     assert run(["order", "--format", word]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == list(launchers.described())
+    assert [line.split()[0] for line in lines] == list(launchers.describe_formats())
     assert all(line.split(maxsplit=1)[1] for line in lines)
 
 
-@pytest.mark.parametrize("name", launchers.described())
+@pytest.mark.parametrize("name", launchers.describe_formats())
 def test_every_format_has_help_with_the_command_to_use_it(capsys, name):
     assert run(["order", "--format", name, "--help"]) == 0
     shown = capsys.readouterr().out

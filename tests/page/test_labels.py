@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plink.show.page.labels import LONGEST, short_names, shortened
+from plink.show.page.labels import LONGEST, short_names, shortening_note
 
 
 @pytest.mark.parametrize(
@@ -21,15 +21,15 @@ def test_long_names_become_short_ones_that_are_distinct(names: list[str]) -> Non
     short = short_names(names)
     assert len(set(short)) == len(names)
     assert max(map(len, short)) <= LONGEST
-    assert "short" in shortened(names)
+    assert "short" in shortening_note(names)
 
 
 def test_what_all_names_share_is_left_out() -> None:
     names = [f"gpu-worker-eu-west-1a-{host:04d}.cluster.example.org" for host in range(3)]
     assert short_names(names) == ["…0000…", "…0001…", "…0002…"]
-    assert "…0000… is gpu-worker-eu-west-1a-0000.cluster.example.org" in shortened(names)
+    assert "…0000… is gpu-worker-eu-west-1a-0000.cluster.example.org" in shortening_note(names)
 
 
 def test_short_names_stay_as_they_are() -> None:
     assert short_names(["rack-1-n01", "rack-1-n02"]) == ["rack-1-n01", "rack-1-n02"]
-    assert shortened(["n01", "n02"]) == ""
+    assert shortening_note(["n01", "n02"]) == ""

@@ -11,7 +11,14 @@ import pytest
 from plink.base.errors import PlinkError
 from plink.base.replacing import replace
 from plink.cli import run
-from plink.files.clients import Estimate, FitSample, SizeSpread, exactly, unfitted, with_estimates
+from plink.files.clients import (
+    Estimate,
+    FitSample,
+    SizeSpread,
+    exactly,
+    with_estimates,
+    zero_cost_client,
+)
 from plink.files.cluster import Cluster
 from plink.measure.importing.described import import_network
 from plink.optimize.expected import ExpectedTimes, beyond_spread, spread_at
@@ -54,7 +61,7 @@ def readings_of(
     """What a client with these costs would take, off by so much."""
     chance = np.random.default_rng(seed)
     fit = with_estimates(
-        unfitted("openmpi"), {name: exactly(value) for name, value in truth.items()}
+        zero_cost_client("openmpi"), {name: exactly(value) for name, value in truth.items()}
     )
     times = ExpectedTimes(cluster, fit)
     found = []
@@ -115,7 +122,7 @@ def test_intervals_hold_what_they_promise(cluster: Cluster) -> None:
 
 
 def test_nothing_is_told_where_ranks_mostly_wait_for_processors(cluster: Cluster) -> None:
-    slow = with_estimates(unfitted("openmpi"), {"overhead_us": exactly(5000.0)})
+    slow = with_estimates(zero_cost_client("openmpi"), {"overhead_us": exactly(5000.0)})
     shared = replace(slow, shared_cores=2, spreads=[SizeSpread(1, 0.1)])
     order = list(range(8))
     algorithm = find("openmpi-rabenseifner")
@@ -147,7 +154,10 @@ def turn_readings(
     """What ranks that take turns on two cores would take."""
     chance = np.random.default_rng(seed)
     fit = replace(
-        unfitted("mpich"), turn_us=exactly(turn_us), flow_share=exactly(0.95), shared_cores=2
+        zero_cost_client("mpich"),
+        turn_us=exactly(turn_us),
+        flow_share=exactly(0.95),
+        shared_cores=2,
     )
     times = ExpectedTimes(cluster, fit)
     found = []
@@ -198,7 +208,7 @@ def test_what_few_ranks_show_of_turns_tells_times_of_many() -> None:
 def test_turns_that_are_not_known_tell_no_time() -> None:
     cluster = import_network(SPINNING_TEXT.encode(), "net.toml")
     vague = replace(
-        unfitted("mpich"),
+        zero_cost_client("mpich"),
         turn_us=Estimate(4000.0, 500.0, 32_000.0),
         shared_cores=2,
         spreads=[SizeSpread(1, 0.1)],
@@ -214,7 +224,7 @@ def test_turns_that_are_not_known_tell_no_time() -> None:
 
 def test_processors_that_ranks_share_limit_what_is_told(cluster: Cluster) -> None:
     heavy = replace(
-        unfitted("gloo"),
+        zero_cost_client("gloo"),
         processor_s_per_gb=exactly(100.0),
         shared_cores=2,
         spreads=[SizeSpread(1, 0.1)],
@@ -226,7 +236,9 @@ def test_processors_that_ranks_share_limit_what_is_told(cluster: Cluster) -> Non
 
 
 def test_spreads_are_between_those_of_known_sizes() -> None:
-    fit = replace(unfitted("gloo"), spreads=[SizeSpread(1_000, 0.3), SizeSpread(1_000_000, 0.1)])
+    fit = replace(
+        zero_cost_client("gloo"), spreads=[SizeSpread(1_000, 0.3), SizeSpread(1_000_000, 0.1)]
+    )
     assert spread_at(fit, 10) == pytest.approx(0.3)
     assert spread_at(fit, 1 << 40) == pytest.approx(0.1)
     assert 0.1 < spread_at(fit, 30_000) < 0.3
@@ -234,7 +246,7 @@ def test_spreads_are_between_those_of_known_sizes() -> None:
 
 def test_spreads_grow_beyond_what_was_measured() -> None:
     sample = FitSample("ring", ["n1", "n2"], 1_000_000, [0.1])
-    fit = replace(unfitted("gloo"), spreads=[SizeSpread(1_000_000, 0.1)], samples=[sample])
+    fit = replace(zero_cost_client("gloo"), spreads=[SizeSpread(1_000_000, 0.1)], samples=[sample])
     assert beyond_spread(fit, 900_000) == 0.0
     assert beyond_spread(fit, 4_000_000) == pytest.approx(2.0 * beyond_spread(fit, 2_000_000))
     assert 0.0 < beyond_spread(fit, 4_000_000) < beyond_spread(fit, 1 << 40) <= 0.1

@@ -83,7 +83,7 @@ def test_any_depth_is_a_value_or_a_sentence(depth: int, frame: str) -> None:
     content = f'{{"format": {left * depth}1{right * depth}}}'.encode()
     refused = "(too deeply nested|expected a plink.cluster file)"
     with pytest.raises(WrongUseError, match=refused):
-        cluster.open_cluster(document.loaded(content, "x.json"))
+        cluster.open_cluster(document.load_document(content, "x.json"))
 
 
 def test_signals_are_heard_between_the_rows_of_a_matrix() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plink.measure.probing.passes import Pair, Passes, PassOptions, Seen, arranged
+from plink.measure.probing.passes import Pair, Passes, PassOptions, Seen, arrange_rounds
 from plink.probes.samples import Rounds, Wanted
 from support.pairs import all_pairs
 
@@ -173,7 +173,7 @@ def test_rounds_hold_every_pair_once_and_no_host_twice(hosts: int, data: st.Data
     in_all = [(i, j) for i in range(hosts) for j in range(i + 1, hosts)]
     pairs = data.draw(st.lists(st.sampled_from(in_all), unique=True))
     seed = data.draw(st.integers(0, 1 << 63))
-    rounds = arranged(hosts, pairs, (seed, 2))
+    rounds = arrange_rounds(hosts, pairs, (seed, 2))
     assert sorted(pair for met in rounds for pair in met) == sorted(pairs)
     assert all(met for met in rounds)
     for met in rounds:
@@ -187,7 +187,7 @@ def test_neighbours_in_time_are_others_in_each_pass() -> None:
     pairs = [(i, j) for i in range(hosts) for j in range(i + 1, hosts)]
 
     def together(number: int) -> set[frozenset[Pair]]:
-        rounds = arranged(hosts, pairs, (0, number))
+        rounds = arrange_rounds(hosts, pairs, (0, number))
         return {frozenset((a, b)) for met in rounds for a in met for b in met if a < b}
 
     second, third = together(2), together(3)

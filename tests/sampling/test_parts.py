@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plink.solvers.sampling.linkage import joined
-from plink.solvers.sampling.matching import matched
+from plink.solvers.sampling.linkage import link_hosts
+from plink.solvers.sampling.matching import match_pairs
 from plink.solvers.sampling.scales import limits
 from plink.solvers.sampling.third_hosts import kinship, two_steps
 
@@ -40,7 +40,7 @@ def test_matching_is_maximal_and_at_least_half_of_the_heaviest(size: int, seed: 
     rng = np.random.default_rng(seed)
     weight = symmetric(np.where(rng.random((size, size)) < 0.3, -np.inf, rng.random((size, size))))
     np.fill_diagonal(weight, -np.inf)
-    pairs = matched(weight)
+    pairs = match_pairs(weight)
     hosts = [host for pair in pairs for host in pair]
     assert len(hosts) == len(set(hosts))
     left = set(range(size)) - set(hosts)
@@ -53,9 +53,9 @@ def test_matching_takes_one_pair_of_two_clusters_and_many_within_one() -> None:
     np.fill_diagonal(weight, -np.inf)
     labels = np.repeat([0, 1], 4)
     within = labels[:, None] == labels
-    assert len(matched(np.where(within, -np.inf, weight), labels)) == 1
-    assert len(matched(np.where(within, -np.inf, weight))) == 4
-    assert len(matched(np.where(within, weight, -np.inf), labels)) == 4
+    assert len(match_pairs(np.where(within, -np.inf, weight), labels)) == 1
+    assert len(match_pairs(np.where(within, -np.inf, weight))) == 4
+    assert len(match_pairs(np.where(within, weight, -np.inf), labels)) == 4
 
 
 @given(size=st.integers(1, 30), seed=st.integers(0, 999), share=st.floats(0.05, 1.0))
@@ -63,7 +63,7 @@ def test_no_two_clusters_are_left_that_votes_would_join(size: int, seed: int, sh
     rng = np.random.default_rng(seed)
     is_read = symmetric((rng.random((size, size)) < share).astype(float)) > 0
     votes = np.where(is_read, symmetric(rng.uniform(-1, 1, (size, size))), 0.0)
-    labels = joined(votes, is_read.astype(float))
+    labels = link_hosts(votes, is_read.astype(float))
     member = np.eye(labels.max() + 1)[labels]
     between = member.T @ votes @ member
     np.fill_diagonal(between, 0.0)
@@ -78,7 +78,7 @@ def test_planted_clusters_are_joined_despite_a_wrong_vote() -> None:
     votes = np.where(truth[:, None] == truth, 1.0, -0.75)
     votes[0, 7] = votes[7, 0] = 1.0
     votes[1, 2] = votes[2, 1] = -0.75
-    assert joined(votes, np.ones((15, 15))).tolist() == truth.tolist()
+    assert link_hosts(votes, np.ones((15, 15))).tolist() == truth.tolist()
 
 
 def test_third_ones_tell_a_row_from_another() -> None:

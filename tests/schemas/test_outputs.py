@@ -135,7 +135,7 @@ def test_a_picture_of_a_job() -> None:
 
 @pytest.mark.parametrize("failed", [None, EndedRank(3, "a", 7), EndedRank(0, "b", None, "gone")])
 def test_the_end_of_a_job(failed: EndedRank | None) -> None:
-    check("run-output", run_._ended(failed))
+    check("run-output", run_._outcome_to_json(failed))
     assert fault("run-output", {"rank": 1, "line": ""}) is None
     assert fault("run-output", {"rank": 1}) is not None
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plink.deploy.slurm.switches import filled, parse_switches, partners
+from plink.deploy.slurm.switches import fill_by_switch, parse_switches, partners
 from plink.files.measurements import RttMeasurement
 
 TREE = """\
@@ -50,7 +50,7 @@ def test_what_is_not_measured_is_told_by_the_switches():
         times_us[i, j], times_us[j, i] = us, us
     # Between two switches one reading in a direction is too few.
     times_us[names.index("b2"), names.index("a2")] = times_us[names.index("a2"), 3] = 60.0
-    found = filled(measured(times_us), names, switch_of)
+    found = fill_by_switch(measured(times_us), names, switch_of)
     at = found.readings_us
     assert at[names.index("a2"), names.index("b3")] == 55.0
     assert at[names.index("b3"), names.index("b2")] == 30.0

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import forms
 from benchkit import ring_instances
 from plink.base.interrupts import interrupt_again
-from plink.solvers.collectives.form import RoundsForm, merged
+from plink.solvers.collectives.form import RoundsForm, merge_rounds
 from plink.solvers.collectives.registry import find
 from plink.solvers.exact.prove import EngineMissingError, prove
 from plink.solvers.exact.whole import whole_terms
@@ -72,7 +72,7 @@ def test_engines_equal_brute_force_for_any_matrix(distance, name, engine):
     given_order = worst_of_some(form, distance)
     expected = prove(form, distance, given_order, 60.0, "brute-force")
     verdict = prove(form, distance, given_order, 60.0, engine)
-    tolerance = whole_terms(merged(form) if isinstance(form, RoundsForm) else form, distance)
+    tolerance = whole_terms(merge_rounds(form) if isinstance(form, RoundsForm) else form, distance)
     assert verdict.outcome == "optimal"
     assert verdict.cost <= expected.cost + tolerance.tolerance
     assert verdict.lower_bound <= expected.cost * (1 + 1e-12)
@@ -169,7 +169,7 @@ def test_wrong_use_is_refused(order, engine):
 @given(distance_matrices(2, 6), st.sampled_from(forms.ANY), st.data())
 def test_whole_units_are_below_the_cost_by_the_tolerance_at_most(distance, name, data):
     form = forms.form_of(name, len(distance))
-    form = merged(form) if isinstance(form, RoundsForm) else form
+    form = merge_rounds(form) if isinstance(form, RoundsForm) else form
     order = data.draw(st.permutations(range(form.ranks)))
     whole = whole_terms(form, distance)
     cost = latency_cost(form, distance, order)

@@ -15,7 +15,7 @@ from order_strategies import rounds_forms, trees_forms
 from plink.solvers import _native, datacenters
 from plink.solvers.collectives.form import RingForm
 from plink.solvers.components import component_sizes, components
-from plink.solvers.distances import checked
+from plink.solvers.distances import check_distances
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.linkages import linkage
 from plink.solvers.orders import reference
@@ -137,26 +137,26 @@ def test_what_passed_is_not_looked_at_again(monkeypatch):
     fault_of = _native.fault_of
     monkeypatch.setattr(_native, "fault_of", lambda matrix: looks.append(1) or fault_of(matrix))
     matrix = datacenters.uniform(16, 1).distance
-    passed = checked(matrix, 16)
-    assert checked(passed, 16) is passed
+    passed = check_distances(matrix, 16)
+    assert check_distances(passed, 16) is passed
     assert len(looks) == 1
     with pytest.raises(ValueError, match="read-only"):
         passed[0, 1] = -1.0
     with pytest.raises(ValueError, match="expected"):
-        checked(passed, 15)
+        check_distances(passed, 15)
 
 
 def test_what_was_written_to_since_is_looked_at_again():
     matrix = datacenters.uniform(16, 1).distance
-    checked(matrix, 16)
+    check_distances(matrix, 16)
     matrix[3, 2] = -1.0
     with pytest.raises(ValueError, match="negative"):
-        checked(matrix, 16)
+        check_distances(matrix, 16)
 
 
 def test_what_can_be_written_to_again_is_looked_at_again():
-    passed = checked(datacenters.uniform(16, 1).distance, 16)
+    passed = check_distances(datacenters.uniform(16, 1).distance, 16)
     passed.flags.writeable = True
     passed[3, 2] = np.nan
     with pytest.raises(ValueError, match="not finite"):
-        checked(passed, 16)
+        check_distances(passed, 16)

@@ -22,7 +22,7 @@ from plink.solvers.collectives.form import TreesForm
 from plink.solvers.collectives.registry import find
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.orders.brute_force import costs_of
-from plink.solvers.slots.layout import padded
+from plink.solvers.slots.layout import pad_form
 from ring_strategies import distance_matrices
 
 EVERY = {size: np.array(list(itertools.permutations(range(size)))) for size in range(2, 8)}
@@ -42,7 +42,7 @@ def test_no_tree_of_any_shape_costs_less(distance, data):
 
 @given(distance_matrices(4, 7), st.integers(2, 4), st.data())
 def test_no_tree_of_some_of_the_hosts_costs_less(distance, ranks, data):
-    form = padded(data.draw(trees_forms(ranks)), len(distance))
+    form = pad_form(data.draw(trees_forms(ranks)), len(distance))
     bound = budget_bound(form, distance, 0.0, Deadline(0.05))
     assert is_below(bound, form, distance, EVERY[len(distance)])
 
@@ -52,7 +52,7 @@ def test_trees_of_different_ranks_cost_no_less(distance, data):
     hosts = len(distance)
     trees = []
     for _ in range(2):
-        tree = padded(data.draw(trees_forms(data.draw(st.integers(1, hosts)))), hosts).parents[0]
+        tree = pad_form(data.draw(trees_forms(data.draw(st.integers(1, hosts)))), hosts).parents[0]
         order = np.array(data.draw(st.permutations(range(hosts))))
         moved = np.full(hosts, -2)
         moved[order] = np.where(tree >= 0, order[tree], tree)

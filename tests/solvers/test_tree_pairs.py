@@ -19,14 +19,14 @@ from plink.solvers.collectives.papers import double_tree
 from plink.solvers.collectives.registry import find
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.orders.latency_search import search_by_latency
-from plink.solvers.slots.layout import padded
+from plink.solvers.slots.layout import pad_form
 
 
 @given(st.integers(2, 6), st.integers(0, 1), st.integers(0, 1000), st.data())
 def test_no_order_pays_more_for_its_hosts(ranks, left_out, seed, data):
     form = data.draw(st.sampled_from([data.draw(trees_forms(ranks)), find("tree").form(ranks)]))
     hosts = ranks + left_out
-    form = padded(form, hosts) if left_out else form
+    form = pad_form(form, hosts) if left_out else form
     leaf, inner = prices = np.random.default_rng(seed).integers(-9, 10, (2, hosts)).astype(float)
     pairs = pairs_of_trees(form)
     first, *others = form.parents

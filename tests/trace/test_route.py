@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plink.probes.trace.route import Answer, NoRoute, Route, find_route, repeated
+from plink.probes.trace.route import Answer, NoRoute, Route, find_repeated, find_route
 
 THERE = "10.0.0.9"
 
@@ -74,8 +74,8 @@ def test_a_circle_is_named() -> None:
 
 
 def test_silent_routers_are_no_repetition() -> None:
-    assert repeated((None, None)) is None
-    assert repeated(("10.0.0.1", None, "10.0.0.1")) == "10.0.0.1"
+    assert find_repeated((None, None)) is None
+    assert find_repeated(("10.0.0.1", None, "10.0.0.1")) == "10.0.0.1"
 
 
 addresses = st.sampled_from([THERE, "10.0.0.1", "10.0.0.2", "10.0.0.3"])

@@ -34,7 +34,7 @@ from plink.autotune.protocol.status import Event, JobStatus
 from plink.autotune.tuner.interface import Action, Decision, Window
 from plink.base.errors import PlinkError
 from plink.base.replacing import replace
-from plink.base.text import counted
+from plink.base.text import format_count
 from plink.files.plan import Plan
 from plink.plans.forest import Forest
 
@@ -311,7 +311,7 @@ class Job:
             self._is_log_stuck = True
         else:
             if self._is_log_stuck:
-                lacked = counted(self.status.windows_unlogged, "window")
+                lacked = format_count(self.status.windows_unlogged, "window")
                 self._tell_of_log(now_s, f"logged again; {lacked} could not be, so far")
             self._is_log_stuck = False
 

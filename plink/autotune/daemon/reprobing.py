@@ -18,7 +18,7 @@ from plink.autotune.reprobing.backoff import BackOff
 from plink.autotune.reprobing.measuring import Quiesce
 from plink.autotune.reprobing.prober import Probed
 from plink.base.errors import PlinkError
-from plink.base.text import named
+from plink.base.text import format_names
 from plink.files.cluster import Cluster
 from plink.files.plan import Plan
 from plink.probes.errors import ProbesError
@@ -81,7 +81,7 @@ class Reprobing:
         early = sorted(set(hosts) - set(due))
         if early:
             wait_s = self._back_off.wait_s(now_s, early)
-            self._say(f"probed a short while ago: {named(early)}; again in {wait_s:.0f} s")
+            self._say(f"probed a short while ago: {format_names(early)}; again in {wait_s:.0f} s")
             self._later.update(early)
             self._wait(now_s)
         if due:
@@ -128,7 +128,7 @@ class Reprobing:
             await self._probe(hosts)
 
     async def _probe(self, hosts: Sequence[str]) -> None:
-        self._say(f"to be probed again: {named(hosts)}")
+        self._say(f"to be probed again: {format_names(hosts)}")
         prober, loop = self._prober, asyncio.get_running_loop()
         if prober is None:
             return

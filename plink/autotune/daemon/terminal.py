@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from plink.autotune.protocol.status import JobStatus
-from plink.base.text import counted, named, printable
+from plink.base.text import format_count, format_names, printable
 
 _BAR_WIDTH = 30
 _MOST_HOSTS = 16
@@ -28,7 +28,7 @@ def _job(job: JobStatus) -> list[RenderableType]:
 
 def _heading(job: JobStatus) -> Text:
     heading = Text(printable(job.name), style="bold")
-    heading.append(f"  {job.ranks_there} of {counted(job.ranks, 'rank')}", style="default")
+    heading.append(f"  {job.ranks_there} of {format_count(job.ranks, 'rank')}", style="default")
     if job.iteration_s is None:
         heading.append(f"  {printable(job.progress)}", style="dim")
         return heading
@@ -74,6 +74,6 @@ def _events(job: JobStatus) -> Table:
         what, text = Text(printable(event.what)), Text(printable(event.text))
         table.add_row(Text(clock, style="dim"), what, text)
     if job.reprobe_hosts:
-        hosts = printable(named(list(job.reprobe_hosts)))
+        hosts = printable(format_names(list(job.reprobe_hosts)))
         table.add_row("", "reprobe", Text(f"probe again: {hosts}", style="yellow"))
     return table

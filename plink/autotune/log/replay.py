@@ -15,7 +15,7 @@ from plink.autotune.tuner.names import Names
 from plink.autotune.tuner.snapshot import restore
 from plink.autotune.tuner.tuner import Tuner
 from plink.base.errors import WrongUseError
-from plink.base.text import bytes_text, counted
+from plink.base.text import bytes_text, format_count
 from plink.files import document
 from plink.files.plan import Plan
 from plink.plans.forest import Forest
@@ -196,8 +196,8 @@ def describe(state: ResumeState, path: str) -> str:
     """Describe the state for the terminal."""
     torn = ", the last line was cut and is left out" if state.is_torn else ""
     return (
-        f"{path}: {counted(state.windows, 'window')}{torn}; tuning goes on from there if the ranks "
-        "still have its plan"
+        f"{path}: {format_count(state.windows, 'window')}{torn}; tuning goes on from there if the "
+        "ranks still have its plan"
     )
 
 

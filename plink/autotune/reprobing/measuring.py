@@ -18,7 +18,7 @@ from plink.files.cluster import Cluster
 from plink.files.groups import UplinkMeasurement
 from plink.files.measurements import BandwidthMeasurement, Failure, RttMeasurement
 from plink.measure.listed import as_listed
-from plink.measure.probing.request import ProbeRequest, connected, resumed
+from plink.measure.probing.request import ProbeRequest, connect_hosts, resume_options
 from plink.measure.probing.run import ProbeResult, measure_pairs
 from plink.measure.probing.tools import TOOLS
 from plink.measure.probing.tools.transfers import UplinkOptions
@@ -93,7 +93,7 @@ def measure_again(
     """
     listed = [as_listed(host, source) for host in cluster.hosts]
     run = _Remeasurement(cluster, source, set(hosts), listed, way)
-    with connected(run.request(cluster.rtt), _Silent()) as reached:
+    with connect_hosts(run.request(cluster.rtt), _Silent()) as reached:
         present = [host.name for host in reached.hosts if host.name in run.concerned]
         unreachable = [f"{error.host}: {error}" for error in reached.failures]
         if not present:
@@ -181,7 +181,7 @@ class _Remeasurement:
             self._cluster.made_from,
             way=self._way,
             earlier=earlier,
-            **vars(resumed(self._cluster, self._source, before.tool, {})),
+            **vars(resume_options(self._cluster, self._source, before.tool, {})),
         )
 
     def _measure_rtt(self, reached: Reached) -> Regrouped:

@@ -13,7 +13,7 @@ from plink.autotune.reprobing.measuring import Measured, Quiesce, measure_again
 from plink.autotune.reprobing.replanning import Replanned, cluster_of, replan
 from plink.base.errors import PlinkError
 from plink.base.replacing import replace
-from plink.base.text import counted
+from plink.base.text import format_count
 from plink.files import cluster as cluster_file
 from plink.files.cluster import Cluster
 from plink.files.plan import Plan
@@ -94,7 +94,7 @@ class Prober:
 
 
 def _how(done: Measured) -> str:
-    how = f"{counted(len(done.reached), 'host')} probed again in {done.seconds:.1f} s"
+    how = f"{format_count(len(done.reached), 'host')} probed again in {done.seconds:.1f} s"
     if done.paused_s <= 0.0:
         return f"{how} while training ran"
     if done.is_paused:
@@ -108,14 +108,14 @@ def _warnings(done: Measured) -> list[str]:
     warnings = list(done.unreachable[:_MOST_NAMED])
     if len(done.unreachable) > _MOST_NAMED:
         rest = len(done.unreachable) - _MOST_NAMED
-        warnings.append(f"{counted(rest, 'host')} more cannot be reached")
+        warnings.append(f"{format_count(rest, 'host')} more cannot be reached")
     warnings += done.without
     if not done.has_rates:
         warnings.append("not all that links carry was measured again while training was paused")
     pairs = [each for each in done.failures if each.destination is not None]
     if pairs:
         warnings.append(
-            f"{counted(len(pairs), 'directed pair')} could not be measured, the first "
+            f"{format_count(len(pairs), 'directed pair')} could not be measured, the first "
             f"{pairs[0].source} to {pairs[0].destination}: {pairs[0].reason}"
         )
     return warnings

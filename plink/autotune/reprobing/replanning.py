@@ -14,7 +14,7 @@ import numpy as np
 from plink.autotune.protocol.identity import identity
 from plink.base.errors import NotMeasuredError, PlinkError
 from plink.base.replacing import replace
-from plink.base.text import named
+from plink.base.text import format_names
 from plink.files.cluster import Cluster
 from plink.files.hosts import Group
 from plink.files.matrices import Matrix
@@ -217,11 +217,13 @@ def replan(plan: Plan, before: Cluster, after: Cluster, moved: Sequence[str]) ->
         # What was not known before could never be seen to change.
         is_new = knows_more(then, now)
         if moved:
-            return Replanned(None, f"{named(moved)} moved, and groups are as they were", is_new)
+            return Replanned(
+                None, f"{format_names(moved)} moved, and groups are as they were", is_new
+            )
         return Replanned(None, "nothing changed", is_new)
     found = find_plan(now, PlanRequest(size_bytes=plan.size_bytes, seed=plan.seed))
     chosen = _chosen(plan, found.candidates)
-    changes = [f"links carry other rates: {named(rates)}"] if rates else []
+    changes = [f"links carry other rates: {format_names(rates)}"] if rates else []
     if has_other_groups:
         sizes = " + ".join(str(len(group.hosts)) for group in found.plan.groups) or "none"
         changes.append(f"groups are others ({sizes}{_because(moved)})")
@@ -256,4 +258,4 @@ def _partition(plan: Plan, grouped: Cluster | Plan) -> frozenset[frozenset[str]]
 
 
 def _because(moved: Sequence[str]) -> str:
-    return f", {named(moved)} moved" if moved else ""
+    return f", {format_names(moved)} moved" if moved else ""

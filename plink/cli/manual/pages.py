@@ -15,7 +15,7 @@ from plink.base.errors import (
     EXIT_WRONG_USE,
 )
 from plink.cli import COMMANDS, cli
-from plink.cli.manual.roff import bold, escaped, filled, paragraphs, prose, term
+from plink.cli.manual.roff import bold, escape_text, paragraphs, prose, term, wrap_lines
 
 _STATUS = {
     0: "Done.",
@@ -57,12 +57,12 @@ def _name(context: click.Context) -> str:
 def _page(context: click.Context, names: Sequence[str], date: str) -> str:
     command, name = context.command, _name(context)
     about = _about(context).rstrip(".")
-    usage = " ".join(map(escaped, command.collect_usage_pieces(context)))
+    usage = " ".join(map(escape_text, command.collect_usage_pieces(context)))
     parts = [
-        f'.TH {escaped(name.upper())} 1 "{date}" "plink {__version__}" "plink\\(aqs manual"',
+        f'.TH {escape_text(name.upper())} 1 "{date}" "plink {__version__}" "plink\\(aqs manual"',
         _LAYOUT,
-        f".SH NAME\n{escaped(name)} \\- {escaped(about)}",
-        f".SH SYNOPSIS\n{filled(f'{bold(context.command_path)} {usage}')}",
+        f".SH NAME\n{escape_text(name)} \\- {escape_text(about)}",
+        f".SH SYNOPSIS\n{wrap_lines(f'{bold(context.command_path)} {usage}')}",
         f".SH DESCRIPTION\n{paragraphs(command.help or about)}",
         *_options(context),
     ]
@@ -89,7 +89,7 @@ def _options(context: click.Context) -> Iterator[str]:
             sections.setdefault(heading, []).append(_item(term(record[0]), record[1]))
     for place, (heading, items) in enumerate(sections.items()):
         start = [".SH OPTIONS"] if place == 0 else []
-        yield "\n".join([*start, *([f".SS {escaped(heading)}"] if heading else []), *items])
+        yield "\n".join([*start, *([f".SS {escape_text(heading)}"] if heading else []), *items])
 
 
 def _commands(context: click.Context, group: click.Group) -> Iterator[str]:

@@ -12,7 +12,7 @@ _CODE = re.compile(r"`([^`]+)`")
 _TERM = re.compile(r"(?<![\w-])(--?[a-zA-Z][\w-]*)")
 
 
-def escaped(text: str) -> str:
+def escape_text(text: str) -> str:
     """Return text that is drawn as it stands."""
     return "".join(
         _DRAWN.get(letter) or (letter if letter.isascii() else rf"\[u{ord(letter):04X}]")
@@ -22,17 +22,19 @@ def escaped(text: str) -> str:
 
 def bold(text: str) -> str:
     """Return text in bold."""
-    return rf"\fB{escaped(text)}\fR"
+    return rf"\fB{escape_text(text)}\fR"
 
 
 def prose(text: str) -> str:
     """A paragraph, in lines that an editor shows whole; what stands in backquotes is bold."""
     parts = _CODE.split(text)
-    roff = "".join(bold(part) if place % 2 else escaped(part) for place, part in enumerate(parts))
-    return filled(roff)
+    roff = "".join(
+        bold(part) if place % 2 else escape_text(part) for place, part in enumerate(parts)
+    )
+    return wrap_lines(roff)
 
 
-def filled(roff: str) -> str:
+def wrap_lines(roff: str) -> str:
     """Roff text in short lines, none of which is taken for a command."""
     lines = textwrap.wrap(roff, _WIDTH, break_long_words=False, break_on_hyphens=False)
     return "\n".join(rf"\&{line}" if line[:1] in (".", "'") else line for line in lines)
@@ -41,7 +43,9 @@ def filled(roff: str) -> str:
 def term(text: str) -> str:
     """Options as a list has them, `-o, --output FILE`: their names are bold."""
     parts = _TERM.split(text)
-    return "".join(bold(part) if place % 2 else escaped(part) for place, part in enumerate(parts))
+    return "".join(
+        bold(part) if place % 2 else escape_text(part) for place, part in enumerate(parts)
+    )
 
 
 def paragraphs(text: str) -> str:

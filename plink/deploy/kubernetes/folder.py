@@ -47,11 +47,11 @@ def files(image: str, *, host_network: bool) -> dict[str, str]:
         raise WrongUseError(
             f"{image!r} is not the name of an image", "it is as in registry:5000/plink:0.1.0"
         )
-    named = f"    newName: {_quoted(found['name'])}\n"
+    named = f"    newName: {_quote(found['name'])}\n"
     if found["digest"] is not None:
         named += f"    digest: {found['digest']}\n"
     else:
-        named += f"    newTag: {_quoted(found['tag'] or 'latest')}\n"
+        named += f"    newTag: {_quote(found['tag'] or 'latest')}\n"
     content = {file.name: file.read_text(encoding="utf-8") for file in _FILES.glob("*.yaml")}
     content[_KUSTOMIZATION] = content[_KUSTOMIZATION].replace(_NAMED, named)
     if host_network:
@@ -88,6 +88,6 @@ def write(folder: Path, content: Mapping[str, bytes]) -> None:
         raise PlinkError(f"{folder}: cannot be written ({reason})") from None
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     # A tag may look like a number, and a name with a port like a pair.
     return f'"{text}"'

@@ -109,7 +109,7 @@ def values_of(tier: Tier, key: str, present: Mapping[str, str], taken: set[str])
         taken: values that something else wrote, which no new domain gets.
     """
     value_of = {n: name for n, name in tier.names.items() if _VALUE.fullmatch(name)}
-    kept = _kept([[present.get(host) for host in hosts] for hosts in tier.domains])
+    kept = _match_values([[present.get(host) for host in hosts] for hosts in tier.domains])
     used = set(value_of.values())
     value_of |= {n: value for n, value in kept.items() if n not in value_of and value not in used}
     used = set(value_of.values())
@@ -124,7 +124,7 @@ def values_of(tier: Tier, key: str, present: Mapping[str, str], taken: set[str])
     return {host: value_of[n] for n, hosts in enumerate(tier.domains) for host in hosts}
 
 
-def _kept(present: Sequence[Sequence[str | None]]) -> dict[int, str]:
+def _match_values(present: Sequence[Sequence[str | None]]) -> dict[int, str]:
     """The value that a domain keeps, by its number, so that as few hosts as can be change theirs.
 
     Args:

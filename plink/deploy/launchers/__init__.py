@@ -41,7 +41,7 @@ FORMATS: dict[str, Format] = {
 TOPOLOGIES: dict[str, TopologyFormat] = {found.name: found for found in slurm.TOPOLOGIES}
 
 
-def described() -> dict[str, str]:
+def describe_formats() -> dict[str, str]:
     """Return every format's name, and what it is in a line."""
     orders = {name: found.about for name, found in FORMATS.items()}
     return orders | {name: found.about for name, found in TOPOLOGIES.items()}

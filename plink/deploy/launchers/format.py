@@ -39,7 +39,9 @@ class Format:
 
     def usage_of(self, file: str, ranks: int | None) -> str:
         """The command that uses `file`, for `ranks` ranks; None leaves RANKS to the reader."""
-        return filled(self.usage, {"RANKS": "RANKS" if ranks is None else str(ranks), "FILE": file})
+        return fill_usage(
+            self.usage, {"RANKS": "RANKS" if ranks is None else str(ranks), "FILE": file}
+        )
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class TopologyFormat:
 
     def usage_of(self, file: str) -> str:
         """Return the command that uses `file`."""
-        return filled(self.usage, {"FILE": file})
+        return fill_usage(self.usage, {"FILE": file})
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ class Place:
     local_rank: int
 
 
-def filled(usage: str, blanks: Mapping[str, str]) -> str:
+def fill_usage(usage: str, blanks: Mapping[str, str]) -> str:
     """Return a usage line with texts in place of its blanks, which are whole words of it.
 
     So SLURM_HOSTFILE stays what it is.

@@ -74,13 +74,13 @@ def render_commands(hosts: Sequence[Host]) -> str:
 def render_script(hosts: Sequence[Host]) -> str:
     """A shell script: a line per host, then it waits, and ends with the worst exit status."""
     lines = [
-        f"on {host.name} {_quoted(command)}\n"
+        f"on {host.name} {_quote(command)}\n"
         for host, command in zip(hosts, commands(hosts), strict=True)
     ]
     return _HEAD + "".join(lines) + _TAIL
 
 
-def _quoted(command: str) -> str:
+def _quote(command: str) -> str:
     return "'" + command.replace("'", "'\\''") + "'"
 
 

@@ -16,7 +16,7 @@ from plink.base.replacing import replace
 from plink.deploy.slurm.allocation import Allocation, step_template
 from plink.deploy.slurm.calling import called_by_nodes
 from plink.deploy.slurm.kept import Kept
-from plink.deploy.slurm.switches import filled, parse_switches, partners
+from plink.deploy.slurm.switches import fill_by_switch, parse_switches, partners
 from plink.files.cluster import Cluster
 from plink.files.hosts import Host
 from plink.files.order import Order
@@ -106,15 +106,15 @@ def order_allocation(
     wider = kept.known(allocation.names, others)
     known = None if wider is None else _of_job(wider, allocation)
     if known is not None and _suffices(known):
-        return _ordered(known, allocation, request, "kept", 0)
+        return _order_hosts(known, allocation, request, "kept", 0)
     if wider is not None and wider.rtt is not None and switch_of:
-        told = filled(wider.rtt, wider.names, switch_of)
+        told = fill_by_switch(wider.rtt, wider.names, switch_of)
         guessed = _of_job(replace(wider, rtt=told), allocation)
         if _suffices(guessed) and _still_holds(guessed, allocation, reaching, progress):
             source: Source = "switches" if group_of is None else "groups"
-            return _ordered(guessed, allocation, request, source, 0)
-    cluster, pairs = _measured(known, allocation, kept, reaching, progress)
-    return _ordered(cluster, allocation, request, "measured", pairs)
+            return _order_hosts(guessed, allocation, request, source, 0)
+    cluster, pairs = _measure_missing_pairs(known, allocation, kept, reaching, progress)
+    return _order_hosts(cluster, allocation, request, "measured", pairs)
 
 
 def ask_switches() -> Mapping[str, str]:
@@ -178,7 +178,7 @@ def _still_holds(
     return found.is_whole and not found.is_changed
 
 
-def _measured(
+def _measure_missing_pairs(
     known: Cluster | None,
     allocation: Allocation,
     kept: Kept,
@@ -231,7 +231,7 @@ def _way(allocation: Allocation, reaching: Reaching, progress: Progress) -> Iter
         yield way
 
 
-def _ordered(
+def _order_hosts(
     cluster: Cluster, allocation: Allocation, request: OrderRequest, source: Source, pairs: int
 ) -> Ordered:
     order = find_order(cluster, request)

@@ -42,7 +42,7 @@ def parse_switches(text: str) -> dict[str, str]:
     return {name: switch for switch, (_, names) in groups.items() for name in names}
 
 
-def filled(
+def fill_by_switch(
     rtt: RttMeasurement, names: Sequence[str], switch_of: Mapping[str, str]
 ) -> RttMeasurement:
     """Fill unmeasured pairs with the readings of other hosts below the same two switches.

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from plink.base.text import counted
+from plink.base.text import format_count
 from plink.hub.service import ServiceOptions
 from plink.hub.serving.errors import ServiceError
 from plink.hub.serving.leading import Everywhere
@@ -264,14 +264,14 @@ class Crew:
         if workers > quotas.workers:
             raise ServiceError(
                 f"service {name} would have {workers} workers, "
-                f"and its quota is {counted(quotas.workers, 'worker')}"
+                f"and its quota is {format_count(quotas.workers, 'worker')}"
             )
         needed = workers * self.connections
         if needed > quotas.connections:
             raise ServiceError(
-                f"service {name} needs {counted(needed, 'connection')} for data for "
-                f"{counted(workers, 'worker')}, and its quota is "
-                f"{counted(quotas.connections, 'connection')}",
+                f"service {name} needs {format_count(needed, 'connection')} for data for "
+                f"{format_count(workers, 'worker')}, and its quota is "
+                f"{format_count(quotas.connections, 'connection')}",
                 "fewer cores or ports take fewer connections",
             )
 

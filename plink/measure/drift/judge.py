@@ -196,7 +196,9 @@ def judge(file_us: Matrix, new_us: Matrix, ceilings: Matrix) -> Judgement:
     changed = above | below
     beyond = (there + back) / 2.0 - common
     near = near_hosts(both_ways_us(file_us))
-    groups = _together(_blamed(near, compared, changed, np.abs(beyond) / ceilings), near, changed)
+    groups = _together(
+        _blame_hosts(near, compared, changed, np.abs(beyond) / ceilings), near, changed
+    )
     changes = [_change(group, compared, changed, beyond) for group in groups]
     return Judgement(
         changed=_pairs(changed),
@@ -231,7 +233,7 @@ def common_shift(shifts: Matrix, ceilings: Matrix, compared: Mask) -> float:
     return float(np.median(explained)) if explained.size else 0.0
 
 
-def _blamed(near: Mask, compared: Mask, changed: Mask, evidence: Matrix) -> list[int]:
+def _blame_hosts(near: Mask, compared: Mask, changed: Mask, evidence: Matrix) -> list[int]:
     """Hosts that explain the changed pairs, each pair by the host of which it says the most."""
     open_ = compared.copy()
     blamed: list[int] = []

@@ -84,7 +84,7 @@ def judge_links(names: Sequence[str], expected: Matrix, now: Matrix) -> LinkJudg
     ceiling = link_ceiling(expected)
     common = common_shift(shifts, np.full(shifts.shape, ceiling), compared)
     changed: Mask = compared & (np.abs(np.nan_to_num(shifts) - common) > ceiling)
-    changes = _blamed(names, expected, now, changed, compared)
+    changes = _blame_links(names, expected, now, changed, compared)
     return LinkJudgement(changes, changed, compared, float(np.exp(common)))
 
 
@@ -97,7 +97,7 @@ def link_ceiling(expected: Matrix) -> float:
     return min(_MOST_CEILING, max(LEAST_CEILING, noise))
 
 
-def _blamed(
+def _blame_links(
     names: Sequence[str], expected: Matrix, now: Matrix, changed: Mask, compared: Mask
 ) -> list[RateChange]:
     """Directions of links that explain the changed pairs, each pair by one end, the worst first."""

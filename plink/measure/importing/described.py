@@ -33,7 +33,14 @@ from plink.base.errors import PlinkError, WrongUseError
 from plink.base.replacing import replace
 from plink.base.text import brief
 from plink.files import document
-from plink.files.clients import FITTED, ClientFit, SizeSpread, exactly, unfitted, with_estimates
+from plink.files.clients import (
+    FITTED,
+    ClientFit,
+    SizeSpread,
+    exactly,
+    with_estimates,
+    zero_cost_client,
+)
 from plink.files.cluster import Cluster
 from plink.files.fields import Fields
 from plink.files.groups import (
@@ -108,7 +115,7 @@ def import_network(content: bytes, source: str) -> Cluster:
     except (ValueError, RecursionError) as error:
         reason = "too deeply nested" if isinstance(error, RecursionError) else error
         raise WrongUseError(f"{source}: not valid TOML ({reason})", _HINT) from None
-    top = _known(Fields(data, source), _TOP)
+    top = _check_names(Fields(data, source), _TOP)
     hosts, groups, links, uplinks = _hosts_of(top)
     facts = LinkFacts(
         top.integer("burst_bytes", 0, MAX_BURST_BYTES, default=0),
@@ -135,7 +142,7 @@ def _reader() -> Any:
         raise PlinkError("this Python cannot read TOML", "pip install tomli") from None
 
 
-def _known(fields: Fields, names: Sequence[str]) -> Fields:
+def _check_names(fields: Fields, names: Sequence[str]) -> Fields:
     for name in fields.names():
         if name not in names:
             raise WrongUseError(
@@ -152,11 +159,11 @@ def _hosts_of(
     links: list[HostLink] = []
     uplinks: list[Uplink] = []
     order: dict[str, int] = {}
-    parts = [_known(item, _OF_GROUP) for item in top.objects("groups", optional=True)]
+    parts = [_check_names(item, _OF_GROUP) for item in top.objects("groups", optional=True)]
     if "hosts" in top.values:
         parts.append(top)
     for part in parts:
-        listed = _listed(part)
+        listed = _parse_hosts(part)
         names = [host.name for host in listed]
         if part is top:
             order = {name: place for place, name in enumerate(names)}
@@ -209,7 +216,7 @@ def _hosts_of(
     return hosts, groups, links, uplinks
 
 
-def _listed(part: Fields) -> list[ListedHost]:
+def _parse_hosts(part: Fields) -> list[ListedHost]:
     try:
         return parse_host_list(part.text("hosts"), f"{part.place}: hosts", least=1)
     except HostListError as error:
@@ -225,7 +232,7 @@ def _rows_of(top: Fields, groups: Sequence[str]) -> list[Row]:
     left = set(groups)
     rows: list[Row] = []
     for item in top.objects("rows", optional=True):
-        _known(item, _OF_ROW)
+        _check_names(item, _OF_ROW)
         rate = item.optional_number("uplink_gbit_s", LEAST_GBIT_S, MAX_GBIT_S)
         row = Row(item.word("name"), item.texts("groups"), rate, rate)
         if not row.groups or any(row.name == other.name for other in rows):
@@ -248,13 +255,13 @@ def _clients_of(top: Fields) -> list[ClientFit]:
             raise WrongUseError(
                 f"{top.place}: client {brief(name)} is not known", f"known: {', '.join(FITTED)}"
             )
-        part = _known(given.object(name), tuple(_OF_CLIENT)) if given is not None else top
+        part = _check_names(given.object(name), tuple(_OF_CLIENT)) if given is not None else top
         values = {
             key: usual if part.values.get(key) is None else part.number(key, low, high)
             for key, (low, high, usual) in _OF_CLIENT.items()
         }
         spread = values.pop("spread")
         exact = {key: exactly(value) for key, value in values.items()}
-        fit = with_estimates(unfitted(name), exact)
+        fit = with_estimates(zero_cost_client(name), exact)
         found.append(replace(fit, spreads=[SizeSpread(1, spread)]))
     return found

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from plink.base.errors import WrongUseError
-from plink.base.text import named
+from plink.base.text import format_names
 from plink.files.units import RateUnit, TimeUnit, find_rate_unit, find_time_unit
 
 _SOURCE = {"source", "src", "from", "origin", "sender", "client"}
@@ -119,7 +119,7 @@ def find_ends(headings: Sequence[str], source: str) -> tuple[tuple[int, int], bo
         other = _end_columns(words, second, needs_noun=is_both_ways)
         for several in (one, other):
             if one and other and len(several) > 1:
-                shown = named([headings[column] for column in several], 3)
+                shown = format_names([headings[column] for column in several], 3)
                 raise WrongUseError(
                     f"{source}: several columns name an end of the pair: {shown}",
                     "keep one column for each end",
@@ -169,7 +169,7 @@ def find_columns(headings: Sequence[str], source: str, unit: RateUnit | TimeUnit
     left = [column for column in others if rates is None or column not in rates.columns]
     times, notes = _times(headings, left, source, unit, is_alone=rates is None and size is None)
     if times is None and rates is None:
-        shown = named([headings[column] for column in others], 3) or "nothing else"
+        shown = format_names([headings[column] for column in others], 3) or "nothing else"
         raise WrongUseError(
             f"{source}: no column is a time or a bandwidth; beside the hosts there is {shown}",
             "name the unit in the heading, as in rtt_ms or bandwidth_Gbit_s, or give it as unit=ms",
@@ -184,7 +184,7 @@ def find_columns(headings: Sequence[str], source: str, unit: RateUnit | TimeUnit
 def _rates(
     headings: Sequence[str], columns: Sequence[int], source: str, given: RateUnit | TimeUnit | None
 ) -> Values | None:
-    kept = _measured(headings, columns)
+    kept = _measured_columns(headings, columns)
     own = given if isinstance(given, RateUnit) else None
     units: dict[int, RateUnit | None] = {}
     for column in kept:
@@ -200,7 +200,7 @@ def _rates(
         elif words & {"bandwidth", "bw", "throughput", "busbw", "bitrate", "goodput"}:
             units[column] = own
     with_unit = {column: unit for column, unit in units.items() if unit is not None}
-    chosen = _chosen(headings, list(with_unit or units), source)
+    chosen = _choose_columns(headings, list(with_unit or units), source)
     if not chosen:
         return None
     unit = units[chosen[0]]
@@ -223,7 +223,7 @@ def _times(
     own = given if isinstance(given, TimeUnit) else None
     strong: dict[int, TimeUnit | None] = {}
     weak: dict[int, TimeUnit | None] = {}
-    for column in _measured(headings, columns):
+    for column in _measured_columns(headings, columns):
         words = set(words_of(headings[column]))
         if _is_rate(headings[column]):
             continue
@@ -233,7 +233,7 @@ def _times(
         elif unit is not None and is_alone and _is_bare(words):
             weak[column] = unit
     units = strong or weak
-    chosen = _chosen(headings, list(units), source)
+    chosen = _choose_columns(headings, list(units), source)
     if not chosen:
         return None, []
     heading = headings[chosen[0]]
@@ -257,7 +257,7 @@ def _is_time(words: set[str]) -> bool:
     return bool(words & (_TIME_WORDS | _ONE_WAY)) or is_two_words
 
 
-def _measured(headings: Sequence[str], columns: Sequence[int]) -> list[int]:
+def _measured_columns(headings: Sequence[str], columns: Sequence[int]) -> list[int]:
     """The columns of what was measured, neither of how much it varies nor of what was promised."""
     kept = [column for column in columns if not _SPREAD & set(words_of(headings[column]))]
     return [c for c in kept if not _PROMISED & set(words_of(headings[c]))] or kept
@@ -278,7 +278,7 @@ def _is_bare(words: set[str]) -> bool:
     return all(word in kinds or word in units or word.isdigit() for word in words)
 
 
-def _chosen(headings: Sequence[str], columns: Sequence[int], source: str) -> list[int]:
+def _choose_columns(headings: Sequence[str], columns: Sequence[int], source: str) -> list[int]:
     """The columns of a quantity that count: one, or one of every run.
 
     Raises:
@@ -302,7 +302,8 @@ def _chosen(headings: Sequence[str], columns: Sequence[int], source: str) -> lis
     left = left or list(words)
     if len(left) > 1:
         raise WrongUseError(
-            f"{source}: several columns may be meant: {named([headings[c] for c in left], 3)}",
+            f"{source}: several columns may be meant: "
+            f"{format_names([headings[c] for c in left], 3)}",
             "keep the one that counts",
         )
     return left
@@ -311,7 +312,7 @@ def _chosen(headings: Sequence[str], columns: Sequence[int], source: str) -> lis
 def _refuse_mixed_units(headings: Sequence[str], source: str) -> None:
     units = {(str(find_time_unit(each)), str(find_rate_unit(each))) for each in headings}
     if len(units) > 1:
-        raise WrongUseError(f"{source}: runs are in several units: {named(headings, 3)}")
+        raise WrongUseError(f"{source}: runs are in several units: {format_names(headings, 3)}")
 
 
 def _is_statistic(words: set[str]) -> bool:

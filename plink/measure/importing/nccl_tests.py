@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from plink.base.size import format_size
-from plink.base.text import counted
+from plink.base.text import format_count
 from plink.files.measurements import WRONG_RESULTS
 from plink.measure.importing.pairs import (
     LeftOut,
@@ -163,7 +163,7 @@ def _refusal(run: _NcclRun, size_bytes: int | None) -> LeftOut | None:
     elif not run.rows and not run.has_damage:
         reason = "has no result"
     elif len(run.hosts) != 2:
-        reason = f"was on {counted(len(run.hosts), 'host')}, not on two"
+        reason = f"was on {format_count(len(run.hosts), 'host')}, not on two"
     elif run.is_mixed:
         reason, hint = "has rows or closing lines of another one in it", _HINT_MIXED
     elif run.wrong:

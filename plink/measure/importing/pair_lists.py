@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 
 from plink.base.errors import WrongUseError
 from plink.base.size import format_size
-from plink.base.text import brief, counted
+from plink.base.text import brief, format_count
 from plink.files.units import (
     RateUnit,
     TimeUnit,
@@ -131,7 +131,7 @@ def read_pair_list(
             messages.setdefault(pair, []).append(Message(size or 0, gbit_s=gbit_s))
     found.pairs += _rates(messages, size_bytes, columns)
     if own:
-        found.notes.append(f"{counted(own, 'row')} of a host and itself left aside")
+        found.notes.append(f"{format_count(own, 'row')} of a host and itself left aside")
     if size_bytes is not None and not any(pair.gbit_s for pair in found.pairs):
         raise WrongUseError(
             f"{source}: holds no bandwidth of messages of {format_size(size_bytes)}"

@@ -293,10 +293,10 @@ def text_of(content: bytes, source: str) -> str:
     Raises:
         WrongUseError: it is not text in UTF-8.
     """
-    return strip_prefixes(decoded(content, source))
+    return strip_prefixes(decode_text(content, source))
 
 
-def decoded(content: bytes, source: str) -> str:
+def decode_text(content: bytes, source: str) -> str:
     """The text of a file.
 
     Raises:

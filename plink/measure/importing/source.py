@@ -15,7 +15,7 @@ import numpy.typing as npt
 from plink.base.errors import WrongUseError
 from plink.base.log_prefixes import strip_prefixes
 from plink.base.replacing import replace
-from plink.base.text import counted, joined, named
+from plink.base.text import format_count, format_names, join_texts
 from plink.files import document
 from plink.files.binary_form import Content
 from plink.files.cluster import Cluster, is_cluster, parse_cluster
@@ -30,7 +30,7 @@ from plink.measure.importing.pair_lists import (
     read_pair_list,
     refuse_list_without_hosts,
 )
-from plink.measure.importing.pairs import Readings, cluster_of, decoded
+from plink.measure.importing.pairs import Readings, cluster_of, decode_text
 from plink.measure.importing.tables import as_csv
 from plink.measure.importing.unreadable import refuse_unreadable
 
@@ -85,7 +85,7 @@ class ImportOptions:
             return TimeUnit(name, TIMES[name])
         found = find_rate_unit(self.unit)
         if found is None:
-            known = joined([*sorted(TIMES), "Gbit/s", "GB/s"], "or")
+            known = join_texts([*sorted(TIMES), "Gbit/s", "GB/s"], "or")
             raise WrongUseError(f"unit is {self.unit!r}, expected {known}")
         return found
 
@@ -148,12 +148,12 @@ def import_files(paths: Sequence[str], options: ImportOptions) -> Imported:
     if not any(part.pairs or part.left_out for part in parts):
         raise refused[0][1]
     if refused:
-        sources = named([source for source, _ in refused], MOST_NAMED)
-        what = counted(len(refused), "file")
+        sources = format_names([source for source, _ in refused], MOST_NAMED)
+        what = format_count(len(refused), "file")
         parts[0].notes.append(f"left out {what}: {sources}; the first because of: {refused[0][1]}")
     found = cluster_of(
         parts,
-        named([document.label(path) for path in files], MOST_NAMED),
+        format_names([document.label(path) for path in files], MOST_NAMED),
         percentile=options.percentile,
     )
     found = replace(found, made_from=f"sha256:{whole.hexdigest()}")
@@ -249,7 +249,7 @@ def _read_pairs(content: Content, source: str, options: ImportOptions) -> list[R
             f"{source}: is a cluster, which is imported alone",
             "several files are logs of benchmarks, or lists with a row for every pair",
         )
-    text = decoded(content, source)
+    text = decode_text(content, source)
     logs = kinds_of(text)
     if logs:
         if options.unit is not None:
@@ -270,12 +270,12 @@ def _read_pairs(content: Content, source: str, options: ImportOptions) -> list[R
 def _text(content: bytes, source: str) -> str | None:
     """The text of a file, or None where it is none in UTF-8."""
     try:
-        return decoded(content, source)
+        return decode_text(content, source)
     except WrongUseError:
         return None  # the reader of matrices says so
 
 
-def described(cluster: Cluster) -> dict[str, Any]:
+def describe_import(cluster: Cluster) -> dict[str, Any]:
     """Return a JSON object about the import: its hosts, and the share known of each quantity."""
     found: dict[str, Any] = {"hosts": cluster.names}
     if cluster.rtt is not None:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from plink.base.errors import WrongUseError
-from plink.base.text import counted
+from plink.base.text import format_count
 
 _MOST_HEADING = 1 << 16
 _RULE = re.compile(r"\|?(?:[ \t]*:?-+:?[ \t]*\|)*[ \t]*:?-+:?[ \t]*\|?[ \t]*")
@@ -76,7 +76,7 @@ def _is_rule(line: str) -> bool:
 def _of_markdown(lines: Sequence[str], rules: Sequence[int], source: str) -> list[list[str]]:
     if len(rules) > 1:
         raise WrongUseError(
-            f"{source}: holds {counted(len(rules), 'table')}", "keep one of them in a file"
+            f"{source}: holds {format_count(len(rules), 'table')}", "keep one of them in a file"
         )
     found: list[list[str]] = [[] for _ in range(rules[0] - 1)]
     for number in range(rules[0] - 1, len(lines)):

@@ -25,7 +25,7 @@ from plink.measure.probing.collectors import RunRecord
 from plink.measure.probing.limits import CHECK_PASSES
 from plink.measure.probing.meetings import Visits
 from plink.measure.probing.passes import PassOptions
-from plink.measure.probing.request import ProbeRequest, connected, resumed
+from plink.measure.probing.request import ProbeRequest, connect_hosts, resume_options
 from plink.measure.probing.resume import moved_hosts
 from plink.measure.probing.rtt_collector import RttCollector
 from plink.measure.probing.run import job_for
@@ -118,7 +118,7 @@ def check_request(
     """
     tool = comparable_rtt(cluster, source).tool
     known = {"passes": CHECK_PASSES, **given}
-    how = resumed(cluster, source, tool, known, network=network, interface=interface)
+    how = resume_options(cluster, source, tool, known, network=network, interface=interface)
     return ProbeRequest(
         hosts_of(Cluster(cluster.hosts), source),
         options=how.options,
@@ -155,7 +155,7 @@ def check(
         HostListError, OptionError: the request cannot be carried out as it stands.
         PlinkError: fewer than two hosts can be reached, or no pair can be compared.
     """
-    with connected(request, progress) as reached:
+    with connect_hosts(request, progress) as reached:
         found = check_reached(cluster, file, request, reached, partners=partners, progress=progress)
         if not holds_rates(cluster):
             return found

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from plink.base.progress import Progress
-from plink.base.text import counted, named
+from plink.base.text import format_count, format_names
 from plink.files.cluster import Cluster
 from plink.files.measurements import Failure
 from plink.measure.drift.rates import LinkJudgement, RateChange
@@ -94,7 +94,7 @@ def check_rates(
         now, changed = again.uplinks(cluster.uplinks, changes, rest * limit_s)
         groups = list(dict.fromkeys(group for group, _ in now))
         changes += changed
-    hosts = [] if links is None else _compared(cluster.names, links)
+    hosts = [] if links is None else _compared_hosts(cluster.names, links)
     return RatesResult(
         hosts=hosts,
         groups=groups,
@@ -127,7 +127,7 @@ def _knows_links(cluster: Cluster) -> bool:
     return cluster.uplinks is not None and bool(cluster.uplinks.links)
 
 
-def _compared(names: Sequence[str], links: LinkJudgement) -> list[str]:
+def _compared_hosts(names: Sequence[str], links: LinkJudgement) -> list[str]:
     seen = {int(host) for pair in np.argwhere(links.compared) for host in pair}
     return [name for place, name in enumerate(names) if place in seen]
 
@@ -138,7 +138,7 @@ def _not_checked(cluster: Cluster, hosts: Collection[str], groups: Collection[st
     if _has_links(cluster):
         others = [name for name in cluster.names if name not in set(hosts)]
         if others:
-            found.append(f"the links of {named(others, _MOST_NAMED)}")
+            found.append(f"the links of {format_names(others, _MOST_NAMED)}")
     elif _has_uplinks(cluster):
         found.append("hosts' links, of which the file has only sums")
     if _has_bandwidth(cluster):
@@ -146,7 +146,7 @@ def _not_checked(cluster: Cluster, hosts: Collection[str], groups: Collection[st
     if cluster.uplinks is not None and _has_uplinks(cluster):
         known = [each.group for each in cluster.uplinks.uplinks if each.group not in set(groups)]
         if known:
-            found.append(f"the uplinks of {named(known, _MOST_NAMED)}")
+            found.append(f"the uplinks of {format_names(known, _MOST_NAMED)}")
     return found
 
 
@@ -159,5 +159,5 @@ def summary(found: RatesResult) -> str:
     ):
         changed = {each.name for each in found.changes if each.is_uplink == is_uplink}
         if names:
-            parts.append(f"{what} of {len(changed):,} of {counted(len(names), of)}")
+            parts.append(f"{what} of {len(changed):,} of {format_count(len(names), of)}")
     return f"{' and '.join(parts)} changed"

@@ -152,7 +152,7 @@ class Passes:
         self._met[urgency > 0.0] += 1
         self._is_tried |= urgency > 0.0
         pairs = [(int(i), int(j)) for i, j in chosen]
-        return arranged(size, pairs, (self._options.seed, self.number))
+        return arrange_rounds(size, pairs, (self._options.seed, self.number))
 
     def _disagreement(self, seen: Seen) -> Matrix:
         """(N, N), upper triangle: by how much a pair's passes disagree, 0 where that is little."""
@@ -189,7 +189,7 @@ class Passes:
         return again
 
 
-def arranged(hosts: int, pairs: Iterable[Pair], seed: tuple[int, int]) -> Rounds:
+def arrange_rounds(hosts: int, pairs: Iterable[Pair], seed: tuple[int, int]) -> Rounds:
     """Pairs in rounds of disjoint ones, in another order for every seed.
 
     They are those of a round robin of the `hosts` hosts in which each has a seat by chance, the

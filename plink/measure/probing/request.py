@@ -87,7 +87,7 @@ class Resumed:
     seed: int
 
 
-def resumed(
+def resume_options(
     earlier: Cluster | None,
     source: str,
     tool: str,
@@ -221,7 +221,7 @@ class TooFewReachedError(PlinkError):
 
 
 @contextmanager
-def connected(request: ProbeRequest, progress: Progress) -> Iterator[Reached]:
+def connect_hosts(request: ProbeRequest, progress: Progress) -> Iterator[Reached]:
     """Reach the hosts of a request, two at least; leaving closes every connection.
 
     Raises:

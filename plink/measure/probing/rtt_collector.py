@@ -132,8 +132,8 @@ class RttCollector(Collector[RttReading]):
             reading=self._percentiles[0],
             samples=self._samples.copy(),
             losses=self._losses.copy(),
-            precision_percent=_known(precision.round(3)),
-            disturbance=_known(disturbance.round(3)),
+            precision_percent=_none_if_all_nan(precision.round(3)),
+            disturbance=_none_if_all_nan(disturbance.round(3)),
             passes=self._passes.copy(),
             halves_us=Halves(self._halves_us[0].copy(), self._halves_us[1].copy()),
             failures=list(self.failures),
@@ -149,7 +149,7 @@ def _passes_of(kept: RttMeasurement) -> tuple[Counts, tuple[Matrix, Matrix]]:
     return known.passes.astype(np.int64), (known.halves_us.odd.copy(), known.halves_us.even.copy())
 
 
-def _known(matrix: Matrix) -> Matrix | None:
+def _none_if_all_nan(matrix: Matrix) -> Matrix | None:
     return None if np.isnan(matrix).all() else matrix
 
 

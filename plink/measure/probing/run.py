@@ -29,7 +29,7 @@ from plink.measure.probing.meetings import (
     visits_of,
 )
 from plink.measure.probing.question import NO_QUESTION, Question
-from plink.measure.probing.request import ProbeRequest, connected
+from plink.measure.probing.request import ProbeRequest, connect_hosts
 from plink.measure.probing.resume import as_before, resume_state
 from plink.measure.probing.rtt_collector import RttCollector
 from plink.measure.probing.tools import TOOLS
@@ -91,7 +91,7 @@ def probe(
         PlinkError: fewer than two hosts can be reached, or one cannot and the run is strict.
         KeyboardInterrupt: the user stopped it before anything was measured, or while it closed.
     """
-    with connected(request, progress) as reached:
+    with connect_hosts(request, progress) as reached:
         if TOOLS[request.tool].measure is None:
             return measure_uplinks(request, reached, progress, on_result)
         return measure_pairs(request, reached, progress, on_result, question)
@@ -161,7 +161,7 @@ def measure_pairs(
         if is_due or before is None:
             run = RunRecord(
                 tool=request.tool,
-                options=_recorded(request, job, sample),
+                options=_options_to_record(request, job, sample),
                 started=started,
                 seconds=(before.seconds if before else 0.0) + time.monotonic() - began,
                 notes=[*notes, *collector.remarks, *collector.warnings()],
@@ -176,7 +176,7 @@ def measure_pairs(
         if is_due and isinstance(collector, RttCollector) and not cluster.groups:
             # That there are no groups was said of other readings.
             cluster = replace(cluster, grouping=None)
-        asked = _asked(listed, kept.names, sample, following, measured)
+        asked = _requested_rounds(listed, kept.names, sample, following, measured)
         result = ProbeResult(
             cluster=cluster,
             measurement=measurement,
@@ -234,7 +234,9 @@ def job_for(
     )
 
 
-def _recorded(request: ProbeRequest, job: Job[Any], sample: Sample | None) -> dict[str, Any]:
+def _options_to_record(
+    request: ProbeRequest, job: Job[Any], sample: Sample | None
+) -> dict[str, Any]:
     """The options that the cluster file records."""
     return {
         **request.options.recorded(),
@@ -270,7 +272,7 @@ def _address_notes(hosts: Sequence[ReachedHost]) -> list[str]:
     return [] if note is None else [note]
 
 
-def _asked(
+def _requested_rounds(
     listed: Sequence[str],
     names: Sequence[str],
     sample: Sample | None,

@@ -87,7 +87,7 @@ def measure_uplinks(
     collector = UplinkCollector(
         [host.name for host in reached.hosts],
         members,
-        _kept(cluster, request.earlier),
+        _reusable_uplinks(cluster, request.earlier),
         on_settled=progress.step,
     )
     wanted = collector.missing()
@@ -202,7 +202,7 @@ def _members(groups: Sequence[Group], hosts: Sequence[ReachedHost]) -> dict[str,
     return found
 
 
-def _kept(cluster: Cluster, earlier: Cluster | None) -> dict[str, Uplink]:
+def _reusable_uplinks(cluster: Cluster, earlier: Cluster | None) -> dict[str, Uplink]:
     """Return an earlier run's uplinks of groups whose hosts are the same."""
     before = {} if earlier is None else {group.name: group.hosts for group in earlier.groups}
     same = {group.name for group in cluster.groups if before.get(group.name) == group.hosts}

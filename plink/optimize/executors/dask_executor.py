@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import distributed
 
-from plink.optimize.executors.executor import Executor, failed
+from plink.optimize.executors.executor import Executor, cluster_error
 
 Shared = TypeVar("Shared")
 Result = TypeVar("Result")
@@ -32,7 +32,7 @@ class _DaskExecutor:
                 found: list[Result] = client.gather(futures)
                 return found
         except Exception as error:
-            raise failed("Dask", self._place, error) from None
+            raise cluster_error("Dask", self._place, error) from None
 
 
 def _client(place: str) -> Any:
@@ -41,6 +41,6 @@ def _client(place: str) -> Any:
     return make(f"tcp://{place}", timeout=_CONNECT_S, set_as_default=False)
 
 
-def connected(place: str) -> Executor:
+def create_executor(place: str) -> Executor:
     """The engine at `HOST:PORT`, which is the scheduler's."""
     return _DaskExecutor(place)

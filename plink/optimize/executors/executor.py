@@ -83,11 +83,11 @@ def executor_at(address: str, threads: int) -> Executor:
             f"executor={engine}:// needs {engine}, which is not installed",
             f"pip install {_ENGINES[engine]}",
         ) from None
-    made: Executor = adapter.connected(place)
+    made: Executor = adapter.create_executor(place)
     return made
 
 
-def failed(engine: str, place: str, error: BaseException) -> PlinkError:
+def cluster_error(engine: str, place: str, error: BaseException) -> PlinkError:
     """An engine's own error as one sentence."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     # What came from a worker may be a traceback, whose last line says what is wrong.

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import ray
 
-from plink.optimize.executors.executor import Executor, failed
+from plink.optimize.executors.executor import Executor, cluster_error
 
 Shared = TypeVar("Shared")
 Result = TypeVar("Result")
@@ -33,24 +33,24 @@ class _RayExecutor:
                 found: list[Result] = ray.get([remote.remote(known, seed) for seed in seeds])
                 return found
         except Exception as error:
-            raise failed("Ray", self._place, error) from None
+            raise cluster_error("Ray", self._place, error) from None
 
 
 def _session(place: str) -> Any:
     """A client's session with the cluster; another where its server was stillborn."""
     for _ in range(_TRIES - 1):
         try:
-            return _opened(place)
+            return _open_client(place)
         except ConnectionAbortedError as error:
             if _STILLBORN not in str(error):
                 raise
-    return _opened(place)
+    return _open_client(place)
 
 
-def _opened(place: str) -> Any:
+def _open_client(place: str) -> Any:
     return ray.init(f"ray://{place}", logging_level=logging.ERROR, log_to_driver=False)
 
 
-def connected(place: str) -> Executor:
+def create_executor(place: str) -> Executor:
     """The engine at `HOST:PORT`, which is that of the cluster's client server."""
     return _RayExecutor(place)

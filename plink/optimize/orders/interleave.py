@@ -16,7 +16,7 @@ from plink.solvers.limits.deadline import Deadline
 from plink.solvers.orders.latency_search import search_by_latency
 from plink.solvers.slots.anneal import anneal_order
 from plink.solvers.slots.bound import by_slot, slots_bound
-from plink.solvers.slots.layout import RankLayout, padded
+from plink.solvers.slots.layout import RankLayout, pad_form
 
 # The search keeps a matrix of all slots.
 _MOST_SLOTS = 4096
@@ -101,7 +101,7 @@ def _by_latency(
     proof_s = _PROOF_SHARE * left_s
     limits = objective.limits
     found = search_by_latency(
-        padded(objective.form, sum(layout.slots)),
+        pad_form(objective.form, sum(layout.slots)),
         by_slot(objective.matrix_us, layout),
         _slots_in_order(layout, order),
         seed=seed,

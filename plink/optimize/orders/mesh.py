@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
-from plink.base.text import counted
+from plink.base.text import format_count
 from plink.files.mesh import MESH, Mesh, MeshDimension
 from plink.optimize.orders.request import OrderRequest
 from plink.optimize.orders.slots import algorithm_for
@@ -26,7 +26,7 @@ def for_mesh(request: OrderRequest) -> OrderRequest:
         return request if request.own is None else replace(request, algorithm=request.own.name)
     if request.ranks not in (None, mesh.ranks):
         raise WrongUseError(
-            f"the mesh {mesh.text} has {counted(mesh.ranks, 'rank')}, not {request.ranks}",
+            f"the mesh {mesh.text} has {format_count(mesh.ranks, 'rank')}, not {request.ranks}",
             f"leave out ranks={request.ranks}",
         )
     return replace(request, algorithm=MESH, ranks=mesh.ranks, size_bytes=mesh.size_bytes)
@@ -59,7 +59,7 @@ def mesh_algorithm(mesh: Mesh, name: str = MESH) -> Algorithm:
     def refusal(ranks: int) -> str | None:
         if ranks == mesh.ranks:
             return None
-        return f"the mesh {mesh.text} has {counted(mesh.ranks, 'rank')}, not {ranks}"
+        return f"the mesh {mesh.text} has {format_count(mesh.ranks, 'rank')}, not {ranks}"
 
     return define(
         name,

@@ -37,7 +37,7 @@ from plink.optimize.orders.slots import (
     with_slots,
 )
 from plink.solvers.collectives.algorithm import Algorithm
-from plink.solvers.distances import checked
+from plink.solvers.distances import check_distances
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.slots.layout import RankLayout
 
@@ -124,7 +124,7 @@ def find_order(
 
         check_size(layout)
     random_s = RANDOM_SHARE * deadline.left_s
-    answer = _searched(
+    answer = _search(
         cluster,
         request,
         algorithm,
@@ -200,7 +200,7 @@ class _Answer:
     proof: Proof | None
 
 
-def _searched(
+def _search(
     cluster: Cluster,
     request: OrderRequest,
     algorithm: Algorithm,
@@ -263,7 +263,7 @@ def _objective(
     refuse_too_many(algorithm, peers.ranks, by_table=name == "contention")
     form = algorithm.form(peers.ranks)
     # Looked at once, here: all searches get the same.
-    matrix_us = checked(known.matrix_us, len(known.matrix_us))
+    matrix_us = check_distances(known.matrix_us, len(known.matrix_us))
     by_latency = LatencyObjective(form, matrix_us, peers, request.threads)
     if name == "latency":
         return by_latency

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from plink.base.text import counted, share_text
+from plink.base.text import format_count, share_text
 from plink.files.order import Order
 from plink.optimize.orders.mesh import inner_advice
 
@@ -50,13 +50,13 @@ def notes_on(order: Order) -> Iterator[str]:
             yield advice
     if order.filled_pairs and order.bandwidth is not None:
         yield (
-            f"{counted(order.filled_pairs, 'pair')} without a measurement: assumed to be as slow "
-            "as the slowest that was measured; the bound holds whatever they carry"
+            f"{format_count(order.filled_pairs, 'pair')} without a measurement: assumed to be as "
+            "slow as the slowest that was measured; the bound holds whatever they carry"
         )
     elif order.filled_pairs:
         yield (
-            f"{counted(order.filled_pairs, 'pair')} without a measurement: their distances were "
-            "filled in from those that were measured"
+            f"{format_count(order.filled_pairs, 'pair')} without a measurement: their distances "
+            "were filled in from those that were measured"
         )
 
 

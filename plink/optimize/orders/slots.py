@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
-from plink.base.text import counted, named
+from plink.base.text import format_count, format_names
 from plink.files.cluster import Cluster
 from plink.files.hosts import Host
 from plink.files.order import Order
@@ -37,8 +37,8 @@ def order_with_slots(order: Order, slots: int) -> Order:
         return order
     if not order.is_ring_of_hops or order.unused:
         raise WrongUseError(
-            f"the order was made for {counted(order.ranks, 'rank')}, and slots={slots} makes it "
-            f"{counted(slots * len(order.hosts), 'rank')}",
+            f"the order was made for {format_count(order.ranks, 'rank')}, and slots={slots} makes "
+            f"it {format_count(slots * len(order.hosts), 'rank')}",
             "plink order CLUSTER with that makes one for them",
         )
     return replace(order, hosts=with_slots(order.hosts, slots))
@@ -54,8 +54,8 @@ def layout_of(hosts: Sequence[Host], ranks: int | None) -> RankLayout:
     if ranks is not None and ranks > sum(slots):
         needed = -(-ranks // len(hosts))
         raise WrongUseError(
-            f"{counted(ranks, 'rank')} do not fit on {counted(len(hosts), 'host')} with "
-            f"{counted(sum(slots), 'slot')} in all",
+            f"{format_count(ranks, 'rank')} do not fit on {format_count(len(hosts), 'host')} with "
+            f"{format_count(sum(slots), 'slot')} in all",
             f"slots={needed} gives every host as many as that takes"
             if needed <= MAX_SLOTS
             else None,
@@ -99,7 +99,7 @@ def placement_in(cluster: Cluster, order: Order, source: str) -> list[int]:
         raise WrongUseError(f"{source}: {unknown[0]} is not a host of {cluster.source}")
     missing = [name for name in cluster.names if name not in set(listed)]
     if missing:
-        raise WrongUseError(f"{source}: lacks {named(missing)} of {cluster.source}")
+        raise WrongUseError(f"{source}: lacks {format_names(missing)} of {cluster.source}")
     return [place_of[host.name] for host in order.runs for _ in range(host.slots)]
 
 
@@ -184,8 +184,8 @@ def refuse_too_many(algorithm: Algorithm, ranks: int, *, by_table: bool) -> None
     messages = max(algorithm.messages(ranks), ranks if by_table else 0)
     if messages > MOST_MESSAGES:
         raise WrongUseError(
-            f"{algorithm.name} with {counted(ranks, 'rank')} has {messages:,} messages, and orders "
-            f"are searched for up to {MOST_MESSAGES:,}",
+            f"{algorithm.name} with {format_count(ranks, 'rank')} has {messages:,} messages, and "
+            f"orders are searched for up to {MOST_MESSAGES:,}",
             "an order for fewer slots a host, such as slots=1, mostly suits more of them, too",
         )
 
@@ -198,4 +198,4 @@ def _alternative(name: str, ranks: int) -> str | None:
         for other, algorithm in ALGORITHMS.items()
         if kind in other and other != name and algorithm.refusal(ranks) is None
     ]
-    return f"with {ranks} ranks: {named(others)}" if others else None
+    return f"with {ranks} ranks: {format_names(others)}" if others else None

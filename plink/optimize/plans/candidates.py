@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from plink.base.text import joined, rtt_text
+from plink.base.text import join_texts, rtt_text
 from plink.optimize.plans.demand import Demand
 from plink.optimize.plans.traffic import measure_traffic, traffic_of, traffic_time_s
 from plink.plans.check_servers import Ports
@@ -189,7 +189,7 @@ def best(candidates: Sequence[Candidate]) -> Choice:
             f"{next_best.time_s / chosen.time_s:.2f} times that"
         )
         return Choice(chosen, reason)
-    names = joined([each.kind for each in equal if each is not chosen], "and")
+    names = join_texts([each.kind for each in equal if each is not chosen], "and")
     return Choice(
         chosen, f"{chosen.kind}: predicted to be as quick as {names}{_beyond(chosen, equal)}"
     )

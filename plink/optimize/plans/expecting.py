@@ -27,7 +27,7 @@ def expected_of_plan(
 def plan_s(times: ExpectedTimes, traffic: Traffic, hosts: Sequence[int]) -> tuple[float, float]:
     """The time along a plan without the client's overhead, and with it."""
     share = times.fit.flow_share.value
-    free_s = traffic_time_s(traffic, hosts, _scaled(times.network, share))
+    free_s = traffic_time_s(traffic, hosts, _scale_rates(times.network, share))
     if traffic.routes is not None:
         table = forest_table(traffic.routes, traffic.size_bytes)
         # What buckets save, and what rows' links cost.
@@ -47,7 +47,7 @@ def _messages_of(traffic: Traffic) -> int:
     return int(messages_on_the_way(up, down).max())
 
 
-def _scaled(network: Network, share: float) -> Network:
+def _scale_rates(network: Network, share: float) -> Network:
     return replace(
         network,
         send_bytes_s=network.send_bytes_s * share,

@@ -9,7 +9,7 @@ import numpy as np
 
 from plink.base.errors import WrongUseError
 from plink.base.rate import parse_rate
-from plink.base.text import brief, counted, named
+from plink.base.text import brief, format_count, format_names
 from plink.files.cluster import Cluster
 from plink.files.limits import is_word
 from plink.files.plan import MAX_PORTS, SERVER, PlanRank, Port
@@ -72,7 +72,7 @@ def _parse(text: str, cluster: Cluster) -> Server:
     if name not in cluster.names:
         raise WrongUseError(
             f"the server {brief(text)}: {brief(name)} is not a host of {cluster.source}",
-            f"its hosts are {named(cluster.names)}; {_HINT}",
+            f"its hosts are {format_names(cluster.names)}; {_HINT}",
         )
     if not 1 <= count <= MAX_PORTS or not all(map(is_word, addresses)):
         raise WrongUseError(
@@ -138,7 +138,7 @@ def assumed_of(servers: Sequence[Server], cluster: Cluster) -> list[str]:
     """Return the assumptions about servers' ports, one sentence each."""
     found = []
     for server in servers:
-        name, ports = cluster.names[server.place], counted(len(server.addresses), "port")
+        name, ports = cluster.names[server.place], format_count(len(server.addresses), "port")
         if server.port_bytes_s is None and len(server.addresses) > 1:
             found.append(f"each of the {ports} of {name} is assumed to carry what its link does")
         if not server.is_told:

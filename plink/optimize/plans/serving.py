@@ -74,7 +74,7 @@ def find_plan_with_servers(
     )
     search = Search(setting)
     candidates, refused = search.candidates(tell)
-    choice = _chosen(request.kind, candidates, refused)
+    choice = _choose_candidate(request.kind, candidates, refused)
     chosen = choice.candidate
     has_ports = any(rank.ports for rank in server_ranks(servers, cluster, search.rates))
     ranks = _ranks(setting, search, chosen)
@@ -96,7 +96,9 @@ def find_plan_with_servers(
     return Planned(plan, chosen, choice.reason, candidates, refused, ports)
 
 
-def _chosen(kind: str, candidates: Sequence[Candidate], refused: Sequence[Refused]) -> Choice:
+def _choose_candidate(
+    kind: str, candidates: Sequence[Candidate], refused: Sequence[Refused]
+) -> Choice:
     if kind == "auto":
         return best(candidates)
     wanted = {

@@ -27,7 +27,7 @@ from plink.plans.names import (
 from plink.plans.rooted import rooted_at, roots_of, spread_from
 from plink.solvers.contention.network import Network
 from plink.solvers.forests.routes import Routes
-from plink.solvers.forests.time import chunk_bytes, dealt, direct_s, routes_s
+from plink.solvers.forests.time import chunk_bytes, deal_chunks, direct_s, routes_s
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
@@ -141,7 +141,7 @@ def _along(
     whole_chunk = chunk_bytes(size_bytes, used_routes)
     weights, up, down, chunks = [], [], [], []
     for forest, size in segments:
-        used = dealt(forest, size, whole_chunk)
+        used = deal_chunks(forest, size, whole_chunk)
         count = len(used.weights)
         chunk = min(whole_chunk, size)
         nothing = np.full_like(used.reduce_parents, NO_PARENT)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from plink.base.next_command import UNNAMED_FILE, next_command
-from plink.base.text import bandwidth_text, counted
+from plink.base.text import bandwidth_text, format_count
 from plink.files import document
 from plink.files.cluster import Cluster
 from plink.files.matrices import Matrix
@@ -46,10 +46,10 @@ def bandwidth_section(subject: Subject) -> Section | None:
     if limits and network.assumptions:
         said = [Paragraph(f"{text[:1].upper()}{text[1:]}.") for text in network.assumptions]
         parts.append(Folded("What was assumed where nothing was measured", said))
-    return Section("bandwidth", "Bandwidth", parts or _unmeasured(subject))
+    return Section("bandwidth", "Bandwidth", parts or _unmeasured_parts(subject))
 
 
-def _unmeasured(subject: Subject) -> list[Part]:
+def _unmeasured_parts(subject: Subject) -> list[Part]:
     file = UNNAMED_FILE if subject.source is None else document.argument(subject.source)
     way = None if subject.cluster is None else subject.cluster.way
     why = "Bandwidth was not measured: what links carry, and what limits a collective, is not known"
@@ -63,7 +63,7 @@ def _rates(subject: Subject, cluster: Cluster) -> list[Part]:
     low, high = _ends(bandwidth.gbit_s)
     has_gaps = _missing(bandwidth) > 0
     return [
-        Paragraph(_said(bandwidth)),
+        Paragraph(_rates_sentence(bandwidth)),
         matrix_legend(
             [colour(1.0 - step / STOPS) for step in range(STOPS + 1)],
             _ticks(low, high),
@@ -87,7 +87,7 @@ def _ticks(low: float, high: float) -> list[str]:
     ]
 
 
-def _said(bandwidth: BandwidthMeasurement) -> str:
+def _rates_sentence(bandwidth: BandwidthMeasurement) -> str:
     values = bandwidth.gbit_s[np.isfinite(bandwidth.gbit_s)]
     least, middle, most = (bandwidth_text(float(v)) for v in np.quantile(values, [0.0, 0.5, 1.0]))
     said = (
@@ -96,7 +96,7 @@ def _said(bandwidth: BandwidthMeasurement) -> str:
     missing = _missing(bandwidth)
     if missing:
         size = len(bandwidth.gbit_s)
-        said += f" {missing:,} of {counted(size * (size - 1), 'direction')} were not measured."
+        said += f" {missing:,} of {format_count(size * (size - 1), 'direction')} were not measured."
     return said
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from plink.base.size import format_size
-from plink.base.text import counted, range_text, rtt_text, share_text
+from plink.base.text import format_count, range_text, rtt_text, share_text
 from plink.files.order import Order
 from plink.optimize.orders.quality import confirmation, doubt
 from plink.show.page.parts import (
@@ -22,7 +22,7 @@ from plink.show.terminal.order import (
     hosts_text,
     no_cheaper,
     savings_text,
-    unproven,
+    unproven_reason,
     what_for,
 )
 
@@ -34,7 +34,7 @@ def costs_section(subject: Subject) -> Section | None:
     parts: list[Part] = []
     orders = [named for named in subject.orders if len(named.order.hosts) > 1]
     for named in orders:
-        parts.append(Paragraph(_said(named)))
+        parts.append(Paragraph(_cost_sentence(named)))
         doubtful = doubt(named.order)
         if doubtful is not None:
             parts.append(Paragraph(f"{doubtful[:1].upper()}{doubtful[1:]}.", is_note=True))
@@ -75,7 +75,7 @@ def cost_bars(named: NamedOrder) -> Bars:
     return Bars(f"Shorter is better. {_about_bound(order)}", ("order", "predicted"), bars, line)
 
 
-def _said(named: NamedOrder) -> str:
+def _cost_sentence(named: NamedOrder) -> str:
     order = named.order
     cost = (
         f"the time for {format_size(order.cost.size_bytes)} where flows share links"
@@ -87,7 +87,7 @@ def _said(named: NamedOrder) -> str:
     of_cost = "" if order.cost.range_us else f" of its {order.cost_name}"
     saved = f"{savings_text(order)}{of_cost} could still be saved"
     gap = saved if order.gap else no_cheaper(order)
-    gap = unproven(order) or (gap if has_bound(order) else "no lower bound is known")
+    gap = unproven_reason(order) or (gap if has_bound(order) else "no lower bound is known")
     share = f"the same {order.cost_name} as any"
     if order.cost.random_us:
         of_random = share_text(order.cost.cost_us / order.cost.random_us)
@@ -105,7 +105,7 @@ def _between(order: Order) -> str:
     if order.cost.range_us is None:
         return ""
     return (
-        f" with {counted(order.filled_pairs, 'pair')} filled in from others, and is "
+        f" with {format_count(order.filled_pairs, 'pair')} filled in from others, and is "
         f"{range_text(order.cost.range_us.low_us, order.cost.range_us.high_us)}"
     )
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from plink.base.text import counted, rtt_text
+from plink.base.text import format_count, rtt_text
 from plink.files.matrices import Matrix
 from plink.files.measurements import percentile_name
 from plink.show.page.matrix import LEGEND_TICKS, STOPS, log_stops, matrix_figure, matrix_legend
@@ -33,7 +33,7 @@ def distances_section(subject: Subject) -> Section | None:
         f"median {middle}."
     )
     if missing:
-        said += f" {missing:,} of {counted(size * (size - 1), 'direction')} were not measured."
+        said += f" {missing:,} of {format_count(size * (size - 1), 'direction')} were not measured."
     return Section(
         "distances",
         "Distances",

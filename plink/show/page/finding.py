@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from plink.base.text import bandwidth_text, counted, named, rtt_text, share_text
+from plink.base.text import bandwidth_text, format_count, format_names, rtt_text, share_text
 from plink.files.cluster import Cluster
 from plink.model.outliers import Outlier, by_host
 from plink.optimize.leaving_out import limiting
@@ -40,7 +40,7 @@ def finding(subject: Subject) -> str:
 
 def groups_text(subject: Subject) -> str:
     """Return how many hosts there are, and in which groups."""
-    hosts = counted(len(subject.names), "host")
+    hosts = format_count(len(subject.names), "host")
     if len(subject.names) < 2:
         return hosts
     sizes = [len(group.hosts) for group in subject.groups]
@@ -52,7 +52,7 @@ def groups_text(subject: Subject) -> str:
     spread = f"{min(sizes)}" if min(sizes) == max(sizes) else f"{min(sizes)} to {max(sizes)}"
     lone = len(subject.names) - sum(sizes)
     without = f" and {lone:,} in none" if lone else ""
-    return f"{hosts} in {counted(len(sizes), 'group')} of {spread}{without}"
+    return f"{hosts} in {format_count(len(sizes), 'group')} of {spread}{without}"
 
 
 def _outstanding(subject: Subject) -> str | None:
@@ -65,7 +65,7 @@ def _outstanding(subject: Subject) -> str | None:
     hosts = by_host(subject.outliers)
     worst = subject.outliers[0]
     return (
-        f"{named(list(hosts), _MOST_NAMED)} {'is' if len(hosts) == 1 else 'are'} "
+        f"{format_names(list(hosts), _MOST_NAMED)} {'is' if len(hosts) == 1 else 'are'} "
         f"{worst.factor:.1f} times as far from the others as these are from each other "
         f"({rtt_text(worst.value)} against {rtt_text(worst.usual)}). Leave "
         f"{'it' if len(hosts) == 1 else 'them'} out where round trips matter."
@@ -88,7 +88,7 @@ def _slow(slow: Sequence[Outlier]) -> str:
     is_one = len(hosts) == 1
     does = " and ".join(f"{kind}s" if is_one else kind for kind in kinds)
     return (
-        f"{named(list(hosts), _MOST_NAMED)} {does} {'' if is_one else 'up to '}"
+        f"{format_names(list(hosts), _MOST_NAMED)} {does} {'' if is_one else 'up to '}"
         f"{worst.factor:.1f} times slower than the others ({bandwidth_text(worst.value)} against "
         f"{bandwidth_text(worst.usual)}). A collective is as quick as its slowest host: leave "
         f"{'it' if is_one else 'them'} out, or find out what limits "

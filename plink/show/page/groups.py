@@ -26,7 +26,7 @@ from plink.show.page.parts import (
     Table,
     group_colour,
     plotly_text,
-    rounded,
+    round_to_digits,
 )
 from plink.show.page.subject import Subject
 from plink.show.terminal.groups import GROUP_HEADER, SHOWN, group_rows, grouping_lines, method_lines
@@ -112,8 +112,8 @@ class _Branches:
     text: list[str | None] = field(default_factory=list)
 
     def add(self, x: Sequence[float], y: Sequence[float], text: str) -> None:
-        self.x += [*(rounded(value) for value in x), None]
-        self.y += [*(rounded(value) for value in y), None]
+        self.x += [*(round_to_digits(value) for value in x), None]
+        self.y += [*(round_to_digits(value) for value in y), None]
         self.text += [text] * len(x) + [None]
 
 
@@ -184,7 +184,7 @@ def _axis_ticks(low: float, high: float) -> list[float]:
     powers = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
 
     def between(steps: Sequence[float]) -> list[float]:
-        values = (rounded(step * 10.0**power) for power in powers for step in steps)
+        values = (round_to_digits(step * 10.0**power) for power in powers for step in steps)
         return [value for value in values if low <= value <= high]
 
     few = between((1.0, 2.0, 5.0))

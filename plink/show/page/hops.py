@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from plink.base.text import counted
+from plink.base.text import format_count
 from plink.files.order import Order
-from plink.show.page.parts import BETWEEN, LINE, MUTED, NO_GROUP, WITHIN, Figure, rounded
+from plink.show.page.parts import BETWEEN, LINE, MUTED, NO_GROUP, WITHIN, Figure, round_to_digits
 from plink.show.page.subject import NamedOrder, Subject
 
 # More bars are too narrow for a pattern.
@@ -65,7 +65,7 @@ def hop_bars(subject: Subject, named: NamedOrder, ranks: Sequence[int], name: st
             "type": "bar",
             "name": title,
             "x": rows,
-            "y": [rounded(named.order.cost.hops_us[rank]) for rank in rows],
+            "y": [round_to_digits(named.order.cost.hops_us[rank]) for rank in rows],
             "text": [
                 f"{subject.labels[ranks[rank]]} → {subject.labels[following[rank]]}"
                 f"{' (not measured)' if rank in filled else ''}"
@@ -118,6 +118,6 @@ def _what(filled: int) -> str:
         return "The measured distance of every hop of plink's order."
     verb = "was" if filled == 1 else "were"
     return (
-        f"The distance of every hop of plink's order. {counted(filled, 'hop')} {verb} not "
+        f"The distance of every hop of plink's order. {format_count(filled, 'hop')} {verb} not "
         "measured, but filled in from other pairs (pale)."
     )

@@ -19,7 +19,7 @@ def short_names(names: Sequence[str]) -> list[str]:
     """
     if all(len(name) <= LONGEST for name in names):
         return list(names)
-    begin, end = _shared(names), _shared([name[::-1] for name in names])
+    begin, end = _shared_prefix_length(names), _shared_prefix_length([name[::-1] for name in names])
     found = []
     for place, name in enumerate(names):
         rest = name[begin : len(name) - end]
@@ -32,7 +32,7 @@ def short_names(names: Sequence[str]) -> list[str]:
     return found if len(set(found)) == len(found) else [f"{_CUT}{n + 1}" for n in range(len(names))]
 
 
-def shortened(names: Sequence[str]) -> str:
+def shortening_note(names: Sequence[str]) -> str:
     """A sentence on what short names leave out; empty where they are whole."""
     short = short_names(names)
     changed = [pair for pair in zip(short, names, strict=True) if pair[0] != pair[1]]
@@ -46,7 +46,7 @@ def plotly_names(names: Sequence[str]) -> list[str]:
     return [plotly_text(name) for name in short_names(names)]
 
 
-def _shared(names: Sequence[str]) -> int:
+def _shared_prefix_length(names: Sequence[str]) -> int:
     """Return how many letters all names begin with, up to the end of a word."""
     if len(names) < 2:
         return 0

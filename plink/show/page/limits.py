@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from plink.base.size import format_size
-from plink.base.text import counted, joined, rtt_text, share_text
+from plink.base.text import format_count, join_texts, rtt_text, share_text
 from plink.model.network import KnownNetwork
 from plink.optimize.limiting import Limited, what_limits
 from plink.show.page.parts import Part, Table
@@ -32,13 +32,13 @@ def limits_table(subject: Subject, network: KnownNetwork) -> list[Part]:
     sizes = [named.order.cost.size_bytes for named in subject.orders if named.order.cost.size_bytes]
     size_bytes = sizes[0] if sizes else _SIZE_BYTES
     rows = [
-        (each.algorithm, "as listed", *_said(subject, each))
+        (each.algorithm, "as listed", *_limit_row(subject, each))
         for each in what_limits(cluster, network, ALGORITHMS, size_bytes)
     ]
     for named in subject.orders:
         if named.order.mesh is None:
             rows += [
-                (each.algorithm, named.source, *_said(subject, each))
+                (each.algorithm, named.source, *_limit_row(subject, each))
                 for each in what_limits(
                     cluster, network, [named.order.algorithm], size_bytes, named.order
                 )
@@ -53,7 +53,7 @@ def limits_table(subject: Subject, network: KnownNetwork) -> list[Part]:
     return [Table(caption, header, rows, numbers=(2,))]
 
 
-def _said(subject: Subject, each: Limited) -> tuple[str, str]:
+def _limit_row(subject: Subject, each: Limited) -> tuple[str, str]:
     shown = [limit for limit in each.limits if limit.seconds >= _LEAST_SHARE * each.seconds]
     waits = ", ".join(
         f"{limit_text(subject, limit)} ({share_text(limit.seconds / each.seconds)})"
@@ -72,9 +72,9 @@ def limit_text(subject: Subject, limit: Limit) -> str:
     both = sorted({*limit.sending, *limit.receiving})
     if len(both) > _MOST_NAMED:
         what = "hosts" if is_hosts else "groups"
-        every = f"all {what}" if len(both) == len(names) else counted(len(both), what[:-1])
+        every = f"all {what}" if len(both) == len(names) else format_count(len(both), what[:-1])
         return f"the {link}s of {every}, about alike"
-    whose = joined([names[place] for place in both], "and")
+    whose = join_texts([names[place] for place in both], "and")
     plural = "s" if len(both) > 1 else ""
     if not limit.receiving:
         return f"sending on the {link}{plural} of {whose}"

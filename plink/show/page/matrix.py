@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.files.matrices import Matrix
-from plink.show.page.labels import shortened
-from plink.show.page.parts import INK, NO_GROUP, SELF, Figure, Legend, plotly_text, rounded
+from plink.show.page.labels import shortening_note
+from plink.show.page.parts import INK, NO_GROUP, SELF, Figure, Legend, plotly_text, round_to_digits
 from plink.show.page.subject import Subject
 
 # More cells a side are more than a screen shows, and a page should open quickly.
@@ -54,10 +54,11 @@ def matrix_figure(
         "x": names,
         "y": names,
         "z": [
-            [None if np.isnan(cell) else rounded(cell, _DIGITS) for cell in row] for row in cells
+            [None if np.isnan(cell) else round_to_digits(cell, _DIGITS) for cell in row]
+            for row in cells
         ],
         "zmin": 0.0,
-        "zmax": rounded(high),
+        "zmax": round_to_digits(high),
         "colorscale": stops,
         "showscale": False,
         "meta": {"unit": unit},
@@ -66,7 +67,7 @@ def matrix_figure(
     }
     frames = _frames(subject, per_cell)
     axis = _axis(names, frames)
-    if note := shortened(subject.names):
+    if note := shortening_note(subject.names):
         caption += f" {note}"
     if per_cell > 1:
         caption += f" A cell is the median of {per_cell} x {per_cell} hosts, named by the first."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from plink.show.page.parts import Bars, Names, Paragraph, Section, Steps, Table, unfolded
+from plink.show.page.parts import Bars, Names, Paragraph, Section, Steps, Table, unfold_parts
 
 
 def outline(sections: Sequence[Section]) -> dict[str, Any]:
@@ -15,10 +15,10 @@ def outline(sections: Sequence[Section]) -> dict[str, Any]:
             {
                 "anchor": section.anchor,
                 "title": section.title,
-                "texts": [p.text for p in unfolded(section.parts) if isinstance(p, Paragraph)],
+                "texts": [p.text for p in unfold_parts(section.parts) if isinstance(p, Paragraph)],
                 "tables": [
                     _table(part)
-                    for part in unfolded(section.parts)
+                    for part in unfold_parts(section.parts)
                     if isinstance(part, (Table, Bars))
                 ],
             }

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from plink import __version__
-from plink.base.text import bandwidth_text, counted, range_text, rtt_text, share_text
+from plink.base.text import bandwidth_text, format_count, range_text, rtt_text, share_text
 from plink.files.groups import Uplink
 from plink.files.measurements import BandwidthMeasurement, Measurement, percentile_name
 from plink.show.page.finding import finding
@@ -75,20 +75,22 @@ def facts_of(subject: Subject) -> list[tuple[str, str]]:
     cluster = subject.cluster
     rows = [("hosts", f"{len(subject.names):,}")]
     if cluster is not None and cluster.unreachable:
-        rows.append(("unreachable", counted(len(cluster.unreachable), "host")))
+        rows.append(("unreachable", format_count(len(cluster.unreachable), "host")))
     if cluster is not None and cluster.rtt is not None and subject.distances is not None:
         values = cluster.rtt.readings_us[np.isfinite(cluster.rtt.readings_us)]
         size = len(subject.names)
         reading = percentile_name(cluster.rtt.reading)
         spread = f"{rtt_text(values.min())} to {rtt_text(values.max())} ({reading})"
-        measured = f"{values.size:,} of {counted(size * (size - 1), 'direction')} measured"
+        measured = f"{values.size:,} of {format_count(size * (size - 1), 'direction')} measured"
         rows.append(("round trips", f"{spread}, {measured}"))
     if cluster is not None and cluster.bandwidth is not None:
         rows += [("bandwidth", text) for text in _bandwidth(cluster.bandwidth)]
     if cluster is not None and cluster.uplinks is not None:
         rows += [("uplinks", text) for text in _uplinks(cluster.uplinks.uplinks)]
     rows.append(("groups", _groups(subject)))
-    rows += [("order", _gained(named)) for named in subject.orders if named.order.cost.random_us]
+    rows += [
+        ("order", _gain_sentence(named)) for named in subject.orders if named.order.cost.random_us
+    ]
     return rows
 
 
@@ -98,7 +100,7 @@ def _bandwidth(bandwidth: BandwidthMeasurement) -> list[str]:
         return []
     size = len(bandwidth.gbit_s)
     spread = f"{bandwidth_text(float(values.min()))} to {bandwidth_text(float(values.max()))}"
-    return [f"{spread}, {values.size:,} of {counted(size * (size - 1), 'direction')} measured"]
+    return [f"{spread}, {values.size:,} of {format_count(size * (size - 1), 'direction')} measured"]
 
 
 def _uplinks(uplinks: Sequence[Uplink]) -> list[str]:
@@ -115,7 +117,7 @@ def _uplinks(uplinks: Sequence[Uplink]) -> list[str]:
     return [f"{bandwidth_text(min(rates))} to {bandwidth_text(max(rates))}{times}"]
 
 
-def _gained(named: NamedOrder) -> str:
+def _gain_sentence(named: NamedOrder) -> str:
     order = named.order
     cost, least = (
         share_text(part / order.cost.random_us)
@@ -147,5 +149,5 @@ def _groups(subject: Subject) -> str:
     sizes = [len(group.hosts) for group in subject.groups]
     spread = str(sizes[0]) if min(sizes) == max(sizes) else f"{min(sizes)} to {max(sizes)}"
     lone = len(subject.names) - sum(sizes)
-    without = f", {counted(lone, 'host')} in no group" if lone else ""
+    without = f", {format_count(lone, 'host')} in no group" if lone else ""
     return f"{len(sizes)} of {spread} hosts{without}"

@@ -160,18 +160,18 @@ class Folded:
 Part = Paragraph | Table | Bars | Steps | Legend | Figure | Folded
 
 
-def unfolded(parts: Sequence[Part]) -> Iterator[Part]:
+def unfold_parts(parts: Sequence[Part]) -> Iterator[Part]:
     """Yield all parts, and in place of folded ones what these hold."""
     for part in parts:
         if isinstance(part, Folded):
-            yield from unfolded(part.parts)
+            yield from unfold_parts(part.parts)
         else:
             yield part
 
 
 def figures_of(parts: Sequence[Part]) -> Iterator[Figure]:
     """Return all figures among parts, folded ones too."""
-    return (part for part in unfolded(parts) if isinstance(part, Figure))
+    return (part for part in unfold_parts(parts) if isinstance(part, Figure))
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,7 @@ def plotly_text(text: str) -> str:
     return escape(printable(text), quote=False)
 
 
-def rounded(value: float, digits: int = 4) -> float:
+def round_to_digits(value: float, digits: int = 4) -> float:
     """A number with `digits` significant digits: a page holds many, and nobody reads more."""
     return float(f"{value:.{digits}g}")
 

@@ -20,7 +20,7 @@ from plink.show.page.parts import (
     group_colour,
     group_symbol,
     plotly_text,
-    rounded,
+    round_to_digits,
 )
 from plink.show.page.subject import Subject
 from plink.solvers.embedding.embed import Embedding, embed
@@ -116,8 +116,8 @@ def _trace(subject: Subject, group: int, hosts: list[int], points: Any) -> dict[
         "type": "scatter",
         "mode": "markers+text" if has_names else "markers",
         "name": plotly_text(name[:40]),
-        "x": [rounded(x) for x in points[:, 0]],
-        "y": [rounded(y) for y in points[:, 1]],
+        "x": [round_to_digits(x) for x in points[:, 0]],
+        "y": [round_to_digits(y) for y in points[:, 1]],
         "text": [subject.labels[host] for host in hosts],
         "textposition": "top center",
         "textfont": {"size": 10, "color": MUTED},

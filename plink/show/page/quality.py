@@ -20,7 +20,7 @@ from plink.show.page.parts import (
     Part,
     Section,
     Table,
-    rounded,
+    round_to_digits,
 )
 from plink.show.page.subject import Subject
 from plink.show.terminal.facts import facts, failures, notes
@@ -108,9 +108,10 @@ def spread_curves(curves: Sequence[tuple[str, Vector]]) -> Figure:
             "mode": "lines",
             "name": title,
             "x": [
-                rounded(max(_LEAST_PERCENT, 100.0 * value)) for value in np.quantile(values, shares)
+                round_to_digits(max(_LEAST_PERCENT, 100.0 * value))
+                for value in np.quantile(values, shares)
             ],
-            "y": [rounded(100.0 * share) for share in shares],
+            "y": [round_to_digits(100.0 * share) for share in shares],
             "line": {
                 "color": _COLOURS[number % len(_COLOURS)],
                 "dash": _DASHES[number % len(_DASHES)],
@@ -176,7 +177,7 @@ def host_dots(subject: Subject, rtt: RttMeasurement) -> Figure:
     }
     traces = [_dots(subject, title, "y", WITHIN, _medians(matrix))]
     if rtt.losses.any():
-        traces.append(_dots(subject, "losses", "y2", BETWEEN, _lost(rtt)))
+        traces.append(_dots(subject, "losses", "y2", BETWEEN, _loss_shares(rtt)))
         layout["yaxis"]["domain"] = [0.45, 1.0]
         layout["yaxis2"] = {**axis, "domain": [0.0, 0.33], "title": {"text": "losses"}}
     return Figure(
@@ -217,7 +218,7 @@ def _medians(matrix: Vector) -> Vector:
     return found
 
 
-def _lost(rtt: RttMeasurement) -> Vector:
+def _loss_shares(rtt: RttMeasurement) -> Vector:
     lost = rtt.losses.sum(axis=0) + rtt.losses.sum(axis=1)
     sent = lost + rtt.samples.sum(axis=0) + rtt.samples.sum(axis=1)
     found: Vector = np.where(sent > 0, lost / np.maximum(sent, 1), np.nan)
@@ -225,7 +226,7 @@ def _lost(rtt: RttMeasurement) -> Vector:
 
 
 def _percent(value: Any) -> float | None:
-    return None if np.isnan(value) else rounded(100.0 * float(value))
+    return None if np.isnan(value) else round_to_digits(100.0 * float(value))
 
 
 def _disturbance(rtt: RttMeasurement) -> list[tuple[str, str]]:

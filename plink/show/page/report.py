@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from plink.autotune.log.history import History
-from plink.base.text import counted
+from plink.base.text import format_count
 from plink.show.page.bandwidth import bandwidth_section
 from plink.show.page.costs import costs_section
 from plink.show.page.distances import distances_section
@@ -46,10 +46,10 @@ def report(
         sources: the files that it was read from, as the report calls them.
     """
     if isinstance(subject, History):
-        hosts = counted(len(subject.hosts), "host")
+        hosts = format_count(len(subject.hosts), "host")
         return f"plink autotune: {hosts}, {', '.join(sources)}", tuned_sections(subject, sources)
     if isinstance(subject, Timeline):
-        ranks = counted(len(subject.ranks), "rank")
+        ranks = format_count(len(subject.ranks), "rank")
         return f"plink timeline: {ranks}", timeline_sections(subject, sources)
     source = subject.source or ", ".join(named.source for named in subject.orders)
     return f"plink: {groups_text(subject)}, {source}", sections_of(subject)

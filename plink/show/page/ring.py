@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plink.base.text import counted
+from plink.base.text import format_count
 from plink.show.page.hops import hop_bars, leaves_group, leaving, staying_title
 from plink.show.page.parts import (
     BETWEEN,
@@ -22,7 +22,7 @@ from plink.show.page.parts import (
     group_colour,
     group_symbol,
     plotly_text,
-    rounded,
+    round_to_digits,
 )
 from plink.show.page.subject import NamedOrder, Subject
 
@@ -50,7 +50,7 @@ def ring_section(subject: Subject) -> Section | None:
         parts.append(rings(subject, [("given order", given)], "ring"))
     for number, named in enumerate(subject.orders):
         ranks = [subject.place_of[name] for name in named.order.names]
-        parts.append(Paragraph(_compared(subject, named, ranks)))
+        parts.append(Paragraph(_crossings_sentence(subject, named, ranks)))
         # Where hosts are left out, the given order is that of the first.
         pair = [("given order", list(range(len(ranks)))), ("plink's order", ranks)]
         parts += [
@@ -68,7 +68,7 @@ def _crossings(subject: Subject, ranks: Sequence[int]) -> str:
     )
 
 
-def _compared(subject: Subject, named: NamedOrder, ranks: Sequence[int]) -> str:
+def _crossings_sentence(subject: Subject, named: NamedOrder, ranks: Sequence[int]) -> str:
     if not subject.groups:
         return f"{named.source}: {_crossings(subject, ranks)}"
     given = leaving(subject, range(len(ranks)))
@@ -76,11 +76,11 @@ def _compared(subject: Subject, named: NamedOrder, ranks: Sequence[int]) -> str:
     alone = int((of_hosts == NO_GROUP).sum())
     groups = len(set(of_hosts.tolist()) - {NO_GROUP})
     least = groups + alone if groups + alone > 1 else 0
-    lone = f" and {counted(alone, 'host')} in no group" if alone else ""
+    lone = f" and {format_count(alone, 'host')} in no group" if alone else ""
     return (
         f"{named.source}: {leaving(subject, ranks)} of {len(ranks)} hops lead from one group to "
         f"another; in the given order {given} do. A ring over "
-        f"{counted(groups, 'group')}{lone} has at least {least}."
+        f"{format_count(groups, 'group')}{lone} has at least {least}."
     )
 
 
@@ -115,7 +115,7 @@ def rings(subject: Subject, orders: Sequence[tuple[str, list[int]]], name: str) 
         "Orange hops leave a group (dashed where they are few), blue ones stay: a good ring runs "
         "around the circle, one that ignores the network crosses it again and again.",
         f"rings of {len(subject.names)} hosts",
-        narrow=_stacked(titles, half),
+        narrow=_stacked_layout(titles, half),
         narrow_height_px=400 * len(orders) + 80,
     )
 
@@ -133,7 +133,7 @@ def _side_by_side(titles: Sequence[str], half: float) -> dict[str, Any]:
     return _axes(titles, half, [(place, [0.0, 1.0]) for place in places])
 
 
-def _stacked(titles: Sequence[str], half: float) -> dict[str, Any]:
+def _stacked_layout(titles: Sequence[str], half: float) -> dict[str, Any]:
     """Return the layout of circles below each other."""
     height = 1.0 / len(titles)
     tops = [1.0 - number * height for number in range(len(titles))]
@@ -218,8 +218,8 @@ def _lines(
     y: list[float | None] = []
     for row in rows:
         here, there = places[ranks[row]], places[ranks[(row + 1) % len(ranks)]]
-        x += [rounded(here[0]), rounded(there[0]), None]
-        y += [rounded(here[1]), rounded(there[1]), None]
+        x += [round_to_digits(here[0]), round_to_digits(there[0]), None]
+        y += [round_to_digits(here[1]), round_to_digits(there[1]), None]
     is_many = len(rows) > _MANY
     return {
         "type": "scatter",
@@ -245,8 +245,8 @@ def _marks(
         "type": "scatter",
         "mode": "markers+text" if has_names else "markers",
         "name": plotly_text(name[:40]),
-        "x": [rounded(places[host, 0]) for host in hosts],
-        "y": [rounded(places[host, 1]) for host in hosts],
+        "x": [round_to_digits(places[host, 0]) for host in hosts],
+        "y": [round_to_digits(places[host, 1]) for host in hosts],
         "text": [subject.labels[host] for host in hosts],
         "textposition": [_beside(places[host]) for host in hosts],
         "textfont": {"size": 10},

@@ -196,7 +196,7 @@ def _subject(contents: Sequence[tuple[str, Content]], shown: Sequence[str]) -> S
     clusters: list[Cluster] = []
     orders: list[NamedOrder] = []
     for source, content in contents:
-        found = document.loaded(content, source)
+        found = document.load_document(content, source)
         if found.format == cluster_file.FORMAT:
             clusters.append(cluster_file.open_cluster(found))
         elif found.format == order_file.FORMAT:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plink.base.text import counted, rtt_text
+from plink.base.text import format_count, rtt_text
 from plink.show.page.parts import (
     BETWEEN,
     INK,
@@ -17,7 +17,7 @@ from plink.show.page.parts import (
     WITHIN,
     Figure,
     plotly_text,
-    rounded,
+    round_to_digits,
 )
 from plink.training.timeline.iterations import Iteration
 from plink.training.timeline.merging import Timeline
@@ -109,7 +109,7 @@ def _last(
         rank = int(late.last[place])
         if rank != NOBODY and rank in row_of:
             x.append(_ms(timeline.announced_us[place, rank] - iteration.begin_us))
-            y.append(rounded(row_of[rank] + height))
+            y.append(round_to_digits(row_of[rank] + height))
             after = rtt_text(float(late.late_us[place]))
             name = plotly_text(timeline.names[place])
             text.append(f"{name}: all others waited {after} for rank {timeline.ranks[rank]}")
@@ -140,7 +140,7 @@ def _buffers(
             begin, end = times[:2] if is_queue else times[1:]
             what = (
                 f"buffer {timeline.buffers[buffer]}: "
-                f"{counted(int(timeline.collectives[buffer]), 'collective')}"
+                f"{format_count(int(timeline.collectives[buffer]), 'collective')}"
             )
             lines.add(
                 row + _BUFFERS_AT,
@@ -165,7 +165,7 @@ class _Lines:
     def add(self, y: float, begin_us: float, end_us: float, begin: str, end: str) -> None:
         if np.isfinite(begin_us) and np.isfinite(end_us):
             self._x += [_ms(begin_us), _ms(end_us), None]
-            self._y += [rounded(y), rounded(y), None]
+            self._y += [round_to_digits(y), round_to_digits(y), None]
             self._text += [begin, end, None]
 
     def trace(self, name: str, colour: str, width: float) -> dict[str, Any]:
@@ -218,6 +218,6 @@ def _caption(timeline: Timeline, iteration: Iteration, ranks: int, drawn: int) -
 def _description(iteration: Iteration, ranks: Sequence[int]) -> str:
     took = rtt_text(iteration.end_us - iteration.begin_us)
     return (
-        f"{counted(len(iteration.collectives), 'collective')} of an iteration of {took} on "
-        f"{counted(len(ranks), 'rank')}: when each was announced, agreed on, begun and ended"
+        f"{format_count(len(iteration.collectives), 'collective')} of an iteration of {took} on "
+        f"{format_count(len(ranks), 'rank')}: when each was announced, agreed on, begun and ended"
     )

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from plink.autotune.log.history import Change, History
 from plink.autotune.tuner.interface import Action
-from plink.base.text import counted
+from plink.base.text import format_count
 from plink.show.page.labels import plotly_names
 from plink.show.page.parts import (
     BETWEEN,
@@ -25,7 +25,7 @@ from plink.show.page.parts import (
     group_colour,
     group_symbol,
     plotly_text,
-    rounded,
+    round_to_digits,
 )
 
 Floats = npt.NDArray[np.float64]
@@ -63,7 +63,7 @@ class _Axis:
 
     def thinned(self, values: Floats) -> list[float | None]:
         """Return the median of each point's windows; None where nothing is known."""
-        return [_rounded(_median(values[group])) for group in self.groups]
+        return [_round_finite(_median(values[group])) for group in self.groups]
 
     @property
     def x(self) -> list[float | None]:
@@ -96,7 +96,7 @@ def run_figure(run: History) -> Figure:
             "anchor": f"y{len(panels) + 1}",
         },
         "yaxis": {**vertical, "title": {"text": "reduced, MB/s"}, "domain": domains[0]},
-        "shapes": [_line(axis.places[change.window]) for change in _marked(run)],
+        "shapes": [_line(axis.places[change.window]) for change in _changes_to_mark(run)],
         "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
         "hovermode": "closest",
         "showlegend": True,
@@ -160,9 +160,13 @@ def _averages(run: History, axis: _Axis) -> dict[str, Any]:
     cuts = [0, *(np.flatnonzero(np.diff(run.plans)) + 1).tolist(), run.windows]
     for begin, end in pairwise(cuts):
         mean_s = run.iteration_s[begin:end].mean()
-        mean = _rounded(run.size_bytes[begin] / mean_s / 1e6)
+        mean = _round_finite(run.size_bytes[begin] / mean_s / 1e6)
         # A window's place is its end.
-        x += [_rounded(axis.places[max(0, begin - 1)]), _rounded(axis.places[end - 1]), None]
+        x += [
+            _round_finite(axis.places[max(0, begin - 1)]),
+            _round_finite(axis.places[end - 1]),
+            None,
+        ]
         y += [mean, mean, None]
     return {
         "type": "scatter",
@@ -178,7 +182,7 @@ def _averages(run: History, axis: _Axis) -> dict[str, Any]:
 def _marks(run: History, axis: _Axis) -> list[dict[str, Any]]:
     """Return a trace for each kind of decision, a symbol with the decision's number for each."""
     number_of = {id(change): number for number, change in enumerate(run.changes, 1)}
-    marked = _marked(run)
+    marked = _changes_to_mark(run)
     kinds = list(dict.fromkeys(change.what for change in marked))
     throughput = run.throughput_bytes_s / 1e6
     return [
@@ -186,8 +190,8 @@ def _marks(run: History, axis: _Axis) -> list[dict[str, Any]]:
             "type": "scatter",
             "mode": "markers+text",
             "name": kind,
-            "x": [_rounded(axis.places[change.window]) for change in of_kind],
-            "y": [_rounded(throughput[change.window]) for change in of_kind],
+            "x": [_round_finite(axis.places[change.window]) for change in of_kind],
+            "y": [_round_finite(throughput[change.window]) for change in of_kind],
             "text": [str(number_of[id(change)]) for change in of_kind],
             "textposition": "middle right",
             "textfont": {"color": INK},
@@ -205,7 +209,7 @@ def _marks(run: History, axis: _Axis) -> list[dict[str, Any]]:
     ]
 
 
-def _marked(run: History) -> Sequence[Change]:
+def _changes_to_mark(run: History) -> Sequence[Change]:
     """The decisions in the figure: all, or the changes of the plan, or the first of these."""
     if len(run.changes) <= MAX_MARKED:
         return run.changes
@@ -267,8 +271,8 @@ def _band(axis: _Axis, values: Floats, vertical: str) -> list[dict[str, Any]]:
 def _line(place: float) -> dict[str, Any]:
     return {
         "type": "line",
-        "x0": _rounded(place),
-        "x1": _rounded(place),
+        "x0": _round_finite(place),
+        "x1": _round_finite(place),
         "yref": "paper",
         "y0": 0,
         "y1": 1,
@@ -277,7 +281,7 @@ def _line(place: float) -> dict[str, Any]:
 
 
 def _caption(run: History, has_rates: bool) -> str:
-    marked = _marked(run)
+    marked = _changes_to_mark(run)
     said = (
         "Above, what the job reduces in a second: the line is each window, dotted the average with "
         "each plan. Dashed lines across are decisions, with their number in the table"
@@ -303,9 +307,9 @@ def _caption(run: History, has_rates: bool) -> str:
 def _description(run: History) -> str:
     rates = run.throughput_bytes_s / 1e6
     return (
-        f"throughput of {counted(run.windows, 'window')}, {rates.min():,.1f} to "
-        f"{rates.max():,.1f} MB/s, with {counted(len(run.changes), 'decision')}, and the load of "
-        f"{counted(len(run.hosts), 'host')}"
+        f"throughput of {format_count(run.windows, 'window')}, {rates.min():,.1f} to "
+        f"{rates.max():,.1f} MB/s, with {format_count(len(run.changes), 'decision')}, and the "
+        f"load of {format_count(len(run.hosts), 'host')}"
     )
 
 
@@ -314,5 +318,5 @@ def _median(values: Floats) -> float:
     return float(np.median(known)) if known.size else float("nan")
 
 
-def _rounded(value: float) -> float | None:
-    return rounded(float(value)) if np.isfinite(value) else None
+def _round_finite(value: float) -> float | None:
+    return round_to_digits(float(value)) if np.isfinite(value) else None

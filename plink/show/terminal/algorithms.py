@@ -7,11 +7,11 @@ from rich.table import Table
 from rich.text import Text
 
 from plink.base.size import format_size
-from plink.base.text import counted, printable, range_text, rtt_text, share_text
+from plink.base.text import format_count, printable, range_text, rtt_text, share_text
 from plink.model.gaps import Range
 from plink.optimize.expected import Expected
 from plink.optimize.prediction import RANDOM_ORDERS, Cost, Forecast, Row
-from plink.show.terminal.facts import aligned
+from plink.show.terminal.facts import align_columns
 from plink.show.terminal.paper import paper, print_table
 from plink.solvers.collectives.registry import ALGORITHMS, OTHERS
 
@@ -24,7 +24,7 @@ def print_algorithms() -> None:
     known = {**ALGORITHMS, **OTHERS}
     if not console.is_terminal:
         rows = [(name, algorithm.about) for name, algorithm in known.items()]
-        for line in aligned(rows, left=(0, 1)):
+        for line in align_columns(rows, left=(0, 1)):
             console.print(Text(line), soft_wrap=True)
         return
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
@@ -45,7 +45,7 @@ def print_forecast(console: Console, found: Forecast, objective: str | None) -> 
     """
     chosen = objective or ("contention" if found.has_times else "latency")
     console.print(Text(_heading(found), style="bold"))
-    console.print(Text(_explained(chosen), style="dim"))
+    console.print(Text(_cost_note(chosen), style="dim"))
     console.print()
     print_table(console, _table(found, chosen))
     unsure = [(row.algorithm, row.expected.refused) for row in found.rows if row.expected]
@@ -57,12 +57,12 @@ def print_forecast(console: Console, found: Forecast, objective: str | None) -> 
 
 
 def _heading(found: Forecast) -> str:
-    hosts = counted(found.hosts, "host")
-    ranks = "" if found.ranks == found.hosts else f", {counted(found.ranks, 'rank')}"
+    hosts = format_count(found.hosts, "host")
+    ranks = "" if found.ranks == found.hosts else f", {format_count(found.ranks, 'rank')}"
     return f"{printable(found.source)}: {format_size(found.size_bytes)} on {hosts}{ranks}"
 
 
-def _explained(chosen: str) -> str:
+def _cost_note(chosen: str) -> str:
     costs = {"contention": "times under contention", "latency": "sums of latencies"}[chosen]
     return f"predicted {costs}; random is the median of {RANDOM_ORDERS} orders"
 
@@ -88,12 +88,12 @@ def _table(found: Forecast, chosen: str) -> Table:
         table.add_column(title, justify="right", no_wrap=True)
     for row in found.rows:
         costs = [row.order] if row.order is not None else []
-        cells = [_shown(cost, chosen) for cost in (*costs, row.given, row.random)]
+        cells = [_format_cost(cost, chosen) for cost in (*costs, row.given, row.random)]
         if has_range:
             cells.insert(1, _range_shown(_best(row), chosen))
         cells.append(_share(row, chosen))
         if has_other:
-            cells.append(_shown(_best(row), other))
+            cells.append(_format_cost(_best(row), other))
         if has_expected:
             cells += expected_cells(row.expected)
         table.add_row(row.algorithm, *cells)
@@ -139,6 +139,6 @@ def _range_shown(cost: Cost, form: str) -> str:
     return "-" if found is None else range_text(*found)
 
 
-def _shown(cost: Cost, form: str) -> str:
+def _format_cost(cost: Cost, form: str) -> str:
     value_us = _cost(cost, form)
     return "-" if value_us is None else rtt_text(value_us)

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from plink.base.text import bandwidth_text, counted, printable
+from plink.base.text import bandwidth_text, format_count, printable
 from plink.files.cluster import Cluster
 from plink.files.groups import Uplink
 from plink.files.measurements import BandwidthMeasurement
 from plink.files.structs import encode
-from plink.show.terminal.facts import Fact, aligned, failures, how, notes
+from plink.show.terminal.facts import Fact, align_columns, failures, how, notes
 
 _SHOWN = 3
 UPLINK_HEADER = ("group", "hosts", "sends", "receives", "hosts' links", "oversubscribed")
@@ -33,7 +33,7 @@ def bandwidth_facts(cluster: Cluster) -> list[Fact]:
         )
         lines.append(f"{least} to {most}, median {middle}")
     size = len(cluster.hosts)
-    lines.append(f"{values.size:,} of {counted(size * (size - 1), 'direction')} measured")
+    lines.append(f"{values.size:,} of {format_count(size * (size - 1), 'direction')} measured")
     rows: list[Fact] = [("bandwidth", lines), ("slowest", _slowest(cluster.names, bandwidth))]
     rows += failures("failed", bandwidth.failures) + notes(bandwidth)
     return [row for row in rows if row[1]]
@@ -86,7 +86,7 @@ def uplink_lines(cluster: Cluster) -> list[str]:
     """Return the table of a cluster's uplinks, heading first; empty where none was measured."""
     if cluster.uplinks is None:
         return []
-    lines = aligned([UPLINK_HEADER, *uplink_rows(cluster)])
+    lines = align_columns([UPLINK_HEADER, *uplink_rows(cluster)])
     if any(uplink.send_is_lower_bound or uplink.receive_is_lower_bound for uplink in _all(cluster)):
         lines.append("≥: at least; something else, as the other groups' links, may be the limit")
     return lines

@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from plink.base.size import format_size
-from plink.base.text import counted, printable
+from plink.base.text import format_count, printable
 from plink.files.clients import ClientFit, Estimate
 
 
@@ -37,7 +37,7 @@ def print_fit(console: Console, fit: ClientFit) -> None:
     )
     console.print(Text(f"times are off by {', '.join(spreads)} (standard deviation)", style="dim"))
     if fit.shared_cores is not None:
-        cores = counted(fit.shared_cores, "core")
+        cores = format_count(fit.shared_cores, "core")
         console.print(Text(f"all hosts are one machine of {cores}", style="dim"))
 
 

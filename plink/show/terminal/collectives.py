@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from plink.base.size import format_size
-from plink.base.text import bytes_text, counted, printable, rtt_text
+from plink.base.text import bytes_text, format_count, printable, rtt_text
 from plink.optimize.plans.forecasting import PlanForecast
 from plink.plans.names import BARRIER
 from plink.show.terminal.algorithms import expected_cells
@@ -17,9 +17,9 @@ _TITLES = ("predicted", "of the bound", "between groups", "on the wire", "rounds
 
 def print_plan_forecast(console: Console, found: PlanForecast) -> None:
     """Print a line per collective."""
-    ranks = "" if found.ranks == found.hosts else f", {counted(found.ranks, 'rank')}"
+    ranks = "" if found.ranks == found.hosts else f", {format_count(found.ranks, 'rank')}"
     what = f"{format_size(found.size_bytes)} along {found.kind}"
-    heading = f"{found.source}: {what} on {counted(found.hosts, 'host')}{ranks}"
+    heading = f"{found.source}: {what} on {format_count(found.hosts, 'host')}{ranks}"
     console.print(Text(printable(heading), style="bold"))
     console.print()
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="cyan")

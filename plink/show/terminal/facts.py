@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from plink.base.text import counted, options_text, printable, rtt_text, share_text, time_text
+from plink.base.text import format_count, options_text, printable, rtt_text, share_text, time_text
 
 if TYPE_CHECKING:
     from plink.files.measurements import Failure, Measurement
@@ -49,7 +49,7 @@ def failures(title: str, items: Sequence[Failure]) -> list[Fact]:
         for reason, ends in most_first[:_SHOWN]
     ]
     if len(most_first) > _SHOWN:
-        lines.append(counted(len(most_first) - _SHOWN, "other reason"))
+        lines.append(format_count(len(most_first) - _SHOWN, "other reason"))
     return [(title, lines)]
 
 
@@ -88,7 +88,7 @@ def table(rows: Sequence[Fact], separator: str = "\n") -> Table:
     return grid
 
 
-def aligned(rows: Sequence[Sequence[str]], left: Collection[int] = (0,)) -> list[str]:
+def align_columns(rows: Sequence[Sequence[str]], left: Collection[int] = (0,)) -> list[str]:
     """Rows as lines of columns; those numbered in `left` are flush left, the others flush right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
@@ -120,7 +120,7 @@ def _losses(summary: Summary) -> list[str]:
     if not summary.lost:
         return ["none"]
     share = share_text(summary.lost / summary.sent)
-    directions = counted(summary.lossy_pairs, "direction")
+    directions = format_count(summary.lossy_pairs, "direction")
     lines = [f"{summary.lost:,} of {summary.sent:,} ({share}), {directions}"]
     for loss in summary.losses[:_SHOWN]:
         lines.append(f"{loss.lost:,} of {loss.sent:,} {loss.source} → {loss.destination}")
@@ -131,7 +131,7 @@ def _missing(summary: Summary) -> list[str]:
     missing = summary.pairs - summary.measured
     if not missing:
         return ["none"]
-    lines = [f"{missing:,} of {counted(summary.pairs, 'direction')}"]
+    lines = [f"{missing:,} of {format_count(summary.pairs, 'direction')}"]
     if summary.sample is not None:
         lines.append(f"sampled: {summary.sample}")
     return lines + [f"{gap.pairs:,} with {gap.host}" for gap in summary.gaps[:_SHOWN]]

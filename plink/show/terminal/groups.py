@@ -11,7 +11,7 @@ import numpy as np
 from plink.base.next_command import next_command
 from plink.base.text import (
     bandwidth_text,
-    counted,
+    format_count,
     printable,
     probability_text,
     rtt_text,
@@ -25,7 +25,7 @@ from plink.files.structs import encode
 from plink.model.network import Capacity
 from plink.optimize.groups.certainty import more_passes
 from plink.optimize.groups.truth import Judgement
-from plink.show.terminal.facts import aligned
+from plink.show.terminal.facts import align_columns
 from plink.solvers.groups.grouping import traffic
 from plink.solvers.groups.levels import LIKELY, SURE
 
@@ -51,7 +51,7 @@ def group_lines(
     if not cluster.groups:
         return []
     rows = group_rows(cluster, capacity)
-    lines = aligned([GROUP_HEADER, *rows], left=(0, len(GROUP_HEADER) - 1))
+    lines = align_columns([GROUP_HEADER, *rows], left=(0, len(GROUP_HEADER) - 1))
     members = lines[0].rindex(GROUP_HEADER[-1])
     found = [part for line in lines for part in hanging(line, width, members)]
     if cluster.grouping is not None:
@@ -101,7 +101,7 @@ def grouping_lines(cluster: Cluster, grouping: Grouping) -> list[str]:
     if grouping.probability is not None:
         lines.append(_belief(grouping.probability, grouping.rival, has_groups=bool(cluster.groups)))
     if len(grouping.levels) > 1:
-        counts = " > ".join(counted(len(level), "group") for level in grouping.levels)
+        counts = " > ".join(format_count(len(level), "group") for level in grouping.levels)
         lines.append(f"levels: {counts}")
     if grouping.doubtful:
         lines.append(f"may belong elsewhere: {_doubtful(grouping)}")
@@ -180,15 +180,15 @@ def _more(hosts: Sequence[object]) -> str:
 
 def judgement_lines(judgement: Judgement) -> list[str]:
     """Return how well the groups agree with the truth."""
-    lines = [f"truth: {counted(judgement.hosts, 'host')}, {judgement.triplets:,} triplets"]
+    lines = [f"truth: {format_count(judgement.hosts, 'host')}, {judgement.triplets:,} triplets"]
     if judgement.raw is not None:
         embedded = "" if judgement.embedded is None else f", embedded {judgement.embedded:.2%}"
         lines.append(f"PAIA: raw {judgement.raw:.2%}{embedded}".replace("%", " %"))
     for level in judgement.levels:
         best = "" if level.of_levels is None else f", best level {level.of_levels:.3f}"
         lines.append(
-            f"level {level.name} ({counted(level.groups, 'group')}): adjusted mutual information "
-            f"{level.of_groups:.3f}{best}, adjusted Rand index {level.rand:.3f}"
+            f"level {level.name} ({format_count(level.groups, 'group')}): adjusted mutual "
+            f"information {level.of_groups:.3f}{best}, adjusted Rand index {level.rand:.3f}"
         )
     if judgement.compared is not None:
         lines += _elsewhere_lines(judgement)
@@ -199,7 +199,9 @@ def _elsewhere_lines(judgement: Judgement) -> list[str]:
     """Return which hosts the truth has elsewhere, at the level with which the groups agree most."""
     found = judgement.elsewhere
     agree = judgement.hosts - len(found)
-    lines = [f"level {judgement.compared}: {agree} of {counted(judgement.hosts, 'host')} agree"]
+    lines = [
+        f"level {judgement.compared}: {agree} of {format_count(judgement.hosts, 'host')} agree"
+    ]
     for each in found[:SHOWN]:
         other = "none of its groups" if each.found_with is None else printable(each.found_with)
         lines.append(

@@ -68,16 +68,16 @@ def draw(
     else:
         limit = room // 2 if is_small else min(room, 2 * _MAX_LINES)
     groups = _bins(order, max(1, limit))
-    cells = _binned(readings_us, groups)
+    cells = _group_medians(readings_us, groups)
     labels = [names[group[0]] for group in groups]
     if shades is not None:
-        rows = _shaded(cells, scale, shades)
+        rows = _shade_rows(cells, scale, shades)
     elif is_small:
         rows = _blocks(cells, scale)
     else:
         rows, labels = _halves(cells, scale), labels[::2]
     lines = [
-        Text.assemble((f"{_fitted(label, label_width)} ", "dim"), row)
+        Text.assemble((f"{_fit_to_width(label, label_width)} ", "dim"), row)
         for label, row in zip(labels, rows, strict=True)
     ]
     return Picture(lines, max(line.cell_len for line in lines), len(groups[0]))
@@ -111,7 +111,7 @@ def _bins(order: Sequence[int], limit: int) -> Groups:
     return [order[start : start + size] for start in range(0, len(order), size)]
 
 
-def _binned(readings_us: Matrix, groups: Groups) -> Matrix:
+def _group_medians(readings_us: Matrix, groups: Groups) -> Matrix:
     """Return the median of the measured pairs between any two groups; NaN where there is none."""
     cells = np.full((len(groups), len(groups)), np.nan)
     for i, sources in enumerate(groups):
@@ -135,7 +135,7 @@ def _blocks(cells: Matrix, scale: Scale) -> Iterable[Text]:
         yield text
 
 
-def _shaded(cells: Matrix, scale: Scale, shades: str) -> Iterable[Text]:
+def _shade_rows(cells: Matrix, scale: Scale, shades: str) -> Iterable[Text]:
     for i, row in enumerate(scale.positions(cells)):
         text = Text()
         for j, position in enumerate(row):
@@ -172,7 +172,7 @@ def _colour(position: float) -> str:
     return _MISSING_COLOUR if np.isnan(position) else colour(position)
 
 
-def _fitted(name: str, width: int) -> str:
+def _fit_to_width(name: str, width: int) -> str:
     if cell_len(name) > width:
         return set_cell_size(name, max(0, width - 1)) + "…"
     return set_cell_size(name, width)

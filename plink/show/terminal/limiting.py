@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from plink.base.next_command import next_command
 from plink.base.size import DEFAULT_SIZE_BYTES, format_size
-from plink.base.text import counted, named, rtt_text
+from plink.base.text import format_count, format_names, rtt_text
 from plink.files.order import Order
 from plink.model.outliers import sentences
 from plink.optimize.leaving_out import LeftOut, Limiting
@@ -26,8 +26,8 @@ def gain_lines(found: Limiting, order: Order, source: str) -> list[str]:
     left_out = found.left_out
     if left_out is None:
         return []
-    without = f"without {named(left_out.hosts)}"
-    ranks = counted(left_out.ranks, "rank")
+    without = f"without {format_names(left_out.hosts)}"
+    ranks = format_count(left_out.ranks, "rank")
     if left_out.without_us is None:
         return [f"{without}: {order.algorithm} does not run on {ranks}"]
     what, gain = f"the sum of {order.algorithm}'s latencies is", f"{left_out.gain:.0%} less"

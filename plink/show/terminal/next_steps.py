@@ -9,7 +9,7 @@ import numpy as np
 
 from plink.base.given_way import GivenWay
 from plink.base.next_command import UNNAMED_FILE, next_command
-from plink.base.text import counted
+from plink.base.text import format_count
 from plink.files import document
 from plink.files.cluster import Cluster
 from plink.files.measurements import RttMeasurement, recorded_sample
@@ -73,7 +73,7 @@ def _measuring(cluster: Cluster, file: str) -> list[Step]:
     if cluster.unreachable:
         steps.append(
             Step(
-                f"{counted(len(cluster.unreachable), 'host')} could not be reached",
+                f"{format_count(len(cluster.unreachable), 'host')} could not be reached",
                 again,
             )
         )
@@ -83,16 +83,16 @@ def _measuring(cluster: Cluster, file: str) -> list[Step]:
     if missing and sample is None and cluster.rtt.tool != "import":
         steps.append(
             Step(
-                f"{missing:,} of {counted(size * (size - 1), 'direction')} were not measured",
+                f"{missing:,} of {format_count(size * (size - 1), 'direction')} were not measured",
                 again,
             )
         )
-    disturbed = _disturbed(cluster.rtt)
+    disturbed = _count_disturbed(cluster.rtt)
     if disturbed and not steps:
         verb = "was" if disturbed == 1 else "were"
         steps.append(
             Step(
-                f"{counted(disturbed, 'direction')} {verb} disturbed by "
+                f"{format_count(disturbed, 'direction')} {verb} disturbed by "
                 "other work on the hosts: measure again when it is quiet",
                 again,
             )
@@ -100,7 +100,7 @@ def _measuring(cluster: Cluster, file: str) -> list[Step]:
     return steps
 
 
-def _disturbed(rtt: RttMeasurement) -> int:
+def _count_disturbed(rtt: RttMeasurement) -> int:
     if rtt.disturbance is None:
         return 0
     return int(np.count_nonzero(rtt.disturbance >= DISTURBED))
@@ -116,7 +116,7 @@ def _grouping(cluster: Cluster, file: str) -> list[Step]:
     missing = [group for group in cluster.groups if group.name not in measured]
     if not missing or len(cluster.groups) == 1:
         return []
-    which = f"{counted(len(missing), 'uplink')} {'was' if len(missing) == 1 else 'were'}"
+    which = f"{format_count(len(missing), 'uplink')} {'was' if len(missing) == 1 else 'were'}"
     if len(missing) == len(cluster.groups):
         which = "uplinks were"
     return [

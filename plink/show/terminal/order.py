@@ -9,7 +9,14 @@ from rich.table import Table
 from rich.text import Text
 
 from plink.base.size import format_size
-from plink.base.text import bandwidth_text, counted, printable, range_text, rtt_text, share_text
+from plink.base.text import (
+    bandwidth_text,
+    format_count,
+    printable,
+    range_text,
+    rtt_text,
+    share_text,
+)
 from plink.files.hosts import Host
 from plink.files.order import BandwidthCost, Order
 from plink.optimize.orders.quality import confirmation
@@ -53,10 +60,10 @@ def what_for(order: Order) -> str:
 def hosts_text(order: Order) -> str:
     """How many hosts and ranks it has, and how many hosts there are where some are left out."""
     hosts = len(order.hosts)
-    text = counted(hosts, "host")
+    text = format_count(hosts, "host")
     if order.unused:
-        text = f"{hosts} of {counted(hosts + len(order.unused), 'host')}"
-    return text if order.ranks == hosts else f"{text}, {counted(order.ranks, 'rank')}"
+        text = f"{hosts} of {format_count(hosts + len(order.unused), 'host')}"
+    return text if order.ranks == hosts else f"{text}, {format_count(order.ranks, 'rank')}"
 
 
 def _what(order: Order) -> str:
@@ -81,7 +88,7 @@ def _how(order: Order) -> str:
     solver = order.solver
     parts = [printable(solver.name), f"seed {solver.seed}"]
     if solver.steps:
-        parts.append(counted(solver.steps, "step"))
+        parts.append(format_count(solver.steps, "step"))
     ended_by = printable(solver.ended_by)
     if order.filled_pairs and solver.ended_by in _OPTIMAL:
         ended_by += " of distances as filled in"
@@ -121,12 +128,12 @@ def has_bound(order: Order) -> bool:
     return order.cost.lower_bound_us > 0.0 or order.most_us == 0.0
 
 
-def unproven(order: Order) -> str | None:
+def unproven_reason(order: Order) -> str | None:
     """Return why nothing is proven about how good the order is; None where something is."""
     if not order.filled_pairs or (order.most_us is not None and has_bound(order)):
         return None
     verb = "was" if order.filled_pairs == 1 else "were"
-    return f"not proven: {counted(order.filled_pairs, 'pair')} {verb} not measured"
+    return f"not proven: {format_count(order.filled_pairs, 'pair')} {verb} not measured"
 
 
 def range_facts(order: Order) -> list[str]:
@@ -170,10 +177,12 @@ def _facts(order: Order, *, with_hosts: bool) -> list[facts.Fact]:
     pairs = hosts * (hosts - 1) // 2
     optimal = f"none: {no_cheaper(order)}"
     gap = f"{savings_text(order)} could still be saved" if order.gap else optimal
-    gap = unproven(order) or (gap if has_bound(order) else "not known")
+    gap = unproven_reason(order) or (gap if has_bound(order) else "not known")
     if order.bandwidth is not None:
         gap = bandwidth_gap(order.bandwidth)
-    filled = f"{order.filled_pairs:,} of {counted(pairs, 'pair')}" if order.filled_pairs else "none"
+    filled = (
+        f"{order.filled_pairs:,} of {format_count(pairs, 'pair')}" if order.filled_pairs else "none"
+    )
     rows: list[facts.Fact] = [
         ("gap", [gap]),
         *_proof(order),

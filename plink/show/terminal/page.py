@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from plink.base.replacing import replace
-from plink.base.text import counted, printable, rtt_text
+from plink.base.text import format_count, printable, rtt_text
 from plink.files.cluster import Cluster
 from plink.files.matrices import Matrix
 from plink.files.measurements import percentile_name
@@ -120,11 +120,13 @@ def _side_by_side(left: Group, left_width: int, right: Table, right_width: int) 
 
 def _title(source: str, cluster: Cluster, summary: Summary | None) -> Text:
     text = Text(printable(source), style="bold")
-    text.append(f"  {counted(len(cluster.hosts), 'host')}")
+    text.append(f"  {format_count(len(cluster.hosts), 'host')}")
     if cluster.unreachable:
         text.append(f", {len(cluster.unreachable):,} unreachable", "bold red")
     if summary is not None:
-        text.append(f", {summary.measured:,} of {counted(summary.pairs, 'direction')} measured")
+        text.append(
+            f", {summary.measured:,} of {format_count(summary.pairs, 'direction')} measured"
+        )
         if summary.sample is not None:
             text.append(f" (sampled: {summary.sample})")
     return text

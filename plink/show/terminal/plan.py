@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from plink.base.size import format_size
-from plink.base.text import bytes_text, counted, printable, rtt_text, share_text
+from plink.base.text import bytes_text, format_count, printable, rtt_text, share_text
 from plink.files.plan import SERVER, Plan
 from plink.files.structs import encode
 from plink.optimize.plans.candidates import Candidate
@@ -96,10 +96,10 @@ def _candidate(candidate: Candidate) -> dict[str, Any]:
 def _planned_heading(source: str, found: Planned) -> str:
     plan = found.plan
     hosts = max(plan.host_of) + 1
-    parts = [_purpose(plan), f"on {counted(hosts, 'host')}"]
+    parts = [_purpose(plan), f"on {format_count(hosts, 'host')}"]
     if plan.groups:
-        parts.append(f"in {counted(len(plan.groups), 'group')}")
-    ranks = "" if hosts == len(plan.ranks) else f", {counted(len(plan.ranks), 'rank')}"
+        parts.append(f"in {format_count(len(plan.groups), 'group')}")
+    ranks = "" if hosts == len(plan.ranks) else f", {format_count(len(plan.ranks), 'rank')}"
     return f"{printable(source)}: {' '.join(parts)}{ranks}"
 
 
@@ -137,13 +137,13 @@ def _cells(candidate: Candidate, bound_s: float) -> list[str]:
 
 def print_plan_page(console: Console, plan: Plan) -> None:
     """Print what the plan is, in a few lines."""
-    found = _measured(plan)
+    found = _measure_plan(plan)
     console.print(Text(_heading(plan), style="bold"))
     console.print(Text(f"made for {_purpose(plan)}", style="dim"))
     console.print()
     rows: list[facts.Fact] = [
-        ("predicted", _predicted(plan)),
-        ("routes", [_routes(plan), f"at most {counted(found.rounds, 'round')}"]),
+        ("predicted", _prediction_lines(plan)),
+        ("routes", [_routes(plan), f"at most {format_count(found.rounds, 'round')}"]),
         ("bytes", _bytes(plan, found)),
     ]
     if plan.has_servers:
@@ -155,7 +155,7 @@ def print_plan_page(console: Console, plan: Plan) -> None:
 
 def plan_to_json(plan: Plan) -> dict[str, Any]:
     """Return the object that `plink show --json` prints."""
-    found = _measured(plan)
+    found = _measure_plan(plan)
     return {
         "of": "plink.plan",
         "kind": plan.kind,
@@ -177,7 +177,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _measured(plan: Plan) -> Measures:
+def _measure_plan(plan: Plan) -> Measures:
     """Measure the plan's collectives together, one after the other."""
     return summed([_measured_in(plan, name) for name in plan.collectives])
 
@@ -204,12 +204,12 @@ def _ports(plan: Plan) -> list[dict[str, Any]]:
 
 def _servers(plan: Plan) -> list[str]:
     """Return a line for each server with its traffic."""
-    lines = [f"{counted(plan.contributors, 'worker')}, by whose number a mean is divided"]
+    lines = [f"{format_count(plan.contributors, 'worker')}, by whose number a mean is divided"]
     for host in dict.fromkeys(rank.host for rank in plan.ranks if rank.role == SERVER):
         received = [port["received_bytes"] for port in _ports(plan) if port["host"] == host]
         least, most = bytes_text(min(received)), bytes_text(max(received))
         each = most if least == most else f"{least} to {most}"
-        ports = counted(len(received), "port")
+        ports = format_count(len(received), "port")
         lines.append(f"{printable(host)}: {ports}, {each} into each")
     return lines
 
@@ -223,13 +223,13 @@ def _root_shares(plan: Plan) -> list[float]:
 
 def _heading(plan: Plan) -> str:
     hosts = max(plan.host_of) + 1
-    text = f"{printable(plan.kind)} plan of {counted(hosts, 'host')}"
+    text = f"{printable(plan.kind)} plan of {format_count(hosts, 'host')}"
     if plan.groups:
-        text += f" in {counted(len(plan.groups), 'group')}"
-    return text if hosts == len(plan.ranks) else f"{text}, {counted(len(plan.ranks), 'rank')}"
+        text += f" in {format_count(len(plan.groups), 'group')}"
+    return text if hosts == len(plan.ranks) else f"{text}, {format_count(len(plan.ranks), 'rank')}"
 
 
-def _predicted(plan: Plan) -> Sequence[str]:
+def _prediction_lines(plan: Plan) -> Sequence[str]:
     times = sorted(plan.predicted, key=lambda each: each.time_s)
     lines = [f"{printable(each.kind)} {rtt_text(each.time_s * 1e6)}" for each in times]
     if plan.bound_s is not None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from plink.base.text import counted
+from plink.base.text import format_count
 from plink.files.cluster import Cluster
 from plink.files.measurements import Route, RouteMeasurement
 from plink.show.terminal.facts import Fact, failures, how, notes
@@ -57,11 +57,11 @@ def route_facts(cluster: Cluster) -> list[Fact]:
     summary = summarise_routes(routes)
     lines = [how(routes)]
     if summary.median_hops is not None:
-        ends = f"{summary.min_hops} to {counted(summary.max_hops or 0, 'hop')}"
+        ends = f"{summary.min_hops} to {format_count(summary.max_hops or 0, 'hop')}"
         lines.append(f"{ends}, median {summary.median_hops:g}")
     size = len(cluster.hosts)
-    lines.append(f"{summary.measured:,} of {counted(size * (size - 1), 'direction')} measured")
-    distinct = [counted(summary.distinct, "route")]
+    lines.append(f"{summary.measured:,} of {format_count(size * (size - 1), 'direction')} measured")
+    distinct = [format_count(summary.distinct, "route")]
     if summary.with_silent:
         distinct.append(f"{summary.with_silent:,} with routers that do not show themselves")
     if summary.with_repeated:

@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from plink.base.size import format_size
-from plink.base.text import counted, printable, rtt_text
+from plink.base.text import format_count, printable, rtt_text
 from plink.show.terminal.paper import print_table
 from plink.simulate.simulation import Row, Simulation, Times
 from plink.simulate.things import TRACE
@@ -24,7 +24,7 @@ def print_simulation(console: Console, found: Simulation) -> None:
         return
     said = "simulated by SimGrid; of model is the time over what plink predicts"
     if found.random_orders and any(row.random is not None for row in found.rows):
-        said += f"; random is the median of {counted(found.random_orders, 'order')}"
+        said += f"; random is the median of {format_count(found.random_orders, 'order')}"
     console.print(Text(said, style="dim"))
     console.print()
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="cyan")
@@ -70,8 +70,8 @@ def _print_tuned(console: Console, found: Tuned) -> None:
 
 
 def _heading(found: Simulation) -> str:
-    hosts = counted(found.hosts, "host")
-    ranks = "" if found.ranks == found.hosts else f", {counted(found.ranks, 'rank')}"
+    hosts = format_count(found.hosts, "host")
+    ranks = "" if found.ranks == found.hosts else f", {format_count(found.ranks, 'rank')}"
     if any(row.algorithm == TRACE for row in found.rows):
         return f"{printable(found.source)}: a trace on {hosts}{ranks}"
     return f"{printable(found.source)}: {format_size(found.size_bytes)} on {hosts}{ranks}"

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from plink.base.text import bytes_text, counted, printable, rtt_text, share_text
+from plink.base.text import bytes_text, format_count, printable, rtt_text, share_text
 from plink.show.terminal import facts
 from plink.training.control.ranks import Ranks
 from plink.training.timeline.lines import FORMAT
@@ -41,7 +41,7 @@ def timeline_facts(timeline: Timeline, summary: Summary) -> list[tuple[str, str]
     rows = [("ranks", _ranks(timeline)), ("clocks", _clocks(timeline))]
     if not timeline.names and not timeline.pending:
         return [*rows, ("events", "none")]
-    rows += [("agreed", _agreed(timeline, summary)), ("buffers", _buffers(summary))]
+    rows += [("agreed", _agreement_sentence(timeline, summary)), ("buffers", _buffers(summary))]
     rows.append(("latest", latest_text(timeline, summary)))
     rows += [
         ("pending", pending_text(timeline, each)) for each in timeline.pending[:_SHOWN_PENDING]
@@ -188,8 +188,8 @@ def _clocks(timeline: Timeline) -> str:
     unknown = int(np.isnan(clocks.error_us).sum())
     if unknown:
         return (
-            f"{count}; those of {counted(unknown, 'rank')} were never compared, and are as the "
-            "machines set them"
+            f"{count}; those of {format_count(unknown, 'rank')} were never compared, and are as "
+            "the machines set them"
         )
     said = f"{count}, put beside each other to within {rtt_text(float(clocks.error_us.max()))}"
     if clocks.drifted_us > 0.0:
@@ -197,8 +197,11 @@ def _clocks(timeline: Timeline) -> str:
     return said
 
 
-def _agreed(timeline: Timeline, summary: Summary) -> str:
-    said = f"{counted(len(timeline.names), 'collective')} of {counted(len(summary.names), 'name')}"
+def _agreement_sentence(timeline: Timeline, summary: Summary) -> str:
+    said = (
+        f"{format_count(len(timeline.names), 'collective')} of "
+        f"{format_count(len(summary.names), 'name')}"
+    )
     if math.isnan(summary.agreeing_us):
         return said
     return (
@@ -212,7 +215,8 @@ def _buffers(summary: Summary) -> str:
     if not buffers.count:
         return "none"
     return (
-        f"{buffers.count:,}, of {counted(round(buffers.median_collectives), 'collective')} and "
+        f"{buffers.count:,}, of {format_count(round(buffers.median_collectives), 'collective')} "
+        "and "
         f"{bytes_text(buffers.median_bytes)} (medians), at most {buffers.most_collectives:,} and "
         f"{bytes_text(buffers.most_bytes)}"
     )

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from plink.autotune.log.history import Change, History
 from plink.autotune.tuner.interface import Action, TunerOptions
-from plink.base.text import bytes_text, counted, printable, rtt_text, share_text
+from plink.base.text import bytes_text, format_count, printable, rtt_text, share_text
 from plink.show.terminal import facts
 
 DECISION_COLUMNS = ("decision", "after", "plan", "before", "then", "reason")
@@ -48,19 +48,19 @@ def print_tuned_page(console: Console, run: History, source: str) -> None:
 def facts_of(run: History) -> list[tuple[str, str]]:
     """Return a label and a sentence for each thing that is known."""
     hosts, ranks = len(run.hosts), len(run.plan.ranks)
-    job = f"{printable(run.plan.kind)} plan of {counted(hosts, 'host')}"
+    job = f"{printable(run.plan.kind)} plan of {format_count(hosts, 'host')}"
     if ranks != hosts:
-        job += f", {counted(ranks, 'rank')}"
+        job += f", {format_count(ranks, 'rank')}"
     rows = [("job", f"{job}, {bytes_text(run.plan.size_bytes)} an iteration")]
     if not run.windows:
         return [*rows, ("measured", "nothing yet")]
-    rows.append(("measured", _measured(run)))
+    rows.append(("measured", _windows_sentence(run)))
     rows.append(("speed", _speed(run)))
     rows.append(("plans", _plans(run)))
     rows.append(("balance", _balance(run)))
     probed = [change for change in run.changes if change.action is Action.REPROBE]
     if probed:
-        rows.append(("asked", f"{counted(len(probed), 'time')} for hosts to be probed again"))
+        rows.append(("asked", f"{format_count(len(probed), 'time')} for hosts to be probed again"))
     return rows
 
 
@@ -137,8 +137,8 @@ def _time(seconds: float | None) -> str:
     return "" if seconds is None else rtt_text(1e6 * seconds)
 
 
-def _measured(run: History) -> str:
-    text = f"{counted(run.windows, 'window')} in {span_text(run.seconds)}"
+def _windows_sentence(run: History) -> str:
+    text = f"{format_count(run.windows, 'window')} in {span_text(run.seconds)}"
     began_s = float(run.at_s[0])
     if _LEAST_DATE_S <= began_s <= _MOST_DATE_S:
         moment = datetime.fromtimestamp(began_s, tz=timezone.utc)
@@ -162,7 +162,7 @@ def _plans(run: History) -> str:
         return "no decision but to wait"
     counts = Counter(change.what for change in run.changes)
     made = ", ".join(f"{count} {what}" for what, count in counts.items())
-    return f"{counted(len(run.new_plans), 'new plan')}: {made}"
+    return f"{format_count(len(run.new_plans), 'new plan')}: {made}"
 
 
 def _balance(run: History) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from plink.base.errors import WrongUseError
-from plink.base.text import counted
+from plink.base.text import format_count
 from plink.simulate.schedule import ANY, COMPUTE, RECEIVE, SEND, Schedule
 from plink.simulate.traces import protobuf
 from plink.simulate.traces.collectives import collective_steps
@@ -172,7 +172,7 @@ def parse(
         WrongUseError: not such files, values that cannot be, or a group whose ranks are not known.
     """
     if not 1 <= len(contents) <= MAX_RANKS:
-        raise WrongUseError(f"{sources[0]}: more than {counted(MAX_RANKS, 'rank')}")
+        raise WrongUseError(f"{sources[0]}: more than {format_count(MAX_RANKS, 'rank')}")
     reader = _Reader(len(contents), groups or {})
     for rank, (content, source) in enumerate(zip(contents, sources, strict=True)):
         try:
@@ -242,7 +242,7 @@ class _Reader:
         if not 0 <= peer < self.ranks or peer == rank:
             raise WrongUseError(
                 f"{source}: node {node.number} of rank {rank} has {name} {peer}, no other of "
-                f"{counted(self.ranks, 'rank')}"
+                f"{format_count(self.ranks, 'rank')}"
             )
         tag = node.values.get("comm_tag", 0)
         if not 0 <= tag <= MAX_TAG:
@@ -317,7 +317,7 @@ class _Reader:
                 f"the trace's tags leave no room for those of its collectives below {MAX_TAG}"
             )
         notes = [
-            f"{counted(count, 'node')} of the trace left out or changed: {what}"
+            f"{format_count(count, 'node')} of the trace left out or changed: {what}"
             for what, count in self.left_out.items()
         ]
         return Schedule(self.ranks, *columns, *self.edges.columns(), notes=notes)

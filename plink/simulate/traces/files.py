@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from plink.base.errors import WrongUseError
-from plink.base.text import counted
+from plink.base.text import format_count
 from plink.files import document
 from plink.simulate.schedule import BrokenScheduleError, Schedule, check
 from plink.simulate.traces import chakra, goal
@@ -47,7 +47,7 @@ def write(format_name: str, output: str, schedule: Schedule) -> list[str]:
         # Whoever reads the trace would take it for one of more ranks.
         raise WrongUseError(
             f"{document.label(beyond)}: is there, of a trace with more than "
-            f"{counted(schedule.ranks, 'rank')}",
+            f"{format_count(schedule.ranks, 'rank')}",
             "remove that trace, or give this one another name",
         )
     for name, content in zip(names, chakra.files_of(schedule), strict=True):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from plink.base.errors import WrongUseError
-from plink.base.text import brief, counted, named
+from plink.base.text import brief, format_count, format_names
 from plink.probes.json_parsing import parse_json
 
 Members = tuple[int, ...]
@@ -63,7 +63,7 @@ def members_of(groups: Groups, name: str, size: int | None, place: str) -> Membe
     elif size == groups.ranks or (size is None and name in _ALL):
         members = tuple(range(groups.ranks))
     else:
-        of = f"of {counted(size, 'rank')} " if size is not None else ""
+        of = f"of {format_count(size, 'rank')} " if size is not None else ""
         raise WrongUseError(
             f"{place}: is a collective {of}of group {brief(name)}, and the trace does not say "
             "which ranks that has",
@@ -71,11 +71,11 @@ def members_of(groups: Groups, name: str, size: int | None, place: str) -> Membe
         )
     if size not in (None, len(members)):
         raise WrongUseError(
-            f"{place}: is a collective of {counted(size or 0, 'rank')}, and group {name!r} has "
-            f"{len(members)}"
+            f"{place}: is a collective of {format_count(size or 0, 'rank')}, and group {name!r} "
+            f"has {len(members)}"
         )
     if groups.rank not in members:
-        shown = named([str(rank) for rank in members], _SHOWN)
+        shown = format_names([str(rank) for rank in members], _SHOWN)
         raise WrongUseError(f"{place}: rank {groups.rank} is not in group {name!r} ({shown})")
     return members
 
@@ -127,7 +127,7 @@ def _members(value: object, ranks: int, place: str) -> Members:
     for rank in value:
         if type(rank) is not int or not 0 <= rank < ranks:
             raise WrongUseError(
-                f"{place}: {brief(rank)} is none of the trace's {counted(ranks, 'rank')}"
+                f"{place}: {brief(rank)} is none of the trace's {format_count(ranks, 'rank')}"
             )
     if len(set(value)) < len(value):
         raise WrongUseError(f"{place}: has a rank twice")

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from plink.base.errors import WrongUseError
-from plink.base.text import named
+from plink.base.text import format_names
 from plink.hub.hyper import STATES
 from plink.hub.worker import Worker
 from plink.torch.hub.layout import Layout
@@ -54,7 +54,7 @@ def push(worker: Worker, layout: Layout, kind: str, state: Mapping[Any, Any]) ->
         wanted = {*known, "step"} if kind in _ADAM else set(known)
         if own.keys() != wanted:
             raise WrongUseError(
-                f"the state of '{layout.names[index]}' has {named(sorted(own))}, expected "
+                f"the state of '{layout.names[index]}' has {format_names(sorted(own))}, expected "
                 f"{', '.join(sorted(wanted)) or 'nothing'}",
                 "it is another optimizer's",
             )

@@ -12,7 +12,7 @@ from torch import nn
 from torch.nn import Parameter
 from torch.optim import Optimizer
 
-from plink.base.arguments import chosen, instance, integer, real
+from plink.base.arguments import check_choice, instance, integer, real
 from plink.base.errors import WrongUseError
 from plink.hub.calling import HubError
 from plink.hub.hyper import Hyper
@@ -89,7 +89,7 @@ class DiLoCo:
         real("outer_lr", outer_lr, 0.0)
         real("outer_momentum", outer_momentum, 0.0)
         real("mixing", mixing, 0.0)
-        chosen("wire", wire, _WIRES)
+        check_choice("wire", wire, _WIRES)
         if mixing >= 1.0:
             raise WrongUseError(f"mixing is {mixing}, expected from 0 to less than 1")
         self.schedule = Schedule(sync_every, fragments, overlap_steps)

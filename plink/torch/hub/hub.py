@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch.optim import Optimizer
 
-from plink.base.arguments import chosen, flag, instance, integer, real, text
+from plink.base.arguments import check_choice, flag, instance, integer, real, text
 from plink.base.errors import WrongUseError
 from plink.base.text import brief
 from plink.hub.manifest import Manifest
@@ -109,7 +109,7 @@ class Hub:
         instance("secret_file", secret_file, (str, os.PathLike), "the name of a file")
         if workers is not None:
             integer("workers", workers, 1, MOST_WORKERS)
-        chosen("on_loss", on_loss, LOSS_POLICIES)
+        check_choice("on_loss", on_loss, LOSS_POLICIES)
         real("grace_s", grace_s, 0.0, MOST_GRACE_S)
         real("timeout_s", timeout_s, _LEAST_TIMEOUT_S)
         if tls is not None:
@@ -191,14 +191,14 @@ class Hub:
             "a torch.optim.Optimizer",
             "such as torch.optim.AdamW(model.parameters())",
         )
-        chosen("mode", mode, MODES)
+        check_choice("mode", mode, MODES)
         integer("staleness", staleness, 0)
         if clip_norm is not None:
             real("clip_norm", clip_norm, 0.0)
         flag("overlap", overlap)
         if scaler is not None:
             instance("scaler", scaler, torch.amp.GradScaler, "a torch.amp.GradScaler")
-        chosen("wire", wire, WIRES)
+        check_choice("wire", wire, WIRES)
         flag("deterministic", deterministic)
         kind = kind_of(optimizer)
         hyper_of(kind, optimizer.param_groups)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from plink.base.arguments import chosen, instance, integer, real, text
+from plink.base.arguments import check_choice, instance, integer, real, text
 from plink.base.errors import WrongUseError
 from plink.base.text import brief
 from plink.engine.options import Options as EngineOptions
@@ -56,8 +56,8 @@ class Control:
     timeline: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        chosen("mode", self.mode, MODES)
-        chosen("sync", self.sync, SYNCS)
+        check_choice("mode", self.mode, MODES)
+        check_choice("sync", self.sync, SYNCS)
         integer("cache", self.cache, 1, _MOST_CACHED)
         integer("fusion_bytes", self.fusion_bytes, 0)
         real("cycle_ms", self.cycle_ms, 0.0, 1000.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from plink.base.arguments import chosen, integer, real
+from plink.base.arguments import check_choice, integer, real
 from plink.base.errors import WrongUseError
 from plink.training.sparse.corrections import CORRECTIONS, Correction
 
@@ -40,7 +40,7 @@ class CSC:
             )
         integer("chunk", self.chunk, 1)
         integer("warmup_steps", self.warmup_steps, 0)
-        chosen("correction", self.correction, CORRECTIONS)
+        check_choice("correction", self.correction, CORRECTIONS)
 
     def as_dict(self) -> dict[str, Any]:
         """All of it, for checkpoints."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from plink.probes.errors import HostListError, clean
-from plink.probes.hosts.hostlist import checked
+from plink.probes.hosts.hostlist import check_hosts
 from plink.probes.hosts.ranges import MAX_NAMES
 from plink.probes.inventories.ansible.connection import Connection, is_local, read_connection
 
@@ -85,7 +85,7 @@ def find_connections(inventory: Inventory, group: str) -> list[Connection]:
         values.update(inventory.hosts[name])
         if not is_local(values):
             connections.append(read_connection(name, values, source))
-    checked([found.host for found in connections], source)
+    check_hosts([found.host for found in connections], source)
     return connections
 
 

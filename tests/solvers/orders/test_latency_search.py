@@ -16,7 +16,7 @@ from plink.solvers.collectives.registry import find
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.orders import reference
 from plink.solvers.orders.anneal import anneal
-from plink.solvers.orders.clusters import clustered
+from plink.solvers.orders.clusters import order_by_clusters
 from plink.solvers.orders.latency_search import search_by_latency
 from ring_strategies import distance_matrices
 
@@ -206,7 +206,7 @@ def test_a_cost_of_nothing_is_met_at_once(form):
 
 def test_clusters_keep_racks_together():
     made = datacenters.uniform(256, 1)
-    order = clustered(made.distance)
+    order = order_by_clusters(made.distance)
     assert sorted(order) == list(range(256))
     assert np.count_nonzero(np.diff(made.rack_of[order])) == 15
     assert np.count_nonzero(np.diff(made.row_of[order])) == 3
@@ -214,7 +214,7 @@ def test_clusters_keep_racks_together():
 
 @given(distance_matrices(1, 12))
 def test_clusters_hold_every_host_once(distance):
-    assert sorted(clustered(distance)) == list(range(len(distance)))
+    assert sorted(order_by_clusters(distance)) == list(range(len(distance)))
 
 
 @pytest.mark.parametrize(

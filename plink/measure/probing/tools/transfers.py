@@ -39,7 +39,9 @@ class _TransferOptions(ToolOptions):
         """Resume as `ToolOptions.resumed`; only the duration of a transfer may differ."""
         known = {field.name for field in fields(cls)}
         before = {
-            name: value for name, value in _checked(recorded, source).items() if name in known
+            name: value
+            for name, value in _check_recorded_options(recorded, source).items()
+            if name in known
         }
         for name, value in before.items():
             if name != "duration_s" and given.get(name, value) != value:
@@ -107,7 +109,7 @@ class UplinkOptions(_TransferOptions):
         return {**super().recorded(), "duration_s": self.group_duration_s}
 
 
-def _checked(recorded: Mapping[str, Any], source: str) -> dict[str, Any]:
+def _check_recorded_options(recorded: Mapping[str, Any], source: str) -> dict[str, Any]:
     """The options that an earlier measurement records."""
     names = ("duration_s", "streams", "direction", "congestion")
     duration_s, streams, direction, congestion = map(recorded.get, names)
