@@ -6,6 +6,7 @@ like code.
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 import re
@@ -33,7 +34,9 @@ def compare(name: str, text: str) -> None:
         path.write_text(text)
         return
     assert path.exists(), f"there is no golden file {name}: PLINK_GOLDEN=write makes it"
-    assert text == path.read_text(), f"{name} changed: PLINK_GOLDEN=write writes it anew"
+    kept, found = (each.splitlines(keepends=True) for each in (path.read_text(), text))
+    changes = "".join(difflib.unified_diff(kept, found, name, "found", n=1))
+    assert kept == found, f"{changes}PLINK_GOLDEN=write writes it anew"
 
 
 def compare_json(name: str, value: Any) -> None:
