@@ -114,7 +114,7 @@ def fit(request: FitRequest, progress: Progress) -> Cluster:
         refuse_failures(reached, progress)
         hosts = describe(part.hosts, reached)
         cores = _shared_cores(hosts)
-        readings, costs, record = _measured(
+        readings, costs, record = _measure_client(
             request, hosts, chosen, cores, stack=stack, progress=progress
         )
     progress.stage("fitting", 1)
@@ -166,7 +166,7 @@ def crowd_runs(client: str, chosen: int, hosts: int, cores: int | None) -> Itera
         yield _Run(algorithm, [seat % chosen for seat in range(ranks)], is_crowd=True)
 
 
-def _measured(
+def _measure_client(
     request: FitRequest,
     hosts: Sequence[RemoteHost],
     chosen: Sequence[int],

@@ -120,7 +120,7 @@ def names_in(content: str) -> list[str]:
 def _resolve(word: str, sources: Sources) -> list[NamedOrder]:
     layout = sources.layout
     if word == "given":
-        return [_placed(word, range(layout.hosts), layout)]
+        return [_order_from_hosts(word, range(layout.hosts), layout)]
     if word == "plink":
         return [NamedOrder(word, tuple(sources.solve()))]
     match = re.fullmatch(r"(random|spread)(?::(\d+))?", word, re.ASCII)
@@ -139,9 +139,9 @@ def _resolve(word: str, sources: Sources) -> list[NamedOrder]:
         ]
     if word.startswith("file:"):
         path = word.removeprefix("file:")
-        return [_listed(path, sources.read_names(path), sources)]
+        return [_order_from_names(path, sources.read_names(path), sources)]
     if word.endswith((".json", ".json.gz")):
-        return [_listed(word, sources.read_order(word), sources)]
+        return [_order_from_names(word, sources.read_order(word), sources)]
     raise WrongUseError(f"{word!r} is not an order", _EXPECTED)
 
 
@@ -155,7 +155,7 @@ def _count(digits: str, kind: str, word: str) -> int:
     return int(digits)
 
 
-def _listed(path: str, listed: Sequence[str], sources: Sources) -> NamedOrder:
+def _order_from_names(path: str, listed: Sequence[str], sources: Sources) -> NamedOrder:
     label = PurePath(path).name.split(".")[0] or path
     layout, names = sources.layout, sources.names
     if len(listed) == layout.ranks > len(set(listed)):
@@ -168,7 +168,7 @@ def _listed(path: str, listed: Sequence[str], sources: Sources) -> NamedOrder:
         )
     hosts = as_permutation(listed, names, path, count)
     others = [host for host in range(len(names)) if host not in hosts]
-    return _placed(label, [*hosts, *others], layout)
+    return _order_from_hosts(label, [*hosts, *others], layout)
 
 
 def _apart(listed: Sequence[str], sources: Sources, path: str) -> tuple[int, ...]:
@@ -184,7 +184,7 @@ def _apart(listed: Sequence[str], sources: Sources, path: str) -> tuple[int, ...
     return tuple(index_of[name] for name in listed)
 
 
-def _placed(label: str, hosts: Sequence[int], layout: RankLayout) -> NamedOrder:
+def _order_from_hosts(label: str, hosts: Sequence[int], layout: RankLayout) -> NamedOrder:
     return NamedOrder(label, tuple(layout.placement(hosts).tolist()))
 
 
@@ -196,6 +196,6 @@ def _random_orders(count: int, layout: RankLayout, seed: int) -> list[NamedOrder
     generator = random.Random(seed)
     hosts = range(layout.hosts)
     return [
-        _placed(_random_label(number), generator.sample(hosts, layout.hosts), layout)
+        _order_from_hosts(_random_label(number), generator.sample(hosts, layout.hosts), layout)
         for number in range(1, count + 1)
     ]

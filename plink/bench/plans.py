@@ -68,7 +68,7 @@ def plans_of_kinds(
     has_rates = network_of(cluster).has_rates
     plans = []
     for kind in kinds:
-        chosen = _chosen(kind, found.candidates)
+        chosen = _choose_candidate(kind, found.candidates)
         plans.append(
             EnginePlan(
                 label=kind,
@@ -90,7 +90,7 @@ def plan_from_file(path: str, cluster: Cluster, slots: int, demand: Demand) -> E
     """
     plan = plan_file.read_plan(path)
     hosts = _hosts_of(plan, path, cluster, slots)
-    known = network_of(_grouped(cluster, plan.groups))
+    known = network_of(_with_groups(cluster, plan.groups))
     predicted_s = traffic_time_s(traffic_of(demand, plan.forest), hosts, known.network)
     return EnginePlan(
         label=PurePath(path).name,
@@ -102,7 +102,7 @@ def plan_from_file(path: str, cluster: Cluster, slots: int, demand: Demand) -> E
     )
 
 
-def _chosen(kind: str, candidates: Sequence[Candidate]) -> Candidate:
+def _choose_candidate(kind: str, candidates: Sequence[Candidate]) -> Candidate:
     choice = best(candidates) if kind == AUTO else asked_for(kind, candidates)
     return choice.candidate
 
@@ -123,7 +123,7 @@ def _hosts_of(plan: Plan, path: str, cluster: Cluster, slots: int) -> list[int]:
     return hosts
 
 
-def _grouped(cluster: Cluster, groups: Sequence[Group]) -> Cluster:
+def _with_groups(cluster: Cluster, groups: Sequence[Group]) -> Cluster:
     names = set(cluster.names)
     if not all(set(group.hosts) <= names for group in groups):
         return cluster

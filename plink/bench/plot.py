@@ -129,7 +129,7 @@ def _of_sizes(rows: Sequence[Row]) -> list[str]:
     for number, (name, unsorted) in enumerate(series.items()):
         own = sorted(unsorted, key=lambda row: row.size_bytes)
         colour = _COLOURS[number % len(_COLOURS)]
-        parts += _measured(name, own, colour, scale)
+        parts += _measured_marks(name, own, colour, scale)
         predicted = [(row.size_bytes, row.predicted_s) for row in own if row.predicted_s]
         parts.append(scale.line(predicted, colour, is_dashed=True))
         parts.append(_legend(number, name, colour))
@@ -181,7 +181,7 @@ class _Scale:
         return f'<polyline points="{path}" fill="none" stroke="{colour}"{dashes}/>'
 
 
-def _measured(name: str, rows: Sequence[Row], colour: str, scale: _Scale) -> list[str]:
+def _measured_marks(name: str, rows: Sequence[Row], colour: str, scale: _Scale) -> list[str]:
     points = [(row.size_bytes, row.median_s) for row in rows]
     bars = [
         f'<path d="M{scale.x(row.size_bytes):.1f} {scale.y(row.min_s):.1f}'

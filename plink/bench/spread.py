@@ -47,8 +47,8 @@ def spread_orders(
     by_form = [
         values
         for values in (
-            _known([cost.time_s for cost in costs]),
-            _known([c.latency_us for c in costs]),
+            _all_or_none([cost.time_s for cost in costs]),
+            _all_or_none([c.latency_us for c in costs]),
         )
         if values is not None
     ]
@@ -80,7 +80,7 @@ def _cost(cost: Cost, *, by_time: bool) -> float:
     return 0.0 if known is None else known
 
 
-def _known(values: Sequence[float | None]) -> npt.NDArray[np.float64] | None:
+def _all_or_none(values: Sequence[float | None]) -> npt.NDArray[np.float64] | None:
     known = [value for value in values if value is not None]
     return np.array(known) if len(known) == len(values) else None
 

@@ -44,7 +44,7 @@ def render(result: Comparison, orders: OrderReport | None = None) -> Group:
         first = result.rows[0]
         heading = f"{first.client} {first.algorithm} allreduce of {format_size(first.size_bytes)}"
         body, about = _of_orders(result.rows, orders), _ABOUT_ORDERS
-    closing = [printable(_conditions(result)), about, *map(printable, _unfinished(result))]
+    closing = [printable(_conditions(result)), about, *map(printable, _early_stop_lines(result))]
     served = result.setting.clients.get("hub")
     if served is not None:
         # The caveat without which a server with many ports would look like magic.
@@ -204,7 +204,7 @@ def _conditions(result: Comparison) -> str:
     return f"{ran}, TCP {printable(control)}; {printable(named)}"
 
 
-def _unfinished(result: Comparison) -> list[str]:
+def _early_stop_lines(result: Comparison) -> list[str]:
     if result.stopped is None:
         return []
     asked, done = format_count(result.setting.rounds, "round"), result.rounds_done

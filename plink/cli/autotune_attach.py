@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from plink.autotune.daemon.attaching import Viewer, attached
+from plink.autotune.daemon.attaching import Viewer, attach
 from plink.autotune.daemon.terminal import view
 from plink.autotune.protocol.handshake import DEFAULT_JOB, secret_of
 from plink.autotune.protocol.status import to_json
@@ -49,7 +49,7 @@ def run(
         )
     files = tls_of(os.environ) if tls is None else Tls.of_folder(tls)
     try:
-        with attached(host, port, secret, name, files.for_host() if files else None) as viewer:
+        with attach(host, port, secret, name, files.for_host() if files else None) as viewer:
             if not as_json:
                 _show(viewer)
             elif is_watching:

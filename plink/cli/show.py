@@ -156,11 +156,11 @@ def _show_tuned(content: bytes, source: str, width: int | None, as_json: bool) -
 def _show_timeline(content: bytes, source: str, width: int | None, as_json: bool) -> None:
     from plink.show.terminal.paper import paper  # noqa: PLC0415
     from plink.show.terminal.timeline import print_timeline, timeline_to_json  # noqa: PLC0415
-    from plink.training.timeline.merging import merged  # noqa: PLC0415
+    from plink.training.timeline.merging import merge_ranks  # noqa: PLC0415
     from plink.training.timeline.reading import read_ranks  # noqa: PLC0415
     from plink.training.timeline.summary import summary_of  # noqa: PLC0415
 
-    timeline = merged(read_ranks([(source, content)]))
+    timeline = merge_ranks(read_ranks([(source, content)]))
     summary = summary_of(timeline)
     if as_json:
         _print_json(timeline_to_json(timeline, summary))

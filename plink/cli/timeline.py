@@ -31,7 +31,7 @@ def command(files: tuple[str, ...], output: str | None, width: int | None, as_js
     from plink.files import document  # noqa: PLC0415
     from plink.show.terminal.paper import paper  # noqa: PLC0415
     from plink.show.terminal.timeline import print_timeline, timeline_to_json  # noqa: PLC0415
-    from plink.training.timeline.merging import merged  # noqa: PLC0415
+    from plink.training.timeline.merging import merge_ranks  # noqa: PLC0415
     from plink.training.timeline.one_trace import one_trace  # noqa: PLC0415
     from plink.training.timeline.reading import read_ranks  # noqa: PLC0415
     from plink.training.timeline.summary import summary_of  # noqa: PLC0415
@@ -42,7 +42,7 @@ def command(files: tuple[str, ...], output: str | None, width: int | None, as_js
         for path in files:
             document.refuse_same_file(path, output)
     contents = [(document.label(path), document.read_bytes(path)) for path in files]
-    timeline = merged(read_ranks(contents))
+    timeline = merge_ranks(read_ranks(contents))
     summary = summary_of(timeline)
     if output is not None:
         document.write_bytes(output, b"".join(one_trace(contents, timeline)))

@@ -163,7 +163,7 @@ class Meeting:
             return None
 
 
-def found(
+def form_first_generation(
     store: SharedStore,
     number: int,
     members: int,

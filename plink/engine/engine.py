@@ -13,7 +13,7 @@ from plink.engine.calls import DTYPES, OPS, native_op, shape_of, whole
 from plink.engine.choice import Choice, Given
 from plink.engine.collectives import Collectives
 from plink.engine.failure import EngineError
-from plink.engine.forest import Prepared, prepared
+from plink.engine.forest import Prepared, prepare_forest
 from plink.engine.meeting import Meeting, meet
 from plink.engine.messages import Messages
 from plink.engine.options import Options
@@ -55,7 +55,7 @@ class Engine(Collectives, Messages):
         options = options or Options()
         if not 0 <= rank < ranks:
             raise WrongUseError(f"there is no rank {rank} among {ranks}")
-        choice = Given(prepared(forest, ranks)) if isinstance(forest, Forest) else forest
+        choice = Given(prepare_forest(forest, ranks)) if isinstance(forest, Forest) else forest
         self.rank = rank
         self.ranks = ranks
         meeting: Meeting = meet(rank, ranks, store, choice, options, watch=watch)
@@ -149,7 +149,7 @@ class Engine(Collectives, Messages):
         Raises:
             WrongUseError: the forest does not fit these ranks.
         """
-        return prepared(forest, self.ranks)
+        return prepare_forest(forest, self.ranks)
 
     def install(self, forest: Forest | Prepared, at_collective: int) -> None:
         """Use another plan from collective `at_collective` on. Every rank must do the same before

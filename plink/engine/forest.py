@@ -18,7 +18,7 @@ class Prepared:
     forest: core.Forest
 
 
-def prepared(forest: Forest, ranks: int) -> Prepared:
+def prepare_forest(forest: Forest, ranks: int) -> Prepared:
     """Return the forest, checked for so many ranks.
 
     Raises:

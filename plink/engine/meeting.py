@@ -199,16 +199,16 @@ def _exchange(
             ) from None
         return _complete(parse_table(read, ranks))
     try:
-        table = _gathered(ranks, store, own, prefix, choice=choice, options=options)
+        table = _gather_table(ranks, store, own, prefix, choice=choice, options=options)
     except PlinkError as error:
         # The others are to hear of it at once.
-        store.set(f"{prefix}/table", pack_table(_refused(error, options)))
+        store.set(f"{prefix}/table", pack_table(_refusal_table(error, options)))
         raise
     store.set(f"{prefix}/table", pack_table(table))
     return _complete(table)
 
 
-def _gathered(
+def _gather_table(
     ranks: int, store: Store, own: list[Endpoint], prefix: str, *, choice: Choice, options: Options
 ) -> Table:
     deadline = time.monotonic() + options.setup_timeout_s
@@ -225,7 +225,7 @@ def _gathered(
     return Table(job, workers, endpoints, missing, options.setup_timeout_s, decided)
 
 
-def _refused(error: PlinkError, options: Options) -> Table:
+def _refusal_table(error: PlinkError, options: Options) -> Table:
     culprit = error.rank if isinstance(error, EngineError) else None
     return Table(
         secrets.token_bytes(JOB_BYTES),

@@ -11,7 +11,7 @@ import numpy as np
 from plink.base.errors import WrongUseError
 from plink.engine._native import Work
 from plink.engine.addresses import default_address
-from plink.engine.agreement import Meeting, found
+from plink.engine.agreement import Meeting, form_first_generation
 from plink.engine.asking import Ear, ask
 from plink.engine.connected import Closing
 from plink.engine.engine import Engine
@@ -32,7 +32,7 @@ from plink.engine.roster import (
 from plink.engine.store import SharedStore, peek
 from plink.engine.watched import WatchedStore
 from plink.plans.forest import OTHER_NUMBER, Forest
-from plink.plans.regroup import flat, regrouped
+from plink.plans.regroup import flat, regroup_forest
 
 # Generations that fail one after the other although nobody is lost.
 _MOST_VAIN = 5
@@ -84,7 +84,7 @@ class Members(Closing):
             self.generation = 0
             self._forest = plan or flat(ranks)
             self._announce(0)
-            roster = found(
+            roster = form_first_generation(
                 store,
                 rank,
                 ranks,
@@ -279,7 +279,7 @@ class Members(Closing):
 
         def put_plan(members: Sequence[int]) -> str:
             old_ranks = [numbers.index(one) if one in numbers else None for one in members]
-            return self._put_plan(regrouped(plan, old_ranks))
+            return self._put_plan(regroup_forest(plan, old_ranks))
 
         meeting = Meeting(
             self._store,

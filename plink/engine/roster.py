@@ -112,7 +112,7 @@ def parse_roster(content: bytes) -> Roster:
     Raises:
         EngineError: it is something else.
     """
-    return _parsed(content, _roster, "a list of members")
+    return _parse(content, _roster, "a list of members")
 
 
 def pack_presence(presence: Presence) -> bytes:
@@ -126,7 +126,7 @@ def parse_presence(content: bytes) -> Presence:
     Raises:
         EngineError: it is something else.
     """
-    return _parsed(content, _presence, "where a member is called")
+    return _parse(content, _presence, "where a member is called")
 
 
 def pack_forest(forest: Forest) -> bytes:
@@ -163,10 +163,10 @@ def parse_forest(content: bytes, ranks: int) -> Forest:
         check(result)
         return result
 
-    return _parsed(content, forest, "a plan for these ranks")
+    return _parse(content, forest, "a plan for these ranks")
 
 
-def _parsed(content: bytes, parse: Callable[[bytes], T], what: str) -> T:
+def _parse(content: bytes, parse: Callable[[bytes], T], what: str) -> T:
     try:
         return parse(content)
     except (ValueError, TypeError, KeyError, RecursionError, zlib.error, BrokenForestError):

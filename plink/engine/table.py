@@ -72,7 +72,7 @@ def parse_entry(content: bytes, rank: int) -> Entry:
         EngineError: something else.
     """
     try:
-        said = _listed(json.loads(content), 2)
+        said = _check_list(json.loads(content), 2)
         if len(said) != 2:
             raise ValueError
         return Entry(_endpoints(said[0]), said[1])
@@ -102,8 +102,8 @@ def parse_table(content: bytes, ranks: int) -> Table:
 def _table(said: Any, ranks: int) -> Table:
     if not isinstance(said, dict) or set(said) != set(Table.__dataclass_fields__):
         raise ValueError
-    missing = [_whole(rank, 0, ranks - 1) for rank in _listed(said["missing"], ranks)]
-    endpoints = _listed(said["endpoints"], ranks)
+    missing = [_whole(rank, 0, ranks - 1) for rank in _check_list(said["missing"], ranks)]
+    endpoints = _check_list(said["endpoints"], ranks)
     refusal = _text(said["refusal"])
     if len(endpoints) != ranks and not missing and not refusal:
         raise ValueError
@@ -128,7 +128,7 @@ def _table(said: Any, ranks: int) -> Table:
 
 def _endpoints(said: Any) -> list[Endpoint]:
     endpoints = []
-    for pair in _listed(said, _MOST_ADDRESSES):
+    for pair in _check_list(said, _MOST_ADDRESSES):
         if not isinstance(pair, list) or len(pair) != 2:
             raise ValueError
         host = str(ipaddress.ip_address(_text(pair[0])))
@@ -138,7 +138,7 @@ def _endpoints(said: Any) -> list[Endpoint]:
     return endpoints
 
 
-def _listed(said: Any, most: int) -> list[Any]:
+def _check_list(said: Any, most: int) -> list[Any]:
     if not isinstance(said, list) or len(said) > most:
         raise ValueError
     return said

@@ -184,7 +184,7 @@ def checkpoint(
         ProtocolError: a server has another secret.
     """
     if len(servers) == 1:
-        return [_saved(servers[0], secret, tls, Checkpoint(namespace))]
+        return [_save(servers[0], secret, tls, Checkpoint(namespace))]
     for ahead in range(_MOST_AHEAD):
         found = [
             server_status(server, secret, namespace, tls=tls).services[0] for server in servers
@@ -192,7 +192,7 @@ def checkpoint(
         iteration = max(int(service["iteration"]) for service in found) + ahead
         asked = Checkpoint(namespace, iteration)
         with ThreadPoolExecutor(len(servers)) as pool:
-            saved = [pool.submit(_saved, server, secret, tls, asked) for server in servers]
+            saved = [pool.submit(_save, server, secret, tls, asked) for server in servers]
         errors = [future.exception() for future in saved]
         if not any(errors):
             return [future.result() for future in saved]
@@ -221,7 +221,7 @@ def restore(
         _ask(server, secret, tls, Restore(namespace, snapshot))
 
 
-def _saved(server: str, secret: bytes, tls: Tls | None, asked: Checkpoint) -> Saved:
+def _save(server: str, secret: bytes, tls: Tls | None, asked: Checkpoint) -> Saved:
     answer = _ask(server, secret, tls, asked)
     if not isinstance(answer, Saved):
         raise ProtocolError(f"the hub at {server} answers something else")

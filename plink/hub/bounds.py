@@ -62,10 +62,10 @@ def bounds(training: Training) -> list[Bound]:
         "NCS": (2.0 * n / servers, 2.0, others),
         "all-reduce": (4.0 * (n - 1) / n, 0.0, own),
     }
-    return [_bound(training, placement, *models) for placement, models in moved.items()]
+    return [_bandwidth_bound(training, placement, *models) for placement, models in moved.items()]
 
 
-def _bound(
+def _bandwidth_bound(
     training: Training, placement: str, at_server: float, at_worker: float, server_bits_s: float
 ) -> Bound:
     model_bits = 8.0 * training.model_bytes

@@ -9,11 +9,11 @@ from typing import Any
 from plink.base.errors import PlinkError
 from plink.hub.session.codec import from_json, to_json
 from plink.hub.session.data import DataHello, open_data
-from plink.hub.session.handshake import authenticated
+from plink.hub.session.handshake import authenticate
 from plink.hub.session.messages import Failure, Message
 from plink.hub.session.roles import SERVER
 from plink.transport.addresses import parse_address
-from plink.transport.encryption import encrypted, received
+from plink.transport.encryption import encrypt, receive
 from plink.transport.frames import payload_of
 from plink.transport.tls import Tls
 
@@ -54,11 +54,11 @@ class Control:
         self._messages: list[dict[str, Any]] = []
         self._socket = _call(address, timeout_s)
         try:
-            self._socket = encrypted(self._socket, tls, self.peer)
-            self.session = authenticated(self._socket, role, namespace, secret, self.peer)
+            self._socket = encrypt(self._socket, tls, self.peer)
+            self.session = authenticate(self._socket, role, namespace, secret, self.peer)
         except OSError as error:
             self._socket.close()
-            raise _lost(self.peer, error) from None
+            raise _connection_error(self.peer, error) from None
         except PlinkError:
             self._socket.close()
             raise
@@ -72,14 +72,14 @@ class Control:
         try:
             self._socket.sendall(self.session.channel.pack(payload_of(to_json(message))))
             while not self._messages:
-                data = received(self._socket, _READ_BYTES, self.peer)
+                data = receive(self._socket, _READ_BYTES, self.peer)
                 if not data:
                     raise ConnectionResetError("it closed the connection")
                 self._messages += self.session.channel.feed(data)
         except TimeoutError:
             raise HubError(f"{self.peer} does not answer") from None
         except OSError as error:
-            raise _lost(self.peer, error) from None
+            raise _connection_error(self.peer, error) from None
         answer = from_json(self._messages.pop(0), SERVER)
         if isinstance(answer, Failure):
             raise HubError(answer.sentence, answer.hint)
@@ -114,7 +114,7 @@ def data_connection(
         open_data(connection, hello, data_key, peer)
     except OSError as error:
         connection.close()
-        raise _lost(peer, error) from None
+        raise _connection_error(peer, error) from None
     except PlinkError:
         connection.close()
         raise
@@ -135,5 +135,5 @@ def _call(address: str, timeout_s: float, source: str | None = None) -> socket.s
     return connection
 
 
-def _lost(peer: str, error: OSError) -> HubError:
+def _connection_error(peer: str, error: OSError) -> HubError:
     return HubError(f"{peer} is lost: {error.strerror or error}")

@@ -105,7 +105,7 @@ def connect(where: Place, back: Joined | None = None) -> Connected:
     controls: list[Control] = []
     found: Connected | None = None
     try:
-        found = _joined(where, back, controls)
+        found = _join_servers(where, back, controls)
         _dial(where, found)
     except BaseException:
         if found is not None:
@@ -116,7 +116,7 @@ def connect(where: Place, back: Joined | None = None) -> Connected:
     return found
 
 
-def _joined(where: Place, back: Joined | None, controls: list[Control]) -> Connected:
+def _join_servers(where: Place, back: Joined | None, controls: list[Control]) -> Connected:
     answers: list[Joined] = []
     join = Join(where.manifest.digest)
     if back is not None:
@@ -161,7 +161,7 @@ def _dial(where: Place, found: Connected) -> None:
     for number in sorted(set(found.placement.loops.tolist())):
         server = joined.sites.loops[number].server
         port = found.placement.dialled_port(joined.worker, number)
-        address = _reached(joined.addresses[server][port], where.servers[server])
+        address = _resolve_wildcard(joined.addresses[server][port], where.servers[server])
         hello = DataHello(
             WORKER, where.namespace, joined.worker, joined.incarnation, number, new_nonce()
         )
@@ -170,7 +170,7 @@ def _dial(where: Place, found: Connected) -> None:
         found.local_ports.add(found.sockets[number].getsockname()[1])
 
 
-def _reached(address: str, server: str) -> str:
+def _resolve_wildcard(address: str, server: str) -> str:
     """A port's address; that of the server as it was named, where the port is all of its hosts'."""
     host, port = parse_address(address, "a port")
     if not is_wildcard(host):

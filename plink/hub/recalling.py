@@ -41,7 +41,7 @@ def pull(
     arrays = {name: np.zeros(items, np.float32) for name in names}
     steps = 0
     for control in controls:
-        recalled = _recalled(control, iteration)
+        recalled = _recall(control, iteration)
         steps = max(steps, recalled.steps)
         for number, name in enumerate(names, 1):
             for first, begin, end in _parts(recalled, items):
@@ -74,7 +74,7 @@ def give(
     for name in STATES[optimizer]:
         found.update(arrays[name].astype(_WIRE, copy=False).tobytes())
     for control in controls:
-        recalled = _recalled(control, iteration)
+        recalled = _recall(control, iteration)
         for number, name in enumerate(STATES[optimizer], 1):
             for first, begin, end in _parts(recalled, len(arrays[name])):
                 data = arrays[name][begin:end].astype(_WIRE, copy=False).tobytes()
@@ -82,7 +82,7 @@ def give(
         control.ask(Load(steps, found.hexdigest()))
 
 
-def _recalled(control: Control, iteration: int) -> Recalled:
+def _recall(control: Control, iteration: int) -> Recalled:
     answer = control.ask(Recall(iteration))
     if not isinstance(answer, Recalled):
         raise _strange(control)

@@ -184,9 +184,9 @@ def apply(
         if optimizer == "none":
             values[:] = g
         elif optimizer == "sgd":
-            values -= s.lr * _decayed(g, values, s)
+            values -= s.lr * _add_decay(g, values, s)
         elif optimizer == "momentum":
-            g = _decayed(g, values, s)
+            g = _add_decay(g, values, s)
             direction = g
             if hyper.momentum != 0.0:
                 direction = _direction(hyper.nesterov, step, s, g, state[0])
@@ -196,11 +196,11 @@ def apply(
                 if s.has_decay:
                     values *= s.decay
             else:
-                g = _decayed(g, values, s)
+                g = _add_decay(g, values, s)
             _adam(s, g, values, state)
 
 
-def _decayed(g: Floats, values: Floats, s: Scalars) -> Floats:
+def _add_decay(g: Floats, values: Floats, s: Scalars) -> Floats:
     return g + s.decay * values if s.has_decay else g
 
 

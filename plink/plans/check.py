@@ -113,7 +113,7 @@ def _root(tree: str, parents: Sequence[int]) -> int:
     if not roots:
         raise BrokenForestError(f"{tree} has no root")
     if len(roots) > 1:
-        raise BrokenForestError(f"{tree} has {len(roots)} roots: ranks {_listed(roots)}")
+        raise BrokenForestError(f"{tree} has {len(roots)} roots: ranks {_list_ranks(roots)}")
     return roots[0]
 
 
@@ -167,10 +167,10 @@ def _cycle(parents: Sequence[int], rank: int) -> str:
     while rank not in seen:
         seen.append(rank)
         rank = parents[rank]
-    return f"ranks {_listed(sorted(seen[seen.index(rank) :]))}"
+    return f"ranks {_list_ranks(sorted(seen[seen.index(rank) :]))}"
 
 
-def _listed(ranks: Sequence[int]) -> str:
+def _list_ranks(ranks: Sequence[int]) -> str:
     more = f" and {len(ranks) - _SHOWN} more" if len(ranks) > _SHOWN else ""
     shown = [str(rank) for rank in ranks[:_SHOWN]]
     if more or len(shown) < 2:

@@ -115,7 +115,7 @@ def _check_route(
                     f"route {route}: the {tree} tree has rank {parent} for the parent of rank "
                     f"{rank}, and does without rank {parent}"
                 )
-    check_route(route, _filled(up), _filled(down))
+    check_route(route, _attach_absent(up), _attach_absent(down))
     has_children = set(up)
     for rank, parent in enumerate(up):
         if parent != ABSENT and is_server[rank] and rank not in has_children:
@@ -124,7 +124,7 @@ def _check_route(
             )
 
 
-def _filled(parents: Sequence[int]) -> list[int]:
+def _attach_absent(parents: Sequence[int]) -> list[int]:
     """Return the tree with absent ranks below its root, where they change nothing."""
     root = parents.index(NO_PARENT) if NO_PARENT in parents else 0
     return [root if parent == ABSENT else parent for parent in parents]

@@ -101,7 +101,7 @@ def bytes_between(forest: Forest, size_bytes: float) -> Bytes:
     return total
 
 
-def summed(each: Sequence[Measures]) -> Measures:
+def sum_measures(each: Sequence[Measures]) -> Measures:
     """Add up the costs of several collectives of the same ranks, one after the other."""
     sent = np.sum([one.sent_bytes for one in each], axis=0)
     received = np.sum([one.received_bytes for one in each], axis=0)

@@ -21,7 +21,7 @@ def flat(ranks: int) -> Forest:
     return Forest(np.ones(ranks), parents, parents)
 
 
-def regrouped(forest: Forest, old_ranks: Sequence[int | None]) -> Forest:
+def regroup_forest(forest: Forest, old_ranks: Sequence[int | None]) -> Forest:
     """Return a forest over P ranks, some of which `forest` has.
 
     The children of a lost rank hang on its parent. Routes with a lost root are dropped, and the
@@ -47,10 +47,10 @@ def regrouped(forest: Forest, old_ranks: Sequence[int | None]) -> Forest:
             f"{list(old_ranks)} are not old ranks of {forest.ranks}, each at most once"
         )
     if not kept:
-        return _normalised(flat(len(old_ranks)))
+        return _normalise(flat(len(old_ranks)))
     lost = sorted(set(range(forest.ranks)) - set(kept))
-    left = _left(_with_living_roots(forest, lost), lost)
-    return _normalised(_extended(_renumbered(left, kept, old_ranks), old_ranks))
+    left = _detach_children(_with_living_roots(forest, lost), lost)
+    return _normalise(_add_routes(_renumber(left, kept, old_ranks), old_ranks))
 
 
 def _with_living_roots(forest: Forest, lost: Sequence[int]) -> Forest:
@@ -94,7 +94,7 @@ def _turn(parents: Parents, root: int) -> None:
         child, rank = rank, above
 
 
-def _left(forest: Forest, lost: Sequence[int]) -> Forest:
+def _detach_children(forest: Forest, lost: Sequence[int]) -> Forest:
     """The lost ranks have no children; they themselves are still there."""
     up, down = forest.reduce_parents, forest.broadcast_parents
     for rank in lost:
@@ -104,7 +104,7 @@ def _left(forest: Forest, lost: Sequence[int]) -> Forest:
     return Forest(forest.weights, up, down)
 
 
-def _renumbered(forest: Forest, kept: Sequence[int], old_ranks: Sequence[int | None]) -> Forest:
+def _renumber(forest: Forest, kept: Sequence[int], old_ranks: Sequence[int | None]) -> Forest:
     """Columns and parents as the result numbers them; new ranks hang on the root."""
     new_rank = np.full(forest.ranks, NO_PARENT, dtype=np.int32)
     is_old = np.array([old is not None for old in old_ranks])
@@ -121,7 +121,7 @@ def _renumbered(forest: Forest, kept: Sequence[int], old_ranks: Sequence[int | N
     return Forest(forest.weights, moved(forest.reduce_parents), moved(forest.broadcast_parents))
 
 
-def _extended(forest: Forest, old_ranks: Sequence[int | None]) -> Forest:
+def _add_routes(forest: Forest, old_ranks: Sequence[int | None]) -> Forest:
     """Return a route more for each new rank, with the mean weight of the others."""
     new = [rank for rank, old in enumerate(old_ranks) if old is None]
     if not new:
@@ -132,7 +132,7 @@ def _extended(forest: Forest, old_ranks: Sequence[int | None]) -> Forest:
 
     def added(parents: Parents) -> Parents:
         swapped = [
-            _swapped(parents[route], int(roots[route]), rank)
+            _swap_ranks(parents[route], int(roots[route]), rank)
             for route, rank in zip(copied, new, strict=True)
         ]
         return np.concatenate([parents, np.stack(swapped)])
@@ -141,7 +141,7 @@ def _extended(forest: Forest, old_ranks: Sequence[int | None]) -> Forest:
     return Forest(weights, added(forest.reduce_parents), added(forest.broadcast_parents))
 
 
-def _swapped(parents: Parents, one: int, other: int) -> Parents:
+def _swap_ranks(parents: Parents, one: int, other: int) -> Parents:
     """Return the same tree with two ranks in each other's place."""
     names: npt.NDArray[np.int32] = np.arange(len(parents), dtype=np.int32)
     names[[one, other]] = other, one
@@ -150,5 +150,5 @@ def _swapped(parents: Parents, one: int, other: int) -> Parents:
     return swapped
 
 
-def _normalised(forest: Forest) -> Forest:
+def _normalise(forest: Forest) -> Forest:
     return Forest(forest.shares, forest.reduce_parents, forest.broadcast_parents)

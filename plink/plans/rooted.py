@@ -43,7 +43,7 @@ def rooted_at(forest: Forest, root: int, roots: Indices | None = None) -> Forest
     if not len(chosen):
         heaviest = np.argsort(-forest.weights, kind="stable")[:MOST_TURNED]
         chosen = heaviest[is_used[heaviest]]
-    return _turned(forest, chosen, root)
+    return _reroot_forest(forest, chosen, root)
 
 
 def spread_from(forest: Forest, root: int) -> Forest:
@@ -57,10 +57,10 @@ def spread_from(forest: Forest, root: int) -> Forest:
         forest: that `plink.plans.check` lets pass.
         root: the rank at which the buffer begins or ends.
     """
-    return _turned(forest, np.flatnonzero(forest.weights > 0.0), root)
+    return _reroot_forest(forest, np.flatnonzero(forest.weights > 0.0), root)
 
 
-def turned(parents: Parents, root: int) -> Parents:
+def reroot(parents: Parents, root: int) -> Parents:
     """Return (R, P) trees with the same edges and another root.
 
     Args:
@@ -79,9 +79,9 @@ def turned(parents: Parents, root: int) -> Parents:
     return trees
 
 
-def _turned(forest: Forest, chosen: Indices, root: int) -> Forest:
+def _reroot_forest(forest: Forest, chosen: Indices, root: int) -> Forest:
     return Forest(
         forest.weights[chosen],
-        turned(forest.reduce_parents[chosen], root),
-        turned(forest.broadcast_parents[chosen], root),
+        reroot(forest.reduce_parents[chosen], root),
+        reroot(forest.broadcast_parents[chosen], root),
     )

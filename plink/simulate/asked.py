@@ -88,7 +88,7 @@ def asked_for(file: str | None, cluster_name: str | None, shape: Mapping[str, An
     Raises:
         WrongUseError: they do not fit each other, or are not valid.
     """
-    described = _described(shape)
+    described = _build_data_centre(shape)
     if described is not None and file is None:
         return Asked(described.cluster, described.platform, described.text)
     if file is None:
@@ -137,7 +137,7 @@ def _cluster(name: str | None, source: str, what: str) -> Cluster:
     return cluster_file.read_cluster(name)
 
 
-def _described(shape: Mapping[str, Any]) -> DataCentre | None:
+def _build_data_centre(shape: Mapping[str, Any]) -> DataCentre | None:
     """Return the data centre that options describe; None where there is none."""
     links = {"rate_gbit_s": shape["rate_gbit_s"], "hop_us": shape["hop_us"]}
     if shape["racks"] is not None:
@@ -210,14 +210,14 @@ def schedule_on_hosts(asked: Asked, request: Request, collectives: Sequence[str]
             else traffic_of(Demand(names[0], request.size_bytes), asked.plan.forest)
         )
         made = schedule_of_traffic(sent, len(asked.plan.ranks))
-        return _moved(made, hosts, slots)
+        return _move_to_slots(made, hosts, slots)
     if len(request.algorithms) > 1:
         raise WrongUseError("a trace is of one algorithm", f"name it: algo={request.algorithms[0]}")
     name = request.algorithms[0]
     family, _, mode = name.partition(":")
     if family == CONTROL:
         found = negotiating(mode, layout.ranks, asked.cluster, asked.platform)
-        return _moved(found.schedule, placement.tolist(), slots)
+        return _move_to_slots(found.schedule, placement.tolist(), slots)
     try:
         algorithm = find(name)
     except ValueError as error:
@@ -242,10 +242,10 @@ def schedule_on_hosts(asked: Asked, request: Request, collectives: Sequence[str]
     if algorithm.is_over_hosts:
         placement = np.asarray(list(dict.fromkeys(placement.tolist())))
     made = schedule_of_table(algorithm.table(peers.ranks, request.size_bytes))
-    return _moved(made, placement.tolist(), slots)
+    return _move_to_slots(made, placement.tolist(), slots)
 
 
-def _moved(schedule: Schedule, host_of: Sequence[int], slots: Sequence[int]) -> Schedule:
+def _move_to_slots(schedule: Schedule, host_of: Sequence[int], slots: Sequence[int]) -> Schedule:
     """Return the schedule with its ranks called by the slots that they are in.
 
     Args:

@@ -101,12 +101,12 @@ def racks(
     if has_rows:
         text += f", of rows {row_oversubscription:g}:1"
     if count > MOST_MEASURED:
-        return DataCentre(text, platform, _unmeasured(count, text))
+        return DataCentre(text, platform, _unmeasured_cluster(count, text))
     row_of = row_of_rack[rack_of]
     hops = np.where(
         rack_of[:, None] == rack_of, 2, np.where(row_of[:, None] == row_of, 4, 6 if has_rows else 4)
     )
-    return DataCentre(text, platform, _measured(hops * hop, rack_of, uplink, rate, text))
+    return DataCentre(text, platform, _measured_cluster(hops * hop, rack_of, uplink, rate, text))
 
 
 def fat_tree(
@@ -140,7 +140,7 @@ def fat_tree(
     numbers = ":".join(",".join(map(str, part)) for part in (down, up, links))
     text = f"a fat tree {numbers} of {platform.hosts} hosts, {rate_gbit_s:g} Gbit/s"
     if platform.hosts > MOST_MEASURED:
-        return DataCentre(text, platform, _unmeasured(platform.hosts, text))
+        return DataCentre(text, platform, _unmeasured_cluster(platform.hosts, text))
     places = np.arange(platform.hosts)
     hops = np.full((platform.hosts, platform.hosts), 2 * len(down))
     below = 1
@@ -150,7 +150,9 @@ def fat_tree(
         hops = np.where(same & (hops > 2 * (level + 1)), 2 * (level + 1), hops)
     has_levels = len(down) > 1
     uplink = rate * up[1] * links[1] if has_levels else np.inf
-    return DataCentre(text, platform, _measured(hops * hop, places // down[0], uplink, rate, text))
+    return DataCentre(
+        text, platform, _measured_cluster(hops * hop, places // down[0], uplink, rate, text)
+    )
 
 
 def dragonfly(
@@ -192,14 +194,14 @@ def dragonfly(
         f"hosts, {rate_gbit_s:g} Gbit/s"
     )
     if platform.hosts > MOST_MEASURED:
-        return DataCentre(text, platform, _unmeasured(platform.hosts, text))
+        return DataCentre(text, platform, _unmeasured_cluster(platform.hosts, text))
     router = np.arange(platform.hosts) // nodes
     blade, shelf = router % routers, router // routers % chassis
     group = router // (routers * chassis)
     return DataCentre(
         text,
         platform,
-        _measured(
+        _measured_cluster(
             _dragonfly_hops(router, blade, shelf, group) * hop,
             group,
             rate * links[0] * max(1, groups - 1),
@@ -239,11 +241,11 @@ def _hosts(count: int) -> list[Host]:
     ]
 
 
-def _unmeasured(count: int, text: str) -> Cluster:
+def _unmeasured_cluster(count: int, text: str) -> Cluster:
     return Cluster(hosts=_hosts(count), source=text)
 
 
-def _measured(
+def _measured_cluster(
     latency_s: npt.NDArray[np.floating[Any]],
     group_of: npt.NDArray[np.intp],
     uplink_bytes_s: float,

@@ -108,7 +108,7 @@ def messages_of(schedule: Schedule) -> Messages:
     ):
         wrong = np.flatnonzero(sent != received)
         if len(wrong):
-            raise _unmatched(schedule, int(sends[wrong[0]]), is_size=at == 3)
+            raise _unmatched_error(schedule, int(sends[wrong[0]]), is_size=at == 3)
     return Messages(sends, receives)
 
 
@@ -137,7 +137,7 @@ def _matched_one_by_one(schedule: Schedule, sends: Numbers, receives: Numbers) -
     return Messages(np.array(taken, dtype=np.int64), np.array(takers, dtype=np.int64))
 
 
-def _unmatched(schedule: Schedule, send: int, *, is_size: bool) -> BrokenScheduleError:
+def _unmatched_error(schedule: Schedule, send: int, *, is_size: bool) -> BrokenScheduleError:
     what = f"{schedule.amount[send]} bytes with tag {schedule.tag[send]}"
     lacks = "receives as another number" if is_size else "does not receive"
     return BrokenScheduleError(
@@ -203,27 +203,3 @@ def _ranges(first: Numbers, end: Numbers) -> Numbers:
     starts = np.repeat(first - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
     found: Numbers = starts + np.arange(int(lengths.sum()))
     return found
-
-
-def joined(ranks: int, parts: Sequence[Schedule]) -> Schedule:
-    """Operations of several schedules over the same ranks, none of which waits for another's."""
-    offsets = np.cumsum([0, *(part.operations for part in parts)])[:-1]
-    return Schedule(
-        ranks,
-        *(
-            np.concatenate([np.zeros(0, dtype=np.int64), *(getattr(part, name) for part in parts)])
-            for name in ("kind", "rank", "peer", "amount", "tag")
-        ),
-        *(
-            np.concatenate(
-                [
-                    np.zeros(0, dtype=np.int64),
-                    *(
-                        getattr(part, name) + offset
-                        for part, offset in zip(parts, offsets, strict=True)
-                    ),
-                ]
-            )
-            for name in ("before", "after")
-        ),
-    )

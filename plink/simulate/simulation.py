@@ -173,7 +173,7 @@ def simulate(
         placements = {} if thing.hosts is not None else {"given": [given], "random": shuffled}
         if own is None and request.search_s > 0.0 and cluster.rtt is not None:
             tell(f"{thing.name}: searching an order")
-            own = _searched(cluster, request, thing, trace)
+            own = _search_order(cluster, request, thing, trace)
         if own is not None:
             placements["order"] = [np.asarray(own, dtype=np.intp)]
         clock = None
@@ -223,7 +223,7 @@ def _bytes_s(gbit_s: float | None) -> float:
     return float("inf") if gbit_s is None else gbit_s * 1e9 / 8.0
 
 
-def _searched(
+def _search_order(
     cluster: Cluster, request: Request, thing: Thing, trace: Schedule | None
 ) -> Placement:
     """Plink's order for what is run."""

@@ -191,7 +191,7 @@ def things_of(
             elif family == CONTROL:
                 things.append(_negotiating(cluster, name, own, layout, platform))
             else:
-                things += _planned(cluster, name, own, request, platform)
+                things += _plan_workloads(cluster, name, own, request, platform)
         except WrongUseError as error:
             refusals.append((name, error))
     if not things:
@@ -253,7 +253,7 @@ def _negotiating(
     return Thing(name, found.schedule, None, None, float("inf"), hosts, found.time_s)
 
 
-def _planned(
+def _plan_workloads(
     cluster: Cluster, name: str, kind: str, request: Request, platform: Platform
 ) -> list[Thing]:
     """Return the all-reduce along plink's plan of a kind."""

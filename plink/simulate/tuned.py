@@ -38,7 +38,7 @@ class Tuned:
     changes: Sequence[tuple[int, Step]]
 
 
-def tuned(
+def simulate_tuning(
     usual: State,
     changed: State,
     carry: Carry,

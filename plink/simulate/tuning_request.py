@@ -11,7 +11,7 @@ from plink.simulate.jobs import CHANGE
 from plink.simulate.network import State
 from plink.simulate.simgrid.platforms import Platform, Zones
 from plink.simulate.simulation import Simulation, platform_known
-from plink.simulate.tuned import LIFTED, WINDOWS, tuned
+from plink.simulate.tuned import LIFTED, WINDOWS, simulate_tuning
 from plink.simulate.tuning import OnSimGrid, state_of
 
 NOTHING = "nothing"
@@ -87,7 +87,7 @@ def simulate_tuner(
     usual = state_of(platform)
     if len(usual.uplinks_bytes_s) not in (1, len(cluster.groups)):
         raise WrongUseError("the tuner is simulated where all hosts are in groups")
-    found = tuned(
+    found = simulate_tuning(
         usual,
         changed_by(usual, cluster, text),
         OnSimGrid(platform, timeout_s=timeout_s),

@@ -30,8 +30,8 @@ from torch import Tensor
 from plink.base.errors import PlinkError
 from plink.torch.executors import SerialExecutor
 from plink.torch.pieces import ComingWork, PieceWork, pieces_of
-from plink.torch.ring import Ring, pinned
-from plink.torch.staging import Post, Stage, joined, parts
+from plink.torch.ring import Ring, pinned_memory
+from plink.torch.staging import Post, Stage, flatten_all, parts
 
 # Two on their way to the host, what the engine has in flight, two on their way back.
 SLOTS = 8
@@ -54,7 +54,7 @@ class Lane:
         down: Any,
         up: Any,
         homebound: SerialExecutor,
-        allocate: Callable[[int], Tensor] = pinned,
+        allocate: Callable[[int], Tensor] = pinned_memory,
     ) -> None:
         self.runtime = runtime
         self.down, self.up = down, up
@@ -123,7 +123,7 @@ class AcceleratorStage:
         for event in self._computed:
             lane.down.wait_event(event)
         with lane.runtime.stream(lane.down):
-            flat = joined(self._tensors)
+            flat = flatten_all(self._tensors)
         flat.record_stream(lane.up)
         whole = (slice(0, flat.numel()),)
         pieces = pieces_of(flat.numel(), flat.element_size()) if self._is_cut else whole

@@ -43,10 +43,14 @@ def agreed_attempt(store: Store, rank: int, ranks: int, timeout: timedelta) -> s
         return own
     store.set(_word(rank), own)
     pauses = _Pauses(timeout.total_seconds() + (_LATER_S if rank else 0.0))
-    return _offered(store, ranks, pauses) if rank == 0 else _accepted(store, rank, own, pauses)
+    return (
+        _offer_attempt(store, ranks, pauses)
+        if rank == 0
+        else _accept_attempt(store, rank, own, pauses)
+    )
 
 
-def _offered(store: Store, ranks: int, pauses: _Pauses) -> str:
+def _offer_attempt(store: Store, ranks: int, pauses: _Pauses) -> str:
     """For rank 0: offer what every process says at present, until all of them have accepted."""
     words: list[str] = []
     attempt = ""
@@ -71,7 +75,7 @@ def _offered(store: Store, ranks: int, pauses: _Pauses) -> str:
             raise PlinkError(reason)
 
 
-def _accepted(store: Store, rank: int, own: str, pauses: _Pauses) -> str:
+def _accept_attempt(store: Store, rank: int, own: str, pauses: _Pauses) -> str:
     """For the others: accept what names this process, until rank 0 says that all have."""
     first = offer = store.get(_OFFER).decode() if store.check([_OFFER]) else ""
     attempt = ""

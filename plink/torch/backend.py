@@ -131,7 +131,7 @@ def _restart_hint(environment: Mapping[str, str]) -> str | None:
 def _create(asked: Any, store: Store, options: Options) -> PlinkGroup:
     rank, ranks, timeout = asked.group_rank, asked.group_size, asked.timeout
     interfaces, addresses = group_addresses(asked.store, os.environ)
-    options = _completed(options, addresses, timeout, asked.global_ranks_in_group)
+    options = _complete_options(options, addresses, timeout, asked.global_ranks_in_group)
     control = options.control if isinstance(options, GroupOptions) else None
     engine = tuned = machine = recorder = None
     is_cut = False
@@ -161,7 +161,7 @@ def _create(asked: Any, store: Store, options: Options) -> PlinkGroup:
             )
             recorder = recorder_of(control, store, rank, ranks, is_part=is_part)
         if agreed.tuned is not None:
-            tuned = _tuned(engine, rank, agreed, agreed.tuned, options.certificates(rank))
+            tuned = _start_tuning(engine, rank, agreed, agreed.tuned, options.certificates(rank))
     elif control is not None:
         machine = machine_of(control, None, rank, is_deterministic=options.deterministic)
         recorder = recorder_of(control, store, rank, ranks, is_part=False)
@@ -187,7 +187,7 @@ def _create(asked: Any, store: Store, options: Options) -> PlinkGroup:
     )
 
 
-def _tuned(
+def _start_tuning(
     engine: Engine, rank: int, agreed: Agreed, settings: Settings, tls: Tls | None
 ) -> TunedRank:
     secret = None
@@ -208,7 +208,7 @@ def _tuned(
     )
 
 
-def _completed(
+def _complete_options(
     options: Options, addresses: list[str], timeout: timedelta, global_ranks: Sequence[int]
 ) -> Options:
     timeout_s = min(timeout.total_seconds(), _LONGEST_TIMEOUT_S)

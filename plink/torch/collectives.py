@@ -74,7 +74,7 @@ class EngineCollectives(ProcessGroup):
     def broadcast(self, tensors: Any, opts: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Bring the tensor of `opts.rootRank` to all ranks."""
         if args or kwargs or not is_listed(tensors) or not can_move(tensors):
-            return self._plain.broadcast(*_given(tensors, opts), *args, **kwargs)
+            return self._plain.broadcast(*_without_none(tensors, opts), *args, **kwargs)
         root = opts.rootRank
 
         def begin(engine: Engine, source: Any, _result: Any, code: int) -> PieceWork:
@@ -89,7 +89,7 @@ class EngineCollectives(ProcessGroup):
         """Reduce one tensor into that of `opts.rootRank`."""
         op = engine_op(tensors, opts) if is_listed(tensors) and opts is not None else None
         if args or kwargs or op is None or len(tensors) != 1:
-            return self._plain.reduce(*_given(tensors, opts), *args, **kwargs)
+            return self._plain.reduce(*_without_none(tensors, opts), *args, **kwargs)
         root = opts.rootRank
 
         def begin(engine: Engine, source: Any, _result: Any, dtype: str) -> PieceWork:
@@ -155,7 +155,7 @@ class EngineCollectives(ProcessGroup):
         fits = not args and opts is not None and is_nested(inputs) and len(outputs) == 1
         op = engine_op([*inputs[0], *outputs], opts) if fits else None
         if op is None:
-            return self._plain.reduce_scatter(*_given(outputs, inputs, opts), *args)
+            return self._plain.reduce_scatter(*_without_none(outputs, inputs, opts), *args)
         return self._scatter_sums([Pair(inputs[0], outputs)], op, opts.timeout)
 
     @uncompiled
@@ -163,7 +163,7 @@ class EngineCollectives(ProcessGroup):
         """Reduce one tensor, of which each rank gets a part."""
         op = engine_op([output, source], opts) if opts is not None else None
         if op is None:
-            return self._plain.reduce_scatter_single(*_given(output, source, opts))
+            return self._plain.reduce_scatter_single(*_without_none(output, source, opts))
         check_sizes("reduce-scatter", source, output, self.size())
         pair = Pair([source], [output], self.rank() * output.nbytes)
         return self._scatter_sums([pair], op, opts.timeout)
@@ -173,7 +173,9 @@ class EngineCollectives(ProcessGroup):
         """Several at once."""
         op = engine_op([*outputs, *inputs], opts) if opts is not None else None
         if op is None:
-            return self._plain.reduce_scatter_single_coalesced(*_given(outputs, inputs, opts))
+            return self._plain.reduce_scatter_single_coalesced(
+                *_without_none(outputs, inputs, opts)
+            )
         for output, source in zip(outputs, inputs, strict=True):
             check_sizes("reduce-scatter", source, output, self.size())
         rank = self.rank()
@@ -206,7 +208,7 @@ class EngineCollectives(ProcessGroup):
         """Bring each rank's tensor to `opts.rootRank`."""
         fits = not (args or kwargs) and opts is not None and is_listed(inputs)
         if not fits or not can_gather(outputs, inputs):
-            return self._plain.gather(*_given(outputs, inputs, opts), *args, **kwargs)
+            return self._plain.gather(*_without_none(outputs, inputs, opts), *args, **kwargs)
         root = opts.rootRank
         results = outputs[0] if outputs else []
         counts = shares(results, self.size()) if self.rank() == root else None
@@ -224,7 +226,7 @@ class EngineCollectives(ProcessGroup):
         """Bring each rank its tensor from `opts.rootRank`."""
         fits = not (args or kwargs) and opts is not None and is_listed(outputs)
         if not fits or not can_gather(inputs, outputs):
-            return self._plain.scatter(*_given(outputs, inputs, opts), *args, **kwargs)
+            return self._plain.scatter(*_without_none(outputs, inputs, opts), *args, **kwargs)
         root = opts.rootRank
         sources = inputs[0] if inputs else []
         counts = shares(sources, self.size()) if self.rank() == root else None
@@ -239,7 +241,7 @@ class EngineCollectives(ProcessGroup):
     def alltoall(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
         """Send each rank a tensor, and get one from each."""
         if opts is None or not can_move([*outputs, *inputs]):
-            return self._plain.alltoall(*_given(outputs, inputs, opts))
+            return self._plain.alltoall(*_without_none(outputs, inputs, opts))
         ranks = self.size()
         return self._exchange(
             Pair(inputs, outputs), shares(inputs, ranks), shares(outputs, ranks), opts.timeout
@@ -337,7 +339,7 @@ class EngineCollectives(ProcessGroup):
     alltoall_base = all_to_all_single
 
 
-def _given(*arguments: Any) -> list[Any]:
+def _without_none(*arguments: Any) -> list[Any]:
     """Return the arguments that were given."""
     return [argument for argument in arguments if argument is not None]
 

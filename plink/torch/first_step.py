@@ -18,7 +18,7 @@ from torch.nn import Parameter
 from torch.optim import Optimizer
 
 from plink.base.errors import WrongUseError
-from plink.torch.staging import flattened
+from plink.torch.staging import flatten
 
 # Squares of that many bits, summed over up to 32,768 ranks, fit into 63.
 _DIGEST_BITS = 24
@@ -61,7 +61,7 @@ class FirstStep:
 
 
 def _digest_of_weights(parameter: Parameter) -> int:
-    flat = flattened(parameter.detach().cpu())
+    flat = flatten(parameter.detach().cpu())
     return _digest(flat.view(torch.uint8).numpy())
 
 

@@ -17,12 +17,12 @@ from plink.autotune.ranks.settings import Settings
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
 from plink.engine import EngineError, Prepared
-from plink.engine.forest import prepared
+from plink.engine.forest import prepare_forest
 from plink.engine.interfaces import host_addresses
 from plink.files import plan as plan_file
 from plink.files.plan import Plan
 from plink.plans.forest import Forest
-from plink.plans.regroup import flat, regrouped
+from plink.plans.regroup import flat, regroup_forest
 from plink.torch.forest_text import forest_from_json, forest_to_json
 
 T = TypeVar("T")
@@ -117,7 +117,7 @@ class PlanChoice:
             EngineError: a rank told something else than its place.
         """
         for rank, one in enumerate(told):
-            control = _parsed(one, rank, lambda data: str(data["control"]))
+            control = _parse(one, rank, lambda data: str(data["control"]))
             if control != self._control:
                 raise WrongUseError(
                     f"ranks differ in the option `control`: rank 0 has {self._control}, "
@@ -132,8 +132,8 @@ class PlanChoice:
         Raises:
             EngineError: it decided something else.
         """
-        self._agreed = _parsed(decided, 0, functools.partial(_from_json, ranks=self._ranks))
-        return prepared(self._agreed.forest, self._ranks)
+        self._agreed = _parse(decided, 0, functools.partial(_from_json, ranks=self._ranks))
+        return prepare_forest(self._agreed.forest, self._ranks)
 
     def _read(self) -> None:
         if self._path is None:
@@ -151,7 +151,7 @@ class PlanChoice:
         plan = self._plan
         if plan is None:
             return without
-        places = [_parsed(one, rank, _place) for rank, one in enumerate(told)]
+        places = [_parse(one, rank, _place) for rank, one in enumerate(told)]
         try:
             planned_rank = match(plan.ranks, places)
         except WrongUseError as error:
@@ -159,14 +159,14 @@ class PlanChoice:
                 return without
             if self._members_change:
                 _LOG.info("the plan %s %s: it is made to fit", self._path, error)
-                fitting = regrouped(plan.forest, match_some(plan.ranks, places))
+                fitting = regroup_forest(plan.forest, match_some(plan.ranks, places))
                 return replace(without, forest=fitting)
             raise WrongUseError(f"the plan {self._path} {error}") from None
         placing = Placing(planned_rank)
         return Agreed(placing.to_job(plan.forest), placing, self._tuned)
 
 
-def _parsed(said: Any, rank: int, parse: Callable[[Any], T]) -> T:
+def _parse(said: Any, rank: int, parse: Callable[[Any], T]) -> T:
     """Parse a rank's message to the others.
 
     Raises:

@@ -84,7 +84,7 @@ class GlooFallback:
 
     def _run(self, name: str, method: Any, first: Any, *args: Any, **kwargs: Any) -> Any:
         """Call a collective whose first argument holds the tensors that it writes."""
-        called = _described(name, [first, *args])
+        called = _describe_call(name, [first, *args])
         written: list[tuple[Tensor, Tensor]] = []
         given = _with_copies(first, written)
         args = tuple(_with_copies(argument, []) for argument in args)
@@ -112,7 +112,7 @@ class GlooFallback:
         return work
 
 
-def _described(name: str, arguments: Sequence[Any]) -> str:
+def _describe_call(name: str, arguments: Sequence[Any]) -> str:
     """Return what all ranks must call alike, for people."""
     words = [name]
     for argument in arguments:

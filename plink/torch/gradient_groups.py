@@ -17,7 +17,7 @@ _FACTORS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 Groups = int | str | Sequence[Sequence[str | Tensor]] | None
 
 
-def grouped(parameters: Mapping[str, Parameter], groups: Groups) -> list[list[str]]:
+def group_names(parameters: Mapping[str, Parameter], groups: Groups) -> list[list[str]]:
     """Names by group, each name in one group, and each group of one type.
 
     Args:
@@ -45,7 +45,7 @@ def grouped(parameters: Mapping[str, Parameter], groups: Groups) -> list[list[st
             raise WrongUseError(f"groups is {groups}, expected at least 1, or 0 for each alone")
         return _by_count(_of_one_type(names, parameters), groups)
     else:
-        found = _listed(names, parameters, groups)
+        found = _groups_from_lists(names, parameters, groups)
     return [part for group in found for part in _of_one_type(group, parameters)]
 
 
@@ -78,7 +78,7 @@ def _by_size(
     return found
 
 
-def _listed(
+def _groups_from_lists(
     names: Sequence[str],
     parameters: Mapping[str, Parameter],
     groups: Sequence[Sequence[str | Tensor]],

@@ -35,7 +35,7 @@ from plink.torch.layouts import layout_of
 from plink.torch.messages import MessageWork
 from plink.torch.named.driver import Machine
 from plink.torch.named.negotiation import Negotiation
-from plink.torch.named.unnamed import unnamed
+from plink.torch.named.unnamed import unnamed_request
 from plink.torch.named.works import Begun
 from plink.torch.pairs import AcceleratorPairs, HostPairs, Pair
 from plink.torch.pieces import PieceWork
@@ -262,7 +262,7 @@ class PlinkGroup(GlooBeside):
             device = tensors[0].device.type
             sizes_bytes = [tensor.nbytes for tensor in tensors]
             self.negotiation.announce_unnamed(
-                lambda name: unnamed(
+                lambda name: unnamed_request(
                     name, ALL_REDUCE, tensors[0].dtype, sizes_bytes, op=op, device=device
                 ),
                 Begun(lambda: work.post(begin), work),
@@ -342,7 +342,9 @@ class PlinkGroup(GlooBeside):
         size_bytes = sum(sizes_bytes)
         if self.negotiation is not None and kind.is_ordered:
             self.negotiation.announce_unnamed(
-                lambda name: unnamed(name, kind, pairs[0].dtype, [size_bytes], op=op, root=root),
+                lambda name: unnamed_request(
+                    name, kind, pairs[0].dtype, [size_bytes], op=op, root=root
+                ),
                 Begun(lambda: work.post(post), work),
             )
             return work

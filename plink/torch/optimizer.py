@@ -22,10 +22,10 @@ from plink.base.errors import WrongUseError
 from plink.base.text import brief
 from plink.torch.by_name import negotiation_of, request_of
 from plink.torch.first_step import FirstStep
-from plink.torch.gradient_groups import Groups, grouped
+from plink.torch.gradient_groups import Groups, group_names
 from plink.torch.gradient_requests import GradientRequests
 from plink.torch.named.works import NamedWork
-from plink.torch.staging import Stage, fused
+from plink.torch.staging import Stage, fuse_stages
 from plink.torch.work import NO_TIMEOUT
 
 # Within it GradScaler looks at gradients.
@@ -84,8 +84,8 @@ class DistributedOptimizer(Optimizer):
         self._group = group
         self._sums = op == ReduceOp.SUM
         self._passes = backward_passes_per_step
-        self._parameters = _named(optimizer, named_parameters)
-        self._members = grouped(self._parameters, groups)
+        self._parameters = _trained_parameters(optimizer, named_parameters)
+        self._members = group_names(self._parameters, groups)
         self._group_of = {name: i for i, names in enumerate(self._members) for name in names}
         self._requests = [GradientRequests(names, op) for names in self._members]
         self._sources = {
@@ -336,7 +336,7 @@ class DistributedOptimizer(Optimizer):
         gradients = [self._gradient(name) for name in requests.names]
         work = requests.work(gradients)
         stages = [stage for name in requests.names if (stage := self._stages.pop(name, None))]
-        work.stage = fused(gradients, stages) if stages else None
+        work.stage = fuse_stages(gradients, stages) if stages else None
         negotiation_of(self._group).announce(
             [requests.request(gradients)], [work], may_be_held=True
         )
@@ -349,7 +349,7 @@ class DistributedOptimizer(Optimizer):
         return gradient
 
 
-def _named(
+def _trained_parameters(
     optimizer: Optimizer, named_parameters: Iterable[tuple[str, Parameter]]
 ) -> dict[str, Parameter]:
     """Return the trained parameters by name."""

@@ -12,8 +12,8 @@ from torch import Tensor
 from plink.plans.names import ALL_GATHER, BROADCAST, REDUCE, REDUCE_SCATTER
 from plink.torch.accelerator import Lane
 from plink.torch.pieces import JoinedWork, PieceWork
-from plink.torch.ring import pinned
-from plink.torch.staging import flattened, is_plain, joined, parts
+from plink.torch.ring import pinned_memory
+from plink.torch.staging import flatten, flatten_all, is_plain, parts
 
 # Begins a collective from the first buffer to the second; None where there is only one rank.
 PostPair = Callable[[Tensor, Tensor], PieceWork | None]
@@ -67,12 +67,12 @@ class HostPairs:
 
     def __init__(self, pairs: Sequence[Pair]) -> None:
         self._pairs = pairs
-        self._sources = [joined(pair.sources) for pair in pairs]
+        self._sources = [flatten_all(pair.sources) for pair in pairs]
         self._results = []
         for index, pair in enumerate(pairs):
             source = self._sources[index]
             own = source if pair.is_in_place else _in_place(pair.results)
-            self._results.append(_room(pair.results, _unpinned) if own is None else own)
+            self._results.append(_room(pair.results, _pageable_memory) if own is None else own)
             if own is not None and not pair.is_in_place and _collide(source, own, pair.place_bytes):
                 # The result would overwrite what is yet to be sent.
                 self._sources[index] = source.clone()
@@ -84,7 +84,7 @@ class HostPairs:
 
     def begin(self, post: PostPair) -> PieceWork | None:
         """Do nothing: the tensors are in host memory."""
-        return _posted(post, self._sources, self._results)
+        return _post_pairs(post, self._sources, self._results)
 
     def finish(self) -> None:
         """Copy what was received elsewhere."""
@@ -113,7 +113,7 @@ class AcceleratorPairs:
     is_ready = False
 
     def __init__(
-        self, pairs: Sequence[Pair], lane: Lane, allocate: Callable[[int], Tensor] = pinned
+        self, pairs: Sequence[Pair], lane: Lane, allocate: Callable[[int], Tensor] = pinned_memory
     ) -> None:
         self._pairs = pairs
         self._runtime = lane.runtime
@@ -127,7 +127,7 @@ class AcceleratorPairs:
         self._stream.wait_event(self._runtime.current_stream(self._device).record_event())
         with self._runtime.stream(self._stream):
             for pair in pairs:
-                flat = joined(pair.sources)
+                flat = flatten_all(pair.sources)
                 source = allocate(flat.nbytes)[: flat.nbytes].view(flat.dtype)
                 self._sources.append(source.copy_(flat, non_blocking=True))
                 flat.record_stream(self._stream)
@@ -145,7 +145,7 @@ class AcceleratorPairs:
     def begin(self, post: PostPair) -> PieceWork | None:
         """Wait for the copies to the host first."""
         self._copied.synchronize()
-        return _posted(post, self._sources, self._results)
+        return _post_pairs(post, self._sources, self._results)
 
     def finish(self) -> None:
         """Queue the copies from the host."""
@@ -168,7 +168,7 @@ class AcceleratorPairs:
 def _in_place(results: Sequence[Tensor]) -> Tensor | None:
     """The user's own memory, where it is one contiguous tensor."""
     if len(results) == 1 and is_plain(results[0]):
-        return flattened(results[0])
+        return flatten(results[0])
     return None
 
 
@@ -189,11 +189,11 @@ def _room(results: Sequence[Tensor], allocate: Callable[[int], Tensor]) -> Tenso
     return allocate(size_bytes)[:size_bytes].view(results[0].dtype)
 
 
-def _unpinned(size_bytes: int) -> Tensor:
+def _pageable_memory(size_bytes: int) -> Tensor:
     return torch.empty(size_bytes, dtype=torch.uint8)
 
 
-def _posted(
+def _post_pairs(
     post: PostPair, sources: Sequence[Tensor], results: Sequence[Tensor]
 ) -> PieceWork | None:
     begun = [post(source, result) for source, result in zip(sources, results, strict=True)]

@@ -12,7 +12,7 @@ from torch import Tensor
 _LEAST_BYTES = 64 << 10
 
 
-def pinned(size_bytes: int) -> Tensor:
+def pinned_memory(size_bytes: int) -> Tensor:
     """Page-locked memory, without which copies block."""
     return torch.empty(size_bytes, dtype=torch.uint8, pin_memory=True)
 
@@ -28,7 +28,7 @@ class Ring:
         allocate: memory of so many bytes.
     """
 
-    def __init__(self, slots: int, allocate: Callable[[int], Tensor] = pinned) -> None:
+    def __init__(self, slots: int, allocate: Callable[[int], Tensor] = pinned_memory) -> None:
         self._allocate = allocate
         self._free: queue.SimpleQueue[tuple[Tensor | None, Any]] = queue.SimpleQueue()
         for _ in range(slots):

@@ -34,7 +34,7 @@ class Stage(Protocol):
         """Bytes of all tensors together."""
 
     def fuse(self, tensors: Sequence[Tensor], stages: Sequence[Stage]) -> Stage:
-        """Return one stage for the tensors of several; see `fused`."""
+        """Return one stage for the tensors of several; see `fuse_stages`."""
 
     def begin(self, post: Post) -> PieceWork | None:
         """Hand this rank's contribution to `post`, once it is there; what the end is awaited by."""
@@ -77,7 +77,7 @@ class HostStage:
 
     def begin(self, post: Post) -> PieceWork | None:
         """Do nothing: the tensor is in host memory."""
-        self._host = joined(self._tensors)
+        self._host = flatten_all(self._tensors)
         is_alone = len(self._tensors) == 1
         self._is_here = is_alone and self._host.data_ptr() == self._tensors[0].data_ptr()
         if not self._is_cut:
@@ -102,7 +102,7 @@ class HostStage:
         return contextlib.nullcontext()
 
 
-def fused(tensors: Sequence[Tensor], stages: Sequence[Stage]) -> Stage:
+def fuse_stages(tensors: Sequence[Tensor], stages: Sequence[Stage]) -> Stage:
     """Return one stage for the tensors of several stages, in their order.
 
     Args:
@@ -119,23 +119,24 @@ def is_plain(tensor: Tensor) -> bool:
     return tensor.is_contiguous() and not tensor.is_neg() and not tensor.is_conj()
 
 
-def flattened(tensor: Tensor) -> Tensor:
+def flatten(tensor: Tensor) -> Tensor:
     """Return all elements in one dimension with stride 1: a view of a plain tensor, else a copy."""
     tensor = tensor.detach().resolve_conj().resolve_neg().contiguous()
     # With less than two elements a contiguous tensor may have any stride, which `view` would keep.
     return tensor.as_strided((tensor.numel(),), (1,), tensor.storage_offset())
 
 
-def joined(tensors: Sequence[Tensor]) -> Tensor:
+def flatten_all(tensors: Sequence[Tensor]) -> Tensor:
     """Return all elements in one dimension: a view of a single plain tensor, else a copy."""
     if not tensors:
         return _NOTHING
-    flat = [flattened(tensor) for tensor in tensors]
+    flat = [flatten(tensor) for tensor in tensors]
     return flat[0] if len(flat) == 1 else torch.cat(flat)
 
 
 def parts(tensors: Sequence[Tensor], flat: Tensor) -> list[tuple[Tensor, Tensor]]:
-    """Return each tensor with its part of `joined`; of an expanded tensor each element once."""
+    """Return each tensor with its part of `flatten_all`; of an expanded tensor each element "
+    "once."""
     sizes = [tensor.numel() for tensor in tensors]
     return [
         distinct_elements(tensor.detach(), part.view(tensor.shape))

@@ -30,7 +30,7 @@ def holding_tensors(ended: Future[Any], tensors: Sequence[Tensor]) -> Future[Any
 
     Its callbacks run in PyTorch's few threads for tasks, where they must not wait for collectives.
     """
-    future: Future[Any] = _compiled().typed(ended, list(tensors))
+    future: Future[Any] = _compile().typed(ended, list(tensors))
     return future
 
 
@@ -49,5 +49,5 @@ def is_asked_by_hook(tensors: Sequence[Tensor], asked: FrameType | None) -> bool
 
 
 @functools.cache
-def _compiled() -> Any:
+def _compile() -> Any:
     return torch.jit.CompilationUnit(_SOURCE)

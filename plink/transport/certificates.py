@@ -124,7 +124,7 @@ class _Authority:
     def __init__(self, begin: datetime.datetime, end: datetime.datetime) -> None:
         self._begin, self._end = begin, end
         self._key = ec.generate_private_key(ec.SECP256R1())
-        self._name = _named("authority of a plink job")
+        self._name = _common_name("authority of a plink job")
         self.certificate = (
             self._builder(self._name, self._key.public_key())
             .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
@@ -136,7 +136,7 @@ class _Authority:
         """A certificate for both ends of a connection."""
         both_ends = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
         return (
-            self._builder(_named(name), key)
+            self._builder(_common_name(name), key)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(_usage(signs_certificates=False), critical=True)
             .add_extension(x509.ExtendedKeyUsage(both_ends), critical=False)
@@ -159,7 +159,7 @@ class _Authority:
         )
 
 
-def _named(text: str) -> x509.Name:
+def _common_name(text: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text[:_MOST_COMMON_NAME])])
 
 

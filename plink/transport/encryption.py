@@ -57,7 +57,7 @@ def context_of(tls: Tls, *, is_server: bool) -> ssl.SSLContext:
     return context
 
 
-def encrypted(connection: socket.socket, tls: Tls | None, server: str) -> socket.socket:
+def encrypt(connection: socket.socket, tls: Tls | None, server: str) -> socket.socket:
     """Return the connection to a server, by TLS if that is asked for; it replaces the one given.
 
     Args:
@@ -77,7 +77,7 @@ def encrypted(connection: socket.socket, tls: Tls | None, server: str) -> socket
         raise ProtocolError(f"{server} {said_of(error)}") from None
 
 
-def received(connection: socket.socket, most_bytes: int, server: str) -> bytes:
+def receive(connection: socket.socket, most_bytes: int, server: str) -> bytes:
     """Return the bytes at hand; empty at the end.
 
     Args:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from plink.base.errors import WrongUseError
 from plink.base.opening import open_input
-from plink.transport.encryption import ALERT, received
+from plink.transport.encryption import ALERT, receive
 from plink.transport.frames import ProtocolError
 
 NONCE_BYTES = 32
@@ -165,7 +165,7 @@ def received_whole(connection: socket.socket, size_bytes: int, server: str, hint
     """
     data = b""
     while len(data) < size_bytes:
-        part = received(connection, size_bytes - len(data), server)
+        part = receive(connection, size_bytes - len(data), server)
         if not part and data.startswith(ALERT):
             raise ProtocolError(f"{server} speaks TLS, which this end was not told to")
         if not part:

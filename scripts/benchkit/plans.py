@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchkit.labs import BenchLab, Hosts, rack_numbers
-from plink.autotune.tuner.masters import Masters, forest_of, layout_of, masters_of, normalised
+from plink.autotune.tuner.masters import Masters, forest_of, layout_of, masters_of, normalise_shares
 from plink.base.replacing import replace
 from plink.files import plan as plan_file
 from plink.files.hosts import Group
@@ -122,7 +122,7 @@ def other_plans(plan: Plan, concerned: Sequence[int]) -> Iterator[tuple[float, P
             of_groups[list({int(layout.group_of[host]) for host in concerned})] *= part
         else:
             of_hosts[list(concerned)] *= part
-        fewer: Masters = normalised(of_groups, of_hosts, layout)
+        fewer: Masters = normalise_shares(of_groups, of_hosts, layout)
         yield part, replace(plan, forest=forest_of(fewer, layout))
 
 

@@ -25,7 +25,7 @@ from benchkit.hooks import hooked
 from plink.training.sparse.chunks import Chunks
 from plink.training.sparse.corrections import Correction
 from plink.training.sparse.ramp import sent_chunks, sparsity_at
-from plink.training.sparse.selection import aged, largest, measure
+from plink.training.sparse.selection import largest, measure, next_ages
 from plink.training.sparse.state import State
 
 RANKS, BATCH = 4, 32
@@ -122,7 +122,7 @@ def _sparsely(way: Way, task: Task, model: nn.Module, drawn: Tensor) -> Learnt:
             moves = list(state.step(gradient, mean.__getitem__, sent, MOMENTUM))
         for where, move in moves:
             weights[where] -= rate * move
-        ages = aged(ages, sent)
+        ages = next_ages(ages, sent)
         sparsity = sparsity_at(step + 1, way.sparsity, way.warmup_steps)
         sent = largest(norms, sent_chunks(len(chunks), sparsity))
         if (step + 1) % (steps // POINTS) == 0:

@@ -14,7 +14,7 @@ import pytest
 import plink
 from api.clusters import rack_cluster
 from plink.base.size import DEFAULT_SIZE_BYTES, parse_size
-from plink.engine.forest import prepared
+from plink.engine.forest import prepare_forest
 from plink.plans.forest import OTHER_NUMBER
 from plink.plans.regroup import flat
 
@@ -32,7 +32,7 @@ def test_a_hint_is_a_note_of_its_exception() -> None:
 
 def test_a_plan_for_other_ranks_says_what_to_do() -> None:
     with pytest.raises(plink.WrongUseError) as caught:
-        prepared(flat(4), 2)
+        prepare_forest(flat(4), 2)
     assert caught.value.hint == OTHER_NUMBER
 
 

@@ -18,11 +18,11 @@ from autotune.logs import plan_of_log, write_log
 from autotune.serving import HOST, SECRET, TIMEOUT_S, serving, switching
 from autotune.test_metrics import measured
 from autotune.test_protocol import ends
-from plink.autotune.daemon.attaching import Viewer, attached
+from plink.autotune.daemon.attaching import Viewer, attach
 from plink.autotune.daemon.server import Served
 from plink.autotune.protocol import addresses
 from plink.autotune.protocol.addresses import address_for, own_address
-from plink.autotune.protocol.handshake import authenticated
+from plink.autotune.protocol.handshake import authenticate
 from plink.autotune.protocol.messages import Watch
 from plink.autotune.protocol.messages import to_json as message_to_json
 from plink.autotune.protocol.status import JobStatus, from_json, to_json
@@ -44,14 +44,14 @@ def test_a_viewer_sees_the_job_and_is_no_rank() -> None:
     said: list[str] = []
     job = measured()
     with serving({"job": Served(job, SECRET)}, said) as port:
-        with attached(HOST, port, SECRET, "job") as viewer:
+        with attach(HOST, port, SECRET, "job") as viewer:
             seen = viewer.look()
             assert fields_of(seen) == fields_of(job.status)
             assert seen.throughput_bytes_s == 2000
             assert seen.sent_bytes.tolist() == job.status.sent_bytes.tolist()
             job.status.windows = 99
             assert viewer.look().windows == 99
-        with attached(HOST, port, SECRET, "job") as viewer:
+        with attach(HOST, port, SECRET, "job") as viewer:
             assert viewer.look().ranks_there == 3
     assert said == []
 
@@ -63,17 +63,17 @@ def test_who_lacks_the_secret_sees_nothing() -> None:
             (SECRET[::-1], "job", "has another secret there"),
             (SECRET, "other", "closed the connection: another job"),
         ):
-            with pytest.raises(PlinkError, match=why), attached(HOST, port, secret, name):
+            with pytest.raises(PlinkError, match=why), attach(HOST, port, secret, name):
                 pytest.fail("admitted")
     assert any("there is no job other here" in sentence for sentence in said)
-    with pytest.raises(PlinkError, match="no daemon answers"), attached(HOST, port, SECRET, "job"):
+    with pytest.raises(PlinkError, match="no daemon answers"), attach(HOST, port, SECRET, "job"):
         pytest.fail("somebody answers")
 
 
 def test_a_daemon_that_ends_is_told() -> None:
     with contextlib.ExitStack() as stack:
         with serving({"job": Served(switching(2), SECRET)}, []) as port:
-            viewer = stack.enter_context(attached(HOST, port, SECRET, "job"))
+            viewer = stack.enter_context(attach(HOST, port, SECRET, "job"))
             assert viewer.look().iteration_s is None
         with pytest.raises(PlinkError, match=r"closed the connection|is gone"):
             viewer.look()
@@ -84,7 +84,7 @@ def test_an_answer_says_of_which_version_it_is_and_others_are_refused() -> None:
         serving({"job": Served(switching(2), SECRET)}, []) as port,
         socket.create_connection((HOST, port), TIMEOUT_S) as connection,
     ):
-        channel = authenticated(connection, SECRET, "job")
+        channel = authenticate(connection, SECRET, "job")
         connection.sendall(channel.pack(payload_of(message_to_json(Watch()))))
         answered: list[dict[str, object]] = []
         while not answered:

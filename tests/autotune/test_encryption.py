@@ -14,7 +14,7 @@ from autotune.test_attaching import line_of, plink
 from autotune.test_server import RANKS, next_plan, ranks
 from engine.between import Between
 from engine.certificates import job
-from plink.autotune.daemon.attaching import attached
+from plink.autotune.daemon.attaching import attach
 from plink.autotune.daemon.server import Served
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.replacing import replace
@@ -36,7 +36,7 @@ def jobs() -> dict[str, Served]:
 def looked(port: int, tls: Tls | None) -> str:
     """What a viewer is shown, or why it is not."""
     try:
-        with attached(HOST, port, SECRET, "job", tls) as viewer:
+        with attach(HOST, port, SECRET, "job", tls) as viewer:
             return viewer.look().name
     except PlinkError as error:
         return str(error)
@@ -113,7 +113,7 @@ def test_a_certificate_alone_is_not_enough(tls: Tls) -> None:
     with (
         serving(jobs(), said, tls=tls) as port,
         pytest.raises(PlinkError, match="job has another secret there"),
-        attached(HOST, port, SECRET[::-1], "job", tls),
+        attach(HOST, port, SECRET[::-1], "job", tls),
     ):
         pass
 

@@ -17,7 +17,7 @@ from plink.autotune.reprobing.replanning import (
     Replanned,
     cluster_of,
     other_rates,
-    regrouped,
+    regroup_cluster,
     replan,
 )
 from plink.autotune.tuner.masters import layout_of
@@ -83,7 +83,7 @@ def again(before: Cluster, hosts: Sequence[int], racks: Sequence[int], factor: f
     rtt, found = merging.merged_rtt(before.rtt, after, pairs, known)
     assert found == pytest.approx(factor, rel=0.05)
     measured_us = np.where(pairs, rtt.readings_us, np.nan)
-    return regrouped(before, replace(before, rtt=rtt), measured_us)
+    return regroup_cluster(before, replace(before, rtt=rtt), measured_us)
 
 
 def partition(groups: Sequence[Group]) -> set[frozenset[str]]:

@@ -16,7 +16,7 @@ from engine.group import QUICK
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.replacing import replace
 from plink.engine import C10dStore, DirectoryStore, Engine, EngineError, Prepared
-from plink.engine.forest import prepared
+from plink.engine.forest import prepare_forest
 
 RANKS = 3
 
@@ -40,7 +40,7 @@ class ByRank:
         if not isinstance(decided, dict):
             raise EngineError("rank 0 decided something else", 0)
         self.heard = decided
-        return prepared(chains(RANKS), RANKS)
+        return prepare_forest(chains(RANKS), RANKS)
 
 
 def met(store: DirectoryStore, choices: Sequence[ByRank]) -> list[str]:

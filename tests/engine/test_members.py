@@ -22,7 +22,7 @@ from plink.engine import DirectoryStore, Engine, EngineError, Members, membershi
 from plink.engine.agreement import Meeting
 from plink.engine.lifeline import LifeLine, Watch
 from plink.engine.roster import Member, Presence, Roster, pack_presence, presence_key
-from plink.plans.regroup import flat, regrouped
+from plink.plans.regroup import flat, regroup_forest
 
 SOAK = Path(__file__).resolve().parents[2] / "scripts" / "soak"
 
@@ -89,7 +89,7 @@ def test_a_lost_member_is_named_and_the_others_go_on(crew: Crew) -> None:
     assert [one.numbers for one in members] == [[0, 2, 3]] * 3
     assert [one.rank for one in members] == [0, 1, 2]
     assert [one.steps for one in members] == [2] * 3
-    expected = regrouped(chains(4), [0, 2, 3])
+    expected = regroup_forest(chains(4), [0, 2, 3])
     assert all(
         (one.forest.reduce_parents == expected.reduce_parents).all()
         and one.forest.weights == pytest.approx(expected.weights)

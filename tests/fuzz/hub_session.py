@@ -42,7 +42,6 @@ _HONEST: list[tuple[str, Message]] = [
     ("admin", said.Checkpoint("job", 7)),
     ("worker", said.Join(_DIGEST, _MANIFEST, 3, 2, is_back=True)),
     ("worker", said.Leave(12)),
-    ("worker", said.StepError(3, "no memory is left")),
     ("worker", recall.Read(1, 40, 20)),
     ("worker", recall.Write(2, 40, b"abcdefgh")),
     ("worker", recall.Load(7, _DIGEST)),

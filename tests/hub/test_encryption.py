@@ -91,7 +91,7 @@ def passed_on(
     thread.start()
     address = f"127.0.0.1:{somebody.port}"
     served.addresses = [address]
-    monkeypatch.setattr(joining, "_reached", lambda *_: address)
+    monkeypatch.setattr(joining, "_resolve_wildcard", lambda *_: address)
     try:
         yield somebody
     finally:

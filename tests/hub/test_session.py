@@ -26,7 +26,7 @@ from plink.hub.session.handshake import (
     NO_NAMESPACE,
     Reception,
     Session,
-    authenticated,
+    authenticate,
     parse_greeting,
 )
 from plink.hub.session.roles import CALLERS, SALT_BYTES, namespace_secret, peer_secret
@@ -94,7 +94,7 @@ def receive(connection: socket.socket) -> Session:
 
 
 def call(role: str, namespace: str, secret: bytes) -> Callable[[socket.socket], Session]:
-    return lambda connection: authenticated(connection, role, namespace, secret)
+    return lambda connection: authenticate(connection, role, namespace, secret)
 
 
 @pytest.mark.parametrize(("role", "namespace"), SECRETS)
@@ -149,7 +149,7 @@ def greeting_of(role: str, namespace: str) -> bytes:
 
 def swallow(connection: socket.socket, role: str, namespace: str) -> None:
     with pytest.raises(OSError, match="closed the connection"):
-        authenticated(connection, role, namespace, b"x" * 32)
+        authenticate(connection, role, namespace, b"x" * 32)
 
 
 def test_an_answer_says_nothing_in_another_role_or_to_another_challenge() -> None:

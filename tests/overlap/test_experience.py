@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from overlap.jobs import network_drawn, profile_drawn
-from plink.training.overlap.experience import Experience, InForce, predicted
+from plink.training.overlap.experience import Experience, InForce, predict_duration
 from plink.training.overlap.profile import Profile
 from plink.training.overlap.schedule import Schedule
 
@@ -21,7 +21,7 @@ def _tried(counts: list[int], each_s: float, noise: float = 0.0) -> float:
     for count in counts:
         cuts = tuple(int(cut) for cut in np.linspace(0, 200, count + 1)[1:])
         what = InForce(profile.names, Schedule(cuts, 2), str(count))
-        took_s = predicted(what, profile, network, 2) + each_s * count
+        took_s = predict_duration(what, profile, network, 2) + each_s * count
         experience.add(what, took_s * (1.0 + noise * float(rng.standard_normal())))
     return experience.per_collective_s(profile, network)
 

@@ -11,7 +11,7 @@ from plans.strategies import forests, two_by_two
 from plink.plans.check import check
 from plink.plans.forest import NO_PARENT, Forest, Parents, make_forest
 from plink.plans.measures import measure
-from plink.plans.regroup import flat, regrouped
+from plink.plans.regroup import flat, regroup_forest
 
 CHANGE = st.data()
 
@@ -35,7 +35,7 @@ def is_below(parents: Parents, rank: int, ancestor: int) -> bool:
 @given(forests(), CHANGE)
 def test_it_is_a_forest_over_the_ranks_asked_for(forest: Forest, data: st.DataObject) -> None:
     changed = drawn_change(data, forest)
-    result = regrouped(forest, changed)
+    result = regroup_forest(forest, changed)
     check(result)
     assert result.ranks == len(changed)
     assert result.weights.sum() == pytest.approx(1.0)
@@ -53,7 +53,7 @@ def test_who_is_left_stays_below_whom_it_was_below(forest: Forest, data: st.Data
     if roots <= lost:
         return
     kept = [rank for rank in range(forest.ranks) if rank not in lost]
-    result = regrouped(forest, kept)
+    result = regroup_forest(forest, kept)
     living = [
         route
         for route in range(forest.routes)
@@ -74,7 +74,7 @@ def test_who_is_left_stays_below_whom_it_was_below(forest: Forest, data: st.Data
 
 @given(forests(), st.integers(1, 3))
 def test_each_new_rank_has_a_route_and_is_a_leaf_of_the_others(forest: Forest, new: int) -> None:
-    result = regrouped(forest, [*range(forest.ranks), *[None] * new])
+    result = regroup_forest(forest, [*range(forest.ranks), *[None] * new])
     used = int((forest.weights > 0.0).sum())
     assert roots_of(result.reduce_parents)[used:] == list(range(forest.ranks, result.ranks))
     for parents in (result.reduce_parents, result.broadcast_parents):
@@ -86,7 +86,7 @@ def test_each_new_rank_has_a_route_and_is_a_leaf_of_the_others(forest: Forest, n
 @given(st.integers(1, 9), CHANGE)
 def test_flat_stays_flat(ranks: int, data: st.DataObject) -> None:
     changed = drawn_change(data, flat(ranks))
-    result, expected = regrouped(flat(ranks), changed), flat(len(changed))
+    result, expected = regroup_forest(flat(ranks), changed), flat(len(changed))
     order = np.argsort(roots_of(result.reduce_parents))
     assert result.weights == pytest.approx(1.0 / len(changed))
     assert (result.reduce_parents[order] == expected.reduce_parents).all()
@@ -95,13 +95,13 @@ def test_flat_stays_flat(ranks: int, data: st.DataObject) -> None:
 
 def test_a_chain_is_closed_behind_a_lost_rank() -> None:
     chain = make_forest([1.0], [[-1, 0, 1, 2]], [[-1, 0, 1, 2]])
-    assert regrouped(chain, [0, 1, 3]).reduce_parents.tolist() == [[-1, 0, 1]]
-    assert regrouped(chain, [1, 2, 3]).reduce_parents.tolist() == [[-1, 0, 1]]
+    assert regroup_forest(chain, [0, 1, 3]).reduce_parents.tolist() == [[-1, 0, 1]]
+    assert regroup_forest(chain, [1, 2, 3]).reduce_parents.tolist() == [[-1, 0, 1]]
 
 
 def test_the_root_of_the_only_route_has_its_heaviest_child_for_an_heir() -> None:
     tree = make_forest([1.0], [[-1, 0, 0, 2, 2]], [[-1, 0, 1, 1, 0]])
-    result = regrouped(tree, [1, 2, 3, 4])
+    result = regroup_forest(tree, [1, 2, 3, 4])
     assert result.reduce_parents.tolist() == [[1, -1, 1, 1]]
     # In the broadcast rank 2 was below rank 1, whose place it takes.
     assert roots_of(result.broadcast_parents) == [1]
@@ -111,8 +111,8 @@ def test_the_root_of_the_only_route_has_its_heaviest_child_for_an_heir() -> None
 def test_two_levels_stay_two_levels() -> None:
     groups = [0, 0, 1, 1]
     before = measure(two_by_two(), 100.0, group_of=groups)
-    fewer = measure(regrouped(two_by_two(), [0, 1, 3]), 100.0, group_of=[0, 0, 1])
-    more = measure(regrouped(two_by_two(), [0, 1, 2, 3, None]), 100.0, group_of=[*groups, 2])
+    fewer = measure(regroup_forest(two_by_two(), [0, 1, 3]), 100.0, group_of=[0, 0, 1])
+    more = measure(regroup_forest(two_by_two(), [0, 1, 2, 3, None]), 100.0, group_of=[*groups, 2])
     assert before.rounds == fewer.rounds == more.rounds == 4
     # Once there and once back, whatever the number of hosts in a group.
     assert fewer.cross_group_bytes == pytest.approx(before.cross_group_bytes)
@@ -123,4 +123,4 @@ def test_two_levels_stay_two_levels() -> None:
 @pytest.mark.parametrize("wrong", [[], [0, 0], [4], [-1, None]])
 def test_what_is_no_change_of_its_ranks(wrong: list[int | None]) -> None:
     with pytest.raises(ValueError, match="are not old ranks of 4, each at most once"):
-        regrouped(flat(4), wrong)
+        regroup_forest(flat(4), wrong)

@@ -20,7 +20,7 @@ from torchft.manager import Manager
 
 from plink.autotune.ranks.placing import Place, match_some
 from plink.files.plan import PlanRank
-from plink.plans.regroup import flat, regrouped
+from plink.plans.regroup import flat, regroup_forest
 from plink.torch.fault_tolerance import ProcessGroupPlink
 from support.running import wait_for
 
@@ -153,5 +153,5 @@ def test_a_plan_is_used_without_hosts_that_are_absent_and_with_new_ones() -> Non
         Place("c", []),
     ]
     assert match_some(planned, places) == [2, None, 0, 3, None]
-    forest = regrouped(flat(4), match_some(planned, places))
+    forest = regroup_forest(flat(4), match_some(planned, places))
     assert sorted(np.argmax(forest.reduce_parents == -1, axis=1).tolist()) == [0, 1, 2, 3, 4]

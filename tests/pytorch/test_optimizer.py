@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import plink.torch
-from plink.torch.gradient_groups import grouped
+from plink.torch.gradient_groups import group_names
 from pytorch import optimizer_checks as checks
 from pytorch.processes import results
 
@@ -77,7 +77,7 @@ def test_groups_are_as_many_as_asked_for(count: int, types: int) -> None:
     parameters = {
         f"p{i}": torch.nn.Parameter(torch.zeros(1, dtype=dtypes[i % 7 % types])) for i in range(161)
     }
-    found = grouped(parameters, count)
+    found = group_names(parameters, count)
     assert len(found) == max(types, min(count, 161))
     assert sorted(name for group in found for name in group) == sorted(parameters)
     for group in found:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plans.strategies import forests
-from plink.autotune.ranks.placing import Place, match, renamed
+from plink.autotune.ranks.placing import Place, match, rename_ranks
 from plink.base.errors import WrongUseError
 from plink.engine import EngineError
 from plink.engine.forest import native
@@ -115,7 +115,7 @@ def test_a_host_with_more_ranks_than_planned_is_refused() -> None:
 def test_placing_renames_ranks_and_nothing_else(forest: Forest, chance: object) -> None:
     order = list(range(forest.ranks))
     chance.shuffle(order)  # type: ignore[attr-defined]
-    result = renamed(forest, order)
+    result = rename_ranks(forest, order)
     native(result)
     for old, new in (
         (forest.reduce_parents, result.reduce_parents),

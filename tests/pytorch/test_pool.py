@@ -11,7 +11,7 @@ from torch.nn import Parameter
 
 from plink.base.errors import WrongUseError
 from plink.torch.overlap.arrangement import Arrangement
-from plink.torch.overlap.groups import arranged
+from plink.torch.overlap.groups import arrange_groups
 from plink.torch.overlap.pool import Pool, pool_order, pools_of
 
 TYPES = (torch.float32, torch.float64, torch.bfloat16)
@@ -122,7 +122,7 @@ def test_groups_have_every_element_once_in_order(
     pools = pools_of(parameters)
     names = tuple(data.draw(st.permutations([name for name, _ in parameters])))
     cuts = sorted({*data.draw(st.sets(st.integers(1, len(names)))), len(names)})
-    groups = arranged(pools, Arrangement(names, tuple(cuts)), with_tails)
+    groups = arrange_groups(pools, Arrangement(names, tuple(cuts)), with_tails)
     assert [len(group.names) for group in groups] == [
         cut - before for before, cut in zip([0, *cuts], cuts, strict=False)
     ]
@@ -145,4 +145,4 @@ def test_groups_have_every_element_once_in_order(
 @pytest.mark.parametrize("cuts", [(), (1,), (2, 2), (3,), (0, 2)])
 def test_cuts_that_cannot_be_are_refused(cuts: tuple[int, ...]) -> None:
     with pytest.raises(WrongUseError):
-        arranged([Pool(made((1,), (1,)))], Arrangement(("p0", "p1"), cuts), False)
+        arrange_groups([Pool(made((1,), (1,)))], Arrangement(("p0", "p1"), cuts), False)

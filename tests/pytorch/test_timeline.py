@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import plink.torch
-from plink.training.timeline.merging import Timeline, merged
+from plink.training.timeline.merging import Timeline, merge_ranks
 from plink.training.timeline.reading import read_ranks
 from plink.training.timeline.summary import summary_of
 from pytorch import timeline_checks as checks
@@ -25,7 +25,7 @@ LAYERS, ITERATIONS, LATE = 12, 8, 2
 
 def read(folder: Path) -> Timeline:
     files = sorted(folder.glob("*.json"))
-    return merged(read_ranks((str(file), file.read_bytes()) for file in files))
+    return merge_ranks(read_ranks((str(file), file.read_bytes()) for file in files))
 
 
 def test_the_late_rank_is_named_first(tmp_path: Path) -> None:

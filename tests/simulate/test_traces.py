@@ -191,7 +191,7 @@ def test_a_collective_over_all_ranks_becomes_messages() -> None:
         for key, value in (("comm_type", kind), ("comm_size", 7000)):
             pair = protobuf.field(1, key) + protobuf.field(9, value)
             node += protobuf.field(10, pair)
-        content_of_rank = protobuf.delimited(b"") + protobuf.delimited(node)
+        content_of_rank = protobuf.add_length(b"") + protobuf.add_length(node)
         found = chakra.parse([content_of_rank] * 7, [f"{rank}.et" for rank in range(7)])
         check(found)
         assert content(goal.parse(goal.to_text(found), "file")) == content(found)
@@ -213,7 +213,7 @@ def test_a_collective_over_all_ranks_becomes_messages() -> None:
 def a_node(number: int, kind: int, *needs: int, name: str = "", **attributes: int | str) -> bytes:
     """A node of a Chakra trace with these attributes, numbers as int64."""
     node = protobuf.field(1, number) + protobuf.field(2, name) + protobuf.field(3, kind)
-    node += protobuf.packed(5, list(needs))
+    node += protobuf.pack_numbers(5, list(needs))
     for key, value in attributes.items():
         place = 29 if isinstance(value, str) else 9
         node += protobuf.field(10, protobuf.field(1, key) + protobuf.field(place, value))
@@ -221,7 +221,7 @@ def a_node(number: int, kind: int, *needs: int, name: str = "", **attributes: in
 
 
 def a_trace(*nodes: bytes) -> bytes:
-    return b"".join(map(protobuf.delimited, (b"", *nodes)))
+    return b"".join(map(protobuf.add_length, (b"", *nodes)))
 
 
 def of_groups(*names: str, **more: int) -> list[bytes]:
@@ -426,7 +426,7 @@ def test_the_encoder_writes_what_protobuf_writes() -> None:
     for one_file in contents:
         first, *rest = protobuf.messages_of(one_file)
         messages = [of["GlobalMetadata"].FromString(first), *map(of["Node"].FromString, rest)]
-        again.append(b"".join(protobuf.delimited(one.SerializeToString()) for one in messages))
+        again.append(b"".join(protobuf.add_length(one.SerializeToString()) for one in messages))
     assert content(chakra.parse(again, ["0", "1"])) == content(schedule)
 
 
@@ -443,4 +443,4 @@ def test_numbers_come_back(number: int) -> None:
     assert end == len(protobuf.varint(number))
     assert found == number & ((1 << 64) - 1)
     if number < 1 << 63:
-        assert protobuf.signed(found) == number
+        assert protobuf.to_signed(found) == number

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from plink.training.sparse.chunks import Chunks, parts_of, runs
 from plink.training.sparse.ramp import sent_chunks, sparsity_at
-from plink.training.sparse.selection import aged, largest, measure
+from plink.training.sparse.selection import largest, measure, next_ages
 from plink.training.sparse.volume import sent_bytes
 
 CHOSEN = st.lists(st.booleans(), min_size=1, max_size=40)
@@ -80,7 +80,7 @@ def test_shares_that_floats_do_not_hold_are_met() -> None:
 def test_ages_count_the_steps_since_a_chunk_was_sent() -> None:
     ages = np.zeros(3, dtype=np.int64)
     for sent in ([True, False, False], [True, True, False], [False, True, False]):
-        ages = aged(ages, np.array(sent))
+        ages = next_ages(ages, np.array(sent))
     assert ages.tolist() == [1, 0, 3]
 
 

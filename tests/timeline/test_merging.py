@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from plink.base.errors import WrongUseError
 from plink.show.terminal.timeline import latest_text
 from plink.training.timeline.iterations import typical
-from plink.training.timeline.merging import Timeline, merged
+from plink.training.timeline.merging import Timeline, merge_ranks
 from plink.training.timeline.one_trace import one_trace
 from plink.training.timeline.reading import read_ranks
 from plink.training.timeline.summary import NOBODY, lateness, summary_of
@@ -52,7 +52,7 @@ def truths(draw: st.DrawFn, most_hosts: int = 4) -> Truth:
 
 def timeline_of(truth: Truth, max_bytes: int = 1 << 30) -> Timeline:
     with tempfile.TemporaryDirectory() as folder:
-        return merged(read_ranks(contents_of(written(Path(folder), truth, max_bytes))))
+        return merge_ranks(read_ranks(contents_of(written(Path(folder), truth, max_bytes))))
 
 
 @settings(max_examples=15, deadline=None)
@@ -108,7 +108,7 @@ def test_what_was_written_before_a_rank_was_killed_is_read(
     head_bytes = contents[-1][1].index(b"process_sort_index")
     cut = data.draw(st.integers(head_bytes, len(contents[-1][1])))
     contents[-1] = (contents[-1][0], contents[-1][1][:cut])
-    timeline = merged(read_ranks(contents))
+    timeline = merge_ranks(read_ranks(contents))
     assert timeline.names == whole.names
     known, all_known = np.isfinite(timeline.agreed_us), np.isfinite(whole.agreed_us)
     assert (known[:, :-1] == all_known[:, :-1]).all()
@@ -121,10 +121,10 @@ def test_what_was_written_before_a_rank_was_killed_is_read(
 def test_a_merged_trace_says_the_same_as_its_files(truth: Truth) -> None:
     with tempfile.TemporaryDirectory() as folder:
         contents = contents_of(written(Path(folder), truth))
-    timeline = merged(read_ranks(contents))
+    timeline = merge_ranks(read_ranks(contents))
     trace = b"".join(one_trace(contents, timeline))
     assert len(json.loads(trace)) > len(truth.names) * 2
-    again = merged(read_ranks([("one", trace)]))
+    again = merge_ranks(read_ranks([("one", trace)]))
     assert again.names == timeline.names
     np.testing.assert_allclose(again.announced_us, timeline.announced_us, atol=0.3)
     np.testing.assert_allclose(again.ended_us, timeline.ended_us, atol=0.3)
@@ -138,14 +138,14 @@ def test_a_file_that_went_on_in_another_is_read_as_one(tmp_path: Path) -> None:
         [10**9 + i * 1_000_000 + 20_000 * rank for rank in range(ranks)] for i in range(iterations)
     ]
     truth = Truth(announced_ns, ["x"] * iterations, [0, 0], [0])
-    whole = merged(read_ranks(contents_of(written(tmp_path, truth))))
+    whole = merge_ranks(read_ranks(contents_of(written(tmp_path, truth))))
     assert len(list(tmp_path.iterdir())) == 2
     paths = written(tmp_path, truth, max_bytes=48_000)
     assert [path.name for path in paths] == [
         f"rank{rank}{part}.json" for rank in range(ranks) for part in (".before", "")
     ]
     assert all(path.stat().st_size < 30_000 for path in paths)
-    timeline = merged(read_ranks(contents_of(paths)))
+    timeline = merge_ranks(read_ranks(contents_of(paths)))
     assert 20 < len(timeline.names) <= len(whole.names)
     kept = len(timeline.names)
     np.testing.assert_allclose(
@@ -164,12 +164,12 @@ def test_what_hangs_is_told_with_who_did_not_announce_it(tmp_path: Path) -> None
             f'{content},\n{{"ph":"B","cat":"wait","name":"late","pid":{rank},"tid":3,'
             '"ts":2000000.0,"args":{"bytes":4}}'
         )
-    timeline = merged(read_ranks(contents_of(paths)))
+    timeline = merge_ranks(read_ranks(contents_of(paths)))
     assert [(each.name, list(each.announced_by)) for each in timeline.pending] == [("late", [0, 1])]
 
 
 def test_the_iteration_that_is_drawn_is_a_usual_one(tmp_path: Path) -> None:
-    timeline = merged(read_ranks(contents_of(write_timelines(tmp_path, 3))))
+    timeline = merge_ranks(read_ranks(contents_of(write_timelines(tmp_path, 3))))
     iteration = typical(timeline)
     assert iteration is not None
     assert (iteration.of, len(iteration.collectives)) == (3, 4)
@@ -178,7 +178,7 @@ def test_the_iteration_that_is_drawn_is_a_usual_one(tmp_path: Path) -> None:
 
 
 def test_time_of_waiting_and_of_reducing_is_told(tmp_path: Path) -> None:
-    summary = summary_of(merged(read_ranks(contents_of(write_timelines(tmp_path, 3)))))
+    summary = summary_of(merge_ranks(read_ranks(contents_of(write_timelines(tmp_path, 3)))))
     assert (summary.ranks[0].rank, summary.ranks[0].last) == (0, 12)
     for rank in summary.ranks:
         # Six buffers of 0.3 ms each.
@@ -214,7 +214,7 @@ def test_files_that_do_not_belong_together_are_refused_in_a_sentence(
 def test_by_the_graph_clocks_are_bounded_by_ends(tmp_path: Path) -> None:
     announced_ns = [[10**9 + i * 10**7, 10**9 + i * 10**7 + 900_000] for i in range(5)]
     truth = Truth(announced_ns, ["x"] * 5, [0, 1], [0, 70_000_000], mode="graph")
-    timeline = merged(read_ranks(contents_of(written(tmp_path, truth))))
+    timeline = merge_ranks(read_ranks(contents_of(written(tmp_path, truth))))
     assert abs(timeline.clocks.ahead_us[1] - 70_000.0) <= timeline.clocks.error_us[1]
     assert timeline.clocks.drifted_us == 0.0
     assert np.isnan(summary_of(timeline).agreeing_us)
@@ -222,11 +222,11 @@ def test_by_the_graph_clocks_are_bounded_by_ends(tmp_path: Path) -> None:
 
 def test_of_ranks_without_files_nothing_is_said(tmp_path: Path) -> None:
     paths = write_timelines(tmp_path, 4)
-    timeline = merged(read_ranks(contents_of(paths[1:])))
+    timeline = merge_ranks(read_ranks(contents_of(paths[1:])))
     summary = summary_of(timeline)
     assert np.isnan(summary.agreeing_us)
     assert latest_text(timeline, summary).startswith("among ranks 1-3, rank ")
-    complete = merged(read_ranks(contents_of(paths)))
+    complete = merge_ranks(read_ranks(contents_of(paths)))
     # The first of two in a buffer waits a millisecond for the second.
     assert summary_of(complete).agreeing_us == pytest.approx(550.0, abs=0.2)
     assert latest_text(complete, summary_of(complete)).startswith("rank 0 was the last")

@@ -14,7 +14,7 @@ from plink.base.errors import WrongUseError
 from plink.training.control.requests import Request, Tensor
 from plink.training.timeline import recorder
 from plink.training.timeline.lines import Head
-from plink.training.timeline.merging import merged
+from plink.training.timeline.merging import merge_ranks
 from plink.training.timeline.place import file_of
 from plink.training.timeline.reading import read_ranks
 from plink.training.timeline.recorder import Recorder
@@ -68,7 +68,7 @@ def test_what_happened_can_be_read_while_it_goes_on(tmp_path: Path) -> None:
     while b'"buffer":19' not in path.read_bytes():
         assert time.monotonic() < until_s
         time.sleep(0.01)
-    assert len(merged(read_ranks([("0", path.read_bytes())])).names) == 20
+    assert len(merge_ranks(read_ranks([("0", path.read_bytes())])).names) == 20
     run_one(recording)
     recording.close()
     events = json.loads(path.read_bytes())
@@ -92,7 +92,7 @@ def test_files_stay_within_their_size(tmp_path: Path) -> None:
     assert len(sizes_bytes) == 2
     assert sum(sizes_bytes) < 50_000
     contents = [(file.name, file.read_bytes()) for file in tmp_path.iterdir()]
-    timeline = merged(read_ranks(contents))
+    timeline = merge_ranks(read_ranks(contents))
     assert timeline.buffers[-1] == 299
     assert len(timeline.names) > 50
 
@@ -104,7 +104,7 @@ def test_what_comes_too_fast_is_counted(tmp_path: Path, monkeypatch: pytest.Monk
     recording = Recorder(path, HEAD)
     run_one(recording, 20)
     recording.close()
-    timeline = merged(read_ranks([("0", path.read_bytes())]))
+    timeline = merge_ranks(read_ranks([("0", path.read_bytes())]))
     assert (len(timeline.names), timeline.missed) == (11, 38)
     assert not timeline.pending
 

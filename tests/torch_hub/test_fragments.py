@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plink.base.errors import WrongUseError
-from plink.torch.hub.fragments import Schedule, dealt
+from plink.torch.hub.fragments import Schedule, deal_layers
 
 
 @st.composite
@@ -86,7 +86,7 @@ def test_what_cannot_be(arguments: tuple[int, ...], said: str) -> None:
 @given(st.lists(st.integers(1, 1000), min_size=1, max_size=40), st.data())
 def test_layers_are_dealt_once_and_evenly(sizes: list[int], data: st.DataObject) -> None:
     fragments = data.draw(st.integers(1, len(sizes)))
-    parts = dealt(sizes, fragments)
+    parts = deal_layers(sizes, fragments)
     assert sorted(layer for part in parts for layer in part) == list(range(len(sizes)))
     assert all(parts)
     # Graham's bound of list scheduling, which holds but for what fills the last empty fragments.
@@ -95,9 +95,9 @@ def test_layers_are_dealt_once_and_evenly(sizes: list[int], data: st.DataObject)
 
 
 def test_equal_layers_fall_in_turn() -> None:
-    assert dealt([7] * 6, 3) == [[0, 3], [1, 4], [2, 5]]
+    assert deal_layers([7] * 6, 3) == [[0, 3], [1, 4], [2, 5]]
 
 
 def test_more_fragments_than_layers() -> None:
     with pytest.raises(WrongUseError, match="3 fragments of a model with 2 layers"):
-        dealt([1, 1], 3)
+        deal_layers([1, 1], 3)

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from plink.autotune.protocol.handshake import SERVER, authenticated
+from plink.autotune.protocol.handshake import SERVER, authenticate
 from plink.autotune.protocol.messages import Watch, to_json
 from plink.autotune.protocol.status import JobStatus, from_json
 from plink.base.errors import PlinkError
-from plink.transport.encryption import encrypted
-from plink.transport.encryption import received as received_from
+from plink.transport.encryption import encrypt
+from plink.transport.encryption import receive as received_from
 from plink.transport.frames import Channel, ProtocolError, payload_of
 from plink.transport.tls import Tls
 
@@ -58,7 +58,7 @@ class Viewer:
 
 
 @contextmanager
-def attached(
+def attach(
     host: str, port: int, secret: bytes, job: str, tls: Tls | None = None
 ) -> Iterator[Viewer]:
     """Attach to the daemon there, by TLS if files are given.
@@ -76,8 +76,8 @@ def attached(
     with contextlib.ExitStack() as stack:
         stack.enter_context(connection)
         try:
-            connection = stack.enter_context(encrypted(connection, tls, SERVER))
-            channel = authenticated(connection, secret, job)
+            connection = stack.enter_context(encrypt(connection, tls, SERVER))
+            channel = authenticate(connection, secret, job)
         except OSError as error:
             raise PlinkError(f"{host}:{port}: {_reason(error)}") from None
         yield Viewer(connection, channel)

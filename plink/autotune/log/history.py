@@ -156,7 +156,7 @@ def history_of(
                 continue
             rates = unknown if believed is None else believed.after(entry)
             if is_anew and len(rows) == first_row:
-                changes.append(_begun(first_row - 1, first_plan + entry.window.plan))
+                changes.append(_new_log_change(first_row - 1, first_plan + entry.window.plan))
             rows.append(_row(entry, start.plan.size_bytes, first_plan, rates))
             if entry.action is not Action.WAIT:
                 changes.append(_change(entry, len(rows) - 1, first_plan))
@@ -234,5 +234,5 @@ def _change(entry: Entry, window: int, first_plan: int) -> Change:
     return Change(window, entry.action, entry.reason, first_plan + entry.plan, is_new)
 
 
-def _begun(window: int, plan: int) -> Change:
+def _new_log_change(window: int, plan: int) -> Change:
     return Change(window, None, "a new log, with its own first plan", plan, is_new_plan=True)

@@ -103,7 +103,7 @@ class Proofs:
         return proof(self.secret, f"autotune {role} {self.job}", self.nonces)
 
 
-def authenticated(connection: socket.socket, secret: bytes, job: str) -> Channel:
+def authenticate(connection: socket.socket, secret: bytes, job: str) -> Channel:
     """Return the channel, once both ends have proven that they know the job's secret.
 
     Raises:

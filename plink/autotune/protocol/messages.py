@@ -170,7 +170,7 @@ def to_json(message: Message) -> dict[str, Any]:
             "iteration_s": message.iteration_s[-MOST_ITERATIONS:].tolist(),
             "reduced_bytes": message.reduced_bytes,
             "bytes_of": dict(message.bytes_of),
-            "peers": {name: _packed(message.peers[name], _FIGURES) for name in PEER_FIGURES},
+            "peers": {name: _encode_array(message.peers[name], _FIGURES) for name in PEER_FIGURES},
         }
     if isinstance(message, NewPlan):
         forest = message.forest
@@ -179,8 +179,8 @@ def to_json(message: Message) -> dict[str, Any]:
             "plan": vars(message.identity),
             "hold_s": message.pause_s,
             "weights": forest.weights.tolist(),
-            "reduce": _packed(forest.reduce_parents, _PARENTS),
-            "broadcast": _packed(forest.broadcast_parents, _PARENTS),
+            "reduce": _encode_array(forest.reduce_parents, _PARENTS),
+            "broadcast": _encode_array(forest.broadcast_parents, _PARENTS),
         }
     if isinstance(message, Watch):
         return {"what": "watch"}
@@ -233,7 +233,7 @@ def _report(fields: Fields, ranks: int) -> Report:
         fields.number("seconds", 0.0, _MOST_SECONDS),
         np.array(fields.numbers("iteration_s", len(iteration_s), _MOST_SECONDS)),
         fields.integer("reduced_bytes", 0, _MOST),
-        {name: _unpacked(peers, name, ranks) for name in PEER_FIGURES},
+        {name: _decode_figures(peers, name, ranks) for name in PEER_FIGURES},
         _bytes_of(fields),
     )
 
@@ -287,7 +287,7 @@ def _identity(fields: Fields, name: str) -> Identity:
     )
 
 
-def _packed(values: npt.NDArray[Any], dtype: str) -> str:
+def _encode_array(values: npt.NDArray[Any], dtype: str) -> str:
     """An array as text. JSON's own numbers would cost a daemon of 1,000 ranks seconds a window, and
     hold up a rank's training while it reads a plan."""
     return base64.b64encode(np.ascontiguousarray(values, dtype=dtype).tobytes()).decode()
@@ -300,7 +300,7 @@ def _array(fields: Fields, name: str, dtype: str) -> npt.NDArray[Any]:
         raise fields.error(name, "numbers in base64") from None
 
 
-def _unpacked(fields: Fields, name: str, ranks: int) -> Floats:
+def _decode_figures(fields: Fields, name: str, ranks: int) -> Floats:
     values = _array(fields, name, _FIGURES)
     if len(values) != ranks or not ((values >= 0.0) & (values <= _MOST_FIGURE)).all():
         raise fields.error(name, f"{ranks} numbers from 0 to {_MOST_FIGURE:g}")

@@ -13,7 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from plink.autotune.protocol.handshake import SERVER, authenticated
+from plink.autotune.protocol.handshake import SERVER, authenticate
 from plink.autotune.protocol.messages import (
     Ask,
     Join,
@@ -27,8 +27,8 @@ from plink.autotune.protocol.messages import (
 )
 from plink.autotune.ranks.settings import Settings
 from plink.base.errors import PlinkError
-from plink.transport.encryption import encrypted
-from plink.transport.encryption import received as received_from
+from plink.transport.encryption import encrypt
+from plink.transport.encryption import receive as received_from
 from plink.transport.frames import Channel, payload_of
 from plink.transport.tls import Tls
 
@@ -138,8 +138,8 @@ class Client:
             stack.enter_context(connection)
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            connection = stack.enter_context(encrypted(connection, self._tls, SERVER))
-            channel = authenticated(connection, self._secret, self._settings.job)
+            connection = stack.enter_context(encrypt(connection, self._tls, SERVER))
+            channel = authenticate(connection, self._secret, self._settings.job)
             _send(connection, channel, self._join())
             while not self._is_over.is_set():
                 readable = _readable([connection.fileno(), self._wake_end])

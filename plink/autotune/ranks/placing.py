@@ -13,7 +13,7 @@ from plink.files.plan import PlanRank
 from plink.plans.forest import OTHER_NUMBER, Forest
 
 
-def renamed(forest: Forest, new_rank: Sequence[int]) -> Forest:
+def rename_ranks(forest: Forest, new_rank: Sequence[int]) -> Forest:
     """Return the same forest with other numbers for its ranks.
 
     Args:
@@ -48,11 +48,11 @@ class Placing:
 
     def to_job(self, forest: Forest) -> Forest:
         """Return a forest over the plan's ranks as one over the job's."""
-        return renamed(forest, self.planned_rank)
+        return rename_ranks(forest, self.planned_rank)
 
     def to_plan(self, forest: Forest) -> Forest:
         """Return a forest over the job's ranks as one over the plan's."""
-        return renamed(forest, np.argsort(self.planned_rank).tolist())
+        return rename_ranks(forest, np.argsort(self.planned_rank).tolist())
 
 
 @dataclass(frozen=True)

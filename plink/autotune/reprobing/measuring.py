@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from plink.autotune.reprobing import merging
-from plink.autotune.reprobing.replanning import Regrouped, regrouped
+from plink.autotune.reprobing.replanning import Regrouped, regroup_cluster
 from plink.base.errors import PlinkError
 from plink.base.replacing import replace
 from plink.files.cluster import Cluster
@@ -188,7 +188,7 @@ class _Remeasurement:
         before = self._cluster.rtt
         if before is None or before.tool not in TOOLS:
             after = self._probe(self.request(None, replace(self._cluster, rtt=None)), reached)
-            return regrouped(self._cluster, after, None)
+            return regroup_cluster(self._cluster, after, None)
         known = merging.controls(before, self._places)
         size = len(self._cluster.hosts)
         pairs = merging.with_pairs(merging.pairs_of(self._places, size), known)
@@ -200,7 +200,7 @@ class _Remeasurement:
         measured_us = np.where(pairs & ~np.isnan(after.rtt.readings_us), rtt.readings_us, np.nan)
         if np.isnan(measured_us).all():
             raise PlinkError("no pair of hosts could be measured")
-        return regrouped(self._cluster, replace(after, rtt=rtt), measured_us)
+        return regroup_cluster(self._cluster, replace(after, rtt=rtt), measured_us)
 
     def _measure_bandwidth(
         self, cluster: Cluster, before: BandwidthMeasurement, reached: Reached, left_s: SecondsLeft

@@ -53,7 +53,7 @@ class Regrouped:
     moved: Sequence[str]
 
 
-def regrouped(before: Cluster, after: Cluster, measured_us: Matrix | None) -> Regrouped:
+def regroup_cluster(before: Cluster, after: Cluster, measured_us: Matrix | None) -> Regrouped:
     """Return the cluster with its groups now: those of before if no distance has changed.
 
     Args:
@@ -222,7 +222,7 @@ def replan(plan: Plan, before: Cluster, after: Cluster, moved: Sequence[str]) ->
             )
         return Replanned(None, "nothing changed", is_new)
     found = find_plan(now, PlanRequest(size_bytes=plan.size_bytes, seed=plan.seed))
-    chosen = _chosen(plan, found.candidates)
+    chosen = _choose_candidate(plan, found.candidates)
     changes = [f"links carry other rates: {format_names(rates)}"] if rates else []
     if has_other_groups:
         sizes = " + ".join(str(len(group.hosts)) for group in found.plan.groups) or "none"
@@ -236,7 +236,7 @@ def replan(plan: Plan, before: Cluster, after: Cluster, moved: Sequence[str]) ->
     return Replanned(new, reason)
 
 
-def _chosen(plan: Plan, candidates: Sequence[Candidate]) -> Candidate:
+def _choose_candidate(plan: Plan, candidates: Sequence[Candidate]) -> Candidate:
     """Return the quickest kind that can be tuned; the job's own kind if that was asked for."""
     tunable = [each for each in candidates if each.kind in _TUNABLE]
     predicted = {each.kind: each.time_s for each in plan.predicted if each.kind in _TUNABLE}

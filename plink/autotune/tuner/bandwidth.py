@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from plink.autotune.tuner.interface import Floats, TunerOptions, Window, merged
+from plink.autotune.tuner.interface import Floats, TunerOptions, Window, merge_windows
 from plink.autotune.tuner.masters import Layout
 from plink.autotune.tuner.names import Names
 from plink.autotune.tuner.readings import Flags, Reader, Readings, by_link, flows_of, middle_mean
@@ -126,7 +126,7 @@ class _Evidence:
 
     def __init__(self, windows: Sequence[Window], layout: Layout) -> None:
         self.layout = layout
-        self.window = merged(windows)
+        self.window = merge_windows(windows)
         self.reader = Reader(self.window, layout)
         self.first = self.reader.read()
         self.steadiness = _steadiness(windows, layout)

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from plink.autotune.tuner.bandwidth import Belief
-from plink.autotune.tuner.interface import Floats, TunerOptions, Window, merged
-from plink.autotune.tuner.masters import Layout, Masters, normalised
+from plink.autotune.tuner.interface import Floats, TunerOptions, Window, merge_windows
+from plink.autotune.tuner.masters import Layout, Masters, normalise_shares
 from plink.autotune.tuner.readings import Flags
 
 # A host so near to the slowest has a part in how long an iteration takes.
@@ -106,7 +106,7 @@ def next_move(
         last: the move before, if it has just been made.
         held: hosts that neither give nor take for now.
     """
-    window = merged(windows)
+    window = merge_windows(windows)
     times_s = host_times_s(window, belief, layout)
     blame = blames(times_s, window, options)
     is_free = np.ones(layout.hosts, dtype=bool)
@@ -122,7 +122,7 @@ def next_move(
         return None
     ratio, giver, taker = found
     doublings = last.doublings + 1 if last is not None and last.giver == giver else 0
-    moved = _moved(masters, layout, giver, taker, options.step_share * 2.0**doublings)
+    moved = _move_masters(masters, layout, giver, taker, options.step_share * 2.0**doublings)
     return Move(moved, giver, taker, doublings, ratio)
 
 
@@ -151,7 +151,7 @@ def _most(values: Floats, among: Flags) -> int | None:
     return int(np.argmax(np.where(among, values, -np.inf))) if among.any() else None
 
 
-def _moved(masters: Masters, layout: Layout, giver: int, taker: int, step: float) -> Masters:
+def _move_masters(masters: Masters, layout: Layout, giver: int, taker: int, step: float) -> Masters:
     """A step is a multiple of what a host, or a group, has on average."""
     of_groups, of_hosts = masters.of_groups.copy(), masters.of_hosts.copy()
     source, target = layout.group_of[giver], layout.group_of[taker]
@@ -163,4 +163,4 @@ def _moved(masters: Masters, layout: Layout, giver: int, taker: int, step: float
         share = min(step / layout.groups, of_groups[source])
         of_groups[source] -= share
         of_groups[target] += share
-    return normalised(of_groups, of_hosts, layout)
+    return normalise_shares(of_groups, of_hosts, layout)

@@ -104,7 +104,7 @@ def median_s(windows: Sequence[Window]) -> float:
     return float(np.median(np.concatenate([window.iteration_s for window in windows])))
 
 
-def merged(windows: Sequence[Window]) -> Window:
+def merge_windows(windows: Sequence[Window]) -> Window:
     """Return several windows of one plan as one.
 
     A flow's busy time is the mean without the least and the greatest, which is the median of

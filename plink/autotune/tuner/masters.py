@@ -111,10 +111,10 @@ def masters_of(forest: Forest, layout: Layout) -> Masters:
     if trees is None or lms is None:
         raise NoMastersError("the plan's routes have no masters that could be moved")
     roots = np.argmax(trees == NO_PARENT, axis=1)
-    of_groups = _summed(layout.group_of[roots], forest.shares, layout.groups)
+    of_groups = _sum_shares(layout.group_of[roots], forest.shares, layout.groups)
     of_hosts = np.zeros(layout.hosts)
     for group in range(layout.groups):
-        of_hosts += _summed(lms[:, group], forest.shares, layout.hosts)
+        of_hosts += _sum_shares(lms[:, group], forest.shares, layout.hosts)
     return Masters(of_groups, of_hosts)
 
 
@@ -152,7 +152,7 @@ def uplink_loads(masters: Masters, layout: Layout) -> Floats:
     return loads
 
 
-def normalised(of_groups: Floats, of_hosts: Floats, layout: Layout) -> Masters:
+def normalise_shares(of_groups: Floats, of_hosts: Floats, layout: Layout) -> Masters:
     """Return shares made to sum up to 1, without what is next to nothing."""
     groups = np.where(of_groups > _NOTHING, of_groups, 0.0)
     hosts = np.where(of_hosts > _NOTHING, of_hosts, 0.0)
@@ -160,7 +160,7 @@ def normalised(of_groups: Floats, of_hosts: Floats, layout: Layout) -> Masters:
     return Masters(groups / groups.sum(), hosts / total[layout.group_of])
 
 
-def _summed(places: Indices, shares: Floats, count: int) -> Floats:
+def _sum_shares(places: Indices, shares: Floats, count: int) -> Floats:
     return np.bincount(places, shares, count).astype(np.float64)
 
 

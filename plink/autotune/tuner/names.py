@@ -21,7 +21,7 @@ class Names:
     groups: Sequence[str]
 
 
-def numbered(layout: Layout) -> Names:
+def numbered_names(layout: Layout) -> Names:
     """Return names for a job whose hosts have none."""
     return Names(
         [f"host {host}" for host in range(layout.hosts)],

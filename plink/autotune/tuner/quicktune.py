@@ -17,7 +17,7 @@ import numpy as np
 from plink.autotune.tuner.bandwidth import Belief
 from plink.autotune.tuner.interface import Floats, TunerOptions
 from plink.autotune.tuner.loads import BY_MASTERS, link_loads
-from plink.autotune.tuner.masters import Layout, Masters, normalised
+from plink.autotune.tuner.masters import Layout, Masters, normalise_shares
 from plink.plans.names import ALL_REDUCE
 from plink.solvers.forests.balance import master_shares
 
@@ -42,7 +42,7 @@ def quicktune(
     """
     hosts, uplinks = _levels(belief, layout, options, most_bytes_s)
     shares = master_shares(layout.group_of, hosts, uplinks)
-    best = normalised(shares.of_groups, shares.of_members, layout)
+    best = normalise_shares(shares.of_groups, shares.of_members, layout)
     candidates = [best, *_around_slow_flows(best, belief, layout)]
     times_s = [link_s(each, belief, layout, options, most_bytes_s) for each in candidates]
     best_s = min(times_s)
@@ -92,7 +92,7 @@ def needed_s(
     )
 
 
-def levelled(rates: Floats, alike: float) -> Floats:
+def level_rates(rates: Floats, alike: float) -> Floats:
     """Return rates that are near the usual one made equal to it, so that noise makes no shares."""
     usual = float(np.median(rates))
     if not np.isfinite(usual):
@@ -113,7 +113,7 @@ def _around_slow_flows(best: Masters, belief: Belief, layout: Layout) -> Iterato
         of_hosts = best.of_hosts.copy()
         of_hosts[list(ends)] *= part
         if of_hosts.any():
-            yield normalised(best.of_groups, of_hosts, layout)
+            yield normalise_shares(best.of_groups, of_hosts, layout)
 
 
 def _slow_flow_s(masters: Masters, belief: Belief, layout: Layout) -> float:
@@ -131,4 +131,6 @@ def _levels(
     belief: Belief, layout: Layout, options: TunerOptions, most_bytes_s: Floats
 ) -> tuple[Floats, Floats]:
     hosts = np.minimum(belief.hosts_bytes_s(layout), most_bytes_s)
-    return levelled(hosts, options.alike), levelled(belief.uplinks_bytes_s(layout), options.alike)
+    return level_rates(hosts, options.alike), level_rates(
+        belief.uplinks_bytes_s(layout), options.alike
+    )

@@ -24,7 +24,7 @@ from plink.autotune.tuner.finetune import Move, next_move
 from plink.autotune.tuner.interface import Action, Decision, Floats, TunerOptions, Window, median_s
 from plink.autotune.tuner.masters import Masters, forest_of, host_loads, layout_of, masters_of
 from plink.autotune.tuner.memory import Memory
-from plink.autotune.tuner.names import Names, numbered
+from plink.autotune.tuner.names import Names, numbered_names
 from plink.autotune.tuner.quicktune import needed_s, quicktune
 from plink.autotune.tuner.trial import Trial
 from plink.autotune.tuner.trigger import Baseline, change, is_sudden, learn, median_deviation
@@ -63,7 +63,7 @@ class Tuner:
     ) -> None:
         self.options = options or TunerOptions()
         self.layout = layout_of(forest, host_of, group_of)
-        self.names = names or numbered(self.layout)
+        self.names = names or numbered_names(self.layout)
         self.home = masters_of(forest, self.layout)
         self.masters = self.home
         self.plan = 0

@@ -131,13 +131,13 @@ def _reduce_scattered(place: _Place) -> Buffers:
     return Buffers(place.elements, place.part, place.whole_of(place.rank), [own])
 
 
-def _gathered(place: _Place) -> Buffers:
+def _gather_buffers(place: _Place) -> Buffers:
     if place.is_root:
         return Buffers(place.part, place.elements, place.segment, place.gathered)
     return Buffers(place.part, 0, place.segment, [])
 
 
-def _scattered(place: _Place) -> Buffers:
+def _scatter_buffers(place: _Place) -> Buffers:
     own = Run(0, place.part, place.rank * place.part, 1, ROOT + 1)
     if place.is_root:
         return Buffers(place.elements, place.part, place.whole_of(ROOT), [own])
@@ -164,8 +164,8 @@ _WHOLE: Mapping[str, Callable[[_Place], Buffers]] = {
 _IN_PARTS: Mapping[str, Callable[[_Place], Buffers]] = {
     REDUCE_SCATTER: _reduce_scattered,
     ALL_GATHER: lambda place: Buffers(place.part, place.elements, place.segment, place.gathered),
-    GATHER: _gathered,
-    SCATTER: _scattered,
+    GATHER: _gather_buffers,
+    SCATTER: _scatter_buffers,
     ALL_TO_ALL: lambda place: Buffers(
         place.elements, place.elements, place.whole_of(place.rank), place.exchanged
     ),

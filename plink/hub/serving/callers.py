@@ -62,7 +62,7 @@ class Control:
                 return
 
 
-async def greeted(
+async def greet(
     stream: Stream,
     find_secret: FindSecret,
     find_opened: FindOpened,

@@ -44,13 +44,13 @@ async def converse(control: Control, registry: Registry) -> None:
 async def _administer(control: Control, registry: Registry) -> None:
     while (message := await control.receive()) is not None:
         try:
-            answer = await _administered(message, registry)
+            answer = await _execute(message, registry)
         except PlinkError as error:
             answer = Failure(str(error), error.hint)
         await control.send(answer)
 
 
-async def _administered(message: Message, registry: Registry) -> Message:
+async def _execute(message: Message, registry: Registry) -> Message:
     if isinstance(message, Create):
         registry.create(message)
         return Done()

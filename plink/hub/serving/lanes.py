@@ -14,7 +14,7 @@ from plink.hub.hyper import OPTIMIZERS, STATES
 from plink.hub.manifest import Chunks
 from plink.hub.service import MODES, WIRES, ServiceOptions
 from plink.hub.serving.recalled import Copies, LaneCopy
-from plink.hub.serving.saving import merged
+from plink.hub.serving.saving import merge_pieces
 from plink.hub.snapshot import VALUES, Piece, Snapshot
 
 
@@ -170,7 +170,7 @@ class Lanes:
                 }
                 pieces.append(Piece(offset, steps, parts))
                 at += items
-        return iteration, hypers, merged(pieces)
+        return iteration, hypers, merge_pieces(pieces)
 
     def load(self, snapshot: Snapshot) -> None:
         """Go on from what a service had."""

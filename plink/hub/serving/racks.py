@@ -86,7 +86,7 @@ def call(what: Call, seconds: float, is_over: threading.Event) -> Peer:
     until_s = time.monotonic() + seconds
     while True:
         try:
-            peer = _called(what)
+            peer = _call_peer(what)
         except PlinkError:
             if time.monotonic() > until_s or is_over.wait(_RETRY_S):
                 raise
@@ -97,7 +97,7 @@ def call(what: Call, seconds: float, is_over: threading.Event) -> Peer:
         raise PlinkError("the service is closed")
 
 
-def _called(what: Call) -> Peer:
+def _call_peer(what: Call) -> Peer:
     control = Control(what.address, PEER, NO_NAMESPACE, what.secret, _TIMEOUT_S, tls=what.tls)
     peer = Peer(what.rack, control)
     try:

@@ -11,7 +11,7 @@ from plink.hub.serving.errors import ServiceError
 from plink.hub.serving.followers import followers_of
 from plink.hub.serving.lanes import Lanes
 from plink.hub.serving.peers import Peers
-from plink.hub.serving.saving import restored, save
+from plink.hub.serving.saving import read_snapshot, save
 from plink.hub.serving.tenant import Tenant
 from plink.hub.session.data import DataHello, Opened
 from plink.hub.session.messages import Checkpoint, Create, Delete, Restore, Saved, Status
@@ -189,7 +189,7 @@ class Registry:
         Raises:
             PlinkError: it is not there, not whole or of another service, or it is too late.
         """
-        snapshot = await asyncio.to_thread(restored, self._folder(), asked.snapshot)
+        snapshot = await asyncio.to_thread(read_snapshot, self._folder(), asked.snapshot)
         self.tenant(asked.namespace).restore(snapshot)
 
     def _folder(self) -> str:

@@ -32,7 +32,7 @@ def save(folder: str, part: Part) -> Saved:
     return Saved(name, part.iteration, digest, path.stat().st_size)
 
 
-def restored(folder: str, name: str) -> Snapshot:
+def read_snapshot(folder: str, name: str) -> Snapshot:
     """Return all parts of a snapshot that lie in a folder.
 
     Args:
@@ -58,7 +58,7 @@ def restored(folder: str, name: str) -> Snapshot:
     return assemble([read_part(str(path)) for path in paths])
 
 
-def merged(pieces: Sequence[Piece]) -> list[Piece]:
+def merge_pieces(pieces: Sequence[Piece]) -> list[Piece]:
     """Merge pieces that touch, in the order of the flat array."""
     found: list[list[Piece]] = []
     for piece in sorted(pieces, key=lambda piece: piece.offset_items):

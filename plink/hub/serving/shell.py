@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from plink.base.errors import PlinkError
 from plink.base.text import printable
 from plink.hub import _native
-from plink.hub.serving.callers import Control, greeted
+from plink.hub.serving.callers import Control, greet
 from plink.hub.serving.conversation import converse
 from plink.hub.serving.registry import Registry
 from plink.hub.serving.stream import Stream
@@ -185,7 +185,7 @@ class Shell:
         try:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            beginning = greeted(
+            beginning = greet(
                 stream,
                 self._registry.secret_of,
                 self._registry.opened,

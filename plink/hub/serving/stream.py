@@ -62,7 +62,7 @@ class Stream:
             self._tls.hear(await self._received(_READ_BYTES))
             await self._flush(self._tls)
         if not found:
-            raise _closed()
+            raise _closed_error()
         return found
 
     async def exactly(self, size_bytes: int) -> bytes:
@@ -93,7 +93,7 @@ class Stream:
     async def _received(self, most_bytes: int) -> bytes:
         data = await asyncio.get_running_loop().sock_recv(self._connection, most_bytes)
         if not data:
-            raise _closed()
+            raise _closed_error()
         return data
 
     async def _flush(self, tls: ServerTls) -> None:
@@ -102,5 +102,5 @@ class Stream:
                 await asyncio.get_running_loop().sock_sendall(self._connection, data)
 
 
-def _closed() -> ConnectionResetError:
+def _closed_error() -> ConnectionResetError:
     return ConnectionResetError("the caller has closed the connection")

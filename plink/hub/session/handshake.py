@@ -99,7 +99,7 @@ class Reception:
         return proof(self._secret, _label(end, self._role, self._namespace), self._nonces)
 
 
-def authenticated(
+def authenticate(
     connection: socket.socket, role: str, namespace: str, secret: bytes, server: str = SERVER_NAME
 ) -> Session:
     """Return the session with a server, once both ends have proven that they know the secret.

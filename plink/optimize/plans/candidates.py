@@ -12,7 +12,7 @@ from plink.optimize.plans.demand import Demand
 from plink.optimize.plans.traffic import measure_traffic, traffic_of, traffic_time_s
 from plink.plans.check_servers import Ports
 from plink.plans.forest import Forest, make_forest
-from plink.plans.measures import Measures, summed
+from plink.plans.measures import Measures, sum_measures
 from plink.solvers.contention.network import Floats, Network, with_every_host_grouped
 from plink.solvers.forests.inside_hosts import inside_hosts
 from plink.solvers.forests.kinds import double_tree, flat, ring, two_level
@@ -164,7 +164,9 @@ def candidate(
         kind,
         forest,
         sum(traffic_time_s(each, host_of, network) for each in traffics),
-        summed([measure_traffic(each, group_of.tolist(), host_of.tolist()) for each in traffics]),
+        sum_measures(
+            [measure_traffic(each, group_of.tolist(), host_of.tolist()) for each in traffics]
+        ),
     )
 
 

@@ -31,7 +31,7 @@ from plink.show.page.labels import plotly_names
 from plink.show.page.parts import NO_GROUP
 from plink.show.page.sources import shown_sources
 from plink.solvers.seriation import seriate
-from plink.training.timeline.merging import Timeline, merged
+from plink.training.timeline.merging import Timeline, merge_ranks
 from plink.training.timeline.reading import is_timeline, read_ranks
 
 
@@ -151,7 +151,7 @@ def read_inputs(paths: Sequence[str]) -> Subject | History | Timeline:
         raise WrongUseError("standard input can be one file only")
     contents = [(document.label(path), document.read_content(path)) for path in paths]
     if any(isinstance(content, bytes) and is_timeline(content) for _, content in contents):
-        return merged(
+        return merge_ranks(
             read_ranks(
                 (source, content if isinstance(content, bytes) else b"")
                 for source, content in contents

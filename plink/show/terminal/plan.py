@@ -20,7 +20,7 @@ from plink.optimize.plans.planning import Planned
 from plink.optimize.plans.traffic import measure_traffic, traffic_of
 from plink.plans.by_port import bytes_by_port
 from plink.plans.forest import NO_PARENT
-from plink.plans.measures import Measures, measure, summed
+from plink.plans.measures import Measures, measure, sum_measures
 from plink.plans.names import ALL_REDUCE, counted_collectives
 from plink.show.terminal import facts
 
@@ -179,7 +179,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
 
 def _measure_plan(plan: Plan) -> Measures:
     """Measure the plan's collectives together, one after the other."""
-    return summed([_measured_in(plan, name) for name in plan.collectives])
+    return sum_measures([_measured_in(plan, name) for name in plan.collectives])
 
 
 def _measured_in(plan: Plan, collective: str) -> Measures:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from plink.training.control.digest import mixed
+from plink.training.control.digest import mix_bits
 
 # By how many seconds a rank's first, second, ... sleep lasts longer.
 Oversleep = Callable[[int, int], float]
@@ -53,5 +53,5 @@ class Often:
 
     def __call__(self, rank: int, sleep: int) -> float:
         """Return the seconds of a rank's sleep, by its number."""
-        value = mixed(mixed(mixed(self.seed) ^ rank) ^ sleep)
+        value = mix_bits(mix_bits(mix_bits(self.seed) ^ rank) ^ sleep)
         return self.by_s if value < self.share * 2.0**64 else 0.0

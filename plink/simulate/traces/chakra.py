@@ -63,12 +63,14 @@ def files_of(schedule: Schedule) -> Iterator[bytes]:
     edge_starts = np.searchsorted(schedule.after[edges], np.arange(schedule.operations + 1))
     number = np.empty(schedule.operations, dtype=np.int64)
     number[by_rank] = np.arange(schedule.operations) - starts[schedule.rank[by_rank]] + 1
-    begin = protobuf.delimited(protobuf.field(1, VERSION))
+    begin = protobuf.add_length(protobuf.field(1, VERSION))
     for rank in range(schedule.ranks):
         parts = [begin]
         for one in by_rank[starts[rank] : starts[rank + 1]].tolist():
             needs = number[schedule.before[edges[edge_starts[one] : edge_starts[one + 1]]]]
-            parts.append(protobuf.delimited(_node(schedule, one, int(number[one]), needs.tolist())))
+            parts.append(
+                protobuf.add_length(_node(schedule, one, int(number[one]), needs.tolist()))
+            )
         yield b"".join(parts)
 
 
@@ -78,7 +80,7 @@ def _node(schedule: Schedule, one: int, number: int, needs: list[int]) -> bytes:
     name = ("send", "receive", "compute")[kind]
     content = protobuf.field(_ID, number) + protobuf.field(_NAME, f"{name} {number}")
     content += protobuf.field(_TYPE, {SEND: _SEND, RECEIVE: _RECV, COMPUTE: _COMP}[kind])
-    content += protobuf.packed(_DATA, needs)
+    content += protobuf.pack_numbers(_DATA, needs)
     if kind == COMPUTE:
         # Whole microseconds are all that the field holds; the rest stands beside it.
         content += protobuf.field(_DURATION, -(-amount // _PER_US))
@@ -125,7 +127,7 @@ def parse_node(message: bytes) -> Node:
     found = Node()
     for number, value in protobuf.fields_of(message):
         if number in (_CTRL, _DATA):
-            found.needs += protobuf.unpacked(value)
+            found.needs += protobuf.unpack_numbers(value)
         elif number == _ATTRIBUTE and isinstance(value, bytes):
             _take_attribute(found, value)
         elif number == _NAME and isinstance(value, bytes):
@@ -150,7 +152,7 @@ def _take_attribute(node: Node, message: bytes) -> None:
             name = value.decode("utf-8", "replace")
         elif number in _WHOLE and isinstance(value, int):
             bits = _WHOLE[number]
-            node.values[name] = protobuf.signed(value, bits) if bits else value
+            node.values[name] = protobuf.to_signed(value, bits) if bits else value
         elif number == _STRING and isinstance(value, bytes):
             node.words[name] = value.decode("utf-8", "replace")
 
@@ -200,7 +202,9 @@ class _Reader:
         # Where each node of the file begins and ends: a collective is several operations.
         ends: dict[int, tuple[list[int], list[int]]] = {}
         nodes = []
-        groups = Groups(self.ranks, rank, self.groups, _declared(content, self.ranks, source))
+        groups = Groups(
+            self.ranks, rank, self.groups, _declared_groups(content, self.ranks, source)
+        )
         for place, message in enumerate(protobuf.messages_of(content)):
             if not place:  # the metadata
                 continue
@@ -323,7 +327,7 @@ class _Reader:
         return Schedule(self.ranks, *columns, *self.edges.columns(), notes=notes)
 
 
-def _declared(content: bytes, ranks: int, source: str) -> Mapping[str, Members]:
+def _declared_groups(content: bytes, ranks: int, source: str) -> Mapping[str, Members]:
     """Return the process groups that a rank's file declares."""
     if DECLARATION.encode() not in content:
         return {}

@@ -37,12 +37,12 @@ def field(number: int, value: int | bytes | str) -> bytes:
     return varint(number << 3 | BYTES) + varint(len(content)) + content
 
 
-def packed(number: int, values: list[int]) -> bytes:
+def pack_numbers(number: int, values: list[int]) -> bytes:
     """Return a repeated field of whole numbers."""
     return field(number, b"".join(map(varint, values))) if values else b""
 
 
-def delimited(message: bytes) -> bytes:
+def add_length(message: bytes) -> bytes:
     """Return a message with its length before it."""
     return varint(len(message)) + message
 
@@ -107,7 +107,7 @@ def messages_of(content: bytes) -> Iterator[bytes]:
         at += length
 
 
-def unpacked(value: int | bytes) -> list[int]:
+def unpack_numbers(value: int | bytes) -> list[int]:
     """Return a repeated whole number's values in one field: one of them, or all.
 
     Raises:
@@ -122,7 +122,7 @@ def unpacked(value: int | bytes) -> list[int]:
     return found
 
 
-def signed(value: int, bits: int = 64) -> int:
+def to_signed(value: int, bits: int = 64) -> int:
     """Return an int32 or int64 as it was written."""
     low = value & ((1 << bits) - 1)
     return low - (1 << bits) if low >> (bits - 1) else low

@@ -18,7 +18,7 @@ from plink.torch.hub.layout import Layout
 _ADAM = ("adam", "adamw")
 
 
-def pulled(worker: Worker, layout: Layout, kind: str) -> dict[Tensor, dict[str, Any]]:
+def pull_state(worker: Worker, layout: Layout, kind: str) -> dict[Tensor, dict[str, Any]]:
     """Pull state by parameter, as `Optimizer.state`; empty before the first step."""
     if not STATES[kind]:
         return {}

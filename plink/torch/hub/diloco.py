@@ -18,7 +18,7 @@ from plink.hub.calling import HubError
 from plink.hub.hyper import Hyper
 from plink.hub.worker import Step, Worker
 from plink.torch.hub.exchange import Exchange
-from plink.torch.hub.fragments import Schedule, dealt
+from plink.torch.hub.fragments import Schedule, deal_layers
 from plink.torch.hub.hub import Hub
 from plink.torch.hub.layout import Layout
 from plink.torch.hub.link import steps_taken
@@ -220,5 +220,5 @@ def _parts(model: nn.Module, fragments: int) -> list[dict[str, Parameter]]:
     sizes = [sum(one.numel() for one in own.values()) for own in layers]
     return [
         {name: one for layer in part for name, one in layers[layer].items()}
-        for part in dealt(sizes, fragments)
+        for part in deal_layers(sizes, fragments)
     ]

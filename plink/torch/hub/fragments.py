@@ -89,7 +89,7 @@ class Schedule:
         return self.time(first - 1)
 
 
-def dealt(sizes: Sequence[int], fragments: int) -> list[list[int]]:
+def deal_layers(sizes: Sequence[int], fragments: int) -> list[list[int]]:
     """Deal layers to fragments: each in turn to the one with the least so far.
 
     Layers of one size fall to fragments in turn, the strided pattern of the paper.

@@ -29,7 +29,7 @@ from plink.hub.service import (
 from plink.hub.worker import Worker, WorkerOptions
 from plink.torch.hub.kinds import hyper_of, kind_of
 from plink.torch.hub.layout import Layout
-from plink.torch.hub.link import connected
+from plink.torch.hub.link import connect_worker
 from plink.torch.hub.optimizer import HubOptimizer
 from plink.transport.proofs import read_secret
 from plink.transport.tls import Tls, tls_of
@@ -244,7 +244,7 @@ class Hub:
             grace_s=self.grace_s,
             **options,
         )
-        worker = connected(
+        worker = connect_worker(
             self.servers,
             read_secret(f"{self._secret_file}{suffix if self.workers is None else ''}"),
             asked,

@@ -35,7 +35,7 @@ class Layout:
         self.parameters: list[Parameter] = []
         keys: list[Key] = []
         seen: set[int] = set()
-        for group, (name, parameter) in _named(groups):
+        for group, (name, parameter) in _named_parameters(groups):
             if id(parameter) in seen or not parameter.requires_grad:
                 continue
             seen.add(id(parameter))
@@ -77,7 +77,9 @@ class Layout:
             parameter.copy_(view)
 
 
-def _named(groups: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, tuple[str, Parameter]]]:
+def _named_parameters(
+    groups: Sequence[Mapping[str, Any]],
+) -> Iterator[tuple[int, tuple[str, Parameter]]]:
     for number, group in enumerate(groups):
         parameters = list(group["params"])
         names = group.get("param_names") or [f"{number}.{i}" for i in range(len(parameters))]

@@ -26,7 +26,7 @@ _EQUAL = ("optimizer", "mode", "staleness", "clip_norm", "wire")
 _ENOUGH = ("skip_nonfinite", "deterministic")
 
 
-def connected(
+def connect_worker(
     servers: Sequence[str],
     secret: bytes,
     asked: ServiceOptions,
@@ -53,7 +53,7 @@ def connected(
     if creates:
         _make(servers, secret, asked, options.tls)
         secret = namespace_secret(secret, asked.namespace, SALT)
-    worker = _joined(servers, asked.namespace, secret, manifest, options, patient=creates)
+    worker = _join_service(servers, asked.namespace, secret, manifest, options, patient=creates)
     try:
         verify(asked, worker.service, creates=creates)
     except WrongUseError:
@@ -97,7 +97,7 @@ def _is_there(server: str, secret: bytes, namespace: str, tls: Tls | None) -> bo
     return any(service["namespace"] == namespace for service in services)
 
 
-def _joined(
+def _join_service(
     servers: Sequence[str],
     namespace: str,
     secret: bytes,

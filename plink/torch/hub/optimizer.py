@@ -151,7 +151,7 @@ class HubOptimizer(Optimizer):
         """
         self._verify_between("state_dict()")
         try:
-            self.state.update(checkpoints.pulled(self._worker, self._layout, self._kind))
+            self.state.update(checkpoints.pull_state(self._worker, self._layout, self._kind))
             return super().state_dict()
         finally:
             self.state.clear()

@@ -20,7 +20,7 @@ from plink.torch.named.running import driver_of
 from plink.torch.named.scaling import ScaledStage
 from plink.torch.named.works import Begun, NamedWork
 from plink.torch.pieces import PieceWork
-from plink.torch.staging import Stage, fused
+from plink.torch.staging import Stage, fuse_stages
 from plink.torch.work import Reduction
 from plink.training.control.actions import (
     Action,
@@ -243,7 +243,7 @@ class Negotiation:
             tensors += work.tensors if isinstance(work, NamedWork) else _zeros(request, device)
         request = batch.requests[0]
         stages = [work.stage for work in named if work.stage is not None]
-        stage = fused(tensors, stages) if stages else self._stage(tensors)
+        stage = fuse_stages(tensors, stages) if stages else self._stage(tensors)
         if (request.prescale, request.postscale) != (1.0, 1.0):
             stage = ScaledStage(stage, request.prescale, request.postscale)
         reduction = Reduction(ALL_REDUCE, tensors, stage, self._notifier)

@@ -11,7 +11,7 @@ from plink.torch.layouts import engine_type, layout_of
 from plink.training.control.requests import ITEM_BYTES, Request, Tensor
 
 
-def unnamed(
+def unnamed_request(
     name: str,
     kind: Kind,
     dtype: torch.dtype,

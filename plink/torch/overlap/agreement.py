@@ -72,7 +72,7 @@ class Told:
     wants_probes: bool
 
 
-def told(own: Told | None, gradients: int, group: ProcessGroup) -> Told:
+def broadcast_decision(own: Told | None, gradients: int, group: ProcessGroup) -> Told:
     """Return rank 0's decision on all ranks.
 
     Args:

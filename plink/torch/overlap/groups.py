@@ -43,7 +43,9 @@ class Group:
     parts: tuple[Part, ...]
 
 
-def arranged(pools: Sequence[Pool], arrangement: Arrangement, with_tails: bool) -> list[Group]:
+def arrange_groups(
+    pools: Sequence[Pool], arrangement: Arrangement, with_tails: bool
+) -> list[Group]:
     """Lay pools out in the arrangement's order, and cut them.
 
     Args:

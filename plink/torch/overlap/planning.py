@@ -13,9 +13,9 @@ import numpy as np
 import torch
 
 from plink.torch.group import PlinkGroup
-from plink.torch.overlap.agreement import Measured, Told, together, told
+from plink.torch.overlap.agreement import Measured, Told, broadcast_decision, together
 from plink.torch.overlap.arrangement import Arrangement
-from plink.torch.overlap.probing import probed
+from plink.torch.overlap.probing import probe_sizes
 from plink.torch.overlap.profiling import CudaClock, HostClock, Passes
 from plink.training.overlap.candidates import AUTO, PLANNED
 from plink.training.overlap.decisions import Action, Decision, PlannerOptions, Window
@@ -181,7 +181,7 @@ class Planning:
         measured = together(self._measured(), self._group)
         decision = self._decide(measured) if self._group.rank() == 0 else None
         own = None if decision is None else self._told(decision, measured)
-        said = told(own, len(self._profile), self._group)
+        said = broadcast_decision(own, len(self._profile), self._group)
         self._passes_wanted = said.passes
         self._windows += 1
         self._deciding_s = [*self._deciding_s, time.monotonic() - began_s][-_COSTS:]
@@ -255,7 +255,7 @@ class Planning:
         return Told(order, decision.schedule.cuts, passes, wants_probes)
 
     def _take_probes(self) -> None:
-        timings: Timings = probed(self._group, self._group.in_flight)
+        timings: Timings = probe_sizes(self._group, self._group.in_flight)
         if self._group.rank() == 0:
             self._fit.add_probes(timings)
 

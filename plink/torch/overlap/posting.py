@@ -16,7 +16,7 @@ from torch.nn import Parameter
 
 from plink.base.errors import WrongUseError
 from plink.torch.overlap.arrangement import Arrangement, Arranger
-from plink.torch.overlap.groups import arranged
+from plink.torch.overlap.groups import arrange_groups
 from plink.torch.overlap.pool import Pool
 from plink.training.overlap.profile import Profile
 
@@ -224,7 +224,7 @@ class Posting:
                 pool.parameter(i).grad = None
 
     def _arrange(self, arrangement: Arrangement) -> None:
-        self._groups = arranged(self._pools, arrangement, self._finds_unused)
+        self._groups = arrange_groups(self._pools, arrangement, self._finds_unused)
         self._arrangement = arrangement
         for pool in self._pools:
             self._where.update((name, (pool, i)) for i, name in enumerate(pool.names))

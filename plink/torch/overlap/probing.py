@@ -14,7 +14,7 @@ from plink.training.overlap.probes import IN_ROUND, REPEATS, SIZES_BYTES, goes_o
 from plink.training.overlap.timings import Timings, begun_in_order
 
 
-def probed(group: ProcessGroup, in_flight: int) -> Timings:
+def probe_sizes(group: ProcessGroup, in_flight: int) -> Timings:
     """Time collectives of all sizes that fit into the limit; least durations over ranks.
 
     All ranks call it at the same place among their collectives.

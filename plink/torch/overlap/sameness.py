@@ -42,7 +42,7 @@ def verify_same(module: nn.Module, group: ProcessGroup) -> None:
     Raises:
         WrongUseError: parameters or buffers differ: on all ranks, with the first difference.
     """
-    own = _described(module)
+    own = _describe_module(module)
     digest = hashlib.sha256(repr(own).encode()).hexdigest()
     digests: list[Any] = [None] * group.size()
     dist.all_gather_object(digests, digest, group=group)
@@ -58,7 +58,7 @@ def verify_same(module: nn.Module, group: ProcessGroup) -> None:
     )
 
 
-def _described(module: nn.Module) -> list[tuple[str, str]]:
+def _describe_module(module: nn.Module) -> list[tuple[str, str]]:
     return [
         (
             f"parameter '{name}'",

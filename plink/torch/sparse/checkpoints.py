@@ -69,7 +69,7 @@ def verify_of(kept: Kept, rank: int, ranks: int, csc: Mapping[str, Any]) -> None
         raise WrongUseError("the checkpoint is of another chunk or correction")
 
 
-def merged(states: Sequence[Kept]) -> dict[str, Any]:
+def merge_states(states: Sequence[Kept]) -> dict[str, Any]:
     """Merge the checkpoints of all ranks into one for any number of ranks.
 
     What is held back becomes the mean over the ranks, for each: whatever their number is, its mean

@@ -27,7 +27,7 @@ from plink.torch.sparse.part import Part, Rule
 from plink.torch.sparse.refusals import refuse, verify_same
 from plink.training.sparse.chunks import Chosen, parts_of
 from plink.training.sparse.ramp import sent_chunks, sparsity_at
-from plink.training.sparse.selection import aged, largest
+from plink.training.sparse.selection import largest, next_ages
 from plink.training.sparse.volume import sent_bytes
 
 
@@ -210,7 +210,7 @@ class SparseSGD(Optimizer):
             part.step(chosen, scale, clip, self._rule, self._learning_rate)
         self._stepped = self._options
         self._steps += 1
-        self._ages = aged(self._ages, self._sent)
+        self._ages = next_ages(self._ages, self._sent)
         sparsity = sparsity_at(self._steps, self.csc.sparsity, self.csc.warmup_steps)
         self._sent = largest(waiting.exchanged.norms, sent_chunks(len(self._sent), sparsity))
         return loss
@@ -264,7 +264,7 @@ class SparseSGD(Optimizer):
         Raises:
             WrongUseError: they are not of all ranks, at one step.
         """
-        return checkpoints.merged(states)
+        return checkpoints.merge_states(states)
 
     @property
     def _counts(self) -> list[int]:

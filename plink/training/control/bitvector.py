@@ -31,7 +31,7 @@ from plink.training.control.cycle_messages import (
     positions,
 )
 from plink.training.control.cycles import Cycles, Queued
-from plink.training.control.fusion import fused
+from plink.training.control.fusion import fuse_requests
 from plink.training.control.growth import Growth
 from plink.training.control.requests import Request
 from plink.training.control.root import join_problem
@@ -158,7 +158,7 @@ class BitVector(Cycles):
                 self._refuse(request.name, problem)
             else:
                 released.append(request)
-        batches = fused(released, self._settings.fusion_bytes)
+        batches = fuse_requests(released, self._settings.fusion_bytes)
         for batch in batches:
             for request in batch:
                 self._cache.put(request)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-from plink.training.control.digest import digest, mixed
+from plink.training.control.digest import digest, mix_bits
 from plink.training.control.requests import Request
 from plink.training.control.wire import WireError, Writer
 
@@ -37,7 +37,7 @@ class Cache:
         value = self.bound
         for name in self._ages:
             position = self._positions[name]
-            value = mixed(value ^ self._sums[position] ^ position)
+            value = mix_bits(value ^ self._sums[position] ^ position)
         return value
 
     def position(self, request: Request) -> int | None:

@@ -107,7 +107,7 @@ class Coordination:
         waiting += self._readiness.stalled(now_s)
         for one in waiting:
             announced = one.announced | self._readiness.announced(one.name)
-            more = Waiting(one.name, _rounded(one.waited_ms), announced)
+            more = Waiting(one.name, _round_wait(one.waited_ms), announced)
             if self._root is None:
                 up.waiting.append(more)
             else:
@@ -156,7 +156,7 @@ class Coordination:
         self._readiness.clear()
 
 
-def _rounded(waited_ms: int) -> int:
+def _round_wait(waited_ms: int) -> int:
     """Round a wait for people: a cycle more or less does not matter."""
     if waited_ms <= 0:
         return 0

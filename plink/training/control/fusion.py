@@ -20,7 +20,7 @@ def can_share(one: Request, other: Request) -> bool:
     )
 
 
-def fused(requests: Sequence[Request], fusion_bytes: int) -> list[tuple[Request, ...]]:
+def fuse_requests(requests: Sequence[Request], fusion_bytes: int) -> list[tuple[Request, ...]]:
     """Batches, greedily and looking ahead: each takes all later ones that fit and still fill it.
 
     Args:

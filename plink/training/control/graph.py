@@ -31,7 +31,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from plink.training.control.digest import digest, mixed
+from plink.training.control.digest import digest, mix_bits
 from plink.training.control.fusion import can_share
 from plink.training.control.requests import Request
 from plink.training.control.wire import Writer
@@ -73,7 +73,7 @@ class Order:
             for request in self.requests[first:end]:
                 writer = Writer()
                 writer.request(request)
-                value = mixed(value ^ digest(writer.done(), first))
+                value = mix_bits(value ^ digest(writer.done(), first))
         return value
 
 
@@ -90,7 +90,7 @@ def order_of(graph: Graph, fetches: Sequence[int], fusion_bytes: int) -> Order:
     Raises:
         ValueError: the graph has a cycle.
     """
-    computed = _computed(graph.inputs, fetches)
+    computed = _needed_nodes(graph.inputs, fetches)
     depths = [0] * len(graph.inputs)
     for node in computed:
         depths[node] = 1 + max((depths[one] for one in graph.inputs[node]), default=-1)
@@ -110,7 +110,7 @@ def order_of(graph: Graph, fetches: Sequence[int], fusion_bytes: int) -> Order:
     return Order(requests, _buffers(requests, [latest[node] for node in ordered], fusion_bytes))
 
 
-def _computed(inputs: Sequence[Sequence[int]], fetches: Sequence[int]) -> list[int]:
+def _needed_nodes(inputs: Sequence[Sequence[int]], fetches: Sequence[int]) -> list[int]:
     """Return all nodes that fetches need, inputs first: depth first, backwards."""
     states = [_UNSEEN] * len(inputs)
     order: list[int] = []

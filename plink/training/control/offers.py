@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from plink.training.control.digest import mixed
+from plink.training.control.digest import mix_bits
 from plink.training.control.graph import Order
 from plink.training.control.requests import UNNAMED, Request, Tensor
 
@@ -58,7 +58,7 @@ class Offers:
 
     def _note(self, value: int) -> None:
         self.switches += 1
-        self.history = mixed(self.history ^ value)
+        self.history = mix_bits(self.history ^ value)
 
     def _fail(self, iterations: int) -> None:
         # The iteration that is under way has not been seen as a whole.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from plink.training.control.fusion import fused
+from plink.training.control.fusion import fuse_requests
 from plink.training.control.pending import disagreement, missing_text
 from plink.training.control.ranks import Ranks
 from plink.training.control.requests import ALL_REDUCE, Request
@@ -121,7 +121,7 @@ class Root:
         )
 
     def _release(self) -> None:
-        batches = fused(self._ready, self._settings.fusion_bytes)
+        batches = fuse_requests(self._ready, self._settings.fusion_bytes)
         for batch in batches:
             self._next.batches.append(tuple(self._member(request) for request in batch))
         self._next.joined = bool(self._joined)

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from plink.training.control.actions import Action, Send
 from plink.training.control.cycle_messages import FAIL
-from plink.training.control.digest import digest, mixed
+from plink.training.control.digest import digest, mix_bits
 from plink.training.control.events import Heard, Left
 from plink.training.control.shape import Place
 from plink.training.control.sweeps import OutOfStepError, Sweeps
@@ -143,7 +143,7 @@ class Rounds:
         self._pass_down(message)
         self._sweeps.end()
         self._taken += 1
-        self._history = mixed(self._history ^ digest(message, self._taken))
+        self._history = mix_bits(self._history ^ digest(message, self._taken))
         self.kinds[message[0]].apply(message[1:])
 
     def _pass_down(self, message: bytes) -> None:

@@ -22,7 +22,7 @@ from plink.training.control.actions import (
     SleepUntil,
     Warn,
 )
-from plink.training.control.digest import digest, mixed
+from plink.training.control.digest import digest, mix_bits
 from plink.training.control.events import (
     Announced,
     Done,
@@ -263,7 +263,7 @@ class Tree:
         """Take what the root says, and pass it on."""
         self._actions.extend(Send(child, data) for child in self._place.children)
         self._taken += 1
-        self._history = mixed(self._history ^ digest(data, self._taken))
+        self._history = mix_bits(self._history ^ digest(data, self._taken))
         self._release(message)
         self._part.refuse([name for name, _ in message.refused])
         for name, text in message.refused:

@@ -75,7 +75,10 @@ class Experience:
             return 0.0
         took_s = np.array([one.took_s for one in self._tried.values()])
         predicted_s = np.array(
-            [predicted(one.what, profile, network, self._in_flight) for one in self._tried.values()]
+            [
+                predict_duration(one.what, profile, network, self._in_flight)
+                for one in self._tried.values()
+            ]
         )
         counts = np.array([len(cuts) for cuts in self._tried], dtype=np.float64)
         beyond_s = took_s - predicted_s
@@ -85,7 +88,7 @@ class Experience:
         return max(0.0, float(counts @ beyond_s / (counts @ counts + belief)))
 
 
-def predicted(what: InForce, profile: Profile, network: Network, in_flight: int) -> float:
+def predict_duration(what: InForce, profile: Profile, network: Network, in_flight: int) -> float:
     """Return the seconds until everything is reduced with it, whatever the profile's order."""
     schedule = replace(what.schedule, in_flight=in_flight)
     return communicated_s(in_order_of(profile, what.names), schedule, network)

@@ -45,7 +45,7 @@ def ddp(
         if size_bytes >= cap_bytes:
             cuts.append(place)
             size_bytes, cap_bytes = 0, bucket_bytes
-    return _closed(cuts, profile, in_flight)
+    return _close_schedule(cuts, profile, in_flight)
 
 
 def lazy(profile: Profile, theta_bytes: float, in_flight: int = 1) -> Schedule:
@@ -63,7 +63,7 @@ def lazy(profile: Profile, theta_bytes: float, in_flight: int = 1) -> Schedule:
         if size_bytes > theta_bytes:
             cuts.append(place)
             size_bytes = 0
-    return _closed(cuts, profile, in_flight)
+    return _close_schedule(cuts, profile, in_flight)
 
 
 def mg_wfbp(profile: Profile, network: Network) -> Schedule:
@@ -83,7 +83,7 @@ def mg_wfbp(profile: Profile, network: Network) -> Schedule:
     return Schedule(tuple(cuts), 1)
 
 
-def _closed(cuts: list[int], profile: Profile, in_flight: int) -> Schedule:
+def _close_schedule(cuts: list[int], profile: Profile, in_flight: int) -> Schedule:
     """The last collective has what is left."""
     if not cuts or cuts[-1] != len(profile):
         cuts.append(len(profile))

@@ -113,7 +113,7 @@ def optimal(
         key=lambda schedule: communicated_s(profile, schedule, network),
     )
     best = _Search(profile, network, in_flight).best(known, gap, width)
-    return _improved(profile, network, best) if sharing == "fair" else best
+    return _improve(profile, network, best) if sharing == "fair" else best
 
 
 class _Search:
@@ -220,7 +220,7 @@ def _front(states: Floats, width: int | None) -> Places:
     return np.array(kept, dtype=np.intp)
 
 
-def _improved(profile: Profile, network: Network, schedule: Schedule) -> Schedule:
+def _improve(profile: Profile, network: Network, schedule: Schedule) -> Schedule:
     """Improve a schedule by moving, removing and adding cuts, where the line is shared."""
     best, best_s = schedule, communicated_s(profile, schedule, network, "fair")
     trials, has_improved = 0, True

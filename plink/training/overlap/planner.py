@@ -17,7 +17,7 @@ import numpy as np
 
 from plink.training.overlap.candidates import AUTO, Candidate, candidates, fewest_within
 from plink.training.overlap.decisions import Action, Decision, PlannerOptions, Window
-from plink.training.overlap.experience import Experience, InForce, in_order_of, predicted
+from plink.training.overlap.experience import Experience, InForce, in_order_of, predict_duration
 from plink.training.overlap.measured import shift
 from plink.training.overlap.network import Network
 from plink.training.overlap.profile import Profile
@@ -154,7 +154,7 @@ class Planner:
             each_s: what a collective costs beside the line.
         """
         options, took_s, now = self.options, self._usual_s(), self._in_force
-        now_s = each_s * len(now.schedule.cuts) + predicted(
+        now_s = each_s * len(now.schedule.cuts) + predict_duration(
             now, window.profile, window.network, options.in_flight
         )
         every = candidates(
@@ -170,7 +170,7 @@ class Planner:
     def _suspected_s(self, window: Window) -> float:
         """Return a collective's cost besides the line if that is why iterations take so long."""
         now, options = self._in_force, self.options
-        predicted_s = predicted(now, window.profile, window.network, options.in_flight)
+        predicted_s = predict_duration(now, window.profile, window.network, options.in_flight)
         return (self._usual_s() - predicted_s) / len(now.schedule.cuts)
 
     def _judge(self, trial: _Trial) -> Decision:

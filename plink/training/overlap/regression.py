@@ -87,11 +87,11 @@ def robust(
             information + towards, wanted + deviation**2 * believed / scales
         )
         step -= unknowns
-        missed = _missed(rows, unknowns, deviation, (believed, scales))
+        missed = _robust_loss(rows, unknowns, deviation, (believed, scales))
         rows = rows_of(unknowns + step)
         # Farther away other equations may hold.
         halvings = 0
-        while _missed(rows, unknowns + step, deviation, (believed, scales)) > missed:
+        while _robust_loss(rows, unknowns + step, deviation, (believed, scales)) > missed:
             step = 0.5 * step if halvings < _MOST_HALVINGS else 0.0 * step
             rows = rows_of(unknowns + step)
             halvings += 1
@@ -106,7 +106,9 @@ def _inside(errors: Floats, deviation: float) -> Floats:
     return np.asarray(np.clip(1.0 - (errors / (_BIWEIGHT * deviation)) ** 2, 0.0, 1.0))
 
 
-def _missed(rows: Rows, unknowns: Floats, deviation: float, belief: tuple[Floats, Floats]) -> float:
+def _robust_loss(
+    rows: Rows, unknowns: Floats, deviation: float, belief: tuple[Floats, Floats]
+) -> float:
     """Return the loss that rounds minimise: Tukey's of the rows, plus the distance from the belief.
 
     Args:

@@ -28,7 +28,7 @@ def largest(norms: Norms, count: int) -> Chosen:
     return chosen
 
 
-def aged(ages: npt.NDArray[np.int64], sent: Chosen) -> npt.NDArray[np.int64]:
+def next_ages(ages: npt.NDArray[np.int64], sent: Chosen) -> npt.NDArray[np.int64]:
     """(C,): for how many steps each chunk has not been sent, after a step that sent these."""
     return np.where(sent, 0, ages + 1)
 

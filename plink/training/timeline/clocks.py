@@ -46,7 +46,7 @@ def aligned_clocks(names: Sequence[str], error_us: Floats) -> Clocks:
         names: (R,) of their clocks.
         error_us: (R,) by how much these can be wrong; NaN where that is not known.
     """
-    return Clocks(_numbered(names), np.zeros(len(names)), error_us)
+    return Clocks(_number_names(names), np.zeros(len(names)), error_us)
 
 
 def clocks_of(
@@ -60,7 +60,7 @@ def clocks_of(
         agreed_us: (C, R) the same.
         wall_ahead_us: (R,) what the time since 1970 is ahead of each clock, as machines have it.
     """
-    of_rank = _numbered(names)
+    of_rank = _number_names(names)
     count = int(of_rank.max()) + 1
     if count == 1:
         return Clocks(of_rank, np.zeros(len(names)), np.zeros(len(names)))
@@ -92,6 +92,6 @@ def clocks_of(
     return Clocks(of_rank, ahead_us[of_rank], error_us[of_rank], drifted_us)
 
 
-def _numbered(names: Sequence[str]) -> npt.NDArray[np.intp]:
+def _number_names(names: Sequence[str]) -> npt.NDArray[np.intp]:
     numbers: dict[str, int] = {}
     return np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.intp)

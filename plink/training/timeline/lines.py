@@ -65,27 +65,27 @@ class Head:
 def head_lines(head: Head) -> list[str]:
     """Return the first lines of a file."""
     return [
-        _named(FORMAT, head.rank, 0, {"version": VERSION, **vars(head)}),
-        _named("process_name", head.rank, 0, {"name": f"rank {head.rank}"}),
-        _named("process_sort_index", head.rank, 0, {"sort_index": head.rank}),
+        _name_line(FORMAT, head.rank, 0, {"version": VERSION, **vars(head)}),
+        _name_line("process_name", head.rank, 0, {"name": f"rank {head.rank}"}),
+        _name_line("process_sort_index", head.rank, 0, {"sort_index": head.rank}),
     ]
 
 
 def row_lines(rank: int, row: int, name: str, place: int) -> list[str]:
     """Return the lines with a row's name and its place among the rows of its rank."""
     return [
-        _named("thread_name", rank, row, {"name": name}),
-        _named("thread_sort_index", rank, row, {"sort_index": place}),
+        _name_line("thread_name", rank, row, {"name": name}),
+        _name_line("thread_sort_index", rank, row, {"sort_index": place}),
     ]
 
 
-def described(category: str, name: str, args: str) -> str:
+def format_fields(category: str, name: str, args: str) -> str:
     """Format what begins. `name` and `args` are JSON already."""
     return f'"cat":"{category}","name":{name},"args":{args}'
 
 
 def begin_line(rank: int, row: int, at_us: float, what: str) -> str:
-    """Format the beginning of something on a row; `what` is `described`."""
+    """Format the beginning of something on a row; `what` is `format_fields`."""
     return f'{{"ph":"B","pid":{rank},"tid":{row},"ts":{at_us:.1f},{what}}}'
 
 
@@ -96,15 +96,15 @@ def end_line(rank: int, row: int, at_us: float, args: str) -> str:
 
 def moment_line(rank: int, at_us: float, name: str, args: Mapping[str, Any]) -> str:
     """Format something without a duration, of the whole rank."""
-    return dumped(
+    return dump_line(
         {"ph": "i", "s": "p", "name": name, "pid": rank, "tid": 0, "ts": at_us, "args": args}
     )
 
 
-def dumped(value: object) -> str:
+def dump_line(value: object) -> str:
     """Format a value as JSON, in one line."""
     return json.dumps(value, allow_nan=False, separators=(",", ":"))
 
 
-def _named(name: str, rank: int, row: int, args: Mapping[str, Any]) -> str:
-    return dumped({"name": name, "ph": "M", "pid": rank, "tid": row, "args": args})
+def _name_line(name: str, rank: int, row: int, args: Mapping[str, Any]) -> str:
+    return dump_line({"name": name, "ph": "M", "pid": rank, "tid": row, "args": args})

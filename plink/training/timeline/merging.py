@@ -75,7 +75,7 @@ class Timeline:
     is_by_graph: bool = False
 
 
-def merged(ranks: Sequence[RankEvents]) -> Timeline:
+def merge_ranks(ranks: Sequence[RankEvents]) -> Timeline:
     """Merge several ranks into one timeline, in their order."""
     buffers = np.unique(np.concatenate([_buffers_of(rank) for rank in ranks]))
     keys: dict[tuple[int, str], int] = {}

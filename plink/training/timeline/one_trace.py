@@ -15,7 +15,7 @@ from plink.training.timeline.lines import (
     OPENING,
     UNKNOWN_US,
     Head,
-    dumped,
+    dump_line,
     head_lines,
 )
 from plink.training.timeline.merging import Timeline
@@ -42,7 +42,7 @@ def one_trace(contents: Sequence[tuple[str, bytes]], timeline: Timeline) -> Iter
                 at = place_of[head.rank]
                 shift_us = float(timeline.clocks.ahead_us[at]) + timeline.begins_us
                 error_us = float(timeline.clocks.error_us[at])
-                line = head_lines(_aligned(head, shift_us, error_us))[0]
+                line = head_lines(_shift_head(head, shift_us, error_us))[0]
             else:
                 at_us = finite_number(event.get("ts"))
                 if at_us is not None:
@@ -55,12 +55,12 @@ def one_trace(contents: Sequence[tuple[str, bytes]], timeline: Timeline) -> Iter
 
 def _line(event: Mapping[str, Any], place: str) -> str:
     try:
-        return dumped(event)
+        return dump_line(event)
     except (ValueError, RecursionError):
         raise WrongUseError(f"{place}: holds a number without bounds") from None
 
 
-def _aligned(head: Head, shift_us: float, error_us: float) -> Head:
+def _shift_head(head: Head, shift_us: float, error_us: float) -> Head:
     return replace(
         head,
         ahead_us=head.ahead_us + shift_us,

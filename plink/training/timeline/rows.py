@@ -14,9 +14,9 @@ from plink.training.timeline.lines import (
     WAIT,
     Head,
     begin_line,
-    described,
-    dumped,
+    dump_line,
     end_line,
+    format_fields,
     head_lines,
     moment_line,
     row_lines,
@@ -77,11 +77,11 @@ class Rows:
             row = self._waiting[request.name] = self._free_waits.take()
             place = (row - self._free_waits.first) // 2
             self._name(row, "tensors" if not place else f"tensors {place + 1}", 1_000_000 + place)
-            more = "" if request.kind == ALL_REDUCE else f',"kind":{dumped(request.kind)}'
+            more = "" if request.kind == ALL_REDUCE else f',"kind":{dump_line(request.kind)}'
             if request.members:
                 more += f',"tensors":{len(request.members)}'
             args = f'{{"bytes":{request.size_bytes}{more}}}'
-            what = described(WAIT, self._json_of(request.name), args)
+            what = format_fields(WAIT, self._json_of(request.name), args)
             self._lines.append(begin_line(self._rank, row, at_ns * 1e-3, what))
 
     def agree(self, at_ns: int, buffer: Buffer) -> None:
@@ -95,10 +95,10 @@ class Rows:
         size_bytes = sum(request.size_bytes for request in requests)
         args = f'{{"buffer":{buffer.number},"bytes":{size_bytes},"collectives":{len(requests)}}}'
         row = self._free_buffers.take()
-        self._running[buffer.number] = (row, described(REDUCE, name, args))
+        self._running[buffer.number] = (row, format_fields(REDUCE, name, args))
         place = (row - self._free_buffers.first) // 2
         self._name(row, "buffers" if not place else f"buffers {place + 1}", place)
-        what = described(QUEUE, name, args)
+        what = format_fields(QUEUE, name, args)
         self._lines.append(begin_line(self._rank, row, at_ns * 1e-3, what))
 
     def begin(self, at_ns: int, number: int) -> None:
@@ -123,7 +123,7 @@ class Rows:
     def join(self, at_ns: int, _: None) -> None:
         """Record that this rank has no more data."""
         self._name(_JOIN_ROW, "join", 2_000_000)
-        what = described(JOIN, '"joined"', "{}")
+        what = format_fields(JOIN, '"joined"', "{}")
         self._lines.append(begin_line(self._rank, _JOIN_ROW, at_ns * 1e-3, what))
 
     def all_joined(self, at_ns: int, last: int) -> None:
@@ -156,7 +156,7 @@ class Rows:
         if found is None:
             if len(self._names) >= _MOST_NAMES:
                 self._names.clear()
-            found = self._names[name] = dumped(name)
+            found = self._names[name] = dump_line(name)
         return found
 
 

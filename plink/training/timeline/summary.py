@@ -161,14 +161,14 @@ def _of_rank(timeline: Timeline, late: Lateness, place: int) -> RankSummary:
     came_us = timeline.announced_us[is_last, place]
     waits = np.stack([timeline.announced_us[:, place], timeline.agreed_us[:, place]])
     runs = np.stack([timeline.begun_us[:, place], timeline.ended_us[:, place]])
-    reduced_us = _covered(runs)
-    either_us = _covered(np.concatenate([waits, runs], axis=1))
+    reduced_us = _covered_us(runs)
+    either_us = _covered_us(np.concatenate([waits, runs], axis=1))
     both = np.concatenate([waits, runs], axis=1)
     known = both[np.isfinite(both)]
     return RankSummary(
         rank=timeline.ranks[place],
         last=len(late_us),
-        held_up_us=_covered(np.stack([came_us - late_us, came_us])),
+        held_up_us=_covered_us(np.stack([came_us - late_us, came_us])),
         median_us=_percentile(late_us, 50.0),
         most_us=float(late_us.max(initial=0.0)),
         waited_us=either_us - reduced_us,
@@ -177,7 +177,7 @@ def _of_rank(timeline: Timeline, late: Lateness, place: int) -> RankSummary:
     )
 
 
-def _covered(spans_us: Floats) -> float:
+def _covered_us(spans_us: Floats) -> float:
     """Return how much time intervals (2, N) cover together; those without an end are left out."""
     begin_us, end_us = spans_us[:, np.isfinite(spans_us).all(axis=0)]
     if not begin_us.size:

@@ -15,7 +15,7 @@ from plink.plans.forest import Forest
 from plink.simulate.jobs import Carried, by_model
 from plink.simulate.network import Floats, State
 from plink.simulate.simgrid.platforms import Zones
-from plink.simulate.tuned import WINDOWS, tuned
+from plink.simulate.tuned import WINDOWS, simulate_tuning
 from plink.simulate.tuning import OnSimGrid, state_of
 
 Groups = npt.NDArray[np.intp]
@@ -107,8 +107,10 @@ def _rows(
     for each in _scenarios(arguments):
         begin = time.monotonic()
         carry = _Timed(OnSimGrid(each.platform, by_chunk=each.by_chunk))
-        done = tuned(each.usual, each.changed, carry, windows=arguments.windows, seed=1)
-        model = tuned(each.usual, each.changed, by_model, windows=arguments.windows, seed=1)
+        done = simulate_tuning(each.usual, each.changed, carry, windows=arguments.windows, seed=1)
+        model = simulate_tuning(
+            each.usual, each.changed, by_model, windows=arguments.windows, seed=1
+        )
         took = time.monotonic() - begin
         if each.changed is each.usual:
             needless.append(len(done.changes))

@@ -7,7 +7,7 @@ import pytest
 
 from plink.autotune.tuner.interface import Action
 from plink.autotune.tuner.loads import link_loads
-from plink.autotune.tuner.masters import Layout, Masters, host_loads, normalised, uplink_loads
+from plink.autotune.tuner.masters import Layout, Masters, host_loads, normalise_shares, uplink_loads
 from plink.simulate.jobs import QUIET, Job, run, while_changed
 from plink.simulate.network import even
 
@@ -16,7 +16,7 @@ RACKS = Layout(np.arange(8), np.repeat([0, 1, 2, 3], 2))
 
 
 def test_loads_of_an_all_reduce_are_those_of_masters() -> None:
-    masters = normalised(np.array([1.0, 2.0, 3.0, 2.0]), np.arange(1.0, 9.0), RACKS)
+    masters = normalise_shares(np.array([1.0, 2.0, 3.0, 2.0]), np.arange(1.0, 9.0), RACKS)
     hosts, groups = link_loads(masters, RACKS, "all-reduce")
     assert hosts.tolist() == host_loads(masters, RACKS).tolist()
     assert groups.tolist() == uplink_loads(masters, RACKS).tolist()

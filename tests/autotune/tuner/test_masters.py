@@ -15,7 +15,7 @@ from plink.autotune.tuner.masters import (
     host_loads,
     layout_of,
     masters_of,
-    normalised,
+    normalise_shares,
     uplink_loads,
 )
 from plink.plans.check import check
@@ -44,7 +44,7 @@ def masters(draw: st.DrawFn) -> tuple[Layout, Masters]:
     of_hosts = np.array([draw(SHARES) for _ in range(layout.hosts)])
     for group in range(layout.groups):
         of_hosts[np.flatnonzero(layout.group_of == group)[0]] += 0.5
-    return layout, normalised(of_groups, of_hosts, layout)
+    return layout, normalise_shares(of_groups, of_hosts, layout)
 
 
 @FEW
