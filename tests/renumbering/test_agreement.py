@@ -140,6 +140,23 @@ def test_what_is_wrong_is_told_to_every_process(case: str, port: int, order: str
     assert message.startswith(said)
 
 
+def test_a_key_is_the_new_rank_agreed_upon_here_or_by_plink_renumber(
+    order: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as reserved:
+        meeting = f"127.0.0.1:{reserved.getsockname()[1]}"
+    for name, value in {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "1"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("PLINK_HOST", "b")
+    monkeypatch.setenv("PLINK_RANK", "3")
+    assert plink.mpi_key() == 3
+    # What is asked for here is agreed upon here.
+    assert plink.mpi_key(order, meeting=meeting) == 0
+    monkeypatch.setenv("PLINK_RANK", "three")
+    with pytest.raises(WrongUseError):
+        plink.mpi_key()
+
+
 def test_ranks_that_disagree_on_the_order_are_told_so(
     port: int, order: str, tmp_path: Path
 ) -> None:

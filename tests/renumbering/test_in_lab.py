@@ -121,23 +121,44 @@ def test_a_training_measures_its_hosts_by_one_line(lab: Lab, tmp_path: Path) -> 
     assert crossings(lab, ranked) == 2
 
 
+def by_torchrun(lab: Lab, hosts: Sequence[str], words: list[str]) -> list[str]:
+    """A process on each of these hosts, started by torchrun."""
+    torchrun = [
+        *("GLOO_SOCKET_IFNAME=eth0", sys.executable, "-m", "torch.distributed.run"),
+        *(f"--nnodes={len(hosts)}", "--nproc-per-node=1", "--max-restarts=2"),
+        *("--monitor-interval=0.1", "--rdzv-id=job", "--rdzv-backend=c10d"),
+        f"--rdzv-endpoint={lab.truth['addresses'][hosts[0]]}:29400",
+    ]
+    commands = [
+        ["env", *torchrun, f"--rdzv-conf=is_host={int(not place)}", *words]
+        for place, _ in enumerate(hosts)
+    ]
+    return start(lab, hosts, commands)
+
+
 @needs_torch
 @pytest.mark.timeout(240)
 def test_torchrun_restarts_a_training_in_the_same_order(lab: Lab, tmp_path: Path) -> None:
     here = lab.names[:2]
     order_of(sorted(here, reverse=True)).save(tmp_path / "order.json")
-    torchrun = [
-        *("GLOO_SOCKET_IFNAME=eth0", sys.executable, "-m", "torch.distributed.run", "--nnodes=2"),
-        *("--nproc-per-node=1", "--max-restarts=2", "--monitor-interval=0.1", "--rdzv-id=job"),
-        f"--rdzv-endpoint={lab.truth['addresses'][here[0]]}:29400",
-    ]
     worker = [str(WORKER), str(tmp_path / "order.json"), str(tmp_path / "died")]
-    commands = [
-        ["env", *torchrun, f"--rdzv-conf=is_host={int(not place)}", "--rdzv-backend=c10d", *worker]
-        for place, _ in enumerate(here)
-    ]
-    assert start(lab, here, commands) == sorted(here, reverse=True)
+    assert by_torchrun(lab, here, worker) == sorted(here, reverse=True)
     assert (tmp_path / "died").exists()
+
+
+@needs_torch
+@pytest.mark.timeout(240)
+def test_torchrun_restarts_a_command_in_the_same_order(lab: Lab, tmp_path: Path) -> None:
+    here = sorted(lab.names)[:2]
+    order_of(here[::-1]).save(tmp_path / "order.json")
+    # In the first attempt rank 0 fails once rank 1 runs, which ends only when it is stopped.
+    program = (
+        f'cd "{tmp_path}"; if mkdir first.$RANK; then [ $RANK = 0 ] || exec sleep 200; '
+        "until [ -d first.1 ]; do sleep 0.1; done; exit 1; fi; "
+        'test $GROUP_RANK = $RANK && echo "placed $RANK $(hostname)"'
+    )
+    words = [*PLINK, "renumber", "--order", str(tmp_path / "order.json"), "--", "sh", "-c", program]
+    assert by_torchrun(lab, here, ["--no-python", *words]) == here[::-1]
 
 
 def test_a_command_is_run_in_its_place(lab: Lab, names: list[str], order: str) -> None:
@@ -169,9 +190,17 @@ def test_srun_runs_a_command_in_the_order(
     assert found == [[str(rank), name] for rank, name in enumerate(names)]
 
 
+KEY = """
+import os, socket, sys
+import plink
+key = plink.mpi_key(*sys.argv[1:2], meeting=next(iter(sys.argv[2:]), None))
+os.write(1, f"placed {key} {socket.gethostname()}\\n".encode())
+"""
+
+
 @pytest.mark.needs("mpi")
 @pytest.mark.parametrize("library", ["openmpi", "mpich"])
-def test_an_mpi_program_gets_a_communicator_in_the_order(
+def test_an_mpi_program_gets_a_communicator_or_a_key_in_the_order(
     library: str, lab: Lab, names: list[str], order: str, tmp_path: Path
 ) -> None:
     launcher = {"openmpi": "mpirun.openmpi", "mpich": "mpiexec.hydra"}[library]
@@ -196,5 +225,7 @@ def test_an_mpi_program_gets_a_communicator_in_the_order(
         "mpich": ["-f", str(hosts), "-launcher", "ssh", "-launcher-exec", str(agent), "-n", "4"],
     }[library]
     meeting = f"{lab.truth['addresses'][lab.names[0]]}:29514"
-    words = [*PLINK, "renumber", "--order", order, "--meet", meeting, "--", str(program)]
-    assert placement([launcher, *options, *words], {"PATH": os.environ["PATH"]}) == names
+    renumbered = [*PLINK, "renumber", "--order", order, "--meet", meeting, "--"]
+    key = [sys.executable, "-c", KEY]
+    for words in ([*renumbered, str(program)], [*renumbered, *key], [*key, order, meeting]):
+        assert placement([launcher, *options, *words], {"PATH": os.environ["PATH"]}) == names
