@@ -168,20 +168,20 @@ def _errors(cases: Sequence[Case]) -> list[float]:
     return [abs(case.error) for case in cases if case.error is not None]
 
 
-def _told(cases: Sequence[Case]) -> tuple[list[float], list[float]]:
+def _known_times(cases: Sequence[Case]) -> tuple[list[float], list[float]]:
     told = [case for case in cases if case.expected.seconds is not None]
     return [case.expected.seconds or 0.0 for case in told], [case.measured_s for case in told]
 
 
 def _spearman(cases: Sequence[Case]) -> float | None:
-    return spearman(*_told(cases))
+    return spearman(*_known_times(cases))
 
 
 def _correlation(cases: Sequence[Case]) -> str:
     value = _spearman(cases)
     if value is None:
         return "-"
-    ends = spearman_interval(*_told(cases), seed=0)
+    ends = spearman_interval(*_known_times(cases), seed=0)
     return f"{value:.2f}" if ends is None else f"{value:.2f} ({ends[0]:.2f} to {ends[1]:.2f})"
 
 

@@ -54,9 +54,9 @@ def cases(
         seed: of generated distances, and of the hosts drawn from a measured matrix.
         latencies: a folder of measured matrices as CSV files, or None.
     """
-    measured = _measured(latencies) if latencies is not None else {}
+    measured = _read_matrices(latencies) if latencies is not None else {}
     for ranks in sizes:
-        matrices = dict(_generated(ranks, seed))
+        matrices = dict(_generate_cases(ranks, seed))
         rng = np.random.default_rng([seed, ranks])
         for name, whole in measured.items():
             if len(whole) >= ranks:
@@ -73,7 +73,7 @@ def cases(
                 yield Case(algorithm, name, ranks, form, distance, seed)
 
 
-def _generated(ranks: int, seed: int) -> Iterator[tuple[str, Matrix]]:
+def _generate_cases(ranks: int, seed: int) -> Iterator[tuple[str, Matrix]]:
     for family, make in datacenters.FAMILIES.items():
         yield family, make(ranks, seed).distance
     readings = ring_instances.data_centre(ranks, seed)
@@ -93,7 +93,7 @@ def is_whole(path: Path) -> bool:
     return not path.name.startswith("nccl-pairs")
 
 
-def _measured(folder: Path) -> dict[str, Matrix]:
+def _read_matrices(folder: Path) -> dict[str, Matrix]:
     """By name, what is a whole matrix."""
     found: dict[str, Matrix] = {}
     for path in filter(is_whole, sorted(folder.glob("*.csv"))):

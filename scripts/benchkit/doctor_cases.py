@@ -232,7 +232,7 @@ def _uplink_one_way(of: _Injection) -> Truth:
 def _cross_traffic(of: _Injection) -> Truth:
     rack, hosts = of.rack(3)
     hidden = of.chance.choice(hosts)
-    of.undo(link_faults.unshaped(of.state, hidden))
+    of.undo(link_faults.unshape(of.state, hidden))
     of.undo(link_faults.shallow_queue(of.state, rack, of.chance.randint(2, 4)))
     flows, kind = of.chance.randint(3, 6), of.chance.choice(["cubic", "reno"])
     direction = of.chance.choice([[], ["-R"]])
@@ -270,7 +270,7 @@ FAULTS: Mapping[str, Callable[[_Injection], Truth]] = {
 }
 
 
-def injected(case: DoctorCase, state: State) -> AbstractContextManager[Truth]:
+def inject_fault(case: DoctorCase, state: State) -> AbstractContextManager[Truth]:
     """The fault of a case, for the length of a block."""
     return _Injected(case, state)
 

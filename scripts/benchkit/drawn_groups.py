@@ -58,7 +58,7 @@ def report_drawn(networks: int, first_seed: int | None, report: Report) -> None:
     answers: list[Found] = []
     with ProcessPoolExecutor(_WORKERS) as workers:
         for kind in (*GROUPED, *UNGROUPED):
-            found = list(workers.map(partial(_found, kind), seeds))
+            found = list(workers.map(partial(_judge_network, kind), seeds))
             if kind in GROUPED:
                 grouped.append((kind, *_exact(found)))
                 answers += [each for each in found if each.claims]
@@ -79,7 +79,7 @@ def report_drawn(networks: int, first_seed: int | None, report: Report) -> None:
         report.at_least("right among the sure", 95, 100 * float(np.mean(sure)), "%")
 
 
-def discovered(measured: Matrix) -> Discovery:
+def discover_groups(measured: Matrix) -> Discovery:
     """Return the groups of a symmetric matrix, NaN where nothing was measured."""
     is_measured = np.isfinite(measured)
     return discover(np.where(is_measured, measured, 0.0), is_measured)
@@ -89,10 +89,10 @@ def _exact(found: Sequence[Found]) -> tuple[int, int]:
     return sum(each.is_exact for each in found), sum(each.is_textbook_exact for each in found)
 
 
-def _found(kind: str, seed: int) -> Found:
+def _judge_network(kind: str, seed: int) -> Found:
     network = draw(kind, seed)
     least = np.fmin(network.readings_us, network.readings_us.T)
-    discovery = discovered(least)
+    discovery = discover_groups(least)
     textbook = textbook_groups(fill_gaps(least)[0])
     levels = [alone_apart(level.labels) for level in discovery.levels]
     chosen = alone_apart(primary(discovery.levels).labels) if levels else None

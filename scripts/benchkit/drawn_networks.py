@@ -55,7 +55,7 @@ def draw(kind: str, seed: int) -> DrawnNetwork:
     scale_us, passes = rng.choice([9.5, 21.3, 60.0]), int(rng.choice([1, 1, 3]))
     readings = noise(rng, scale_us * distance, passes)
     readings[:, np.eye(len(distance), dtype=bool)] = np.nan
-    readings[:, ~_measured(rng, kind, len(distance))] = np.nan
+    readings[:, ~_draw_measured(rng, kind, len(distance))] = np.nan
     hosts = rng.permutation(len(distance))
     readings = readings[:, hosts][:, :, hosts]
     even = np.fmin.reduce(readings[1::2]) if passes > 1 else np.full(distance.shape, np.nan)
@@ -69,7 +69,7 @@ def draw(kind: str, seed: int) -> DrawnNetwork:
     )
 
 
-def _measured(rng: Rng, kind: str, size: int) -> npt.NDArray[np.bool_]:
+def _draw_measured(rng: Rng, kind: str, size: int) -> npt.NDArray[np.bool_]:
     """Which directions are read: all, those of a sample of the pairs, or one of each pair."""
     if kind == "one direction":
         one = np.triu(rng.random((size, size)) < 0.5, 1)

@@ -40,14 +40,14 @@ _RING_S = 1.0
 def affinity_table(seeds: int) -> Table:
     """How near hosts of a rack and row are found to be, raw and embedded."""
     rows: list[list[object]] = []
-    for title, share, centres in generated(seeds):
+    for title, share, centres in generate_centres(seeds):
         raws, embeddeds, seconds, dimensions, better = [], [], [], [], 0
         for centre in centres:
-            measured = observed(centre.distance, share)
+            measured = sample_distances(centre.distance, share)
             places = _positions(centre)
             raws.append(affinity(measured, places).accuracy)
             try:
-                passed, found = timed(partial(embed, measured))
+                passed, found = time_work(partial(embed, measured))
             except ValueError:
                 continue
             seconds.append(passed)
@@ -83,7 +83,7 @@ def optimiser_table(seeds: int) -> Table:
                 observations = observe(FAMILIES["uniform"](size, seed).distance)
                 objective = Objective(observations, 5, alpha=alpha, has_heights=False, cutoff=0.15)
                 begin = classical(observations, 5, alpha).ravel()
-                passed, found = timed(
+                passed, found = time_work(
                     partial(
                         minimize,
                         objective,
@@ -140,7 +140,7 @@ def _ratios(share: float, seed: int) -> list[float]:
     return [value / best for value in (*searched, random)]
 
 
-def generated(seeds: int) -> Iterator[tuple[str, float, list[DataCenter]]]:
+def generate_centres(seeds: int) -> Iterator[tuple[str, float, list[DataCenter]]]:
     """Name, share of pairs that are measured, and data centres of that kind."""
     for family, make in FAMILIES.items():
         for size in SIZES:
@@ -149,7 +149,7 @@ def generated(seeds: int) -> Iterator[tuple[str, float, list[DataCenter]]]:
                 yield f"{family} {size}", share, centres
 
 
-def observed(distance: Matrix, share: float) -> Matrix:
+def sample_distances(distance: Matrix, share: float) -> Matrix:
     """The distances of a share of the pairs; NaN for the others."""
     rng = np.random.default_rng([int(100 * share), len(distance)])
     kept = np.triu(rng.random(distance.shape) < share, 1)
@@ -161,7 +161,7 @@ def _positions(centre: DataCenter) -> list[tuple[int, int, int]]:
     return [(int(row), int(rack), host) for host, (row, rack) in enumerate(places)]
 
 
-def timed(work: Callable[[], _Result]) -> tuple[float, _Result]:
+def time_work(work: Callable[[], _Result]) -> tuple[float, _Result]:
     """Processor seconds, and what came of it."""
     began = time.process_time()
     result = work()

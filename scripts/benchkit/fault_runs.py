@@ -84,7 +84,7 @@ def _result_in(path: Path) -> tuple[Pairs, set[str]]:
     return {(cluster.names[i], cluster.names[j]) for i, j in pairs}, failed
 
 
-def spared(names: Sequence[str], script: Iterable[Fault]) -> Pairs:
+def spared_pairs(names: Sequence[str], script: Iterable[Fault]) -> Pairs:
     """The directed pairs, by name, that no fault of a script may cost."""
     pairs = {(a, b) for a in names for b in names if a != b}
     for fault in script:

@@ -12,7 +12,7 @@ from torch._C._distributed_c10d import (
     _compute_bucket_assignment_by_size,
 )
 
-from benchkit.networks import Parameter, scaled
+from benchkit.networks import Parameter, scale_lengths
 
 # DistributedDataParallel's default; no bucket but the first waits for less.
 BUCKET_CAP_BYTES = 25 * 1024 * 1024
@@ -46,7 +46,7 @@ def buckets(parameters: Sequence[Parameter], scale: float = 1.0) -> list[Bucket]
         scale: of every tensor's length, and of the buckets' sizes, so that the same tensors share
             a bucket.
     """
-    lengths = scaled(parameters, scale)
+    lengths = scale_lengths(parameters, scale)
     order = list(reversed(range(len(parameters))))
     assigned, _ = _compute_bucket_assignment_by_size(
         # No memory, only sizes.

@@ -11,7 +11,7 @@ POWER_SGD = {f"PowerSGD {rank}": rank for rank in (1, 2, 4)}
 NAMES = (DENSE, HALF, *POWER_SGD)
 
 
-def hooked(replica: DistributedDataParallel, name: str, warmup_steps: int) -> None:
+def register_hook(replica: DistributedDataParallel, name: str, warmup_steps: int) -> None:
     """Let it send as the name says.
 
     Args:

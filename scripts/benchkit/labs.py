@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from labkit.bound import BOUND
-from labkit.holder import PROGRAM, held
+from labkit.holder import PROGRAM, hold_lab
 from plink.probes.hosts.hostlist import parse_host_list_bytes
 from plink.probes.reach import Reached, reach
 from plink.probes.ssh.options import SshOptions
@@ -115,7 +115,7 @@ def bench_lab(*options: object) -> Iterator[BenchLab]:
         name = Path(folder).name[-12:].replace("_", "x")
         try:
             stack.enter_context(
-                held(["--name", name, "--dir", f"{folder}/lab", *map(str, options)])
+                hold_lab(["--name", name, "--dir", f"{folder}/lab", *map(str, options)])
             )
         except RuntimeError as error:
             raise SystemExit(f"error: {error}") from None

@@ -33,7 +33,7 @@ def program(name: str) -> list[str]:
 
 
 @contextmanager
-def started(
+def start_processes(
     commands: Sequence[Sequence[str]], environments: Sequence[Mapping[str, str]] = ()
 ) -> Iterator[list[Process]]:
     """Programs that read lines and say lines, and end with their input.
@@ -50,7 +50,9 @@ def started(
         for number, command in enumerate(commands):
             # PyTorch warns of addresses without a name, which all of the lab's are.
             environment = {**os.environ, "TORCH_CPP_LOG_LEVEL": "ERROR"}
-            process = _popen(command, env=environment | dict(*environments[number : number + 1]))
+            process = _open_process(
+                command, env=environment | dict(*environments[number : number + 1])
+            )
             processes.append(process)
         yield processes
         for process in processes:
@@ -65,7 +67,7 @@ def ranks_started(
     hosts: Hosts, names: Sequence[str], program_name: str
 ) -> contextlib.AbstractContextManager[list[Process]]:
     """One of our programs as a rank on each of these hosts."""
-    return started([[*hosts.command_on(name), *program(program_name)] for name in names])
+    return start_processes([[*hosts.command_on(name), *program(program_name)] for name in names])
 
 
 def rank_tasks(hosts: Hosts, names: Sequence[str], **common: Any) -> list[dict[str, Any]]:
@@ -207,14 +209,14 @@ def own_daemon(
 
 @contextmanager
 def _daemon(command: Sequence[str], *, is_quiet: bool) -> Iterator[Process]:
-    with _popen(command, stderr=subprocess.DEVNULL if is_quiet else None) as process:
+    with _open_process(command, stderr=subprocess.DEVNULL if is_quiet else None) as process:
         try:
             yield process
         finally:
             process.terminate()
 
 
-def _popen(command: Sequence[str], **options: Any) -> Process:
+def _open_process(command: Sequence[str], **options: Any) -> Process:
     return subprocess.Popen(
         [*BOUND, *command],
         stdin=subprocess.PIPE,

@@ -60,7 +60,7 @@ def report_crossings(networks: int, first_seed: int | None, report: Report) -> N
     with ProcessPoolExecutor(_WORKERS) as workers:
         rows, every = [], []
         for name in ("quiet_labs", "busy_labs"):
-            found = list(workers.map(_of_lab, *zip(*_recorded(name), strict=True)))
+            found = list(workers.map(_of_lab, *zip(*_recorded_labs(name), strict=True)))
             rows.append(_row(name.replace("_", " "), found))
         for kind in GROUPED:
             found = list(workers.map(partial(_of_network, kind), seeds))
@@ -89,7 +89,7 @@ def _row(name: str, found: Sequence[Rings]) -> list[object]:
     return [name, len(found), *right, *more]
 
 
-def _recorded(name: str) -> Iterator[tuple[Matrix, Sequence[str]]]:
+def _recorded_labs(name: str) -> Iterator[tuple[Matrix, Sequence[str]]]:
     for lab in read_labs(RECORDED / f"recorded_{name}.npz"):
         if lab.kind != NO_RACKS:
             yield lab.halves_us, lab.racks
@@ -122,7 +122,7 @@ def _rings(halves_us: Matrix, racks: Sequence[int], truth_us: Matrix | None) -> 
     ]
     matrices = {
         "readings": distances(replace(cluster, uses_readings=True)).matrix_us,
-        "embedding": _embedded(cluster),
+        "embedding": _embedded_distances(cluster),
         "estimate": distances(cluster).matrix_us,
         "true racks": distances(replace(cluster, groups=true_groups)).matrix_us,
     }
@@ -147,7 +147,7 @@ def _cluster(halves_us: Matrix) -> Cluster:
     return replace(plain, rtt=replace(plain.rtt, passes=passes, halves_us=Halves(*halves_us)))
 
 
-def _embedded(cluster: Cluster) -> Matrix:
+def _embedded_distances(cluster: Cluster) -> Matrix:
     found = denoise(cluster, range(len(cluster.hosts)), needs_points=True)
     return found.matrix if found.embedding is None else found.embedding.distance
 

@@ -120,7 +120,7 @@ class Sample:
         return float((~np.isnan(self.readings_us)).sum() / (size * (size - 1)))
 
 
-def followed(
+def draw_following(
     network: Network, share: float, seed: int, is_lost: Callable[[int, int], bool] | None = None
 ) -> Sample:
     """A sample that follows the question; pairs that are lost have no reading."""
@@ -154,7 +154,7 @@ def by_chance(network: Network, share: float, seed: int) -> Sample:
     return Sample(readings, count, count, 0.0)
 
 
-def filled(readings_us: Matrix) -> Matrix:
+def fill_distances(readings_us: Matrix) -> Matrix:
     """The distances that `plink order` and `plink group` go by."""
     return distances(cluster_of(readings_us)).matrix_us
 

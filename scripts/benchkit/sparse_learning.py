@@ -21,7 +21,7 @@ from torch.optim import SGD
 from torch.optim.lr_scheduler import CosineAnnealingLR
 
 from benchkit.hard_task import TRAINING, Task, accuracy, student
-from benchkit.hooks import hooked
+from benchkit.hooks import register_hook
 from plink.training.sparse.chunks import Chunks
 from plink.training.sparse.corrections import Correction
 from plink.training.sparse.ramp import sent_chunks, sparsity_at
@@ -81,7 +81,7 @@ def learnt(way: Way, task: Task, seed: int, steps: int) -> Learnt:
     if way.name in ("paper", "dgc", "dgc-masked"):
         return _sparsely(way, task, model, batches(seed, steps))
     used = DistributedDataParallel(model, process_group=dist.group.WORLD)
-    hooked(used, way.name, way.warmup_steps)
+    register_hook(used, way.name, way.warmup_steps)
     optimizer = SGD(model.parameters(), lr=way.learning_rate, momentum=MOMENTUM)
     schedule = CosineAnnealingLR(optimizer, steps)
     course = []
@@ -116,7 +116,7 @@ def _sparsely(way: Way, task: Task, model: nn.Module, drawn: Tensor) -> Learnt:
     for step, of_ranks in enumerate(drawn):
         rate = way.learning_rate * (1 + np.cos(np.pi * step / steps)) / 2
         own = [_gradient(model, parameters, task, chosen) for chosen in of_ranks]
-        mean, norms = _exchanged(states, own, sent, way.chunk)
+        mean, norms = _exchange(states, own, sent, way.chunk)
         moves: list[tuple[slice, Any]] = []
         for state, gradient in zip(states, own, strict=True):
             moves = list(state.step(gradient, mean.__getitem__, sent, MOMENTUM))
@@ -137,7 +137,7 @@ def _gradient(
     return parameters_to_vector(found)
 
 
-def _exchanged(
+def _exchange(
     states: Sequence[State], own: Sequence[Tensor], sent: Any, size: int
 ) -> tuple[Tensor, Any]:
     """The mean of what is sent, and the norms of all chunks."""

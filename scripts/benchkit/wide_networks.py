@@ -99,7 +99,7 @@ class WideNetwork:
         return Cluster(hosts, rtt, bandwidth=bandwidth)
 
 
-def drawn(regions: int, seed: int) -> WideNetwork:
+def draw_network(regions: int, seed: int) -> WideNetwork:
     """Rates of 20 to 120 Mbit/s, evenly by their logarithm, and round trips of 20 to 120 ms."""
     random = np.random.default_rng(seed)
     above = np.triu_indices(regions, 1)
@@ -128,7 +128,7 @@ def least(network: WideNetwork, cost: Callable[[Order], Any]) -> Order:
     return min(rings(network.regions), key=cost)
 
 
-def ordered(lab: BenchLab, network: WideNetwork, objective: str) -> Order:
+def find_ring(lab: BenchLab, network: WideNetwork, objective: str) -> Order:
     """The ring of `plink order`."""
     names = lab.in_rack_order()
     cluster, order = lab.dir / "wide.json", lab.dir / f"order-{objective}.json"

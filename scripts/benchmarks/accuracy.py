@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
             folder.mkdir(parents=True, exist_ok=True)
             if arguments.again is None:
                 _measure(lab, ways, arguments, folder)
-            cases += _compared(lab, folder, is_again=arguments.again is not None)
+            cases += _compare(lab, folder, is_again=arguments.again is not None)
     report.say("Labs: " + "; ".join(f"{lab.seed}: {lab.hosts} hosts, {lab}" for lab in labs))
     report.say(f"The load of other work was {load} when it began.")
     report.table(SUMMARY_HEADER, summary_rows(cases), "By client and size")
@@ -136,18 +136,18 @@ def _python(arguments: argparse.Namespace) -> tuple[str, ...]:
     return () if arguments.python is None else ("--python", arguments.python)
 
 
-def _compared(lab: AccuracyLab, folder: Path, *, is_again: bool) -> list[Case]:
+def _compare(lab: AccuracyLab, folder: Path, *, is_again: bool) -> list[Case]:
     """What was measured beside what is predicted, case by case; fits are made anew as well."""
     cluster = cluster_file.read_cluster(str(folder / "cluster.json"))
     cases = []
     for kept in cluster.clients:
-        fit = _refitted(cluster, kept) if is_again else kept
+        fit = _refit(cluster, kept) if is_again else kept
         path = folder / f"{fit.client}.json"
         if not path.exists():
             continue
         times = ExpectedTimes(cluster, fit)
         for row in json.loads(path.read_text())["rows"]:
-            expected = _expected(cluster, times, row)
+            expected = _predict(cluster, times, row)
             cases.append(
                 Case(
                     lab=lab.seed,
@@ -162,7 +162,7 @@ def _compared(lab: AccuracyLab, folder: Path, *, is_again: bool) -> list[Case]:
     return cases
 
 
-def _refitted(cluster: Cluster, kept: ClientFit) -> ClientFit:
+def _refit(cluster: Cluster, kept: ClientFit) -> ClientFit:
     """From the samples that the file holds; the engine's lack its plans."""
     if kept.client == "engine":
         return kept
@@ -179,7 +179,7 @@ def _ends(estimate: Estimate | None) -> tuple[float, ...]:
     return () if estimate is None else (estimate.low, estimate.value, estimate.high)
 
 
-def _expected(cluster: Cluster, times: ExpectedTimes, row: dict[str, Any]) -> Expected:
+def _predict(cluster: Cluster, times: ExpectedTimes, row: dict[str, Any]) -> Expected:
     names = cluster.names
     hosts = [names.index(host) for host in row["hosts"]]
     size_bytes = row["size_bytes"]

@@ -62,12 +62,14 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
             "address": "127.0.0.1",
         }
         with own_daemon(task) as (daemon, port):
-            found = asyncio.run(measured(daemon, port, forest, secret.encode(), arguments.windows))
+            found = asyncio.run(
+                measure_windows(daemon, port, forest, secret.encode(), arguments.windows)
+            )
     report.measured = found
     show(found, report)
 
 
-async def measured(
+async def measure_windows(
     daemon: Process, port: int, forest: Forest, secret: bytes, windows: int
 ) -> dict[str, Any]:
     """What each window took."""

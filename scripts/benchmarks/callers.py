@@ -20,7 +20,7 @@ from typing import Any
 
 from benchkit import footprint
 from benchkit.arguments import numbers
-from benchkit.processes import Process, answer, program, started, tell
+from benchkit.processes import Process, answer, program, start_processes, tell
 from benchkit.report import Report
 
 EXAMPLE = "--agents 50 --real"
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, report: Report) -> None:
     """Measure and print the table."""
-    found = [measured(agents, arguments) for agents in arguments.agents]
+    found = [measure_agents(agents, arguments) for agents in arguments.agents]
     report.measured = found
     report.table(HEADER, map(row_of, found))
     for one in found:
@@ -65,10 +65,10 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
     report.at_most(waiting, MOST_IDLE_PERCENT, fewest["idle_percent"], "% of a core")
 
 
-def measured(agents: int, arguments: argparse.Namespace) -> dict[str, Any]:
+def measure_agents(agents: int, arguments: argparse.Namespace) -> dict[str, Any]:
     """What so many agents take."""
     secret = secrets.token_hex()
-    with started([program("listening")]) as (listener,):
+    with start_processes([program("listening")]) as (listener,):
         tell(listener, {"agents": agents, "secret": secret, "wait_s": arguments.wait})
         port, pid = answer(listener)["port"], listener.pid
         before_s, began_s = footprint.processor_s(pid), time.monotonic()
@@ -105,13 +105,13 @@ def calling(
             file.write_text(secret)
             agent = [sys.executable, "-m", "plink", "agent", "--secret-file", str(file), "--json"]
             join = ["--join", f"127.0.0.1:{port}"]
-            with started([[*agent, *join, "--name", name] for name in names]) as processes:
+            with start_processes([[*agent, *join, "--name", name] for name in names]) as processes:
                 yield processes
                 for process in processes:
                     process.kill()
         return
     parts = [names[at : at + arguments.together] for at in range(0, agents, arguments.together)]
-    with started([program("calling")] * len(parts)) as processes:
+    with start_processes([program("calling")] * len(parts)) as processes:
         for process, part in zip(processes, parts, strict=True):
             tell(process, {"port": port, "secret": secret, "names": part})
         yield processes

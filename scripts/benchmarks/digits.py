@@ -18,7 +18,7 @@ from pathlib import Path
 from benchkit.arguments import add_lab, add_seed, lab_options
 from benchkit.digits import Learned
 from benchkit.labs import BenchLab, bench_lab
-from benchkit.processes import outputs, started
+from benchkit.processes import outputs, start_processes
 from benchkit.report import Report
 from plink.files import cluster as cluster_file
 
@@ -55,14 +55,14 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
         lab.plink("plan", cluster, "--kind", "auto", "-o", plan, "--json", over_ssh=False)
         hosts = cluster_file.read_cluster(str(cluster)).names
         learned = {
-            "Gloo": trained(lab, hosts, "gloo", arguments),
-            "plink": trained(lab, hosts, "plink", arguments, PLINK_PLAN=str(plan)),
-            "one rank": trained(lab, hosts[:1], "gloo", arguments),
+            "Gloo": train(lab, hosts, "gloo", arguments),
+            "plink": train(lab, hosts, "plink", arguments, PLINK_PLAN=str(plan)),
+            "one rank": train(lab, hosts[:1], "gloo", arguments),
         }
     show(learned, arguments.epochs, report)
 
 
-def trained(
+def train(
     lab: BenchLab,
     hosts: Sequence[str],
     backend: str,
@@ -89,7 +89,7 @@ def trained(
         for rank in range(len(hosts))
     ]
     commands = [[*lab.command_on(host), *command] for host in hosts]
-    with started(commands, environments) as processes:
+    with start_processes(commands, environments) as processes:
         return Learned(**json.loads(outputs(processes)[0].splitlines()[-1]))
 
 

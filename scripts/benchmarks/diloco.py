@@ -22,7 +22,7 @@ from typing import Any
 from benchkit.arguments import add_lab, add_seed, lab_options, words
 from benchkit.hub_digits import Digits
 from benchkit.labs import BenchLab, bench_lab
-from benchkit.processes import Process, answer, next_line, program, started, tell
+from benchkit.processes import Process, answer, next_line, program, start_processes, tell
 from benchkit.report import Report
 
 EXAMPLE = "--rounds 4 --sync-every 8"
@@ -132,13 +132,13 @@ def _in_lab(arguments: argparse.Namespace, report: Report) -> None:
         secret.write_text("of this benchmark alone, on hosts of a lab")
         for way in arguments.ways if WHOLE in arguments.only else []:
             print(f"{NAMES[way]}", file=sys.stderr)
-            whole[way] = _trained(lab, arguments, way, secret, lost_step=0)
+            whole[way] = _train(lab, arguments, way, secret, lost_step=0)
         for way in [way for way in arguments.ways if way in CAN_LOSE and LOST in arguments.only]:
             print(f"{NAMES[way]}, with a worker that is lost", file=sys.stderr)
             # Half-way through the third round, or through the last but one.
             rounds = min(2, arguments.rounds - 2)
             lost_step = rounds * arguments.sync_every + arguments.sync_every // 2
-            broken[way] = _trained(lab, arguments, way, secret, lost_step=lost_step)
+            broken[way] = _train(lab, arguments, way, secret, lost_step=lost_step)
     if whole:
         _show_whole(whole, arguments, report)
     _show_broken(broken, arguments, report)
@@ -148,7 +148,7 @@ def _in_lab(arguments: argparse.Namespace, report: Report) -> None:
     }
 
 
-def _trained(
+def _train(
     lab: BenchLab, arguments: argparse.Namespace, way: str, secret: Path, *, lost_step: int
 ) -> list[Told]:
     server, *names = lab.in_rack_order()
@@ -169,7 +169,7 @@ def _trained(
     }
     with _middle(lab, server, way, secret, arguments) as _:
         commands = [[*lab.command_on(name), *program("diloco_rank")] for name in names]
-        with started(commands) as ranks:
+        with start_processes(commands) as ranks:
             for rank, (name, process) in enumerate(zip(names, ranks, strict=True)):
                 tell(process, {**task, "rank": rank, "address": lab.addresses[name]})
             for process in ranks:
@@ -177,7 +177,7 @@ def _trained(
             for process in ranks:
                 tell(process, {})
             with ThreadPoolExecutor(len(ranks)) as readers:
-                told = list(readers.map(_heard, ranks))
+                told = list(readers.map(_read_report, ranks))
             if any(not one.result and one.lost_at_s is None for one in told):
                 raise SystemExit("error: a rank failed; what it said is above")
             return told
@@ -197,18 +197,18 @@ def _middle(
         ]
         # It tells every quorum.
         quiet = ["sh", "-c", 'exec "$0" "$@" >/dev/null 2>&1', *command]
-        with started([[*lab.command_on(host), *quiet]]) as processes:
+        with start_processes([[*lab.command_on(host), *quiet]]) as processes:
             yield
             processes[0].kill()
         return
-    with started([[*lab.command_on(host), *program("hub_server")]]) as processes:
+    with start_processes([[*lab.command_on(host), *program("hub_server")]]) as processes:
         task = {"listen": [f"{lab.addresses[host]}:{PORT}"], "secret": secret.read_text()}
         tell(processes[0], task)
         answer(processes[0])
         yield
 
 
-def _heard(process: Process) -> Told:
+def _read_report(process: Process) -> Told:
     import json  # noqa: PLC0415
 
     told = Told()

@@ -106,10 +106,10 @@ def _outcome(drawn: DrawnLab, probe_options: Sequence[str]) -> Outcome:
         file = lab.probe(*probe_options)
         told = lab.plink("group", file, "--json", over_ssh=False).stdout
         cluster = cluster_file.read_cluster(str(file))
-        return _judged(drawn, lab, cluster, json.loads(told)["grouping"])
+        return _judge(drawn, lab, cluster, json.loads(told)["grouping"])
 
 
-def _judged(drawn: DrawnLab, lab: BenchLab, cluster: Cluster, grouping: dict[str, Any]) -> Outcome:
+def _judge(drawn: DrawnLab, lab: BenchLab, cluster: Cluster, grouping: dict[str, Any]) -> Outcome:
     from sklearn.metrics import adjusted_mutual_info_score as agreement  # noqa: PLC0415
 
     rtt = measured_rtt(cluster, "the lab")
@@ -134,9 +134,9 @@ def _judged(drawn: DrawnLab, lab: BenchLab, cluster: Cluster, grouping: dict[str
         str(drawn),
         len(names),
         "" if is_flat else f"{paia.accuracy:.2%}",
-        _told(mine, max(of_levels, default=None)),
+        _format_agreement(mine, max(of_levels, default=None)),
         f"{grouping['probability']:.3f}",
-        _told(textbook, None),
+        _format_agreement(textbook, None),
         f"{mean:.1f}",
         f"{int(rtt.samples.sum() + rtt.losses.sum()):,}",
         f"{rtt.seconds:.1f}",
@@ -161,7 +161,7 @@ def _is_right(found: float | None, is_flat: bool) -> bool:
     return found is None if is_flat else found is not None and found >= _FOUND
 
 
-def _told(found: float | None, best: float | None) -> str:
+def _format_agreement(found: float | None, best: float | None) -> str:
     if found is None:
         return "no structure"
     return f"{found:.2f}" if best is None else f"{found:.2f} ({best:.2f})"

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from benchkit.arguments import numbers
-from benchkit.doctor_cases import FAULTS, HEALTHY, DoctorCase, Truth, draw, injected
+from benchkit.doctor_cases import FAULTS, HEALTHY, DoctorCase, Truth, draw, inject_fault
 from benchkit.labs import BenchLab, bench_lab
 from benchkit.other_work import BUSY, QUIET, other_work
 from benchkit.report import Report
@@ -109,7 +109,7 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
     outcomes: list[_Outcome] = []
 
     def rows() -> Iterator[Sequence[object]]:
-        source = _replayed(arguments) if arguments.replay else _measured(arguments)
+        source = _replay_cases(arguments) if arguments.replay else _measure_cases(arguments)
         for outcome in source:
             outcomes.append(outcome)
             yield outcome.row()
@@ -157,7 +157,7 @@ def _cases(arguments: argparse.Namespace) -> list[DoctorCase]:
     return ill + well
 
 
-def _measured(arguments: argparse.Namespace) -> Iterator[_Outcome]:
+def _measure_cases(arguments: argparse.Namespace) -> Iterator[_Outcome]:
     for place, case in enumerate(_cases(arguments)):
         if not arguments.only or place in arguments.only:
             yield _outcome(case, arguments.keep)
@@ -168,10 +168,10 @@ def _outcome(case: DoctorCase, keep: Path | None) -> _Outcome:
         tempfile.TemporaryDirectory(prefix="plink-doctor-") as folder,
         bench_lab(*case.options(Path(folder))) as lab,
         other_work(BUSY if case.is_loaded else QUIET),
-        injected(case, Registry(ROOT_REGISTRY).find(lab.name)) as truth,
+        inject_fault(case, Registry(ROOT_REGISTRY).find(lab.name)) as truth,
     ):
         began_s = time.monotonic()
-        examined = _examined(lab, truth)
+        examined = _examine(lab, truth)
         seconds = time.monotonic() - began_s
         cluster = cluster_file.read_cluster(str(examined))
         if keep is not None:
@@ -183,7 +183,7 @@ def _outcome(case: DoctorCase, keep: Path | None) -> _Outcome:
         return _Outcome(case, truth, diagnose(Evidence(cluster)), seconds)
 
 
-def _examined(lab: BenchLab, truth: Truth) -> Path:
+def _examine(lab: BenchLab, truth: Truth) -> Path:
     """The file that the doctor leaves."""
     hosts = lab.dir / "hosts.txt"
     listed = [host for host in hosts.read_text().split() if host not in truth.hidden]
@@ -205,7 +205,7 @@ def _examined(lab: BenchLab, truth: Truth) -> Path:
     return examined
 
 
-def _replayed(arguments: argparse.Namespace) -> Iterator[_Outcome]:
+def _replay_cases(arguments: argparse.Namespace) -> Iterator[_Outcome]:
     for path in sorted(arguments.replay.glob("*.truth"), key=lambda path: int(path.stem)):
         about: dict[str, Any] = json.loads(path.read_text())
         case, truth = DoctorCase(**about["case"]), Truth(**about["truth"])

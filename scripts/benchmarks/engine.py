@@ -65,14 +65,14 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
     with bench_lab(*lab_options(arguments)) as lab:
         rates = parse_rate(arguments.host_rate), parse_rate(arguments.uplink_rate)
         network = lab_network(rack_numbers(lab), *rates)
-        answers = measured(lab, network, arguments)
+        answers = measure_network(lab, network, arguments)
     least_s = limit_s(network, arguments.bytes)
     show(answers, arguments.bytes, arguments.in_a_row, least_s, report)
     if rates == (None, None) and arguments.bytes == 100_000_000 and not arguments.no_gloo:
         _set_targets(answers, arguments, report)
 
 
-def measured(
+def measure_network(
     lab: BenchLab, network: Network, arguments: argparse.Namespace
 ) -> list[dict[str, Any]]:
     """What every rank measured."""
@@ -82,7 +82,7 @@ def measured(
         groups.setdefault(lab.racks[host], []).append(rank)
     orders = {"gloo": list(range(len(hosts)))}
     if len(groups) > 1:
-        orders["gloo interleaved"] = interleaved(list(groups.values()))
+        orders["gloo interleaved"] = interleave(list(groups.values()))
     variants = []
     host_of = np.repeat(np.arange(network.hosts), arguments.ranks_per_host)
     for name in [] if arguments.plans == "-" else arguments.plans.split(","):
@@ -102,7 +102,7 @@ def measured(
     return answers_of_ranks(lab, hosts, "engine_rank", **task)
 
 
-def interleaved(groups: list[list[int]]) -> list[int]:
+def interleave(groups: list[list[int]]) -> list[int]:
     """One rank of each group in turn: the order that crosses most uplinks."""
     longest = max(map(len, groups))
     return [group[i] for i in range(longest) for group in groups if i < len(group)]

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchkit.arguments import add_lab, lab_options
-from benchkit.fault_runs import Outcome, probe_with_faults, seconds_until_clean, spared
+from benchkit.fault_runs import Outcome, probe_with_faults, seconds_until_clean, spared_pairs
 from benchkit.labs import BenchLab, bench_lab
 from benchkit.report import Report
 from labkit.faults import KINDS, Fault
@@ -86,7 +86,7 @@ def _ask_for_the_spared(
 ) -> None:
     """All pairs that no fault concerns are read."""
     lost = sum(
-        len(spared(names, script) - outcome.measured)
+        len(spared_pairs(names, script) - outcome.measured)
         for outcome, (names, script) in zip(outcomes, cases, strict=True)
     )
     report.at_most("pairs of healthy hosts not read", 0, lost)
@@ -133,7 +133,7 @@ def _wait_until_clean(lab: BenchLab) -> str:
 def _row(
     name: str, outcome: Outcome, names: Sequence[str], script: Sequence[Fault], healthy_s: float
 ) -> tuple[str, ...]:
-    owed = spared(names, script)
+    owed = spared_pairs(names, script)
     return (
         name,
         str(outcome.code),

@@ -28,11 +28,11 @@ from benchkit.embedding_figures import (
     Matrix,
     Table,
     affinity_table,
-    generated,
-    observed,
+    generate_centres,
     optimiser_table,
     rings_table,
-    timed,
+    sample_distances,
+    time_work,
 )
 from benchkit.peers import two_level_table
 from benchkit.report import Report
@@ -109,21 +109,21 @@ def _first(cell: str) -> float:
 
 def _groups(seeds: int) -> Table:
     rows: list[list[object]] = []
-    for title, share, centres in generated(seeds):
+    for title, share, centres in generate_centres(seeds):
         scores: dict[str, list[float]] = {name: [] for name in ("levels", "linkage", "kmeans")}
         rows_found, times = [], []
         for centre in centres:
-            measured = observed(centre.distance, share)
+            measured = sample_distances(centre.distance, share)
             try:
                 embedding = embed(measured)
             except ValueError:
                 continue
             distance = measured if share == 1.0 else embedding.distance
             distance = np.where(np.eye(len(distance)) > 0, 0.0, distance)
-            seen = partial(drawn_groups.discovered, measured)
+            seen = partial(drawn_groups.discover_groups, measured)
             racks = centre.rack_of.tolist()
             count, elasticity = len(set(racks)), 1.0 if title.startswith("uniform") else 2.0
-            passed, discovery = timed(seen)
+            passed, discovery = time_work(seen)
             levels = discovery.levels
             times.append(passed)
             best = _labels(primary(levels).labels) if levels else [0] * len(racks)

@@ -17,7 +17,7 @@ from typing import Any
 
 from benchkit.arguments import add_lab, add_seed, lab_options, words
 from benchkit.labs import bench_lab
-from benchkit.processes import answer, answers_of_ranks, next_line, program, started, tell
+from benchkit.processes import answer, answers_of_ranks, next_line, program, start_processes, tell
 from benchkit.report import Report
 
 EXAMPLE = "--congestion-control reno --repetitions 7"
@@ -103,7 +103,7 @@ def show_simulated(arguments: argparse.Namespace, report: Report) -> None:
 def one_among(rank: int, ranks: int, workers: int, port: int) -> dict[str, float]:
     """Seconds, and those of the processor, that a real rank takes among simulated ones."""
     task = {"rank": rank, "ranks": ranks, "workers": workers, "port": port}
-    with started([program("crowd_peers"), program("crowd_rank")]) as (peers, real):
+    with start_processes([program("crowd_peers"), program("crowd_rank")]) as (peers, real):
         tell(peers, task)
         if next_line(peers).strip() != "ready":
             raise SystemExit("error: the simulated ranks cannot begin; what they said is above")

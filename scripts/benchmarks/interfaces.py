@@ -19,7 +19,7 @@ import numpy as np
 from benchkit.arguments import words
 from benchkit.interfaces import address, hosts_with_interfaces
 from benchkit.plans import TCP_SHARE, as_json
-from benchkit.processes import outputs, program, started, tell
+from benchkit.processes import outputs, program, start_processes, tell
 from benchkit.report import Report
 from plink.solvers.forests.kinds import flat, ring
 
@@ -102,7 +102,7 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
 def _rows(arguments: argparse.Namespace, reached: dict[str, float]) -> Iterator[tuple[str, ...]]:
     for name in arguments.shapes:
         shape = SHAPES[name]
-        answers = _measured(shape, arguments)
+        answers = _measure_shape(shape, arguments)
         turn_by_turn_s = _together([answer["turn by turn"] for answer in answers])
         balanced_s = _together([answer["balanced"] for answer in answers])
         reached[name] = 100 * shape.limit_s / statistics.median(balanced_s)
@@ -119,14 +119,14 @@ def _rows(arguments: argparse.Namespace, reached: dict[str, float]) -> Iterator[
         )
 
 
-def _measured(shape: Shape, arguments: argparse.Namespace) -> list[dict[str, Any]]:
+def _measure_shape(shape: Shape, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     """What every rank measured, one on each host."""
     ranks = len(shape.rates_mbit_s)
     forest = ring(range(ranks)) if shape.plan == "ring" else flat(np.ones(ranks))
     with (
         hosts_with_interfaces(shape.rates_mbit_s) as hosts,
         tempfile.TemporaryDirectory(prefix="plink-bench-") as folder,
-        started([host.command(program("interfaces_rank")) for host in hosts]) as processes,
+        start_processes([host.command(program("interfaces_rank")) for host in hosts]) as processes,
     ):
         for rank, process in enumerate(processes):
             task = {

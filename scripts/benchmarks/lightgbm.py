@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from benchkit.arguments import add_congestion_control, add_seeds, lab_options
 from benchkit.labs import BenchLab, bench_lab
-from benchkit.processes import Process, program, started
+from benchkit.processes import Process, program, start_processes
 from benchkit.programs.lightgbm_worker import UNTIMED_TREES
 from benchkit.report import Report, spread
 from plink.deploy.launchers import FORMATS
@@ -198,7 +198,7 @@ def workers(lab: BenchLab, names: Sequence[str], training: Training) -> Iterator
         [*login, name, *program("lightgbm_worker"), *map(str, (len(names), number, *options))]
         for number, name in enumerate(names)
     ]
-    with started(commands) as running:
+    with start_processes(commands) as running:
         for process in running:
             _line(process, "ready")
         yield Workers(training, dict(zip(names, running, strict=True)))

@@ -51,12 +51,12 @@ def _row(case: Case, found: Outcome, limit_s: float) -> tuple[object, ...]:
     what = (case.algorithm, case.objective, case.hosts, case.slots)
     took = (f"{found.wall_s:.2f}", f"{found.cpu_s:.2f}")
     if found.order is None:
-        return (*what, *took, "refused", "-", _kept(found, limit_s))
+        return (*what, *took, "refused", "-", _format_verdict(found, limit_s))
     gap = f"{100 * found.order.gap:.1f} %" if found.order.cost.lower_bound_us else "no bound"
-    return (*what, *took, found.order.random_orders, gap, _kept(found, limit_s))
+    return (*what, *took, found.order.random_orders, gap, _format_verdict(found, limit_s))
 
 
-def _kept(found: Outcome, limit_s: float) -> str:
+def _format_verdict(found: Outcome, limit_s: float) -> str:
     """Whether the limit was kept, by the wall's clock or else by processor time."""
     if found.wall_s <= allowed_s(limit_s):
         return "yes"

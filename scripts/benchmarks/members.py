@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from benchkit.arguments import words
-from benchkit.processes import Process, program, started
+from benchkit.processes import Process, program, start_processes
 from benchkit.report import Report
 
 EXAMPLE = "--ranks 3 --rounds 3"
@@ -64,7 +64,9 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
 def _round(way: str, arguments: argparse.Namespace, victim: int) -> float:
     with tempfile.TemporaryDirectory() as folder, _lighthouse(way, arguments) as lighthouse:
         commands = [program("members_rank")] * arguments.ranks
-        with started(commands, [{"TORCHFT_LIGHTHOUSE": lighthouse}] * len(commands)) as ranks:
+        with start_processes(
+            commands, [{"TORCHFT_LIGHTHOUSE": lighthouse}] * len(commands)
+        ) as ranks:
             for rank, process in enumerate(ranks):
                 task = {"way": way, "rank": rank, "ranks": arguments.ranks, "store": folder}
                 print(

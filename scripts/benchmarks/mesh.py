@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
     for seed in arguments.seeds:
         with bench_lab(*lab_options(arguments, seed=seed)) as lab:
             orders, predicted = _orders(lab, mesh, seed, arguments)
-            seconds = _measured(lab, mesh, orders, arguments)
+            seconds = _measure_orders(lab, mesh, orders, arguments)
         median_s = {name: statistics.median(values) for name, values in seconds.items()}
         for name, values in seconds.items():
             share = f"{median_s[name] / median_s[GIVEN]:.2f}"
@@ -98,7 +98,7 @@ def _orders(
     return orders, predicted
 
 
-def _measured(
+def _measure_orders(
     lab: BenchLab, mesh: Mesh, orders: Mapping[str, Sequence[str]], arguments: argparse.Namespace
 ) -> dict[str, list[float]]:
     """By order, how long each iteration took on its slowest rank."""

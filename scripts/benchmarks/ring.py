@@ -88,7 +88,7 @@ def _tsplib(folder: Path, seed: int, report: Report) -> Iterator[Sequence[str]]:
         known = {row["instance"]: float(row["optimal"]) for row in csv.DictReader(stream)}
     for name, optimum in known.items():
         matrix = ring_instances.tsplib(folder / f"{name}.tsp")
-        found, seconds = _timed(matrix, seed, _TSP_SECONDS)
+        found, seconds = _time_search(matrix, seed, _TSP_SECONDS)
         above_percent = 100 * (found.cost / optimum - 1)
         report.at_most(f"{name}: above the optimum", 1.0, above_percent, "%")
         yield (
@@ -122,7 +122,7 @@ def _planes(seed: int, report: Report) -> Iterator[Sequence[str]]:
             processor_s: list[float] = []
             for limit_s in _PLANE_SECONDS:
                 began_s = time.process_time()
-                found.append(_timed(matrix, seed, limit_s)[0])
+                found.append(_time_search(matrix, seed, limit_s)[0])
                 between_s = time.process_time()
                 peers.append(_peer(matrix, limit_s))
                 processor_s += [between_s - began_s, time.process_time() - between_s]
@@ -189,7 +189,7 @@ def _data_centres(seed: int, known_seconds: float, report: Report) -> Iterator[S
 def _data_centre(size: int, limit_s: float, seed: int) -> _DataCentre:
     matrix = _distances_of_data_centre(size, seed)
     given_us = reference.ring_cost(matrix, range(size))
-    found, _ = _timed(matrix, seed, limit_s)
+    found, _ = _time_search(matrix, seed, limit_s)
     return _DataCentre(size, limit_s, given_us, found, _peer(matrix, limit_s))
 
 
@@ -197,7 +197,7 @@ def _long_search_us(size: int, seed: int, known_seconds: float) -> float:
     """The cheapest of some longer searches with other seeds."""
     matrix = _distances_of_data_centre(size, seed)
     share_s = known_seconds / _KNOWN_SEEDS
-    return min(_timed(matrix, seed + 1 + i, share_s)[0].cost for i in range(_KNOWN_SEEDS))
+    return min(_time_search(matrix, seed + 1 + i, share_s)[0].cost for i in range(_KNOWN_SEEDS))
 
 
 def _distances_of_data_centre(size: int, seed: int) -> Matrix:
@@ -238,7 +238,7 @@ def _check(cluster: Cluster, names: Sequence[str], cost_us: float) -> None:
         raise SystemExit(f"claimed {cost_us}, but the order costs {real}")
 
 
-def _timed(matrix: Matrix, seed: int, limit_s: float) -> tuple[RingSolution, float]:
+def _time_search(matrix: Matrix, seed: int, limit_s: float) -> tuple[RingSolution, float]:
     start = time.monotonic()
     found = search_ring(matrix, seed=seed, time_limit_s=limit_s)
     return found, time.monotonic() - start

@@ -23,8 +23,8 @@ from benchkit.sampled import (
     agreement,
     by_chance,
     data_center,
-    filled,
-    followed,
+    draw_following,
+    fill_distances,
     plane,
     racks,
     ring_on,
@@ -52,7 +52,7 @@ HEADER = (
 _ALL_BUT_ROUNDING = 1.0 - 1e-9
 
 
-def _mixed(seed: int) -> Network:
+def _mixed_racks(seed: int) -> Network:
     sizes = np.random.default_rng([seed, 0x512E]).integers(1, 41, 12)
     return racks(sizes.tolist(), seed)
 
@@ -65,7 +65,7 @@ SHAPES: Mapping[str, tuple[float, Callable[[int], Network]]] = {
     "unequal-1000": (0.05, lambda seed: data_center("unequal", 1000, seed)),
     "flat-63x16": (0.1, lambda seed: racks([16] * 62 + [8], seed)),
     "flat-2x32": (0.3, lambda seed: racks([32] * 2, seed)),
-    "flat-12x1..40": (0.2, _mixed),
+    "flat-12x1..40": (0.2, _mixed_racks),
     "flat-200x5": (0.25, lambda seed: racks([5] * 200, seed)),
     "rows-200x5": (0.08, lambda seed: racks([5] * 200, seed, row=10)),
     "halls-64x8": (0.1, lambda seed: racks([8] * 64, seed, row=4, hall=4)),
@@ -101,7 +101,7 @@ def _row(name: str, seeds: range, seconds: float) -> tuple[object, ...]:
     for seed in seeds:
         network = generate(seed)
         best = ring_on(network.readings_us, network, seconds)
-        sample = followed(network, share, seed)
+        sample = draw_following(network, share, seed)
         samples.append(sample)
         of_all.append(best.leaving)
         count.append(len(set(network.rack_of.tolist())))
@@ -109,7 +109,7 @@ def _row(name: str, seeds: range, seconds: float) -> tuple[object, ...]:
             (sample, ours),
             (by_chance(network, sample.share, seed), chance),
         ):
-            matrix = filled(found.readings_us)
+            matrix = fill_distances(found.readings_us)
             ring = ring_on(matrix, network, seconds)
             values.append(
                 [

@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
         rows = (_row(_real(int(hosts))) for hosts in words(arguments.real))
         report.table(HEADER, rows, "Hosts of the lab")
     if arguments.simulated:
-        found = [_simulated(case, arguments.granted) for case in words(arguments.simulated)]
+        found = [_simulate_probe(case, arguments.granted) for case in words(arguments.simulated)]
         report.table(HEADER, map(_row, found), "Simulated hosts")
         for one in found:
             if (one["hosts"], one["rounds"]) == (1000, 32):
@@ -76,7 +76,7 @@ def _real(hosts: int) -> dict[str, Any]:
         return facts(out, seconds, used)
 
 
-def _simulated(case: str, is_granted: bool) -> dict[str, Any]:
+def _simulate_probe(case: str, is_granted: bool) -> dict[str, Any]:
     argv = [*BOUND, *program("simulated_probe"), case, *(["granted"] if is_granted else [])]
     done = subprocess.run(argv, stdout=subprocess.PIPE, check=True, cwd="/")
     found: dict[str, Any] = json.loads(done.stdout)

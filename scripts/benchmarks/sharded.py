@@ -54,11 +54,11 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
     with bench_lab(*lab_options(arguments)) as lab:
         prepared = prepare(lab, FLOAT_BYTES * arguments.width**2, None)
         print(f"the plan is {prepared.kind}", file=sys.stderr)
-        took_s = _measured(lab, prepared, arguments)
+        took_s = _measure_ways(lab, prepared, arguments)
     report.table(HEADER, [row for name in arguments.programs for row in _rows(name, took_s[name])])
 
 
-def _measured(
+def _measure_ways(
     lab: BenchLab, prepared: Prepared, arguments: argparse.Namespace
 ) -> dict[str, dict[str, list[float]]]:
     """By program and way the seconds of a step, round by round."""

@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
     """Measure and print the tables."""
     rows, set_ups = [], []
     for ranks in arguments.ranks:
-        answers = measured(ranks, arguments)
+        answers = measure_tls(ranks, arguments)
         cipher = answers[0]["cipher"]
         rate_bytes_s = cipher_rate_bytes_s(cipher)
         for size_bytes in arguments.sizes:
@@ -76,7 +76,7 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
     report.table(SET_UP_HEADER, set_ups)
 
 
-def measured(ranks: int, arguments: argparse.Namespace) -> list[dict[str, Any]]:
+def measure_tls(ranks: int, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     """What every rank measured."""
     hosts = Loopback(ranks)
     sizes = [

@@ -69,7 +69,7 @@ def _changes(arguments: argparse.Namespace, report: Report, folder: Path) -> Non
     with agents("plink", _LEAST_AGENTS, len(names), {**_QUICK, **config}) as crowd:
         for host in ordered:
             crowd.start(host)
-        wrong += _ranked(crowd) != ordered
+        wrong += _hosts_by_rank(crowd) != ordered
         for _ in range(arguments.changes):
             there = [agent.host for agent in crowd.living]
             may_kill = len(there) > _LEAST_AGENTS
@@ -83,12 +83,12 @@ def _changes(arguments: argparse.Namespace, report: Report, folder: Path) -> Non
                 joins += 1
                 crowd.forget()
                 crowd.start(rng.choice([name for name in names if name not in there]))
-            ranked = _ranked(crowd)
+            ranked = _hosts_by_rank(crowd)
             seconds["kill" if is_kill else "join"].append(time.monotonic() - began)
             wrong += sorted(ranked) != sorted(agent.host for agent in crowd.living)
             fresh_us = _fresh_us(ranked, names, distance)
             dearer.append(_cost_us(ranked, names, distance) / fresh_us - 1.0)
-            alone = _inserted(ordered, ranked, names, distance)
+            alone = _insert_hosts(ordered, ranked, names, distance)
             dearer_inserted.append(_cost_us(alone, names, distance) / fresh_us - 1.0)
     report.table(
         ("order", "median above a fresh search", "most"),
@@ -151,7 +151,7 @@ def _files(folder: Path, names: Sequence[str], distance: Matrix, ordered: int) -
     return {name: str(file) for name, file in places.items()}
 
 
-def _ranked(crowd: Agents) -> list[str]:
+def _hosts_by_rank(crowd: Agents) -> list[str]:
     """The hosts by rank, once all have met; nobody where two agents tell different things."""
     met = crowd.round_of([agent.host for agent in crowd.living], _PATIENCE_S)
     is_right = [(one.rank, one.agents) for one in met] == [
@@ -172,7 +172,7 @@ def _fresh_us(ranked: Sequence[str], names: Sequence[str], distance: Matrix) -> 
     return _cost_us(plink.order(part, time_limit_s=_SEARCH_S).names, names, distance)
 
 
-def _inserted(
+def _insert_hosts(
     ordered: Sequence[str], ranked: Sequence[str], names: Sequence[str], distance: Matrix
 ) -> list[str]:
     kept, new = kept_and_new(ordered, sorted(ranked))

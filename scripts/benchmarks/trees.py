@@ -61,7 +61,7 @@ _HEADING = ("trees on", "hosts", "best found", "gap by mean paths", "gap", "CPU 
 
 def _rows(arguments: argparse.Namespace, report: Report) -> Iterator[Sequence[str]]:
     for path in arguments.matrices:
-        for distance in _drawn(path, arguments.hosts, arguments.seed):
+        for distance in _draw_matrices(path, arguments.hosts, arguments.seed):
             row, gap = _row(path.stem, distance, arguments.seconds, arguments.seed)
             report.at_most(f"{path.stem}, {len(distance)} hosts: gap", _ASKED, gap)
             yield row
@@ -71,7 +71,7 @@ def _rows(arguments: argparse.Namespace, report: Report) -> Iterator[Sequence[st
             yield _row(f"generated, {name}", distance, arguments.seconds, arguments.seed)[0]
 
 
-def _drawn(path: Path, sizes: Sequence[int], seed: int) -> Iterator[Matrix]:
+def _draw_matrices(path: Path, sizes: Sequence[int], seed: int) -> Iterator[Matrix]:
     """All pairs that were not measured are 0 in it, as in every bound."""
     cluster = import_measurement(path.read_bytes(), str(path), unit=None, percentile=50.0)
     found = distances(cluster)

@@ -26,7 +26,7 @@ from benchkit.labs import BenchLab, bench_lab
 from benchkit.plans import TCP_SHARE, as_json
 from benchkit.processes import answers_of_ranks
 from benchkit.report import Report
-from benchkit.wide_networks import Order, WideNetwork, drawn, equal, least, ordered
+from benchkit.wide_networks import Order, WideNetwork, draw_network, equal, find_ring, least
 from plink.solvers.forests.kinds import flat, ring
 
 EXAMPLE = "--sizes 20 --losses 0.01 --workers 4 --no-rings"
@@ -104,7 +104,7 @@ def _sizes_rows(
 ) -> Iterator[Sequence[str]]:
     forest = as_json(flat(np.ones(2)))
     plans = {
-        _named(workers): {**forest, "options": {"workers": workers}}
+        _format_workers(workers): {**forest, "options": {"workers": workers}}
         for workers in arguments.workers
     }
     seconds = _seconds(lab, plans, {_GLOO: [0, 1]}, size_mb, arguments.repetitions)
@@ -125,7 +125,7 @@ def _sizes_rows(
             f"{steady[name]:.0f} %",
             f"{gloo_s / median_s:.1f}",
         )
-    name = _named(arguments.workers[0])
+    name = _format_workers(arguments.workers[0])
     report.at_least(
         f"{size_mb} MB, loss {loss}: {name}, of the path without the last way",
         _ASKED_PERCENT,
@@ -134,12 +134,12 @@ def _sizes_rows(
     )
 
 
-def _named(workers: int) -> str:
+def _format_workers(workers: int) -> str:
     return f"{workers} worker{'s' * (workers != 1)}"
 
 
 def _ring_rows(arguments: argparse.Namespace, report: Report) -> Iterator[Sequence[str]]:
-    networks = {str(seed): drawn(arguments.regions, seed) for seed in arguments.seeds}
+    networks = {str(seed): draw_network(arguments.regions, seed) for seed in arguments.seeds}
     if not arguments.no_equal:
         networks[_EQUAL] = equal(arguments.regions, _EQUAL_MBIT, _EQUAL_RTT_MS)
     for name, network in networks.items():
@@ -204,9 +204,9 @@ def _set_ring_targets(
 
 def _orders(lab: BenchLab, network: WideNetwork) -> dict[str, Order]:
     return {
-        _BOTTLENECK: ordered(lab, network, "bandwidth"),
+        _BOTTLENECK: find_ring(lab, network, "bandwidth"),
         _ADDITIVE: least(network, network.sum_s),
-        _LATENCY: ordered(lab, network, "latency"),
+        _LATENCY: find_ring(lab, network, "latency"),
     }
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from labkit.entry import MACHINE
 from labkit.errors import WrongUseError
 from labkit.rates import parse_rate
-from labkit.shape import Shape, checked, two_levels
+from labkit.shape import Shape, check_shape, two_levels
 from labkit.shape_file import read_shape
 from labkit.state import checked_lab_name
 from labkit.wan import DEFAULT_RTT_MS
@@ -59,9 +59,11 @@ def shape_of(arguments: argparse.Namespace) -> Shape:
             if getattr(arguments, option) is not None:
                 flag = "--" + option.replace("_", "-")
                 raise WrongUseError(f"{flag} contradicts --topology", "write it into the file")
-        return checked(replace(read_shape(Path(arguments.topology)), ports=_ports(arguments.ports)))
+        return check_shape(
+            replace(read_shape(Path(arguments.topology)), ports=_ports(arguments.ports))
+        )
     if arguments.regions is not None:
-        return checked(replace(_regions(arguments), ports=_ports(arguments.ports)))
+        return check_shape(replace(_regions(arguments), ports=_ports(arguments.ports)))
     for option in _OF_PATHS:
         if getattr(arguments, option) is not None:
             flag = "--" + option.replace("_", "-")
@@ -78,7 +80,7 @@ def shape_of(arguments: argparse.Namespace) -> Shape:
         DEFAULT_HOPS if arguments.hops is None else arguments.hops,
         routed=arguments.routed is True,
     )
-    return checked(replace(shape, ports=_ports(arguments.ports)))
+    return check_shape(replace(shape, ports=_ports(arguments.ports)))
 
 
 def _regions(arguments: argparse.Namespace) -> Shape:

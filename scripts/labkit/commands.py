@@ -24,7 +24,7 @@ def registry_of(arguments: argparse.Namespace) -> Registry:
     return Registry(ROOT_REGISTRY if arguments.inside is None else Path(arguments.inside[2]))
 
 
-def found(arguments: argparse.Namespace, registry: Registry) -> State:
+def find_lab(arguments: argparse.Namespace, registry: Registry) -> State:
     """The lab meant by `--name` or `--dir`.
 
     Raises:
@@ -35,10 +35,10 @@ def found(arguments: argparse.Namespace, registry: Registry) -> State:
     return registry.find(name_of(arguments))
 
 
-def listed(arguments: argparse.Namespace, registry: Registry) -> list[State]:
+def list_labs(arguments: argparse.Namespace, registry: Registry) -> list[State]:
     """The labs that `status` is asked about: one, or all. The unreadable are named on stderr."""
     if arguments.name is not None or arguments.dir is not None:
-        return [found(arguments, registry)]
+        return [find_lab(arguments, registry)]
     states = []
     for name in registry.names():
         try:
@@ -79,7 +79,7 @@ def _up(arguments: argparse.Namespace) -> int:
 def _down(arguments: argparse.Namespace) -> int:
     registry = registry_of(arguments)
     try:
-        state = found(arguments, registry)
+        state = find_lab(arguments, registry)
     except UnreadableStateError as error:
         if arguments.name is None and arguments.dir is not None:
             # It is unknown which lab the folder belonged to, and another may have any name.
@@ -95,7 +95,7 @@ def _down(arguments: argparse.Namespace) -> int:
 
 def _status(arguments: argparse.Namespace) -> int:
     registry = registry_of(arguments)
-    states = listed(arguments, registry)
+    states = list_labs(arguments, registry)
     show([(state, not operations.missing_namespaces(state)) for state in states], arguments.json)
     return 0
 
@@ -110,16 +110,16 @@ def show(labs: list[tuple[State, bool]], as_json: bool) -> None:
 
 
 def _exec(arguments: argparse.Namespace) -> int:
-    state = found(arguments, registry_of(arguments))
-    return _become(state, arguments.host, arguments.argv)
+    state = find_lab(arguments, registry_of(arguments))
+    return _exec_command(state, arguments.host, arguments.argv)
 
 
 def _shell(arguments: argparse.Namespace) -> int:
-    state = found(arguments, registry_of(arguments))
-    return _become(state, arguments.host, [os.environ.get("SHELL", "/bin/sh")])
+    state = find_lab(arguments, registry_of(arguments))
+    return _exec_command(state, arguments.host, [os.environ.get("SHELL", "/bin/sh")])
 
 
-def _become(state: State, place: str, argv: list[str]) -> int:
+def _exec_command(state: State, place: str, argv: list[str]) -> int:
     """Replace this program by a command in a place."""
     command = command_at(state, place, argv)
     try:
@@ -132,7 +132,7 @@ def _set(arguments: argparse.Namespace) -> int:
     registry = registry_of(arguments)
     rate_bits = parse_rate(arguments.rate)
     with registry.locked():
-        operations.set_rate(registry, found(arguments, registry), arguments.element, rate_bits)
+        operations.set_rate(registry, find_lab(arguments, registry), arguments.element, rate_bits)
     return 0
 
 
@@ -147,7 +147,7 @@ def _start(arguments: argparse.Namespace) -> int:
 def _silence(arguments: argparse.Namespace, *, silent: bool) -> int:
     registry = registry_of(arguments)
     with registry.locked():
-        state = found(arguments, registry)
+        state = find_lab(arguments, registry)
         operations.set_silent(registry, state, arguments.host, silent=silent)
     return 0
 
@@ -156,7 +156,7 @@ def _move(arguments: argparse.Namespace) -> int:
     registry = registry_of(arguments)
     # Half a move is a port that nobody finds again.
     with held_back(), registry.locked():
-        operations.move(registry, found(arguments, registry), arguments.host, arguments.rack)
+        operations.move(registry, find_lab(arguments, registry), arguments.host, arguments.rack)
     return 0
 
 

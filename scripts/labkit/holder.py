@@ -14,7 +14,7 @@ DOWN_TIMEOUT_S = 60
 
 
 @contextlib.contextmanager
-def held(options: Sequence[str]) -> Iterator[None]:
+def hold_lab(options: Sequence[str]) -> Iterator[None]:
     """A `lab up --hold` with these options: it takes the lab down when its input, our pipe, ends.
 
     Raises:

@@ -13,7 +13,7 @@ INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def raise_interruptions() -> None:
     """Let them raise KeyboardInterrupt from now on, also where our starter held them back."""
     for number in INTERRUPTIONS:
-        signal.signal(number, _interrupted)
+        signal.signal(number, _raise_interrupt)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPTIONS)
 
 
@@ -27,5 +27,5 @@ def held_back() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPTIONS)
 
 
-def _interrupted(_number: int, _frame: object) -> NoReturn:
+def _raise_interrupt(_number: int, _frame: object) -> NoReturn:
     raise KeyboardInterrupt

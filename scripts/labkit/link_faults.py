@@ -181,7 +181,7 @@ def half_duplex(state: State, rack: str, mbit: int) -> Remedy:
     return _nothing
 
 
-def unshaped(state: State, host: str) -> Remedy:
+def unshape(state: State, host: str) -> Remedy:
     """Let a host's link carry whatever comes."""
     before = _rate_bits(state, host)
     _set_rate(state, host, None)

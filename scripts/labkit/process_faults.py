@@ -27,13 +27,13 @@ def programs_on(state: State, host: str) -> list[int]:
 
 def kill(state: State, host: str) -> Callable[[], None]:
     """Kill them, once there are any."""
-    _signal(_awaited(state, host), signal.SIGKILL)
+    _signal(_await_programs(state, host), signal.SIGKILL)
     return _nothing
 
 
 def freeze(state: State, host: str, seconds: float | None = None) -> Callable[[], None]:
     """Stop them, once there are any; for a while only where `seconds` is given."""
-    frozen = _awaited(state, host)
+    frozen = _await_programs(state, host)
     _signal(frozen, signal.SIGSTOP)
     if seconds is None:
         return lambda: _signal(frozen, signal.SIGCONT)
@@ -75,7 +75,7 @@ def _alternate(state: State, host: str, is_over: threading.Event) -> None:
         time.sleep(_SPAN_S)
 
 
-def _awaited(state: State, host: str) -> list[int]:
+def _await_programs(state: State, host: str) -> list[int]:
     """The programs on a host, once there are any.
 
     Raises:

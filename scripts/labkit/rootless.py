@@ -85,7 +85,7 @@ def _down(arguments: argparse.Namespace) -> int:
 
 def _status(arguments: argparse.Namespace) -> int:
     registry = own_registry()
-    states = commands.listed(arguments, registry)
+    states = commands.list_labs(arguments, registry)
     alive = [(state, _living_keeper(registry, state.name) is not None) for state in states]
     commands.show(alive, arguments.json)
     return 0
@@ -141,7 +141,7 @@ def _living_keeper(registry: Registry, name: str) -> Keeper | None:
 
 def _name(arguments: argparse.Namespace, registry: Registry) -> str:
     if arguments.name is None and arguments.dir is not None:
-        return commands.found(arguments, registry).name
+        return commands.find_lab(arguments, registry).name
     return name_of(arguments)
 
 

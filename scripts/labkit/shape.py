@@ -89,7 +89,7 @@ def two_levels(
             "leave --racks out",
         )
     racks = tuple(RackShape(count, host_rate_bits, uplink_rate_bits, hops) for count in hosts)
-    return checked(Shape(racks, routed=routed))
+    return check_shape(Shape(racks, routed=routed))
 
 
 def regions(
@@ -101,10 +101,10 @@ def regions(
         WrongUseError: a number or a figure is out of range.
     """
     racks = tuple(RackShape(count, host_rate_bits, uplink_rate_bits, 0) for count in counts)
-    return checked(Shape(racks, wan=full_mesh(len(counts), **figures)))
+    return check_shape(Shape(racks, wan=full_mesh(len(counts), **figures)))
 
 
-def checked(shape: Shape) -> Shape:
+def check_shape(shape: Shape) -> Shape:
     """The shape itself, if it can be built.
 
     Raises:

@@ -38,7 +38,7 @@ from typing import Any
 
 from labkit.errors import LabError, WrongUseError
 from labkit.rates import parse_rate
-from labkit.shape import RackShape, RowShape, Shape, checked
+from labkit.shape import RackShape, RowShape, Shape, check_shape
 from labkit.wan_file import wide_area
 
 DEFAULTS = {
@@ -81,21 +81,21 @@ def shape_of_document(document: Any) -> Shape:
     """
     if isinstance(document, dict) and "regions" in document:
         return wide_area(document)
-    common = {**DEFAULTS, **_known(document, {*DEFAULTS, ROUTED, "rows", "racks"}, "the file")}
+    common = {**DEFAULTS, **_check_keys(document, {*DEFAULTS, ROUTED, "rows", "racks"}, "the file")}
     if ("rows" in common) == ("racks" in common):
         raise WrongUseError("give either rows or racks", "such as [[rows]] with racks = [4, 4]")
     routed = common.get(ROUTED, False)
     if not isinstance(routed, bool):
         raise WrongUseError(f"{ROUTED} must be true or false, not {routed!r}")
     if "racks" in common:
-        return checked(Shape(tuple(_racks(common, None)), routed=routed))
+        return check_shape(Shape(tuple(_racks(common, None)), routed=routed))
     racks: list[RackShape] = []
     rows: list[RowShape] = []
     for row in _list(common["rows"], "rows"):
-        own = {**common, "racks": [], **_known(row, {*DEFAULTS, "racks"}, "a row")}
+        own = {**common, "racks": [], **_check_keys(row, {*DEFAULTS, "racks"}, "a row")}
         racks += _racks(own, len(rows))
         rows.append(RowShape(_rate(own, "row_uplink_rate"), _count(own["row_hops"], "row_hops")))
-    return checked(Shape(tuple(racks), tuple(rows), routed))
+    return check_shape(Shape(tuple(racks), tuple(rows), routed))
 
 
 def _racks(fields: Mapping[str, Any], row: int | None) -> list[RackShape]:
@@ -111,7 +111,7 @@ def _racks(fields: Mapping[str, Any], row: int | None) -> list[RackShape]:
     ]
 
 
-def _known(fields: Any, keys: set[str], where: str) -> dict[str, Any]:
+def _check_keys(fields: Any, keys: set[str], where: str) -> dict[str, Any]:
     if not isinstance(fields, dict):
         raise WrongUseError(f"{where} is not a table of keys and values")
     unknown = sorted(set(fields) - keys)

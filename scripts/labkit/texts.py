@@ -51,7 +51,7 @@ def creation_batch(topology: Topology) -> str:
             f"link add name {lower.interface}{_mac(addresses, lower)}{_place(lab, lower)} type veth"
             f" peer name {upper.interface}{_mac(addresses, upper)}{_place(lab, upper)}"
         )
-    return _joined(lines)
+    return _join_lines(lines)
 
 
 def _addresses(topology: Topology) -> dict[wiring.End, str]:
@@ -81,7 +81,7 @@ def switch_batch(ports: list[str]) -> str:
         f"link add name {bridge} type bridge {BRIDGE_OPTIONS}",
         f"link set dev {bridge} up",
     ]
-    return _joined(lines) + port_batch(ports)
+    return _join_lines(lines) + port_batch(ports)
 
 
 def wan_batch(topology: Topology) -> str:
@@ -93,12 +93,12 @@ def wan_batch(topology: Topology) -> str:
             f"link set dev {bridge} up",
             f"link set dev {port} master {bridge} up",
         ]
-    return _joined(lines)
+    return _join_lines(lines)
 
 
 def port_batch(ports: list[str]) -> str:
     """For `ip -batch` in a switch's namespace: more ports for its bridge."""
-    return _joined([f"link set dev {port} master {wiring.BRIDGE} up" for port in ports])
+    return _join_lines([f"link set dev {port} master {wiring.BRIDGE} up" for port in ports])
 
 
 def router_batch(router: routing.Router) -> str:
@@ -117,7 +117,7 @@ def router_batch(router: routing.Router) -> str:
         ]
     lines += [_neighbour(address, behind) for address, behind in router.neighbours.items()]
     lines += [f"route add {network} via {via}" for network, via in router.routes.items()]
-    return _joined(lines)
+    return _join_lines(lines)
 
 
 def host_batch(topology: Topology, host: Host) -> str:
@@ -163,7 +163,7 @@ def _station(interface: str, address: str, subnet: str, neighbours: Iterable[str
         f"link set dev {interface} up",
         *(_neighbour(other, interface) for other in neighbours),
     ]
-    return _joined(lines)
+    return _join_lines(lines)
 
 
 def _further(number: int, address: str, subnet: str, neighbours: Iterable[str]) -> str:
@@ -179,7 +179,7 @@ def _further(number: int, address: str, subnet: str, neighbours: Iterable[str]) 
         f"route add {subnet} dev {interface} src {address} table {table}",
         f"rule add from {address} table {table}",
     ]
-    return _joined(lines)
+    return _join_lines(lines)
 
 
 def _neighbour(address: str, interface: str) -> str:
@@ -197,7 +197,7 @@ def shaping_command(interface: str, rate_bits: int) -> str:
 
 def hosts_txt(topology: Topology) -> str:
     """The host list, in the given order."""
-    return _joined([host.name for host in topology.hosts])
+    return _join_lines([host.name for host in topology.hosts])
 
 
 def ssh_config(topology: Topology, directory: Path, user: str) -> str:
@@ -217,7 +217,7 @@ def ssh_config(topology: Topology, directory: Path, user: str) -> str:
 
 def known_hosts(topology: Topology, public_keys: Mapping[str, str]) -> str:
     """Every host's own key, under its name and its address."""
-    return _joined(
+    return _join_lines(
         [f"{host.name},{host.address} {public_keys[host.name]}" for host in topology.hosts]
     )
 
@@ -227,7 +227,7 @@ def etc_hosts(topology: Topology, machine_name: str) -> str:
     lines = ["127.0.0.1 localhost", "::1 localhost ip6-localhost ip6-loopback"]
     lines.append(f"{topology.machine_address} {machine_name}")
     lines += [f"{host.address} {host.name}" for host in topology.hosts]
-    return _joined(lines)
+    return _join_lines(lines)
 
 
 def truth_json(topology: Topology) -> str:
@@ -273,5 +273,5 @@ def _place(lab: str, end: wiring.End) -> str:
     return "" if end.element == wiring.MACHINE else f" netns {wiring.namespace(lab, end.element)}"
 
 
-def _joined(lines: list[str]) -> str:
+def _join_lines(lines: list[str]) -> str:
     return "".join(f"{line}\n" for line in lines)

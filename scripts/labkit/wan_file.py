@@ -8,7 +8,7 @@ from typing import Any
 
 from labkit.errors import WrongUseError
 from labkit.rates import parse_rate
-from labkit.shape import Shape, checked, regions
+from labkit.shape import Shape, check_shape, regions
 from labkit.wan import DEFAULT_RTT_MS, WanPath, parse_loss, wan_path
 
 # What a file, or one of its paths, may say of paths; `wan_rate` is `--wan-rate` of the options.
@@ -37,7 +37,7 @@ def wide_area(document: Mapping[str, Any]) -> Shape:
     for fields in document.get("paths", []):
         path = _own_path(fields, document, len(counts))
         by_pair[path.regions] = path
-    return checked(replace(shape, wan=tuple(by_pair.values())))
+    return check_shape(replace(shape, wan=tuple(by_pair.values())))
 
 
 def figures_of(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pytorchkit.differences import BY_NAME
-from pytorchkit.outcomes import Outcome, counts, failed_alone, unexpected
+from pytorchkit.outcomes import Outcome, counts, failed_alone, unexpected_outcomes
 
 PROGRAM = "scripts/pytorch-tests"
 _FAILED, _WRONG_USE, _INTERRUPTED = 1, 2, 130
@@ -87,7 +87,7 @@ def _tell(found: Sequence[Outcome]) -> int:
     for one in failed_alone(found):
         if one.test in BY_NAME:
             print(f"\n{one.test}, {one.ranks} ranks: {BY_NAME[one.test]}")
-    strange = unexpected(found)
+    strange = unexpected_outcomes(found)
     for one, what in strange:
         print(f"\n{one.test}, {one.ranks} ranks: {what}\n{one.reason}".rstrip())
     return _FAILED if strange else 0

@@ -48,7 +48,7 @@ def failed_alone(outcomes: Iterable[Outcome]) -> list[Outcome]:
     ]
 
 
-def unexpected(
+def unexpected_outcomes(
     outcomes: Sequence[Outcome], known: Mapping[str, str] = BY_NAME
 ) -> list[tuple[Outcome, str]]:
     """What is not as `docs/torch-differences.md` says, and in which way."""

@@ -110,7 +110,7 @@ class NamedRankOfSoak:
             expected = [
                 value_of(self._seed, number, steps[i].name, rank) for rank in range(self._ranks)
             ]
-            digests[i] = _checked(steps[i], values, expected)
+            digests[i] = _check_result(steps[i], values, expected)
         digests.append(_digest([unnamed]))
         say(event="round", first=number, digests=digests, bytes=self._bytes, plans=self._epochs)
 
@@ -149,7 +149,7 @@ class NamedRankOfSoak:
             time.sleep(self._pause_s * (1.0 if chance < 0.0005 else 0.02) * self._own.random())
 
 
-def _checked(step: Named, values: list[torch.Tensor], contributed: list[int]) -> str:
+def _check_result(step: Named, values: list[torch.Tensor], contributed: list[int]) -> str:
     expected = result_of(step.op, contributed)
     # What is divided may be rounded; all else is exact in every type.
     tolerance = 0.01 * expected if step.op == "avg" else 0.0

@@ -71,8 +71,8 @@ def check_result(step: Step, inputs: list[Array], result: Array) -> None:
         got, expected = result, _of_whole(step.op, inputs)
         is_wrong = got != expected
     else:
-        wide = [_widened(array, step.dtype) for array in inputs]
-        got = _widened(result, step.dtype)
+        wide = [_widen(array, step.dtype) for array in inputs]
+        got = _widen(result, step.dtype)
         expected, tolerance = _of_real(step, wide)
         # NaN is not near anything.
         is_near = np.abs(got - expected) <= tolerance
@@ -85,7 +85,7 @@ def check_result(step: Step, inputs: list[Array], result: Array) -> None:
         )
 
 
-def _widened(array: Array, dtype: str) -> Array:
+def _widen(array: Array, dtype: str) -> Array:
     if dtype == "bfloat16":
         return (array.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
     return array.astype(np.float64)

@@ -9,7 +9,7 @@ import pytest
 
 from labkit import system
 from labkit.errors import LabError
-from labkit.holder import held
+from labkit.holder import hold_lab
 from support.lab import program
 
 
@@ -52,7 +52,7 @@ def test_wrong_use(arguments: list[str], exit_code: int, said: str, tmp_path: Pa
 
 
 def test_who_holds_a_lab_that_does_not_go_up_is_told_why() -> None:
-    with pytest.raises(RuntimeError, match="between 1 and 256, not 0"), held(["--racks", "0"]):
+    with pytest.raises(RuntimeError, match="between 1 and 256, not 0"), hold_lab(["--racks", "0"]):
         pass
 
 

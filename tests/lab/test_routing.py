@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from labkit import routing, wiring
 from labkit.addressing import addresses_needed
 from labkit.errors import LabError, WrongUseError
-from labkit.shape import RackShape, RowShape, Shape, checked
+from labkit.shape import RackShape, RowShape, Shape, check_shape
 from labkit.subnets import choose
 from labkit.topology import Topology, place
 
@@ -23,7 +23,7 @@ def shapes(draw: st.DrawFn) -> Shape:
     row = st.integers(0, len(rows) - 1) if rows else st.none()
     rack = st.builds(RackShape, st.integers(1, 9), st.none(), st.none(), hops, row)
     racks = draw(st.lists(rack, min_size=1, max_size=6))
-    return checked(Shape(tuple(racks), tuple(rows), routed=True))
+    return check_shape(Shape(tuple(racks), tuple(rows), routed=True))
 
 
 def placed(shape: Shape, seed: int = 1) -> Topology:
@@ -128,6 +128,6 @@ def test_a_host_of_a_routed_lab_cannot_move() -> None:
 def test_a_lab_too_large_for_a_subnet_is_refused() -> None:
     large = RackShape(700, None, None, 0)
     small = RackShape(1, None, None, 0)
-    shape = checked(Shape((large, *([small] * 200)), routed=True))
+    shape = check_shape(Shape((large, *([small] * 200)), routed=True))
     with pytest.raises(LabError, match="too many"):
         choose("t", addresses_needed(shape), [])

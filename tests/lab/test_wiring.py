@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from labkit import wiring
-from labkit.shape import RackShape, RowShape, Shape, checked
+from labkit.shape import RackShape, RowShape, Shape, check_shape
 from labkit.state import checked_lab_name
 from labkit.topology import Topology, place
 
@@ -29,7 +29,7 @@ def topologies(draw: st.DrawFn) -> Topology:
             max_size=6,
         )
     )
-    shape = checked(Shape(tuple(racks), tuple(rows)))
+    shape = check_shape(Shape(tuple(racks), tuple(rows)))
     return place(LONGEST_NAME, shape, draw(st.integers(0, 99)), IPv4Network("10.140.3.0/24"))
 
 

@@ -17,7 +17,7 @@ from benchkit.fault_runs import (
     must_be_named,
     probe_with_faults,
     seconds_until_clean,
-    spared,
+    spared_pairs,
 )
 from labkit.faults import KINDS, Fault
 from support.fake_python import SLOW, fake_python
@@ -112,7 +112,7 @@ def test_faults_cost_what_they_concern(
     assert "Traceback" not in outcome.complaint
     assert "fault not reached" not in outcome.complaint
     assert "fault failed" not in outcome.complaint
-    assert spared(lab.names, script) <= outcome.measured, outcome.complaint
+    assert spared_pairs(lab.names, script) <= outcome.measured, outcome.complaint
     missing = pairs_among(lab.names) - outcome.measured
     assert outcome.code == 3, outcome.complaint
     assert missing

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pytorchkit.differences import BY_NAME
-from pytorchkit.outcomes import FAILED, PASSED, Outcome, counts, failed_alone, unexpected
+from pytorchkit.outcomes import FAILED, PASSED, Outcome, counts, failed_alone, unexpected_outcomes
 
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, str(ROOT / "scripts/pytorch-tests")]
@@ -62,13 +62,15 @@ def test_what_fails_on_gloo_too_is_no_difference() -> None:
         outcome("known", "plink", FAILED),
     ]
     assert [one.test for one in failed_alone(found)] == ["new", "known"]
-    assert [one.test for one, _ in unexpected(found, {"known": ""})] == ["new"]
+    assert [one.test for one, _ in unexpected_outcomes(found, {"known": ""})] == ["new"]
     assert counts(found)[1:] == [("3", "gloo", "1", "1", "0"), ("3", "plink", "0", "3", "0")]
 
 
 def test_a_difference_that_has_gone_is_told() -> None:
     found = [outcome("known", "plink", PASSED)]
-    assert unexpected(found, {"known": ""}) == [(found[0], "passed, though a difference is known")]
+    assert unexpected_outcomes(found, {"known": ""}) == [
+        (found[0], "passed, though a difference is known")
+    ]
 
 
 @pytest.mark.parametrize(

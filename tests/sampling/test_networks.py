@@ -13,8 +13,8 @@ from benchkit.sampled import (
     agreement,
     by_chance,
     data_center,
-    filled,
-    followed,
+    draw_following,
+    fill_distances,
     plane,
     racks,
     ring_on,
@@ -36,10 +36,10 @@ def labels_agree(truth: np.ndarray, found: np.ndarray) -> float:
 
 def test_eight_flat_racks_and_their_ring() -> None:
     network = racks([16] * 8, 1100)
-    sample = followed(network, 0.2, 1100)
+    sample = draw_following(network, 0.2, 1100)
     assert sample.share <= 0.2
     assert groups_agree(network, sample.labels) == 1.0
-    matrix = filled(sample.readings_us)
+    matrix = fill_distances(sample.readings_us)
     assert agreement(matrix, network.rack_of) == 1.0
     best = ring_on(network.readings_us, network, SECONDS)
     ring = ring_on(matrix, network, SECONDS)
@@ -51,33 +51,33 @@ def test_as_many_pairs_by_chance_do_not_find_them() -> None:
     network = racks([16] * 8, 1100)
     sample = by_chance(network, 0.2, 1100)
     assert sample.share >= 0.2
-    assert agreement(filled(sample.readings_us), network.rack_of) < 0.95
+    assert agreement(fill_distances(sample.readings_us), network.rack_of) < 0.95
 
 
 def test_racks_in_rows_take_a_small_share() -> None:
     network = racks([16] * 24, 1101, row=4)
-    sample = followed(network, 0.1, 1101)
+    sample = draw_following(network, 0.1, 1101)
     assert sample.share <= 0.1
-    assert agreement(filled(sample.readings_us), network.rack_of) > 0.99
+    assert agreement(fill_distances(sample.readings_us), network.rack_of) > 0.99
 
 
 def test_three_levels() -> None:
     network = racks([8] * 32, 1100, row=4, hall=4)
-    sample = followed(network, 0.15, 1100)
-    assert agreement(filled(sample.readings_us), network.rack_of) > 0.99
+    sample = draw_following(network, 0.15, 1100)
+    assert agreement(fill_distances(sample.readings_us), network.rack_of) > 0.99
 
 
 def test_readings_with_noise_to_both_sides_and_detours() -> None:
     network = data_center("uniform", 256, 1100)
-    sample = followed(network, 0.14, 1100)
-    assert agreement(filled(sample.readings_us), network.rack_of) > 0.98
+    sample = draw_following(network, 0.14, 1100)
+    assert agreement(fill_distances(sample.readings_us), network.rack_of) > 0.98
 
 
 @pytest.mark.parametrize(
     "make", [partial(racks, [96]), partial(racks, [1] * 96), partial(plane, 96)]
 )
 def test_where_there_is_no_structure_none_is_claimed(make: Callable[[int], Network]) -> None:
-    sample = followed(make(1100), 0.2, 1100)
+    sample = draw_following(make(1100), 0.2, 1100)
     assert sample.labels is None
     assert 0.18 < sample.share <= 0.2
 
@@ -91,7 +91,7 @@ def test_dead_hosts_and_lost_pairs_cost_little() -> None:
         asked[one, other] = asked.get((one, other), 0) + 1
         return bool({one, other} & dead) or (one * 131 + other * 17) % 20 == 0
 
-    sample = followed(network, 0.2, 1103, is_lost)
+    sample = draw_following(network, 0.2, 1103, is_lost)
     assert max(asked.values()) == 1
     for host in dead:
         assert sum(host in pair for pair in asked) <= 8
@@ -102,5 +102,5 @@ def test_dead_hosts_and_lost_pairs_cost_little() -> None:
 
 def test_no_host_meets_many_more_others_than_most() -> None:
     network = racks([1, 40, 3, 20, 36, 12, 16], 1104)
-    sample = followed(network, 0.2, 1104)
+    sample = draw_following(network, 0.2, 1104)
     assert sample.most <= 2 * 0.2 * 128 + 2

@@ -63,7 +63,7 @@ def test_real_ranks_are_right_in_any_order_and_name_nothing_twice(crew: Crew) ->
 @pytest.mark.timing
 def test_a_rank_that_fails_is_told(crew: Crew) -> None:
     with pytest.raises(SystemExit, match=r"(?s)rank 0 failed:.*mode is 'ring'"):
-        crew.ask(any_order.permuted, any_order.Program([], [], 1), "ring", 1)
+        crew.ask(any_order.announce_permuted, any_order.Program([], [], 1), "ring", 1)
 
 
 @pytest.mark.parametrize(("mode", "machine"), [("tree", Tree), ("bitvector", BitVector)])

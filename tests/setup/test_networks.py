@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from benchkit.networks import NETWORKS, scaled
+from benchkit.networks import NETWORKS, scale_lengths
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_shapes_of_single_layers() -> None:
 
 def test_scaled_tensors_keep_their_shares_and_none_is_empty() -> None:
     parameters = list(NETWORKS["resnet50"]())
-    lengths = scaled(parameters, 0.01)
+    lengths = scale_lengths(parameters, 0.01)
     assert min(lengths) >= 1
     assert math.isclose(sum(lengths), 255_570, rel_tol=0.01)
-    assert scaled(parameters, 1.0) == [parameter.items for parameter in parameters]
+    assert scale_lengths(parameters, 1.0) == [parameter.items for parameter in parameters]

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from labkit.entry import command_at
-from labkit.holder import PROGRAM, held
+from labkit.holder import PROGRAM, hold_lab
 from labkit.registry import ROOT_REGISTRY, Registry
 from support.require import require_namespaces, require_root
 
@@ -157,7 +157,7 @@ def lab_cluster(
     if run := os.environ.get("PLINK_TEST_RUN"):
         # By this scripts/test finds what a test left running on a host.
         shape += ["--set-env", f"PLINK_TEST_RUN={run}"]
-    with held(["--name", name, "--dir", str(directory), *shape, *options]):
+    with hold_lab(["--name", name, "--dir", str(directory), *shape, *options]):
         truth = json.loads((directory / "truth.json").read_text())
         yield Lab(name, directory, truth)
 

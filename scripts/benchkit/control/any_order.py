@@ -21,7 +21,7 @@ import plink.torch
 from benchkit.control.crew import Crew, RanksHangError
 from benchkit.control.effort import Effort
 from benchkit.control.rank import Rank
-from benchkit.networks import resnet50, scaled
+from benchkit.networks import resnet50, scale_lengths
 from benchkit.report import Report
 from plink.torch import Control
 
@@ -75,7 +75,7 @@ class Found:
 def show(crew: Crew, effort: Effort, report: Report) -> None:
     """Measure all modes, and the group without control."""
     parameters = list(resnet50())
-    lengths = scaled(parameters, effort.scale)
+    lengths = scale_lengths(parameters, effort.scale)
     program = Program([parameter.name for parameter in parameters], lengths, effort.seed)
     report.say(
         f"ResNet-50's {len(lengths)} tensors, {4 * sum(lengths) / 1e6:.2f} MB of them, "
@@ -86,7 +86,7 @@ def show(crew: Crew, effort: Effort, report: Report) -> None:
         for mode in MODES:
             iterations = effort.iterations if mode == "tree" else effort.fewer_iterations
             try:
-                found = crew.ask(permuted, program, mode, iterations)
+                found = crew.ask(announce_permuted, program, mode, iterations)
             except RanksHangError as error:
                 raise SystemExit(f"error: {mode}: {error}") from None
             failed = [one.failed for one in found if one.failed]
@@ -101,25 +101,25 @@ def show(crew: Crew, effort: Effort, report: Report) -> None:
             yield mode, str(len(most_ms)), str(wrong), str(others), took
 
     report.table(HEADER, rows(), title="Any order")
-    said = [one.failed for one in crew.ask(permuted, program, PLAIN, 1)]
+    said = [one.failed for one in crew.ask(announce_permuted, program, PLAIN, 1)]
     failed = [text for text in said if text]
     first = f": {failed[0]}" if failed else ""
     report.say(f"the same in a group without control fails on {len(failed)} ranks{first}")
     report.at_least("without control: ranks on which it fails", crew.ranks, len(failed), "ranks")
 
 
-def permuted(rank: Rank, program: Program, mode: str, iterations: int) -> Found:
+def announce_permuted(rank: Rank, program: Program, mode: str, iterations: int) -> Found:
     """Announce all in an order of its own, wait for all, look at the sums; again."""
     is_plain = mode == PLAIN
     control = None if is_plain else Control(mode=mode)
     try:
         with rank.group(f"any-order/{mode}", control, stall_timeout_s=PLAIN_S):
-            return _iterated(rank, program, iterations, is_plain=is_plain)
+            return _iterate(rank, program, iterations, is_plain=is_plain)
     except DistBackendError as error:
         return Found([], 0, 0, str(error))
 
 
-def _iterated(rank: Rank, program: Program, iterations: int, *, is_plain: bool) -> Found:
+def _iterate(rank: Rank, program: Program, iterations: int, *, is_plain: bool) -> Found:
     whole = torch.empty(sum(program.lengths))
     gradients = torch.split(whole, program.lengths)
     pattern = torch.randn(len(whole), generator=torch.Generator().manual_seed(program.seed))
@@ -131,7 +131,9 @@ def _iterated(rank: Rank, program: Program, iterations: int, *, is_plain: bool) 
         torch.mul(pattern, _factor(rank.rank, iteration), out=whole)
         dist.barrier()
         began_s = time.perf_counter()
-        works = [_begun(gradients[i], program.names[i], is_plain=is_plain) for i in order]
+        works = [
+            _begin_all_reduce(gradients[i], program.names[i], is_plain=is_plain) for i in order
+        ]
         for work in works:
             work.wait(timedelta(seconds=PLAIN_S) if is_plain else timedelta(0))
         seconds.append(time.perf_counter() - began_s)
@@ -141,7 +143,7 @@ def _iterated(rank: Rank, program: Program, iterations: int, *, is_plain: bool) 
     return Found(seconds, wrong, bits)
 
 
-def _begun(gradient: Tensor, name: str, *, is_plain: bool) -> Any:
+def _begin_all_reduce(gradient: Tensor, name: str, *, is_plain: bool) -> Any:
     if is_plain:
         return dist.all_reduce(gradient, async_op=True)
     return plink.torch.all_reduce(gradient, name)

@@ -19,10 +19,10 @@ from benchkit.control.trainings import (
     Way,
     both_groups,
     cpu_s,
-    drawn,
+    draw_data,
     median_s,
     slowest,
-    timed,
+    time_steps,
 )
 from benchkit.report import Report, spread
 
@@ -86,7 +86,7 @@ def show(crew: Crew, effort: Effort, report: Report) -> None:
         f"{BRANCHES} branches, {mb:.1f} MB of gradients, {crew.ranks} ranks; computing takes "
         f"{COMPUTE_S:g} s a step, in which the processor sleeps"
     )
-    found = crew.ask(trained, program)
+    found = crew.ask(train_all_ways, program)
     rows: list[tuple[str, ...]] = []
     for case in CASES:
         by_way = {way.name: [of_rank[case][way.name] for of_rank in found] for way in WAYS}
@@ -114,7 +114,7 @@ def _apart(found: Sequence[Mapping[str, Mapping[str, Steps]]]) -> float:
     )
 
 
-def trained(rank: Rank, program: Program) -> dict[str, dict[str, Steps]]:
+def train_all_ways(rank: Rank, program: Program) -> dict[str, dict[str, Steps]]:
     """All ways in turn, in all cases."""
     found: dict[str, dict[str, Steps]] = {}
     with both_groups(rank, "branches") as agreeing:
@@ -124,18 +124,18 @@ def trained(rank: Rank, program: Program) -> dict[str, dict[str, Steps]]:
             trainings[way.name] = Training(Branchy(BRANCHES, WIDTH, COMPUTE_S), way, agreeing)
         first = [order_of(IN_ORDER, rank.rank, rank.ranks, 0)] * WARM_UPS
         for training in trainings.values():
-            timed(training, drawn(rank.rank, WIDTH, WARM_UPS, 0), first)
+            time_steps(training, draw_data(rank.rank, WIDTH, WARM_UPS, 0), first)
         for case in CASES:
             found[case] = {name: Steps() for name in trainings}
             for turn in range(program.rounds):
                 seed = program.seed * 1000 + turn
-                data = drawn(rank.rank, WIDTH, program.steps, seed)
+                data = draw_data(rank.rank, WIDTH, program.steps, seed)
                 orders = [
                     order_of(case, rank.rank, rank.ranks, seed * 100 + step)
                     for step in range(program.steps)
                 ]
                 for name, training in trainings.items():
-                    found[case][name].add(timed(training, data, orders))
+                    found[case][name].add(time_steps(training, data, orders))
     return found
 
 

@@ -21,10 +21,10 @@ from benchkit.control.trainings import (
     Way,
     both_groups,
     cpu_s,
-    drawn,
+    draw_data,
     median_s,
     slowest,
-    timed,
+    time_steps,
 )
 from benchkit.report import Report, spread
 
@@ -79,7 +79,7 @@ class Grouped:
 
 def show(crew: Crew, effort: Effort, report: Report) -> None:
     """Measure the whole curve."""
-    found = crew.ask(trained, Program(effort.rounds, effort.seed))
+    found = crew.ask(train_all_ways, Program(effort.rounds, effort.seed))
     report.say(
         f"the gradients of {NETWORK}, each {SCALE:g} as long, {crew.ranks} ranks; computing takes "
         f"{COMPUTE_S:g} s a step, in which the processor sleeps"
@@ -92,7 +92,9 @@ def show(crew: Crew, effort: Effort, report: Report) -> None:
         seconds = slowest(steps[name], lambda one: one.seconds)
         of_ddp = f"{best_s / median_s(steps[name]):.2f}"
         waits = [one for of_rank in of_ranks for one in of_rank.waits]
-        rows.append((name, spread(seconds), of_ddp, *_told(waits), f"{cpu_s(steps[name]):.2f}"))
+        rows.append(
+            (name, spread(seconds), of_ddp, *_format_waits(waits), f"{cpu_s(steps[name]):.2f}")
+        )
     report.table(HEADER, rows, title="Groups")
     ours_s = {way.name: median_s(steps[way.name]) for way in OURS}
     first = OURS[0].name
@@ -105,7 +107,7 @@ def show(crew: Crew, effort: Effort, report: Report) -> None:
     report.say(f"the least with {least}: {ours_s[first] / ours_s[least]:.2f} x without groups")
 
 
-def _told(waits: Sequence[Waits]) -> tuple[str, ...]:
+def _format_waits(waits: Sequence[Waits]) -> tuple[str, ...]:
     if not waits:
         return ("", "", "", "", "")
 
@@ -121,7 +123,7 @@ def _told(waits: Sequence[Waits]) -> tuple[str, ...]:
     )
 
 
-def trained(rank: Rank, program: Program) -> dict[str, Grouped]:
+def train_all_ways(rank: Rank, program: Program) -> dict[str, Grouped]:
     """All ways in turn."""
     found = {way.name: Grouped() for way in (*DDP, *OURS)}
     with both_groups(rank, "groups") as agreeing:
@@ -132,11 +134,11 @@ def trained(rank: Rank, program: Program) -> dict[str, Grouped]:
             phases = Phases(model.parameters())
             trainings[way.name] = Training(model, way, agreeing), phases
         for turn in range(-WARM_UPS, program.rounds):
-            data = drawn(rank.rank, WIDTH, 1, program.seed * 1000 + turn)
+            data = draw_data(rank.rank, WIDTH, 1, program.seed * 1000 + turn)
             for way in (*DDP, *OURS):
                 training, phases = trainings[way.name]
                 with contextlib.nullcontext() if way.is_ddp else phases:
-                    measured = timed(training, data, [()])
+                    measured = time_steps(training, data, [()])
                 waits = [] if way.is_ddp else [phases.take()]
                 if turn >= 0:
                     found[way.name].steps.add(measured)

@@ -84,7 +84,7 @@ def show(crew: Crew, effort: Effort, report: Report) -> None:
     rows = []
     alone = 0.0
     for way in WAYS:
-        found = crew.ask(idled, way, effort.seed)
+        found = crew.ask(measure_idle, way, effort.seed)
         shares = [100.0 * one.busy_s / IDLE_S for one in found]
         counted = [one.messages for one in found if one.messages is not None]
         said = f"{sum(counted) // 2}" if counted else ""
@@ -101,7 +101,7 @@ def show(crew: Crew, effort: Effort, report: Report) -> None:
     report.table(HEADER, rows, title="Idle")
 
 
-def idled(rank: Rank, way: Way, seed: int) -> Idle:
+def measure_idle(rank: Rank, way: Way, seed: int) -> Idle:
     """Agree on something, and then on nothing more."""
     forest = rank.forest
     engine = engine_of(rank, f"idle/{way}", forest)

@@ -87,7 +87,7 @@ def show(crew: Crew, effort: Effort, report: Report) -> None:
         for ranks in effort.ranks:
             for way in WAYS:
                 asked = (ranks, way, effort.load_iterations, effort.seed)
-                load = _median(crew.first(ranks).ask(loaded, *asked)[0])
+                load = _median(crew.first(ranks).ask(measure_load, *asked)[0])
                 found[ranks, way] = load
                 yield (str(ranks), way.name, *load.row())
 
@@ -105,7 +105,7 @@ def show(crew: Crew, effort: Effort, report: Report) -> None:
             report.at_least(f"{of}: bitvector over tree", 3, bits_s / tree_s, "x")
 
 
-def loaded(rank: Rank, ranks: int, way: Way, iterations: int, seed: int) -> list[Load]:
+def measure_load(rank: Rank, ranks: int, way: Way, iterations: int, seed: int) -> list[Load]:
     """Announce all tensors one by one in another order in each iteration."""
     forest = star(ranks)
     engine = engine_of(rank, f"load/{ranks}/{way}", forest)

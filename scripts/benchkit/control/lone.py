@@ -62,7 +62,7 @@ def show(crew: Crew, effort: Effort, report: Report) -> None:
     """Measure alone, and beside large buckets, native machines and those in Python."""
     rows = []
     for is_native in (True, False):
-        found = crew.ask(measured, effort.repetitions, is_native)
+        found = crew.ask(measure_lone, effort.repetitions, is_native)
         base_s = base_last_s = 0.0
         for name in (SMALL, ALONE, BESIDE, SMALL_BESIDE):
             times = [one[name] for one in found]
@@ -80,7 +80,7 @@ def show(crew: Crew, effort: Effort, report: Report) -> None:
     report.table(HEADER, rows, title="A lone tensor")
 
 
-def measured(rank: Rank, repetitions: int, is_native: bool) -> dict[str, Times]:
+def measure_lone(rank: Rank, repetitions: int, is_native: bool) -> dict[str, Times]:
     """By what is measured."""
     engine = engine_of(rank, f"lone/{is_native}", rank.forest)
     other = engine_of(rank, f"lone/{is_native}/other", rank.forest)
@@ -142,7 +142,7 @@ def _announce(agreeing: Agreeing, released: Released, request: Request, times: T
     times.ended.append(released.at_s)
 
 
-def _kept(times: Sequence[Times]) -> list[int]:
+def _valid_repetitions(times: Sequence[Times]) -> list[int]:
     """Repetitions that count: after the first, and while no rank had seen its last bucket end."""
     most = len(times[0].called)
     are_busy = [all(one.were_busy[i : i + 1] != [False] for one in times) for i in range(most)]
@@ -151,10 +151,10 @@ def _kept(times: Sequence[Times]) -> list[int]:
 
 def own_s(times: Sequence[Times]) -> list[float]:
     """Of each rank and repetition, from its own call on."""
-    return [one.ended[i] - one.called[i] for i in _kept(times) for one in times]
+    return [one.ended[i] - one.called[i] for i in _valid_repetitions(times) for one in times]
 
 
 def last_from_s(times: Sequence[Times]) -> list[float]:
     """Of each rank and repetition, from the call of the rank that called last."""
-    last = {i: max(one.called[i] for one in times) for i in _kept(times)}
+    last = {i: max(one.called[i] for one in times) for i in _valid_repetitions(times)}
     return [one.ended[i] - called_s for i, called_s in last.items() for one in times]

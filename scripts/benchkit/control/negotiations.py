@@ -36,7 +36,7 @@ def show(crew: Crew, effort: Effort, report: Report) -> None:
     """Measure all modes."""
     rows = []
     for mode in MODES:
-        found = crew.ask(counted, mode, effort.seed)
+        found = crew.ask(count_messages, mode, effort.seed)
         # The root has no parent, and its children hear from it.
         below = found[1:]
         for label, iterations in (
@@ -64,7 +64,7 @@ def show(crew: Crew, effort: Effort, report: Report) -> None:
     report.table(HEADER, rows, title="Negotiations")
 
 
-def counted(rank: Rank, mode: str, seed: int) -> list[Counts]:
+def count_messages(rank: Rank, mode: str, seed: int) -> list[Counts]:
     """By iteration, what this rank's machine said and heard."""
     engine = engine_of(rank, f"negotiations/{mode}", rank.forest)
     counts = Counts()

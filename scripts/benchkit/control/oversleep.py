@@ -16,7 +16,7 @@ from benchkit.control.effort import Effort
 from benchkit.control.late_sleepers import Late, Notes, late_sleepers, never, often, once
 from benchkit.control.paced_models import Branchy
 from benchkit.control.rank import Rank
-from benchkit.control.trainings import WARM_UPS, Training, Way, drawn
+from benchkit.control.trainings import WARM_UPS, Training, Way, draw_data
 from benchkit.report import Report, spread
 from plink.torch import Control
 
@@ -120,7 +120,7 @@ def show(crew: Crew, effort: Effort, report: Report) -> None:
         steps_ms = [
             1e3 * max(one) for one in zip(*(each.steps_s for each in of_phases[1]), strict=True)
         ]
-        told = [figure for of_ranks in of_phases for figure in _told(of_ranks)]
+        told = [figure for of_ranks in of_phases for figure in _format_spread(of_ranks)]
         rows.append((strategy.name, *told, spread(steps_ms, 0)))
     report.table(HEADER, rows, title=f"{100 * SHARE:g} % of sleeps are late")
     for phase, by_name in (("nothing announced", at_rest), ("training", trained)):
@@ -132,7 +132,7 @@ def show(crew: Crew, effort: Effort, report: Report) -> None:
         report.at_most(f"{phase}: NBCS over spinning, processor", ASKED_PROCESSOR, ratio, "x")
 
 
-def _told(of_ranks: Sequence[Found]) -> tuple[str, str, str]:
+def _format_spread(of_ranks: Sequence[Found]) -> tuple[str, str, str]:
     spread_ms = [1e3 * one for one in spreads_s(of_ranks).values()]
     processor = f"{1e3 * busy(of_ranks):.1f}"
     if not spread_ms:
@@ -172,21 +172,21 @@ def _show_cascade(crew: Crew, report: Report) -> None:
 def late_once(rank: Rank, strategy: Strategy) -> Found:
     """Announce nothing; one rank is late once."""
     late = once(LATE_SLEEP, LATE_S) if rank.rank == LATE_RANK else never
-    with _trained(rank, f"once/{strategy.name}", strategy, late) as (notes, _):
+    with _open_training(rank, f"once/{strategy.name}", strategy, late) as (notes, _):
         return _phase(notes, [])
 
 
 def often_late(rank: Rank, strategy: Strategy, iterations: int, seed: int) -> tuple[Found, Found]:
     """Announce nothing for a while, then train; some sleeps of all ranks are late."""
     late = often(f"{seed} {rank.rank}", SHARE, LATE_S) if strategy.is_late else never
-    with _trained(rank, strategy.name, strategy, late) as (notes, training):
+    with _open_training(rank, strategy.name, strategy, late) as (notes, training):
         rest = _phase(notes, [])
-        steps = drawn(rank.rank, WIDTH, iterations, 1)
+        steps = draw_data(rank.rank, WIDTH, iterations, 1)
         return rest, _phase(notes, [(training, *one) for one in steps])
 
 
 @contextmanager
-def _trained(
+def _open_training(
     rank: Rank, name: str, strategy: Strategy, late: Late
 ) -> Iterator[tuple[Notes, Training]]:
     """A group whose ranks know all that the training announces, from where on they are late."""
@@ -195,7 +195,7 @@ def _trained(
         rank.group(f"oversleep/{name}", strategy.control),
     ):
         training = Training(Branchy(BRANCHES, WIDTH, COMPUTE_S), WAY, None)
-        for inputs, labels in drawn(rank.rank, WIDTH, WARM_UPS, 0):
+        for inputs, labels in draw_data(rank.rank, WIDTH, WARM_UPS, 0):
             training.step(inputs, labels, range(BRANCHES))
         notes.is_measured = True
         yield notes, training

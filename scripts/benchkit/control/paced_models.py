@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from benchkit.gradients import FORWARD_SHARE
-from benchkit.networks import NETWORKS, scaled
+from benchkit.networks import NETWORKS, scale_lengths
 
 
 class _Pace(torch.autograd.Function):
@@ -28,7 +28,7 @@ class _Pace(torch.autograd.Function):
         return gradients[0], None, None
 
 
-def paced(inputs: Tensor, seconds: float) -> Tensor:
+def pace(inputs: Tensor, seconds: float) -> Tensor:
     """The same, after a share of `seconds` forward, and of the rest backward."""
     forward_s = seconds * FORWARD_SHARE
     given: Tensor = _Pace.apply(inputs, forward_s, seconds - forward_s)  # type: ignore[no-untyped-call]
@@ -55,7 +55,7 @@ class Branchy(nn.Module):
 
     def forward(self, inputs: Tensor, order: Sequence[int]) -> Tensor:
         """The mean of all branches, which run in this order."""
-        outputs = {i: paced(self.branches[i](inputs), self._seconds) for i in order}
+        outputs = {i: pace(self.branches[i](inputs), self._seconds) for i in order}
         # Added up alike whatever the order, so that it changes no loss.
         return torch.stack([outputs[i] for i in range(len(outputs))]).mean(0)
 
@@ -73,7 +73,7 @@ class Layered(nn.Module):
         super().__init__()
         parameters = list(NETWORKS[network]())
         whole = sum(one.multiply_adds for one in parameters)
-        self.all = nn.ParameterList(torch.randn(n) for n in scaled(parameters, scale))
+        self.all = nn.ParameterList(torch.randn(n) for n in scale_lengths(parameters, scale))
         self._seconds = [seconds * one.multiply_adds / whole for one in parameters]
 
     def forward(self, inputs: Tensor, order: Sequence[int]) -> Tensor:  # noqa: ARG002
@@ -81,5 +81,5 @@ class Layered(nn.Module):
         for parameter, seconds in zip(self.all, self._seconds, strict=True):
             inputs = torch.tanh(inputs) + parameter.mean()
             if seconds:
-                inputs = paced(inputs, seconds)
+                inputs = pace(inputs, seconds)
         return inputs

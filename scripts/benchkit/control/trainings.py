@@ -62,7 +62,7 @@ class Steps:
     losses: list[float] = field(default_factory=list)
 
     def add(self, measured: tuple[float, float, list[float]]) -> None:
-        """A round, as `timed` gives it."""
+        """A round, as `time_steps` gives it."""
         seconds, used_s, losses = measured
         self.seconds.append(seconds)
         self.cpu_s.append(used_s)
@@ -111,7 +111,7 @@ def both_groups(rank: Rank, name: str) -> Iterator[Any]:
         yield dist.new_group(backend="plink", pg_options=Options(control=Control()))
 
 
-def timed(
+def time_steps(
     training: Training, data: Sequence[tuple[Tensor, Tensor]], orders: Sequence[Sequence[int]]
 ) -> tuple[float, float, list[float]]:
     """Seconds and processor seconds of a step, and losses, after all ranks have come here."""
@@ -122,7 +122,7 @@ def timed(
     return took_s / len(orders), used_s / len(orders), losses
 
 
-def drawn(rank: int, width: int, steps: int, seed: int) -> list[tuple[Tensor, Tensor]]:
+def draw_data(rank: int, width: int, steps: int, seed: int) -> list[tuple[Tensor, Tensor]]:
     """Inputs and labels of a rank's steps."""
     generator = torch.Generator().manual_seed(1000 * seed + rank)
     shape = (2, SAMPLES, width)

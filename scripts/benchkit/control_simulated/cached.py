@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from benchkit.control_simulated.effort import Effort
-from benchkit.control_simulated.resnet import overlapped
+from benchkit.control_simulated.resnet import overlapped_workload
 from benchkit.control_simulated.trainings import NETWORK, Means, means, training_of
 from benchkit.report import Report
 from plink.simulate.control.costs import Costs
@@ -38,8 +38,8 @@ def show(effort: Effort, report: Report) -> None:
 
     trainings = _Trainings(effort)
     gain = trainings.gain
-    request_s = _fitted(lambda tried_s: gain(RANKS, tried_s), GAIN)
-    pytorch_s = _fitted(lambda tried_s: gain(RANKS, tried_s), GAIN_OF_PYTORCH)
+    request_s = _fit_request_cost(lambda tried_s: gain(RANKS, tried_s), GAIN)
+    pytorch_s = _fit_request_cost(lambda tried_s: gain(RANKS, tried_s), GAIN_OF_PYTORCH)
     least, most = (gain(RANKS, each_s) for each_s in REQUEST_S)
     crossover = _crossover(lambda ranks: gain(ranks, request_s))
     by_itself = trainings.means("bitvector", RANKS)
@@ -98,7 +98,7 @@ class _Trainings:
     ) -> Means:
         key = (mode, ranks, costs, data, groups)
         if key not in self._known:
-            workload = overlapped(COMPUTE_S, groups)
+            workload = overlapped_workload(COMPUTE_S, groups)
             training = training_of(
                 mode,
                 ranks,
@@ -112,7 +112,7 @@ class _Trainings:
         return self._known[key]
 
 
-def _fitted(gain: Callable[[float], float], wanted: float) -> float:
+def _fit_request_cost(gain: Callable[[float], float], wanted: float) -> float:
     """What a request costs for this gain, which grows with it: by halving the interval."""
     low_s, high_s = 0.0, 8e-6
     for _ in range(6):

@@ -12,8 +12,8 @@ import numpy as np
 
 from benchkit.control.crew import Crew
 from benchkit.control_simulated.effort import Effort
-from benchkit.control_simulated.predicted import Floats, fitted, releases_s
-from benchkit.control_simulated.released import Releases, measured
+from benchkit.control_simulated.predicted import Floats, fit_processing, releases_s
+from benchkit.control_simulated.released import Releases, measure_releases
 from benchkit.report import Report
 
 CALIBRATED = 16
@@ -36,11 +36,11 @@ def show(crew: Crew, effort: Effort, report: Report) -> None:
     rounds: dict[int, list[Floats]] = {ranks: [] for ranks in effort.real_ranks}
     for turn in range(ROUNDS):
         for ranks, times in rounds.items():
-            releases = crew.ask(measured, ranks, turn, effort.repetitions)
+            releases = crew.ask(measure_releases, ranks, turn, effort.repetitions)
             times.append(_after_the_last(releases[:ranks]))
     found = {ranks: np.concatenate(times) for ranks, times in rounds.items()}
     processors = len(os.sched_getaffinity(0))
-    processing = fitted(np.median(found[CALIBRATED], axis=0), processors)
+    processing = fit_processing(np.median(found[CALIBRATED], axis=0), processors)
     report.say(
         f"{processors} processors; fitted to {CALIBRATED} ranks, in µs: "
         + ", ".join(f"{name} {1e6 * each:.0f}" for name, each in vars(processing).items())

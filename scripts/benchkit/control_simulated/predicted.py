@@ -62,7 +62,7 @@ def releases_s(ranks: int, processing: Processing, processors: int) -> Floats:
     return np.array([machine.repeat(repetition) for repetition in range(REPETITIONS + 1)])[1:]
 
 
-def fitted(measured_s: Floats, processors: int) -> Processing:
+def fit_processing(measured_s: Floats, processors: int) -> Processing:
     """With which simulated releases are nearest to measured ones, of one number of ranks.
 
     Args:

@@ -36,7 +36,7 @@ def late_rank(repetition: int, ranks: int) -> int:
     return (repetition * 7919) % ranks
 
 
-def measured(rank: Rank, ranks: int, turn: int, repetitions: int) -> Releases:
+def measure_releases(rank: Rank, ranks: int, turn: int, repetitions: int) -> Releases:
     """By the first so many ranks; others have nothing to say.
 
     Args:

@@ -16,7 +16,7 @@ DISORDER_S = 5e-4
 END_SHARE, RUNS = 0.03, 9
 
 
-def overlapped(compute_s: float, groups: int = 0) -> Workload:
+def overlapped_workload(compute_s: float, groups: int = 0) -> Workload:
     """Gradients are announced layer by layer while the backward pass goes on.
 
     Args:
@@ -30,7 +30,7 @@ def overlapped(compute_s: float, groups: int = 0) -> Workload:
     of_layers = [tuple(requests) for requests in layers.values()]
     calls, ready_s = backward(of_layers, [1.0] * len(layers), compute_s)
     if groups:
-        calls, ready_s = _grouped(calls, ready_s, groups)
+        calls, ready_s = _group_calls(calls, ready_s, groups)
     return Workload(calls, ready_s, compute_s, DEVIATION, DISORDER_S)
 
 
@@ -43,7 +43,7 @@ def at_the_end(compute_s: float, deviation: float) -> Workload:
     return Workload(calls, ready_s, compute_s, deviation)
 
 
-def _grouped(
+def _group_calls(
     calls: Sequence[tuple[Request, ...]], ready_s: Sequence[float], groups: int
 ) -> tuple[list[tuple[Request, ...]], list[float]]:
     """Each is announced when the last of its tensors is there."""

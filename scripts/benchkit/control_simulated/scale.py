@@ -7,7 +7,7 @@ import resource
 import time
 
 from benchkit.control_simulated.effort import Effort
-from benchkit.control_simulated.resnet import overlapped
+from benchkit.control_simulated.resnet import overlapped_workload
 from benchkit.control_simulated.trainings import FIRST_ITERATIONS, training_of
 from benchkit.report import Report
 from plink.simulate.control.data import DataPlane
@@ -39,20 +39,20 @@ def show(effort: Effort, report: Report) -> None:
     rows = []
     for mode in MODES:
         with context.Pool(1) as pool:
-            row, took_s = pool.apply(simulated, (mode, effort))
+            row, took_s = pool.apply(simulate_scale, (mode, effort))
         rows.append(row)
         name = f"{effort.scale_ranks} ranks x {effort.scale_iterations} iterations"
         report.at_most(f"{name}, {mode}", MOST_S, took_s, "s")
     report.table(HEADER, rows, title="Simulated at scale")
 
 
-def simulated(mode: str, effort: Effort) -> tuple[tuple[str, ...], float]:
+def simulate_scale(mode: str, effort: Effort) -> tuple[tuple[str, ...], float]:
     """A row of the table, and how long it took."""
     began_s, used_s = time.perf_counter(), time.process_time()
     training = training_of(
         mode,
         effort.scale_ranks,
-        overlapped(COMPUTE_S, GROUPS),
+        overlapped_workload(COMPUTE_S, GROUPS),
         data=DATA,
         settings=SETTINGS,
         seed=effort.seed,

@@ -35,7 +35,7 @@ _HEADER = (
 def run(rounds: int, report: Report) -> None:
     """Measure and print."""
     found = {
-        (uplink, ports): _measured(uplink, ports, rounds)
+        (uplink, ports): _measure_racks(uplink, ports, rounds)
         for uplink in _UPLINKS_MBIT
         for ports in (PORTS if uplink == _FAST_MBIT else PORTS[:1])
     }
@@ -59,7 +59,7 @@ def run(rounds: int, report: Report) -> None:
     report.at_most("crossover of the uplink: off the model by", 15, 100 * off, "%")
 
 
-def _measured(uplink_mbit: int, ports: int, rounds: int) -> Mapping[str, Times]:
+def _measure_racks(uplink_mbit: int, ports: int, rounds: int) -> Mapping[str, Times]:
     rack = Rack(WORKERS, [[RATE_MBIT] * ports], uplink_mbit=uplink_mbit)
     servers = ["r0s0", "r1s0"]
     with setting([rack, rack]) as there:

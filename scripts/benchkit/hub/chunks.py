@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from benchkit.hub.crowd import Times
 from benchkit.hub.placements import WORKERS, keys_of, line_s
 from benchkit.hub.setting import RATE_MBIT, SIZE_BYTES, Rack, setting
-from benchkit.networks import NETWORKS, scaled
+from benchkit.networks import NETWORKS, scale_lengths
 from benchkit.report import Report
 
 _SIZES_KB = (8, 32, 128, 512, 4096)
@@ -19,7 +19,7 @@ def run(rounds: int, report: Report) -> None:
     """Measure and print."""
     vgg = list(NETWORKS["vgg16"]())
     share = SIZE_BYTES / 4 / sum(parameter.items for parameter in vgg)
-    keys = [items for items in scaled(vgg, share) if items]
+    keys = [items for items in scale_lengths(vgg, share) if items]
     equal = keys_of(SIZE_BYTES // 4)
     rack = Rack(WORKERS, [[RATE_MBIT] * WORKERS, [RATE_MBIT]])
     with setting([rack]) as there:

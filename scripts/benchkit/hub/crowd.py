@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchkit.processes import Process, answer, program, started, tell
+from benchkit.processes import Process, answer, program, start_processes, tell
 from labkit.fleeting import Namespace
 
 # From telling workers when to begin until then: long enough for all of them to hear it.
@@ -118,7 +118,7 @@ class Crowd:
 def crowd_in(namespaces: Sequence[Namespace]) -> Iterator[Crowd]:
     """Start a worker in each; end them at the end."""
     command = program("hub_rank")
-    with started([namespace.command(command) for namespace in namespaces]) as processes:
+    with start_processes([namespace.command(command) for namespace in namespaces]) as processes:
         yield Crowd(processes)
 
 
@@ -156,7 +156,7 @@ def servers_in(
         snapshots: a folder for them.
     """
     command = program("hub_server")
-    with started([namespace.command(command) for namespace, _ in places]) as processes:
+    with start_processes([namespace.command(command) for namespace, _ in places]) as processes:
         for process, (_, addresses) in zip(processes, places, strict=True):
             listen = [f"{address}:0" for address in addresses]
             task = {"listen": listen, "cores": cores, "secret": secret}

@@ -29,13 +29,13 @@ _LEAD_S = 0.2
 
 def run(rounds: int, seconds: float, report: Report) -> None:
     """Measure and print."""
-    _fused(rounds, report)
+    _compare_commits(rounds, report)
     _slow_worker(seconds, report)
     _snapshots(seconds, report)
     _order(rounds, report)
 
 
-def _fused(rounds: int, report: Report) -> None:
+def _compare_commits(rounds: int, report: Report) -> None:
     """Adam as chunks come, against Adam when the whole model is there."""
     keys = keys_of(_ADAM_BYTES // 4)
     with setting([Rack(_PAIR, [[None]], rate_mbit=None)]) as there:

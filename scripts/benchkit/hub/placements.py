@@ -39,7 +39,7 @@ def run(rounds: int, report: Report) -> None:
     """Measure and print."""
     rack = Rack(WORKERS, [[RATE_MBIT] * ports for ports in PORTS])
     with setting([rack], colocated=True) as there:
-        found = _measured(there, rounds)
+        found = _measure_placements(there, rounds)
     with setting([Rack(WORKERS, rate_mbit=2 * RATE_MBIT)]) as doubled:
         items = SIZE_BYTES // 4
         doubled.open_engine("ring", ring(range(WORKERS)), items)
@@ -48,7 +48,7 @@ def run(rounds: int, report: Report) -> None:
     _show(found, twice, report)
 
 
-def _measured(there: Setting, rounds: int) -> dict[str, Times]:
+def _measure_placements(there: Setting, rounds: int) -> dict[str, Times]:
     items = SIZE_BYTES // 4
     keys = keys_of(items)
     there.open_gloo("gloo", items)

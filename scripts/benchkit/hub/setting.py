@@ -189,7 +189,7 @@ def setting(
         congestion_control: TCP's on every host; None leaves the machine's.
         snapshots: a folder for them.
     """
-    built = [_ported(rack) for rack in racks]
+    built = [_to_ported_rack(rack) for rack in racks]
     with (
         tempfile.TemporaryDirectory(prefix="plink-bench-") as name,
         ported_racks(built, congestion_control) as hosts,
@@ -218,7 +218,7 @@ def setting(
             yield Setting(crowd, workers, dict(zip(places, servers, strict=True)), folder)
 
 
-def _ported(rack: Rack) -> PortedRack:
+def _to_ported_rack(rack: Rack) -> PortedRack:
     rates = [[_bits(rack.rate_mbit)]] * rack.workers
     rates = rates + [[_bits(rate) for rate in ports] for ports in rack.servers]
     return PortedRack(rates, _bits(rack.uplink_mbit))

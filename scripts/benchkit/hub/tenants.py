@@ -82,7 +82,7 @@ def run(seconds: float, report: Report) -> None:
         rows = []
 
         def measured(title: str, tenants: Sequence[Tenant]) -> Carried:
-            found = _carried(there, tenants, seconds)
+            found = _measure_carried(there, tenants, seconds)
             rows.append(found.row(title))
             return found
 
@@ -133,7 +133,7 @@ def jain(shares: Sequence[float]) -> float:
     return sum(shares) ** 2 / (len(shares) * sum(share * share for share in shares))
 
 
-def _carried(there: Setting, tenants: Sequence[Tenant], seconds: float) -> Carried:
+def _measure_carried(there: Setting, tenants: Sequence[Tenant], seconds: float) -> Carried:
     crowds: list[Crowd] = []
     taken = 0
     for tenant in tenants:

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Mapping
 from benchkit.networks.convolutional import alexnet, resnet50, resnet152, vgg16
 from benchkit.networks.densenet import densenet201
 from benchkit.networks.inception import inception_v4
-from benchkit.networks.layers import Parameter, scaled
+from benchkit.networks.layers import Parameter, scale_lengths
 from benchkit.networks.transformers import bert_base, gpt2
 
-__all__ = ["NETWORKS", "Parameter", "resnet50", "scaled"]
+__all__ = ["NETWORKS", "Parameter", "resnet50", "scale_lengths"]
 
 NETWORKS: Mapping[str, Callable[[], Iterator[Parameter]]] = {
     "alexnet": alexnet,

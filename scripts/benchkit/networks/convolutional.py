@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from benchkit.networks.layers import Parameter, convolution, linear, normed
+from benchkit.networks.layers import Parameter, convolution, linear, normed_convolution
 
 CLASSES = 1000
 
@@ -41,17 +41,17 @@ def resnet152() -> Iterator[Parameter]:
 
 
 def _resnet(blocks_of_stages: Sequence[int]) -> Iterator[Parameter]:
-    yield from normed("conv1", 3, 64, 7, 112)
+    yield from normed_convolution("conv1", 3, 64, 7, 112)
     inputs, before = 64, 56
     for stage, blocks in enumerate(blocks_of_stages):
         width, side = 64 << stage, 56 >> stage
         for block in range(blocks):
             name, outputs = f"layer{stage + 1}.{block}", 4 * width
-            yield from normed(f"{name}.conv1", inputs, width, 1, before)
-            yield from normed(f"{name}.conv2", width, width, 3, side)
-            yield from normed(f"{name}.conv3", width, outputs, 1, side)
+            yield from normed_convolution(f"{name}.conv1", inputs, width, 1, before)
+            yield from normed_convolution(f"{name}.conv2", width, width, 3, side)
+            yield from normed_convolution(f"{name}.conv3", width, outputs, 1, side)
             if block == 0:
-                yield from normed(f"{name}.downsample", inputs, outputs, 1, side)
+                yield from normed_convolution(f"{name}.downsample", inputs, outputs, 1, side)
             inputs, before = outputs, side
     yield from linear("fc", inputs, CLASSES)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from benchkit.networks.layers import Parameter, linear, normed
+from benchkit.networks.layers import Parameter, linear, normed_convolution
 
 CLASSES = 1000
 # Inputs, outputs, kernel (height and width), and the side of the output, by name.
@@ -84,4 +84,4 @@ def inception_v4() -> Iterator[Parameter]:
 
 def _block(prefix: str, layers: Sequence[Layer]) -> Iterator[Parameter]:
     for name, inputs, outputs, kernel, side in layers:
-        yield from normed(f"features.{prefix}{name}", inputs, outputs, kernel, side)
+        yield from normed_convolution(f"features.{prefix}{name}", inputs, outputs, kernel, side)

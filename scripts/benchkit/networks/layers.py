@@ -28,7 +28,7 @@ class Parameter:
         return math.prod(self.shape)
 
 
-def scaled(parameters: Sequence[Parameter], scale: float) -> list[int]:
+def scale_lengths(parameters: Sequence[Parameter], scale: float) -> list[int]:
     """The length of every tensor times `scale`, one at least."""
     return [max(1, round(parameter.items * scale)) for parameter in parameters]
 
@@ -44,7 +44,7 @@ def convolution(
         yield Parameter(f"{name}.bias", (outputs,))
 
 
-def normed(
+def normed_convolution(
     name: str, inputs: int, outputs: int, kernel: int | tuple[int, int], side: int
 ) -> Iterator[Parameter]:
     """A convolution without bias and the normalisation that follows it."""

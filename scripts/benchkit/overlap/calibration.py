@@ -46,7 +46,7 @@ def _line(small_s: float, large_s: float) -> tuple[float, float]:
     return s_per_byte, max(0.0, small_s - s_per_byte * SMALL_BYTES)
 
 
-def calibrated(one: Any, two: Any) -> Collectives:
+def calibrate(one: Any, two: Any) -> Collectives:
     """Measure, on every rank of both groups.
 
     Args:

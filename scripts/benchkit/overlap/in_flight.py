@@ -68,7 +68,7 @@ def show(crew: Crew, program: Program, limits_s: Mapping[int, float], report: Re
         limits_s: by bytes, what no all-reduce can beat on these links; 0 where nothing limits it.
         report: that is printed.
     """
-    found = crew.ask(measured, program)
+    found = crew.ask(measure_bursts, program)
     rows = []
     for plan in program.plans:
         for size_bytes in program.sizes_bytes:
@@ -107,7 +107,7 @@ def _row(
     )
 
 
-def measured(rank: Rank, program: Program) -> Times:
+def measure_bursts(rank: Rank, program: Program) -> Times:
     """Seconds of every burst on this rank."""
     engines = {
         (plan, number): _engine(rank, f"in flight/{plan}/{number}", forest, number)

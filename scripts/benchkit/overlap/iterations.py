@@ -15,7 +15,7 @@ from torch import nn
 
 from benchkit.control.crew import Crew
 from benchkit.control.rank import Rank
-from benchkit.overlap.calibration import calibrated
+from benchkit.overlap.calibration import calibrate
 from benchkit.overlap.paced import Pace, Paced, profile_of
 from benchkit.overlap.ways import (
     AUTO,
@@ -32,7 +32,7 @@ from benchkit.overlap.ways import (
     Way,
     lazies,
     of_ddp,
-    scheduled,
+    schedules_by_name,
 )
 from benchkit.report import Report, spread
 from plink.torch import Options
@@ -121,13 +121,13 @@ class Found:
     auto_reasons: tuple[str, ...]
 
 
-def measured(rank: Rank, subject: Subject) -> Found:
+def measure_ways(rank: Rank, subject: Subject) -> Found:
     """Calibrate, plan, then iterate in all ways in turn."""
     name = f"overlap/{subject.network}"
     with rank.group(name, None):
         one = dist.new_group(backend="plink", pg_options=Options(in_flight=1))
         groups = {GLOO: dist.new_group(backend="gloo"), ONE: one, TWO: dist.group.WORLD}
-        network = calibrated(groups[ONE], groups[TWO]).network()
+        network = calibrate(groups[ONE], groups[TWO]).network()
         ways = ways_of(subject, network)
         trainers = {
             way.name: Trainer(
@@ -141,11 +141,11 @@ def measured(rank: Rank, subject: Subject) -> Found:
         bare = Paced(subject.network, subject.scale, subject.pace, rank.rank)
         computing, found = Iterated(), {way.name: Iterated() for way in ways}
         for _ in range(AUTO_PASSES):
-            iterated(trainers[AUTO].module)
+            time_iteration(trainers[AUTO].module)
         for turn in range(-WARM_UPS, subject.rounds):
-            computing.add(iterated(bare))
+            computing.add(time_iteration(bare))
             for way in ways:
-                measured_s = iterated(trainers[way.name].module)
+                measured_s = time_iteration(trainers[way.name].module)
                 if way.is_lossless and not trainers[way.name].is_average(rank.ranks):
                     raise SystemExit(f"{way.name}: a gradient is not the average")
                 if turn >= 0:
@@ -162,7 +162,7 @@ def measured(rank: Rank, subject: Subject) -> Found:
         )
 
 
-def iterated(module: nn.Module) -> tuple[float, float]:
+def time_iteration(module: nn.Module) -> tuple[float, float]:
     """Seconds of an iteration, and of the processor: forward, backward, all gradients averaged."""
     dist.barrier()
     used_s, began_s = time.process_time(), time.perf_counter()
@@ -176,7 +176,7 @@ def ways_of(subject: Subject, network: Network) -> list[Way]:
     profile = subject.profile
     every = [
         *of_ddp(),
-        *scheduled(profile, network, subject.bucket_bytes).values(),
+        *schedules_by_name(profile, network, subject.bucket_bytes).values(),
         *(lazies(profile, network).values() if subject.ways else ()),
     ]
     return [way for way in every if not subject.ways or way.name in subject.ways]
@@ -186,15 +186,15 @@ def show(crew: Crew, subjects: Sequence[Subject], report: Report) -> None:
     """Measure all networks."""
     errors: list[float] = []
     for subject in subjects:
-        found = crew.ask(measured, subject)
-        errors += _told(subject, found, report)
+        found = crew.ask(measure_ways, subject)
+        errors += _report_network(subject, found, report)
     report.at_most("predictions: median error", 10.0, 100 * statistics.median(errors), "%")
 
 
-def _told(subject: Subject, found: Sequence[Found], report: Report) -> list[float]:
+def _report_network(subject: Subject, found: Sequence[Found], report: Report) -> list[float]:
     network, profile = found[0].network, subject.profile
     ways = ways_of(subject, network)
-    report.say(_said(subject, network, len(found)))
+    report.say(_describe_subject(subject, network, len(found)))
     seconds = {way.name: slowest_s([f.ways[way.name] for f in found]) for way in ways}
     medians_s = {name: statistics.median(one) for name, one in seconds.items()}
     computing_s = statistics.median(slowest_s([f.computing for f in found]))
@@ -238,7 +238,7 @@ def slowest_s(ranks: Sequence[Iterated]) -> list[float]:
     return [max(one) for one in zip(*(rank.seconds for rank in ranks), strict=True)]
 
 
-def _said(subject: Subject, network: Network, ranks: int) -> str:
+def _describe_subject(subject: Subject, network: Network, ranks: int) -> str:
     profile, pace = subject.profile, subject.pace
     bytes_s = network.s_per_byte * profile.total_bytes
     return (

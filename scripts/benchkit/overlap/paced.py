@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import Parameter as Trained
 
-from benchkit.networks import NETWORKS, Parameter, scaled
+from benchkit.networks import NETWORKS, Parameter, scale_lengths
 from plink.training.overlap.profile import Profile
 
 # Layers are computed so many together at most, which spares a processor that all ranks share what
@@ -102,7 +102,7 @@ class Paced(nn.Module):
     def __init__(self, network: str, scale: float, pace: Pace, rank: int) -> None:
         super().__init__()
         described = list(NETWORKS[network]())
-        lengths = scaled(described, scale)
+        lengths = scale_lengths(described, scale)
         self.all = nn.ParameterList(torch.zeros(n) for n in lengths)
         self._pace = pace
         self._clock = _Clock()
@@ -112,7 +112,7 @@ class Paced(nn.Module):
                 [torch.full((lengths[i],), (rank + 1) * UNIT) for i in places],
                 ready_s,
             )
-            for places, ready_s in _timed(described, pace.backward_s)
+            for places, ready_s in _stages_with_times(described, pace.backward_s)
         ]
 
     def forward(self, inputs: Tensor) -> Tensor:
@@ -134,8 +134,10 @@ class Paced(nn.Module):
 def profile_of(network: str, scale: float, pace: Pace) -> Profile:
     """When its gradients are ready, in the reverse order of its parameters."""
     described = list(NETWORKS[network]())
-    lengths = scaled(described, scale)
-    ready_s = {i: at_s for places, at_s in _timed(described, pace.backward_s) for i in places}
+    lengths = scale_lengths(described, scale)
+    ready_s = {
+        i: at_s for places, at_s in _stages_with_times(described, pace.backward_s) for i in places
+    }
     order = range(len(described) - 1, -1, -1)
     return Profile(
         tuple(f"all.{i}" for i in order),
@@ -144,7 +146,9 @@ def profile_of(network: str, scale: float, pace: Pace) -> Profile:
     )
 
 
-def _timed(described: Sequence[Parameter], backward_s: float) -> list[tuple[list[int], float]]:
+def _stages_with_times(
+    described: Sequence[Parameter], backward_s: float
+) -> list[tuple[list[int], float]]:
     """The parameters of each stage of layers, and when they are ready in a backward pass.
 
     A layer has a matrix, a table or a kernel, and all that follows up to the next.

@@ -12,7 +12,7 @@ import torch.distributed as dist
 
 from benchkit.control.crew import Crew
 from benchkit.control.rank import Rank
-from benchkit.overlap.iterations import AUTO_PASSES, Subject, iterated
+from benchkit.overlap.iterations import AUTO_PASSES, Subject, time_iteration
 from benchkit.overlap.paced import Paced
 from benchkit.report import Report
 from plink.torch import DataParallel
@@ -44,13 +44,13 @@ class Found:
     fixed_cpu_s: list[float]
 
 
-def measured(rank: Rank, subject: Subject, seconds: float) -> Found:
+def measure_quiet(rank: Rank, subject: Subject, seconds: float) -> Found:
     """Let it settle; then in turn with what it has settled on, installed by hand."""
     with rank.group(f"quiet/{subject.network}", None):
         parts = (subject.network, subject.scale, subject.pace, rank.rank)
         auto = DataParallel(Paced(*parts), schedule="auto")
         for _ in range(AUTO_PASSES):
-            iterated(auto)
+            time_iteration(auto)
         found = Found(AUTO_PASSES, [], 0, [], [], [], [])
         fixed = DataParallel(Paced(*parts), schedule=_Same(auto.arrangement))
         last, began_s = torch.zeros(1), time.monotonic()
@@ -59,7 +59,7 @@ def measured(rank: Rank, subject: Subject, seconds: float) -> Found:
                 (auto, found.auto_s, found.auto_cpu_s),
                 (fixed, found.fixed_s, found.fixed_cpu_s),
             ):
-                turn = [iterated(module) for _ in range(TURN)]
+                turn = [time_iteration(module) for _ in range(TURN)]
                 took_s.append(statistics.median(one[0] for one in turn))
                 # What windows cost at their ends counts.
                 used_s.append(statistics.mean(one[1] for one in turn))
@@ -94,7 +94,7 @@ class _Same(Fixed):
 
 def show(crew: Crew, subject: Subject, seconds: float, report: Report) -> None:
     """What it changed after it had settled, and what it took of the processor and of time."""
-    found = crew.ask(measured, subject, seconds)
+    found = crew.ask(measure_quiet, subject, seconds)
     first = found[0]
     took = [
         statistics.median(max(turn) for turn in zip(*turns, strict=True))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from benchkit.control.crew import Crew
-from benchkit.overlap.iterations import Found, Subject, measured, slowest_s
+from benchkit.overlap.iterations import Found, Subject, measure_ways, slowest_s
 from benchkit.overlap.ways import (
     ASC,
     AUTO,
@@ -37,7 +37,7 @@ def show(crew: Crew, subjects: Sequence[Subject], report: Report) -> None:
         "brackets how many times as long DDP on plink takes"
     )
     rows = (
-        _row(subject, crew.ask(measured, replace(subject, ways=WAYS)), medians)
+        _row(subject, crew.ask(measure_ways, replace(subject, ways=WAYS)), medians)
         for subject in subjects
     )
     report.table(("network", *WAYS, "auto's collectives, settled after passes", "bound"), rows)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from benchkit.control.crew import Crew
-from benchkit.overlap.iterations import Subject, measured, slowest_s
+from benchkit.overlap.iterations import Subject, measure_ways, slowest_s
 from benchkit.overlap.ways import AUTO, DDP, PLANNED_LAZY, SWEEP, lazies
 from benchkit.report import Report, spread
 from plink.training.overlap.schedule import Schedule
@@ -18,7 +18,7 @@ WAYS = (DDP, *(f"lazy, 1/{part}" for part in SWEEP), PLANNED_LAZY, AUTO)
 def show(crew: Crew, subjects: Sequence[Subject], report: Report) -> None:
     """A table for each network."""
     for subject in subjects:
-        found = crew.ask(measured, replace(subject, ways=WAYS))
+        found = crew.ask(measure_ways, replace(subject, ways=WAYS))
         ways = lazies(subject.profile, found[0].network)
         seconds = {way: slowest_s([one.ways[way] for one in found]) for way in found[0].ways}
         rows = []

@@ -73,7 +73,7 @@ def of_ddp() -> list[Way]:
     ]
 
 
-def scheduled(profile: Profile, network: Network, bucket_bytes: int) -> dict[str, Way]:
+def schedules_by_name(profile: Profile, network: Network, bucket_bytes: int) -> dict[str, Way]:
     """All schedules of a profile on a network, by name.
 
     Args:

@@ -29,9 +29,9 @@ def main() -> None:
     task = rank_task()
     meeting = Meeting(task, TIMEOUT_S)
     os.environ.update(task["environment"])
-    groups = {"tuned": made("tuned", meeting)}
+    groups = {"tuned": create_group("tuned", meeting)}
     del os.environ["PLINK_AUTOTUNE"]
-    groups["plain"] = made("plain", meeting)
+    groups["plain"] = create_group("plain", meeting)
     tensors = [torch.zeros(size // 4) for size in task["sizes_bytes"]]
     measured = in_turn(groups, tensors, task["seconds"])
     plan = groups["tuned"].plan_number
@@ -42,7 +42,7 @@ def main() -> None:
     print(json.dumps({"turns": measured, "plan": plan}), flush=True)
 
 
-def made(name: str, meeting: Meeting) -> PlinkGroup:
+def create_group(name: str, meeting: Meeting) -> PlinkGroup:
     """What `init_process_group` would make, which makes only one in a process."""
     store = PrefixStore(name, meeting.store)
     return create(store, meeting.rank, meeting.ranks, meeting.timeout)

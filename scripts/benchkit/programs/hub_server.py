@@ -37,10 +37,10 @@ def main() -> None:
         for line in sys.stdin:
             command = json.loads(line)
             command["here"] = server.addresses[0]
-            print(json.dumps(_done(command, secret)), file=output)
+            print(json.dumps(_execute(command, secret)), file=output)
 
 
-def _done(command: dict[str, Any], secret: bytes) -> dict[str, Any]:
+def _execute(command: dict[str, Any], secret: bytes) -> dict[str, Any]:
     """What is answered to a command: `create`, `create_racks`, `delete`, `status`,
     `checkpoint` or `cpu`.
     """

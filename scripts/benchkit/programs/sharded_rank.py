@@ -68,7 +68,7 @@ def _model(width: int) -> nn.Sequential:
     return nn.Sequential(*(nn.Linear(width, width) for _ in range(LAYERS)))
 
 
-def _trained(model: nn.Module, optimizer: Any, width: int) -> Step:
+def _training_step(model: nn.Module, optimizer: Any, width: int) -> Step:
     def step() -> None:
         optimizer.zero_grad()
         loss: Any = mse_loss(model(torch.randn(BATCH, width)), torch.randn(BATCH, width))
@@ -85,14 +85,14 @@ def fully_sharded(width: int) -> Step:
     for layer in model:
         fully_shard(layer, mesh=mesh)
     fully_shard(model, mesh=mesh)
-    return _trained(model, torch.optim.SGD(model.parameters(), lr=0.01), width)
+    return _training_step(model, torch.optim.SGD(model.parameters(), lr=0.01), width)
 
 
 def zero(width: int) -> Step:
     """ZeRO: DDP's all-reduces, then each rank broadcasts the parameters that it has updated."""
     model = nn.parallel.DistributedDataParallel(_model(width))
     optimizer = ZeroRedundancyOptimizer(model.parameters(), torch.optim.SGD, lr=0.01)
-    return _trained(model, optimizer, width)
+    return _training_step(model, optimizer, width)
 
 
 def experts(width: int) -> Step:

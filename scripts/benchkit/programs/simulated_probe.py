@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 def main() -> None:
     """Probe, and tell."""
     hosts, _, rounds = sys.argv[1].partition(":")
-    print(json.dumps(simulated(int(hosts), rounds, is_granted="granted" in sys.argv[2:])))
+    print(json.dumps(probe_simulated(int(hosts), rounds, is_granted="granted" in sys.argv[2:])))
 
 
-def simulated(hosts: int, rounds: str, *, is_granted: bool) -> dict[str, Any]:
+def probe_simulated(hosts: int, rounds: str, *, is_granted: bool) -> dict[str, Any]:
     """`plink probe` of simulated hosts in this process: its `facts`."""
     # Only here: who starts this measures other processes, and shall stay small.
     from benchkit.simulated import Behaviour, simulated_reach  # noqa: PLC0415

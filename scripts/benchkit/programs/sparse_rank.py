@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim import SGD, Optimizer
 
-from benchkit.hooks import hooked
+from benchkit.hooks import register_hook
 from benchkit.networks import NETWORKS
 from benchkit.programs.meeting import Meeting, rank_task
 from plink.torch import CSC, PlinkGroup, SparseSGD
@@ -99,7 +99,7 @@ class Rank:
         used = DistributedDataParallel(
             model, process_group=group, gradient_as_bucket_view=True, bucket_cap_mb=1024
         )
-        hooked(used, way["kind"], WARMUP_STEPS)
+        register_hook(used, way["kind"], WARMUP_STEPS)
         return used, SGD(model.parameters(), lr=LEARNING_RATE, momentum=MOMENTUM)
 
 
@@ -112,14 +112,14 @@ class _Gradients(nn.Module):
 
     def __init__(self, scale: float) -> None:
         super().__init__()
-        shapes = [_scaled(parameter.shape, scale) for parameter in NETWORKS["alexnet"]()]
+        shapes = [_scale_shape(parameter.shape, scale) for parameter in NETWORKS["alexnet"]()]
         self.all = nn.ParameterList(torch.zeros(shape) for shape in shapes)
 
     def forward(self) -> Tensor:
         return torch.stack([one.sum() for one in self.all]).sum()
 
 
-def _scaled(shape: tuple[int, ...], scale: float) -> tuple[int, ...]:
+def _scale_shape(shape: tuple[int, ...], scale: float) -> tuple[int, ...]:
     if len(shape) == 1:
         return (max(1, round(shape[0] * scale**0.5)),)
     rows, columns = (max(1, round(length * scale**0.5)) for length in shape[:2])

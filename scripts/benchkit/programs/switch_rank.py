@@ -66,13 +66,13 @@ def main() -> None:
     for name, sizes_bytes in task["traffic"].items():
         traffic = Traffic(meeting.rank, meeting.ranks, sizes_bytes, task["seed"])
         dist.barrier()
-        measured[name] = iterated(traffic, task["switches"])
+        measured[name] = iterate(traffic, task["switches"])
     dist.barrier()
     dist.destroy_process_group()
     print(json.dumps(measured), flush=True)
 
 
-def iterated(traffic: Traffic, switches: int) -> dict[str, Any]:
+def iterate(traffic: Traffic, switches: int) -> dict[str, Any]:
     """Seconds of each iteration and the plan in force after it, until plans have changed often."""
     group: Any = dist.group.WORLD
     first = group.plan_number

@@ -44,13 +44,15 @@ def main() -> None:
     answer["cipher"] = engines[ENCRYPTED].statistics().connections[0].cipher
     answer["in_kernel"] = engines[ENCRYPTED].statistics().connections[0].is_encrypted_by_kernel
     for size_bytes, in_a_row in task["sizes"]:
-        answer["reduce"][size_bytes] = measured(engines, size_bytes, in_a_row, task["repetitions"])
+        answer["reduce"][size_bytes] = measure_engines(
+            engines, size_bytes, in_a_row, task["repetitions"]
+        )
     for engine in engines.values():
         engine.close()
     print(json.dumps(answer))
 
 
-def measured(
+def measure_engines(
     engines: dict[str, Engine], size_bytes: int, in_a_row: int, repetitions: int
 ) -> dict[str, list[tuple[float, float]]]:
     """Seconds and processor seconds of one collective, by kind and repetition; sums are checked."""
