@@ -159,21 +159,21 @@ def ask(session: Session, interface: str) -> HostCondition:
 
 
 @dataclass(frozen=True)
-class Turns:
+class ProcessorTurns:
     """Shares of a processor that a busy program got; None where a host cannot tell."""
 
     processor_share: float | None
     throttled_share: float | None
 
 
-def take_turns(session: Session) -> Turns:
+def take_turns(session: Session) -> ProcessorTurns:
     """Let a shell count for some moments, and see what it got.
 
     Raises:
         HostError: the connection is gone.
     """
     text = session.run(posix_command(_SPIN)).stdout.decode(errors="replace")
-    return Turns(best_share(text), throttled_share(text))
+    return ProcessorTurns(best_share(text), throttled_share(text))
 
 
 def throttled_share(text: str) -> float | None:

@@ -102,7 +102,7 @@ class _Direction(Generic[Reading]):
 
 
 @dataclass(frozen=True)
-class _Over:
+class _PairSettled:
     """Signal that both directions of a pair are settled, or an unforeseen error ended them."""
 
     error: BaseException | None
@@ -122,7 +122,7 @@ class _RoundsRun(Generic[Reading]):
         self._method = method
         self._sink = sink
         self._both_at_once = both_at_once
-        self._said: SimpleQueue[_Direction[Reading] | _Over] = SimpleQueue()
+        self._said: SimpleQueue[_Direction[Reading] | _PairSettled] = SimpleQueue()
         self._lost: dict[int, str] = {}
         self._suspicion = Suspicion()
         self._suspected: set[int] = set()
@@ -187,7 +187,7 @@ class _RoundsRun(Generic[Reading]):
         except Exception as unforeseen:
             error = unforeseen
         finally:
-            self._said.put(_Over(error))
+            self._said.put(_PairSettled(error))
 
     def _measure(self, direction: tuple[int, int]) -> None:
         if self._method.is_stopped:

@@ -43,7 +43,7 @@ _PER_MAD = 1.4826
 
 
 @dataclass(frozen=True)
-class Estimate:
+class EstimatedDistances:
     """Distances of all pairs and how sure they are.
 
     Args:
@@ -76,7 +76,9 @@ def lowest_readings(readings: Sequence[Matrix]) -> tuple[Matrix, Matrix]:
     return lowest, second
 
 
-def estimate_distances(lowest: Matrix, second: Matrix, levels: Sequence[Labels]) -> Estimate | None:
+def estimate_distances(
+    lowest: Matrix, second: Matrix, levels: Sequence[Labels]
+) -> EstimatedDistances | None:
     """Estimate distances from the lowest two readings of each pair.
 
     Args:
@@ -112,7 +114,7 @@ def estimate_distances(lowest: Matrix, second: Matrix, levels: Sequence[Labels])
     )
     estimated = np.where(is_measured, expected + weight * beyond, expected)
     deviation = np.sqrt(np.where(is_measured, weight * within, between))
-    return Estimate(_symmetric(np.exp(estimated), above), _symmetric(deviation, above))
+    return EstimatedDistances(_symmetric(np.exp(estimated), above), _symmetric(deviation, above))
 
 
 def _expected_logs(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from plink.base.interrupts import held_back_interrupts
-from plink.base.progress import Progress
+from plink.base.progress import ProgressListener
 from plink.base.replacing import replace
 from plink.files.cluster import Cluster
 from plink.measure.probing.request import ProbeRequest, connect_hosts
@@ -43,7 +43,7 @@ StageResult = ProbeResult | GroupsResult | UplinkResult
 def probe_all(
     request: ProbeRequest,
     uplinks: UplinkOptions,
-    progress: Progress,
+    progress: ProgressListener,
     on_result: Callable[[StageResult], None],
 ) -> None:
     """Measure round-trip times, group the hosts as `plink group` does, and measure their uplinks.

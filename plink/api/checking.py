@@ -10,7 +10,7 @@ from plink.api.cluster import Cluster, checked_cluster
 from plink.api.errors import plinks_errors
 from plink.api.objects import copy_as
 from plink.api.probing import gaps, tool_options, way_of
-from plink.api.progress import OnProgress, Steps
+from plink.api.progress import CallbackProgress, OnProgress
 from plink.api.warning import warn
 from plink.base.arguments import MAX_SEED, number, whole
 from plink.base.text import format_count, format_names
@@ -109,7 +109,7 @@ def check(
             request,
             partners=partners,
             transfers_s=transfers_s,
-            progress=Steps(progress),
+            progress=CallbackProgress(progress),
         )
     for name, reason in found.unreachable.items():
         warn(f"{name}: {reason}")

@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 
 from plink.api.cluster import Cluster, checked_cluster
 from plink.api.objects import copy_as
-from plink.api.progress import OnProgress, Steps
+from plink.api.progress import CallbackProgress, OnProgress
 from plink.api.warning import warn
 from plink.base.arguments import number
 from plink.base.errors import WrongUseError
@@ -102,7 +102,7 @@ def diagnose(
             found, missed = examine(
                 cluster,
                 with_recorded(way_of(ssh, via), cluster.way, _SOURCE),
-                Steps(progress),
+                CallbackProgress(progress),
                 source=_SOURCE,
                 transfers_s=transfers_s,
                 timeout_s=timeout_s,

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 
 from plink.base.errors import PlinkError
-from plink.base.progress import Progress
+from plink.base.progress import ProgressListener
 from plink.base.replacing import replace
 from plink.base.text import format_count
 from plink.files.cluster import Cluster
@@ -32,7 +32,7 @@ _MOST_HOSTS = 64
 def examine(
     cluster: Cluster,
     way: Way,
-    progress: Progress,
+    progress: ProgressListener,
     *,
     source: str,
     transfers_s: float,
@@ -58,7 +58,7 @@ def examine(
         WrongUseError: the file says that it was measured in a way that cannot be.
         PlinkError: fewer than two hosts can be reached.
     """
-    deadline = _Deadline()
+    deadline = _TimeBudget()
     request = _request(cluster, way, source, timeout_s, deadline)
     missed: list[str] = []
     with connect_hosts(request, progress) as reached:
@@ -78,7 +78,7 @@ def examine(
 
 
 def _request(
-    cluster: Cluster, way: Way, source: str, timeout_s: float, deadline: _Deadline
+    cluster: Cluster, way: Way, source: str, timeout_s: float, deadline: _TimeBudget
 ) -> ProbeRequest:
     """How round trips are measured: as they were before, so that an earlier file compares."""
     known = cluster
@@ -97,7 +97,7 @@ def _request(
     )
 
 
-class _Deadline:
+class _TimeBudget:
     """How many seconds are left, from `begin` on; before that, any number."""
 
     def __init__(self) -> None:
@@ -124,7 +124,7 @@ def _with_round_trips(
     request: ProbeRequest,
     cluster: Cluster,
     reached: Reached,
-    progress: Progress,
+    progress: ProgressListener,
     missed: list[str],
 ) -> Cluster:
     """The cluster with round trips of now; with those that it has, where none can be measured."""
@@ -143,7 +143,7 @@ def _with_transfers(
     request: ProbeRequest,
     cluster: Cluster,
     reached: Reached,
-    progress: Progress,
+    progress: ProgressListener,
     missed: list[str],
 ) -> Cluster:
     """The cluster with links and uplinks of now; with those that it has, where none can be."""

@@ -22,7 +22,7 @@ from plink.files.order_basis import is_made_from
 from plink.files.plan import Plan as FilePlan
 from plink.optimize.orders.request import DistanceSource
 from plink.optimize.plans.forecasting import CollectiveRow, PlanForecast, forecast_plan
-from plink.optimize.prediction import Forecast, Row, forecast
+from plink.optimize.prediction import Forecast, PredictionRow, forecast
 from plink.plans.names import checked_collectives
 
 T = TypeVar("T")
@@ -48,7 +48,7 @@ class _Rows(Mapping[str, T]):
 
 
 @dataclass(frozen=True, repr=False)
-class Prediction(_Rows[Row]):
+class Prediction(_Rows[PredictionRow]):
     """Predicted cost of each algorithm, by name.
 
     Each row has `order` (None where a cluster was given), `given` and `random`; each of these has
@@ -60,7 +60,7 @@ class Prediction(_Rows[Row]):
 
     forecast: Forecast
 
-    def _named_rows(self) -> Iterator[tuple[str, Row]]:
+    def _named_rows(self) -> Iterator[tuple[str, PredictionRow]]:
         return ((row.algorithm, row) for row in self.forecast.rows)
 
     @property

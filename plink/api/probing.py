@@ -11,7 +11,7 @@ from typing import Any, Literal
 from plink.api.cluster import Cluster
 from plink.api.errors import ProbeInterrupted, plinks_errors
 from plink.api.objects import PathName, copy_as
-from plink.api.progress import OnProgress, Steps
+from plink.api.progress import CallbackProgress, OnProgress
 from plink.api.warning import warn
 from plink.base.arguments import MAX_SEED, check_choice, nearest, number, whole
 from plink.base.errors import PlinkError, WrongUseError
@@ -143,7 +143,7 @@ def probe(
             **vars(how),
         )
         try:
-            run.probe(request, Steps(progress), results.append, group_question())
+            run.probe(request, CallbackProgress(progress), results.append, group_question())
         except KeyboardInterrupt:
             if not results:
                 raise

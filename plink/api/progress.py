@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from plink.base.text import rtt_text, share_text
-from plink.solvers.orders.solution import Progress as SearchProgress
+from plink.solvers.orders.solution import SearchProgress
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,9 @@ class Progress:
 OnProgress = Callable[[Progress], None]
 
 
-class Steps:
-    """Stages and steps of a probe run, told to a callback (`plink.base.progress.Progress`)."""
+class CallbackProgress:
+    """Stages and steps of a probe run, told to a callback "
+    "(`plink.base.progress.ProgressListener`)."""
 
     def __init__(self, on_progress: OnProgress | None) -> None:
         self._tell = on_progress or (lambda _: None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 
-class Progress(Protocol):
+class ProgressListener(Protocol):
     """Told how far the run is."""
 
     def stage(self, name: str, total: int) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.interrupts import ignored_interrupts
-from plink.base.progress import Progress
+from plink.base.progress import ProgressListener
 from plink.base.replacing import replace
 from plink.bench.clients.client import Client, Launch, Measured
 from plink.bench.clients.engine import EngineClient
@@ -26,7 +26,7 @@ from plink.bench.rows import make_rows
 from plink.bench.served import settings_of
 from plink.deploy.remote.hosts import RemoteHost, describe, seats
 from plink.files.cluster import Cluster
-from plink.files.comparison import ClientRecord, Comparison, Setting
+from plink.files.comparison import BenchSetting, ClientRecord, Comparison
 from plink.measure.listed import as_listed
 from plink.model.distance import Distances
 from plink.optimize.prediction import known_distances
@@ -52,7 +52,7 @@ class BenchOutcome:
     stopped: PlinkError | None
 
 
-def bench(request: BenchRequest, progress: Progress) -> BenchOutcome:
+def bench(request: BenchRequest, progress: ProgressListener) -> BenchOutcome:
     """Run a bench.
 
     Raises:
@@ -118,7 +118,7 @@ def make_outcome(
         distances: what latencies were predicted from; None where none is known.
     """
     workload = request.cases[0].workload
-    setting = Setting(
+    setting = BenchSetting(
         clients=clients,
         warmups=workload.warmups,
         repetitions=workload.repetitions,
@@ -202,7 +202,7 @@ def _close(client: Client) -> None:
         client.close()
 
 
-def reach_all(cluster: Cluster, source: str, way: Outgoing, progress: Progress) -> Reached:
+def reach_all(cluster: Cluster, source: str, way: Outgoing, progress: ProgressListener) -> Reached:
     """Return the hosts that answered and those that did not.
 
     Raises:
@@ -219,7 +219,7 @@ def reach_all(cluster: Cluster, source: str, way: Outgoing, progress: Progress) 
         raise WrongUseError(str(error), hint) from None
 
 
-def refuse_failures(reached: Reached, progress: Progress) -> None:
+def refuse_failures(reached: Reached, progress: ProgressListener) -> None:
     """Name every host that was not reached: without it nothing can be compared.
 
     Raises:

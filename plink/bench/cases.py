@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from plink.base.errors import WrongUseError
-from plink.base.progress import Progress
+from plink.base.progress import ProgressListener
 from plink.base.size import format_size
 from plink.bench.clients.client import Workload
 from plink.bench.orders import NamedOrder, Sources, names_in, resolve_orders
@@ -89,7 +89,7 @@ class Outlook:
     network: KnownNetwork
 
 
-def make_cases(options: CaseOptions, cluster: Cluster, progress: Progress) -> list[Case]:
+def make_cases(options: CaseOptions, cluster: Cluster, progress: ProgressListener) -> list[Case]:
     """Return the cases, size by size and in each client by client.
 
     Args:
@@ -120,7 +120,7 @@ def _engine_cases(
     options: CaseOptions,
     kinds: Sequence[str],
     cluster: Cluster,
-    progress: Progress,
+    progress: ProgressListener,
 ) -> list[list[Case]]:
     """Return the engine's cases for each workload."""
     cases: list[list[Case]] = []
@@ -158,7 +158,9 @@ def _engine_cases(
     return cases
 
 
-def _served_cases(options: CaseOptions, cluster: Cluster, progress: Progress) -> list[list[Case]]:
+def _served_cases(
+    options: CaseOptions, cluster: Cluster, progress: ProgressListener
+) -> list[list[Case]]:
     """Return the cases with servers for each workload, predicted for the plan file's size."""
     place_of = {name: place for place, name in enumerate(cluster.names)}
     cases = []
@@ -188,7 +190,7 @@ def _library_cases(
     algorithms: Sequence[str],
     cluster: Cluster,
     *,
-    progress: Progress,
+    progress: ProgressListener,
 ) -> list[list[Case]]:
     """Return a library's cases for each workload, with orders for its largest all-reduce."""
     ranks = options.layout.ranks

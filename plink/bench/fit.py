@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.interrupts import ignored_interrupts
-from plink.base.progress import Progress
+from plink.base.progress import ProgressListener
 from plink.base.replacing import replace
 from plink.bench.bench import reach_all, refuse_failures
 from plink.bench.clients.client import Launch, Measured, Workload
@@ -93,7 +93,7 @@ class _Run:
     is_crowd: bool = False
 
 
-def fit(request: FitRequest, progress: Progress) -> Cluster:
+def fit(request: FitRequest, progress: ProgressListener) -> Cluster:
     """Run the client, and the cluster with what was found.
 
     Raises:
@@ -173,7 +173,7 @@ def _measure_client(
     cores: int | None,
     *,
     stack: ExitStack,
-    progress: Progress,
+    progress: ProgressListener,
 ) -> tuple[list[Reading], Costs, ClientRecord]:
     if request.client == ENGINE:
         return _of_engine(request, hosts, chosen, stack, progress)
@@ -196,7 +196,7 @@ def _of_mpi(
     runs: Sequence[_Run],
     *,
     stack: ExitStack,
-    progress: Progress,
+    progress: ProgressListener,
 ) -> tuple[list[Reading], Costs, ClientRecord]:
     flavour = FLAVOURS[request.client]
     tools = find_tools(flavour, request.tools)
@@ -237,7 +237,7 @@ def _of_gloo(
     runs: Sequence[_Run],
     *,
     stack: ExitStack,
-    progress: Progress,
+    progress: ProgressListener,
 ) -> tuple[list[Reading], Costs, ClientRecord]:
     client = GlooClient(hosts, request.python, _IDLE_LIMIT_S)
     stack.callback(_close, client)
@@ -258,7 +258,7 @@ def _of_engine(
     hosts: Sequence[RemoteHost],
     chosen: Sequence[int],
     stack: ExitStack,
-    progress: Progress,
+    progress: ProgressListener,
 ) -> tuple[list[Reading], Costs, ClientRecord]:
     part = _part_of(request.cluster, chosen)
     kinds = _PLAN_KINDS if part.groups else _PLAN_KINDS[:2]

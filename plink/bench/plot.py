@@ -10,7 +10,7 @@ from plink.base.size import format_size
 from plink.base.text import printable, rtt_text
 from plink.bench.order_report import Correlation, OrderReport
 from plink.bench.table import collectives_of, label_of
-from plink.files.comparison import Comparison, Row
+from plink.files.comparison import Comparison, ComparisonRow
 
 _XMLNS = "http://www.w3.org/2000/svg"
 
@@ -58,7 +58,7 @@ def plot(result: Comparison, orders: OrderReport | None = None) -> str:
     )
 
 
-def _of_orders(rows: Sequence[Row], report: OrderReport) -> list[str]:
+def _of_orders(rows: Sequence[ComparisonRow], report: OrderReport) -> list[str]:
     by_latency = [
         (row.order or "", order.predicted_us * 1e-6, row.median_s)
         for row, order in zip(rows, report.orders, strict=True)
@@ -110,13 +110,13 @@ def _value(seconds: float) -> str:
     return rtt_text(seconds * 1e6) if seconds else "0"
 
 
-def _of_sizes(rows: Sequence[Row]) -> list[str]:
+def _of_sizes(rows: Sequence[ComparisonRow]) -> list[str]:
     has_one_collective = len({row.collective for row in rows}) == 1
     limits: dict[str, dict[int, float]] = {}
     for row in rows:
         if row.limit_s:
             limits.setdefault(row.collective, {})[row.size_bytes] = row.limit_s
-    series: dict[str, list[Row]] = {}
+    series: dict[str, list[ComparisonRow]] = {}
     for row in rows:
         kind_of_auto = f"{row.client} {row.algorithm}"
         name = kind_of_auto if row.algorithm == "auto" else label_of(row)
@@ -181,7 +181,9 @@ class _Scale:
         return f'<polyline points="{path}" fill="none" stroke="{colour}"{dashes}/>'
 
 
-def _measured_marks(name: str, rows: Sequence[Row], colour: str, scale: _Scale) -> list[str]:
+def _measured_marks(
+    name: str, rows: Sequence[ComparisonRow], colour: str, scale: _Scale
+) -> list[str]:
     points = [(row.size_bytes, row.median_s) for row in rows]
     bars = [
         f'<path d="M{scale.x(row.size_bytes):.1f} {scale.y(row.min_s):.1f}'

@@ -14,7 +14,7 @@ from plink.bench.clients.client import Traffic as SeenTraffic
 from plink.bench.request import BenchRequest, Case
 from plink.bench.rounds import Rounds
 from plink.bench.statistics import spread
-from plink.files.comparison import LinkBytes, Links, Row
+from plink.files.comparison import BytesByLink, ComparisonRow, LinkBytes
 from plink.files.hosts import Group
 from plink.optimize.plans.demand import Demand, least_of
 from plink.optimize.plans.traffic import Traffic, traffic_bytes, traffic_of
@@ -63,7 +63,7 @@ class Limit:
     by: str
 
 
-def make_rows(request: BenchRequest, done: Rounds[Measured]) -> list[Row]:
+def make_rows(request: BenchRequest, done: Rounds[Measured]) -> list[ComparisonRow]:
     """Return rows for the cases that ran."""
     # In the first round every case has run once or not at all, so that all of it can be compared.
     compared = max(1, done.rounds_done)
@@ -110,7 +110,7 @@ def links_of(
     names: Sequence[str],
     host_of: Sequence[int],
     groups: Sequence[Group],
-) -> Links:
+) -> BytesByLink:
     """Return the bytes over every link.
 
     Args:
@@ -133,7 +133,7 @@ def links_of(
         (group.name, [place_of[host] for host in group.hosts if host in place_of])
         for group in groups
     ]
-    return Links(
+    return BytesByLink(
         [_link(name, inside, sent, received, planned) for name, inside in members],
         [_link(name, inside, sent, received, planned) for name, inside in of_groups if inside],
     )
@@ -144,7 +144,7 @@ def _row(
     request: BenchRequest,
     launches: Sequence[Measured],
     compared: int,
-) -> Row:
+) -> ComparisonRow:
     names = request.cluster.names
     size_bytes, ranks = case.workload.size_bytes, len(case.order.order)
     demand = Demand(case.workload.collective, size_bytes)
@@ -163,7 +163,7 @@ def _row(
             host_of=case.order.order,
             groups=request.groups,
         )
-    return Row(
+    return ComparisonRow(
         client=case.client,
         algorithm=case.algorithm,
         plan=_kind(case),

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.model.network import KnownNetwork
-from plink.optimize.prediction import Cost, Predictor
+from plink.optimize.prediction import OrderCost, Predictor
 from plink.solvers.contention.contention_search import search_by_contention
 from plink.solvers.contention.starts import in_sequence
 
@@ -74,7 +74,7 @@ def _climb(
     return seen
 
 
-def _cost(cost: Cost, *, by_time: bool) -> float:
+def _cost(cost: OrderCost, *, by_time: bool) -> float:
     wanted, other = (cost.time_s, cost.latency_us) if by_time else (cost.latency_us, cost.time_s)
     known = other if wanted is None else wanted
     return 0.0 if known is None else known

@@ -12,7 +12,7 @@ from rich.text import Text
 from plink.base.size import format_size
 from plink.base.text import bytes_text, format_count, printable, rtt_text
 from plink.bench.order_report import Correlation, OrderFigures, OrderReport
-from plink.files.comparison import Comparison, LinkBytes, Row
+from plink.files.comparison import Comparison, ComparisonRow, LinkBytes
 from plink.plans.names import ALL_REDUCE, BARRIER
 
 # For less data, CPU seconds for a gigabyte say nothing.
@@ -54,13 +54,13 @@ def render(result: Comparison, orders: OrderReport | None = None) -> Group:
     return Group(Text(heading), Text(), *body, Text("\n".join(closing)))
 
 
-def collectives_of(rows: Sequence[Row]) -> str:
+def collectives_of(rows: Sequence[ComparisonRow]) -> str:
     """Return the collectives that ran, as text."""
     names = dict.fromkeys(row.collective for row in rows)
     return "allreduce" if list(names) == [ALL_REDUCE] else ", ".join(names)
 
 
-def what_ran(row: Row) -> str:
+def what_ran(row: ComparisonRow) -> str:
     """`20 MB` of an all-reduce, `all-gather of 20 MB`, `barrier`."""
     if row.collective == ALL_REDUCE:
         return format_size(row.size_bytes)
@@ -69,14 +69,14 @@ def what_ran(row: Row) -> str:
     return f"{row.collective} of {format_size(row.size_bytes)}"
 
 
-def label_of(row: Row) -> str:
+def label_of(row: ComparisonRow) -> str:
     """Name a case in the fewest words: `engine auto (2lha)`, `gloo ring, given`."""
     kind = f" ({row.plan})" if row.plan not in (None, row.algorithm) else ""
     order = f", {row.order}" if row.order else ""
     return printable(f"{row.client} {row.algorithm}{kind}{order}")
 
 
-def _of_orders(rows: Sequence[Row], report: OrderReport) -> list[RenderableType]:
+def _of_orders(rows: Sequence[ComparisonRow], report: OrderReport) -> list[RenderableType]:
     has_times = any(row.predicted_s is not None for row in rows)
     table = _table("order", _ORDER_TITLES if has_times else _ORDER_TITLES[:-1])
     best_s = min(row.median_s for row in rows)
@@ -95,10 +95,10 @@ def _of_orders(rows: Sequence[Row], report: OrderReport) -> list[RenderableType]
     return [table, Text(), Text("\n".join(correlations))]
 
 
-def _of_sizes(rows: Sequence[Row]) -> list[RenderableType]:
+def _of_sizes(rows: Sequence[ComparisonRow]) -> list[RenderableType]:
     width = max(len(label_of(row)) for row in rows)
     parts: list[RenderableType] = []
-    workloads: dict[tuple[str, int], list[Row]] = {}
+    workloads: dict[tuple[str, int], list[ComparisonRow]] = {}
     for row in rows:
         workloads.setdefault((row.collective, row.size_bytes), []).append(row)
     for number, of_size in enumerate(workloads.values()):
@@ -116,7 +116,7 @@ def _of_sizes(rows: Sequence[Row]) -> list[RenderableType]:
     return parts
 
 
-def _of_links(rows: Sequence[Row], width: int) -> Table:
+def _of_links(rows: Sequence[ComparisonRow], width: int) -> Table:
     has_one_collective = len({row.collective for row in rows}) == 1
     title = "size" if has_one_collective else "collective"
     table = _table("bytes", (title, *_LINK_TITLES), width)
@@ -139,11 +139,11 @@ def _table(
     return table
 
 
-def _times(row: Row) -> list[str]:
+def _times(row: ComparisonRow) -> list[str]:
     return [_seconds(row.median_s), _seconds(row.min_s), _seconds(row.max_s)]
 
 
-def _order_cells(row: Row, order: OrderFigures) -> list[str]:
+def _order_cells(row: ComparisonRow, order: OrderFigures) -> list[str]:
     return [
         _speedup(order.speedup_over_given),
         _speedup(order.speedup_over_random),
@@ -152,7 +152,7 @@ def _order_cells(row: Row, order: OrderFigures) -> list[str]:
     ]
 
 
-def _size_cells(row: Row) -> list[str]:
+def _size_cells(row: ComparisonRow) -> list[str]:
     share = row.share_of_limit
     has_cpu = row.cpu_s_per_gb is not None and row.size_bytes >= _LEAST_CPU_BYTES
     return [
@@ -172,7 +172,7 @@ def _busiest(links: Sequence[LinkBytes]) -> tuple[str, str]:
     return bytes_text(found), bytes_text(planned)
 
 
-def _size_heading(row: Row) -> str:
+def _size_heading(row: ComparisonRow) -> str:
     size = what_ran(row)
     if row.limit_s is None:
         return size

@@ -17,7 +17,7 @@ from plink.probes.via.options import SSH
 _probing = options_of("To probe hosts again")
 
 
-class VerbGroup(click.Group):
+class AutotuneVerbs(click.Group):
     """The verbs. A command line without one, as they once were, is understood, too."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
@@ -64,7 +64,7 @@ def with_verb(arguments: Sequence[str]) -> list[str] | None:
 
 
 @click.group(
-    cls=VerbGroup,
+    cls=AutotuneVerbs,
     no_args_is_help=True,
     epilog="Example: plink autotune serve plan.json --listen 10.0.0.1:7000 --log autotune.log",
 )

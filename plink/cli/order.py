@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from plink.files.measurements import Failure
     from plink.files.order import Order
     from plink.optimize.orders.request import OrderRequest
-    from plink.solvers.orders.solution import Progress
+    from plink.solvers.orders.solution import SearchProgress
 
 
 def _list_algorithms(context: click.Context, _: click.Parameter, is_asked: bool) -> None:
@@ -334,8 +334,8 @@ def _warn(order: Order, unreachable: Sequence[Failure]) -> int:
     return EXIT_PARTIAL if unreachable or is_interrupted or order.unmeasured_hosts else 0
 
 
-def _show_on(update: Callable[[str], None]) -> Callable[[Progress], None]:
-    def show(progress: Progress) -> None:
+def _show_on(update: Callable[[str], None]) -> Callable[[SearchProgress], None]:
+    def show(progress: SearchProgress) -> None:
         cost, bound = progress.cost, progress.lower_bound
         gap = f", gap {share_text(max(0.0, cost - bound) / cost)}" if bound and cost else ""
         update(f"{progress.seconds:.1f} s  best {rtt_text(cost)}{gap}")

@@ -28,14 +28,14 @@ class StageProgress:
     def __init__(self) -> None:
         self._bars: Progress | None = None
         self._task: TaskID | None = None
-        self._lines: _Lines | None = None
+        self._lines: _ProgressLines | None = None
 
     def __enter__(self) -> Self:
         if sys.stderr.isatty():
             self._bars = _bars()
             self._bars.start()
         else:
-            self._lines = _Lines()
+            self._lines = _ProgressLines()
             self._lines.start()
         return self
 
@@ -69,7 +69,7 @@ class StageProgress:
             note(text)
 
 
-class _Lines(threading.Thread):
+class _ProgressLines(threading.Thread):
     """Says every few seconds how many steps of the current stage are done."""
 
     def __init__(self) -> None:

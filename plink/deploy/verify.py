@@ -18,7 +18,7 @@ from plink.base.errors import PlinkError, WrongUseError
 from plink.base.text import format_names
 from plink.deploy.launchers import FORMATS, render
 from plink.deploy.launchers.format import fill_usage, places
-from plink.deploy.remote.launcher import Ended, run_launcher
+from plink.deploy.remote.launcher import LauncherExit, run_launcher
 from plink.files.hosts import Host
 from plink.probes.hosts.address import is_address
 
@@ -70,7 +70,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Report:
+class RankReport:
     """Report of a rank: its number, its machine's own name, and the machine's addresses."""
 
     rank: int
@@ -119,7 +119,7 @@ def default_command(launcher: str, path: str | None) -> str:
     return f"{known[0]} {rest}" if known and launcher != "openmpi5-rankfile" else usage
 
 
-def run_trial(trial: Trial, hosts: Sequence[Host], folder: Path) -> list[Report]:
+def run_trial(trial: Trial, hosts: Sequence[Host], folder: Path) -> list[RankReport]:
     """Run the launcher; return what its ranks reported.
 
     Args:
@@ -181,7 +181,7 @@ def program(rank_variable: str) -> list[str]:
     return ["sh", "-c", f'echo {_MARK} "${{{rank_variable}:-?}}" "$(uname -n)" {addresses}']
 
 
-def parse_reports(output: str) -> list[Report]:
+def parse_reports(output: str) -> list[RankReport]:
     """Parse the ranks' reports out of whatever else the launcher printed."""
     reports = []
     for line in output.splitlines():
@@ -190,11 +190,11 @@ def parse_reports(output: str) -> list[Report]:
         if len(words) >= 2 and words[0].isascii() and words[0].isdigit() and len(words[0]) <= 9:
             addresses = [word.partition("/")[0] for word in words[2:]]
             known = [address for address in addresses if is_address(address)]
-            reports.append(Report(int(words[0]), words[1], known))
+            reports.append(RankReport(int(words[0]), words[1], known))
     return reports
 
 
-def compare(hosts: Sequence[Host], reports: Sequence[Report]) -> list[PlacedRank]:
+def compare(hosts: Sequence[Host], reports: Sequence[RankReport]) -> list[PlacedRank]:
     """Return every rank of the order, with where it was.
 
     Raises:
@@ -257,7 +257,7 @@ def _is_on_path(name: str) -> bool:
     return any(os.access(Path(folder, name), os.X_OK) for folder in folders if folder)
 
 
-def _failure(ended: Ended) -> PlinkError:
+def _failure(ended: LauncherExit) -> PlinkError:
     said = ended.stderr.strip() or ended.stdout.strip()
     lines = [" ".join(line.split()) for line in said.splitlines() if line.strip()]
     reasons = [line for line in lines if not _NO_REASON.match(line)] or lines
@@ -271,7 +271,7 @@ def _failure(ended: Ended) -> PlinkError:
     return PlinkError(f"the launcher failed (exit status {ended.status}): {reason}", hint)
 
 
-def _host_of(report: Report, hosts: Sequence[Host]) -> str:
+def _host_of(report: RankReport, hosts: Sequence[Host]) -> str:
     """Return the host of the order that a report is from, by address, else by name."""
     for host in hosts:
         if host.address in report.addresses:

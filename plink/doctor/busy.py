@@ -8,7 +8,7 @@ import numpy as np
 
 from plink.doctor.certainty import probability, spread
 from plink.doctor.evidence import Evidence
-from plink.doctor.finding import Finding, Kind
+from plink.doctor.finding import Finding, FindingKind
 from plink.probes.condition import HostCondition
 
 _LEAST_HOSTS = 3
@@ -47,7 +47,7 @@ def _find_starved_hosts(evidence: Evidence) -> list[Finding]:
     usual, noise = float(np.exp(np.median(logs))), spread(logs, _LEAST_SPREAD)
     return [
         Finding(
-            Kind.BUSY,
+            FindingKind.BUSY,
             [host],
             f"a program that wants all of a processor gets {100.0 * share:.0f} % of it on {host}, "
             f"and {100.0 * usual:.0f} % on the other hosts (median)",
@@ -72,7 +72,7 @@ def _find_throttled_hosts(evidence: Evidence) -> list[Finding]:
         return []
     return [
         Finding(
-            Kind.BUSY,
+            FindingKind.BUSY,
             [host],
             f"a limit stops programs on {host} in {100.0 * share:.0f} % of its periods: one that "
             f"wants all of a processor gets {100.0 * gets.get(host, 0.0):.0f} % of it",
@@ -119,7 +119,7 @@ def _above(
     usual = float(np.median(list(shares.values()))) if shares else 1.0
     return [
         Finding(
-            Kind.BUSY,
+            FindingKind.BUSY,
             [host],
             says.format(host=host, share=100.0 * share, usual=100.0 * usual),
             _READ,

@@ -10,7 +10,7 @@ from plink.base.text import bandwidth_text, format_count, format_names
 from plink.doctor.blame import Cause, causes
 from plink.doctor.certainty import Floats, probability, spread
 from plink.doctor.evidence import Evidence, links_of, round_trips
-from plink.doctor.finding import Finding, Kind
+from plink.doctor.finding import Finding, FindingKind
 from plink.files.cluster import Cluster
 from plink.files.groups import HostLink, Uplink
 from plink.files.matrices import Matrix, move_hosts
@@ -60,7 +60,7 @@ def _farther(cause: Cause, beyond: Matrix, noise: float, looked_at: int) -> Find
         who = f"round trips between {format_names(cause.hosts)}"
     sure = probability(math.log(factor) / noise * math.sqrt(min(9, cause.explained)), looked_at)
     return Finding(
-        Kind.FARTHER,
+        FindingKind.FARTHER,
         list(cause.hosts),
         f"{who} take {factor:.2f} times as long as in the earlier file "
         f"({cause.explained} of {format_count(cause.known, 'pair')})",
@@ -82,7 +82,7 @@ def _hosts(evidence: Evidence, before: Cluster) -> list[Finding]:
         for host, (old, new, sure) in _less(pairs).items():
             found.append(
                 Finding(
-                    Kind.SLOW_ONE_WAY,
+                    FindingKind.SLOW_ONE_WAY,
                     [host],
                     f"{host} {verb}s {bandwidth_text(new)}, "
                     f"in the earlier file {bandwidth_text(old)}",
@@ -117,7 +117,7 @@ def _uplinks(evidence: Evidence, before: Cluster) -> list[Finding]:
             hosts = next(list(each.hosts) for each in evidence.cluster.groups if each.name == group)
             found.append(
                 Finding(
-                    Kind.SLOW_UPLINK,
+                    FindingKind.SLOW_UPLINK,
                     hosts,
                     f"the hosts of {group} together {verb} {bandwidth_text(new)}, "
                     f"in the earlier file {bandwidth_text(old)}",

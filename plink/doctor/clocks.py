@@ -6,7 +6,7 @@ import numpy as np
 
 from plink.base.text import rtt_text
 from plink.doctor.evidence import Evidence
-from plink.doctor.finding import Finding, Kind
+from plink.doctor.finding import Finding, FindingKind
 
 # Below a tenth of a second clocks disturb no timeout, and logs can still be compared.
 _LEAST_S = 0.1
@@ -28,7 +28,7 @@ def find(evidence: Evidence) -> list[Finding]:
     usual_error_s = float(np.median([error for _, error in offsets.values()]))
     return [
         Finding(
-            Kind.CLOCK,
+            FindingKind.CLOCK,
             [host],
             f"the clock of {host} is {_seconds(abs(offset - usual_s))} "
             f"{'ahead of' if offset > usual_s else 'behind'} those of the other hosts "

@@ -11,8 +11,8 @@ from plink.base.size import format_size
 from plink.base.text import rtt_text
 from plink.doctor.certainty import probability, spread
 from plink.doctor.evidence import Evidence
-from plink.doctor.finding import Finding, Kind
-from plink.files.comparison import Row
+from plink.doctor.finding import Finding, FindingKind
+from plink.files.comparison import ComparisonRow
 
 _SLOWER = 1.15
 _LEAST_SPREAD = 0.04
@@ -40,7 +40,7 @@ def find(evidence: Evidence) -> list[Finding]:
     others = [each for each in slower if each[1] is not new]
     return [
         Finding(
-            Kind.SLOWER_JOB,
+            FindingKind.SLOWER_JOB,
             [],
             f"{_what(new)} takes {_seconds(new.median_s)}, {factor:.2f} times as long as in the "
             f"earlier comparison ({_seconds(old.median_s)})",
@@ -55,11 +55,11 @@ def find(evidence: Evidence) -> list[Finding]:
     ]
 
 
-def _key(row: Row) -> tuple[object, ...]:
+def _key(row: ComparisonRow) -> tuple[object, ...]:
     return (row.client, row.algorithm, row.plan, row.order, row.collective, row.size_bytes)
 
 
-def _sure(factor: float, new: Row, old: Row, looked_at: int) -> float:
+def _sure(factor: float, new: ComparisonRow, old: ComparisonRow, looked_at: int) -> float:
     noise = max(_noise(new.samples_s), _noise(old.samples_s))
     count = max(1, min(len(new.samples_s), len(old.samples_s), 9))
     return probability(math.log(factor) / noise * math.sqrt(count), looked_at)
@@ -69,7 +69,7 @@ def _noise(samples_s: Sequence[float]) -> float:
     return spread(np.log(np.array(samples_s or [1.0])), _LEAST_SPREAD)
 
 
-def _what(row: Row) -> str:
+def _what(row: ComparisonRow) -> str:
     order = f" in the order {row.order}" if row.order else ""
     return (
         f"{row.collective} of {format_size(row.size_bytes)} by {row.client} {row.algorithm}{order}"

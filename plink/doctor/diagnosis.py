@@ -23,7 +23,7 @@ from plink.doctor import (
     wrong_results,
 )
 from plink.doctor.evidence import Evidence
-from plink.doctor.finding import LEAST_PROBABILITY, Finding, Kind
+from plink.doctor.finding import LEAST_PROBABILITY, Finding, FindingKind
 
 FINDERS: Sequence[Callable[[Evidence], list[Finding]]] = (
     wrong_results.find,
@@ -45,30 +45,63 @@ FINDERS: Sequence[Callable[[Evidence], list[Finding]]] = (
 
 # What a cause makes its hosts, or its group, show as well.
 _OF_HOST = {
-    Kind.NIC_SPEED: {Kind.SLOW_HOST, Kind.SLOW_ONE_WAY, Kind.LOSS, Kind.SLOW_PAIR},
-    Kind.MTU: {Kind.SLOW_HOST, Kind.SLOW_ONE_WAY, Kind.SLOW_PAIR},
-    Kind.BUSY: {
-        *(Kind.SLOW_HOST, Kind.SLOW_ONE_WAY, Kind.LOSS, Kind.FAR_HOST, Kind.SLOW_PAIR),
-        Kind.FARTHER,
+    FindingKind.NIC_SPEED: {
+        FindingKind.SLOW_HOST,
+        FindingKind.SLOW_ONE_WAY,
+        FindingKind.LOSS,
+        FindingKind.SLOW_PAIR,
     },
-    Kind.OTHER_TRAFFIC: {Kind.SLOW_HOST, Kind.SLOW_ONE_WAY, Kind.LOSS, Kind.SLOW_PAIR},
-    Kind.LOSS: {Kind.SLOW_HOST, Kind.SLOW_ONE_WAY, Kind.SLOW_PAIR},
-    Kind.SLOW_HOST: {Kind.SLOW_ONE_WAY, Kind.SLOW_PAIR, Kind.LOSS},
-    Kind.SLOW_ONE_WAY: {Kind.SLOW_PAIR, Kind.LOSS},
-    Kind.FAR_HOST: {Kind.FARTHER},
+    FindingKind.MTU: {FindingKind.SLOW_HOST, FindingKind.SLOW_ONE_WAY, FindingKind.SLOW_PAIR},
+    FindingKind.BUSY: {
+        *(
+            FindingKind.SLOW_HOST,
+            FindingKind.SLOW_ONE_WAY,
+            FindingKind.LOSS,
+            FindingKind.FAR_HOST,
+            FindingKind.SLOW_PAIR,
+        ),
+        FindingKind.FARTHER,
+    },
+    FindingKind.OTHER_TRAFFIC: {
+        FindingKind.SLOW_HOST,
+        FindingKind.SLOW_ONE_WAY,
+        FindingKind.LOSS,
+        FindingKind.SLOW_PAIR,
+    },
+    FindingKind.LOSS: {FindingKind.SLOW_HOST, FindingKind.SLOW_ONE_WAY, FindingKind.SLOW_PAIR},
+    FindingKind.SLOW_HOST: {FindingKind.SLOW_ONE_WAY, FindingKind.SLOW_PAIR, FindingKind.LOSS},
+    FindingKind.SLOW_ONE_WAY: {FindingKind.SLOW_PAIR, FindingKind.LOSS},
+    FindingKind.FAR_HOST: {FindingKind.FARTHER},
 }
 _OF_GROUP = {
-    Kind.CONGESTED: {
-        *(Kind.UPLINK_ONE_WAY, Kind.HALF_DUPLEX, Kind.SLOW_UPLINK, Kind.FARTHER, Kind.CONGESTED),
-        *(Kind.LOSS, Kind.SLOW_PAIR, Kind.FAR_HOST),
+    FindingKind.CONGESTED: {
+        *(
+            FindingKind.UPLINK_ONE_WAY,
+            FindingKind.HALF_DUPLEX,
+            FindingKind.SLOW_UPLINK,
+            FindingKind.FARTHER,
+            FindingKind.CONGESTED,
+        ),
+        *(FindingKind.LOSS, FindingKind.SLOW_PAIR, FindingKind.FAR_HOST),
     },
-    Kind.HALF_DUPLEX: {Kind.UPLINK_ONE_WAY, Kind.SLOW_UPLINK, Kind.CONGESTED, Kind.SLOW_PAIR},
-    Kind.UPLINK_ONE_WAY: {Kind.SLOW_UPLINK, Kind.SLOW_PAIR},
-    Kind.SLOW_UPLINK: {Kind.SLOW_PAIR},
+    FindingKind.HALF_DUPLEX: {
+        FindingKind.UPLINK_ONE_WAY,
+        FindingKind.SLOW_UPLINK,
+        FindingKind.CONGESTED,
+        FindingKind.SLOW_PAIR,
+    },
+    FindingKind.UPLINK_ONE_WAY: {FindingKind.SLOW_UPLINK, FindingKind.SLOW_PAIR},
+    FindingKind.SLOW_UPLINK: {FindingKind.SLOW_PAIR},
 }
 # An ill link of one host is an ill part of its group's exchange.
-_SPREADS = {Kind.SLOW_HOST, Kind.SLOW_ONE_WAY, Kind.NIC_SPEED, Kind.LOSS, Kind.BUSY}
-_SPREADS_TO = {Kind.UPLINK_ONE_WAY, Kind.HALF_DUPLEX, Kind.SLOW_UPLINK}
+_SPREADS = {
+    FindingKind.SLOW_HOST,
+    FindingKind.SLOW_ONE_WAY,
+    FindingKind.NIC_SPEED,
+    FindingKind.LOSS,
+    FindingKind.BUSY,
+}
+_SPREADS_TO = {FindingKind.UPLINK_ONE_WAY, FindingKind.HALF_DUPLEX, FindingKind.SLOW_UPLINK}
 # A host's links are so large a part of its group's that this alone shows.
 _LARGE_PART = 1.0 / 3.0
 
@@ -108,7 +141,7 @@ def _cause_of(finding: Finding, others: Sequence[Finding]) -> Finding | None:
 
 def _explains(cause: Finding, finding: Finding) -> bool:
     hosts, ill = set(cause.hosts), set(finding.hosts)
-    if cause.group is None and cause.kind is not Kind.CONGESTED:
+    if cause.group is None and cause.kind is not FindingKind.CONGESTED:
         if finding.group is None:
             return finding.kind in _OF_HOST.get(cause.kind, set()) and bool(hosts & ill)
         is_part = bool(hosts & ill) and len(hosts & ill) >= _LARGE_PART * len(ill)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from plink.doctor.evidence import Evidence
-from plink.doctor.finding import Finding, Kind
+from plink.doctor.finding import Finding, FindingKind
 from plink.probes.condition import HostCondition
 
 _COUNTERS = {
@@ -45,7 +45,7 @@ def _share(each: HostCondition, counter: str) -> float:
 
 def _finding(host: str, count: int, words: str, share: float) -> Finding:
     return Finding(
-        Kind.LOSS,
+        FindingKind.LOSS,
         [host],
         f"the NIC of {host} has counted {count:,} {words} since it started, "
         f"{1e6 * share:.3g} in a million packets; those of most other hosts next to none",

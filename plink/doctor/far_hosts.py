@@ -15,7 +15,7 @@ import numpy.typing as npt
 from plink.base.text import rtt_text
 from plink.doctor.certainty import Floats, probability, spread
 from plink.doctor.evidence import Evidence, Indices, symmetric
-from plink.doctor.finding import Finding, Kind
+from plink.doctor.finding import Finding, FindingKind
 from plink.files.matrices import Matrix
 
 # A host is farther by at least this share of its neighbours' round trips.
@@ -54,7 +54,7 @@ def find(evidence: Evidence) -> list[Finding]:
         name = evidence.names[host]
         found.append(
             Finding(
-                Kind.FAR_HOST,
+                FindingKind.FAR_HOST,
                 [name],
                 f"round trips of {name} take {rtt_text(extra_us)} more than those of its "
                 f"neighbours to the same {compared} hosts ({rtt_text(usual_us)}, median)",

@@ -12,7 +12,7 @@ _WORDS = ((0.99, "certain"), (0.9, "very likely"), (0.7, "likely"))
 LEAST_PROBABILITY = _WORDS[-1][0]
 
 
-class Kind(Enum):
+class FindingKind(Enum):
     """Kind of finding."""
 
     SLOW_HOST = "slow host"
@@ -50,7 +50,7 @@ class Finding:
         evidence: further facts that it explains, a clause each.
     """
 
-    kind: Kind
+    kind: FindingKind
     hosts: Sequence[str]
     says: str
     probability: float

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from plink.doctor.certainty import Floats
 from plink.doctor.evidence import Evidence
-from plink.doctor.finding import Finding, Kind
+from plink.doctor.finding import Finding, FindingKind
 from plink.files.matrices import Counts, Matrix
 
 Mask = npt.NDArray[np.bool_]
@@ -153,6 +153,6 @@ def _finding(way: _Way, lost: Matrix, sent: Matrix, gain: float) -> Finding:
         f"({int(lost[known].sum()):,} of {int(sent[known].sum()):,}"
     )
     says += f", on {with_loss} of {pairs} pairs)" if pairs > 1 else ")"
-    kind = Kind.LOSS if way.group is None else Kind.CONGESTED
+    kind = FindingKind.LOSS if way.group is None else FindingKind.CONGESTED
     cost = 1.0 + _COST_PER_ROOT * math.sqrt(share)
     return Finding(kind, way.hosts, says, 1.0 - math.exp(-gain), cost, _ADVICE, way.group)

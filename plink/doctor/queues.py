@@ -16,7 +16,7 @@ import numpy.typing as npt
 from plink.base.text import format_names, rtt_text
 from plink.doctor.certainty import Floats
 from plink.doctor.evidence import Evidence, symmetric
-from plink.doctor.finding import Finding, Kind
+from plink.doctor.finding import Finding, FindingKind
 from plink.files.matrices import Matrix
 
 _USUAL_PERCENTILE = 50.0
@@ -137,7 +137,7 @@ def _finding(evidence: Evidence, is_in: Mask, waits_us: Floats, pairs: int, sure
         (each.name for each in evidence.cluster.groups if set(each.hosts) == set(hosts)), None
     )
     return Finding(
-        Kind.CONGESTED,
+        FindingKind.CONGESTED,
         hosts,
         f"packets between {group or format_names(hosts)} and the other hosts wait in queues: "
         "round trips "

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from plink.base.text import bandwidth_text, format_names
 from plink.doctor.evidence import Evidence
-from plink.doctor.finding import Finding, Kind
+from plink.doctor.finding import Finding, FindingKind
 from plink.probes.condition import HostCondition
 
 # So many of the hosts that say it have to agree for the others to be the odd ones.
@@ -61,7 +61,7 @@ def _build_mixed_finding(
 
 def _mtu(hosts: Sequence[str], value: object, usual: object, count: int) -> Finding:
     return Finding(
-        Kind.MTU,
+        FindingKind.MTU,
         list(hosts),
         f"{format_names(hosts)} {_has(hosts)} an MTU of {value} bytes, {count} other hosts have "
         f"{usual}",
@@ -79,7 +79,7 @@ def _mtu(hosts: Sequence[str], value: object, usual: object, count: int) -> Find
 
 def _congestion_control(hosts: Sequence[str], value: object, usual: object, count: int) -> Finding:
     return Finding(
-        Kind.CONGESTION_CONTROL,
+        FindingKind.CONGESTION_CONTROL,
         list(hosts),
         f"TCP of {format_names(hosts)} uses {value}, that of {count} other hosts {usual}",
         _READ,
@@ -102,7 +102,7 @@ def _slower(
     (usual, count), *_ = Counter(rates.values()).most_common(1)
     return [
         Finding(
-            Kind.NIC_SPEED,
+            FindingKind.NIC_SPEED,
             [host],
             f"{host} says that {what} runs at {bandwidth_text(rate)}, "
             f"those of {count} other hosts at {bandwidth_text(usual)}",
@@ -136,7 +136,7 @@ def _slower_ports(said: Mapping[str, HostCondition]) -> list[Finding]:
 def _half_duplex(said: Mapping[str, HostCondition]) -> list[Finding]:
     return [
         Finding(
-            Kind.NIC_SPEED,
+            FindingKind.NIC_SPEED,
             [host],
             f"{host} says that its NIC runs in half duplex: it cannot send and receive at once",
             _READ,
@@ -151,7 +151,7 @@ def _half_duplex(said: Mapping[str, HostCondition]) -> list[Finding]:
 def _slots(said: Mapping[str, HostCondition]) -> list[Finding]:
     return [
         Finding(
-            Kind.NIC_SPEED,
+            FindingKind.NIC_SPEED,
             [host],
             f"the NIC of {host} has {100.0 * each.pcie_share:.0f} % of the PCIe lanes and speed "
             "that it could use",

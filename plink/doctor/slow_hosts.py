@@ -10,7 +10,7 @@ import numpy as np
 from plink.base.text import bandwidth_text
 from plink.doctor.certainty import probability, spread
 from plink.doctor.evidence import Evidence
-from plink.doctor.finding import Finding, Kind
+from plink.doctor.finding import Finding, FindingKind
 
 # A link is slow below this share of what is usual.
 _SLOW = 0.75
@@ -84,7 +84,7 @@ def _both_ways(
         else []
     )
     return Finding(
-        Kind.SLOW_HOST,
+        FindingKind.SLOW_HOST,
         [host],
         says,
         1.0 - (1.0 - out_probability) * (1.0 - in_probability),
@@ -110,7 +110,7 @@ def _one_way(
     if host in other:
         says += f"; it {back} {bandwidth_text(other[host])}"
     return Finding(
-        Kind.SLOW_ONE_WAY,
+        FindingKind.SLOW_ONE_WAY,
         [host],
         says,
         sure,

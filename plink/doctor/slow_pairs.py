@@ -9,7 +9,7 @@ import numpy as np
 from plink.base.text import bandwidth_text
 from plink.doctor.certainty import Floats, probability, spread
 from plink.doctor.evidence import Evidence
-from plink.doctor.finding import Finding, Kind
+from plink.doctor.finding import Finding, FindingKind
 from plink.files.matrices import Matrix
 
 _SLOW = 0.6
@@ -72,7 +72,7 @@ def _medians(matrix: Matrix) -> Floats:
 def _finding(pair: tuple[str, str], here: float, there: float, sure: float) -> Finding:
     source, destination = pair
     return Finding(
-        Kind.SLOW_PAIR,
+        FindingKind.SLOW_PAIR,
         [source, destination],
         f"{source} sends {bandwidth_text(here)} to {destination}, though both do "
         f"{bandwidth_text(there)} with others of the same groups",

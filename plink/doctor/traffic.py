@@ -6,7 +6,7 @@ import numpy as np
 
 from plink.base.text import bandwidth_text
 from plink.doctor.evidence import Evidence
-from plink.doctor.finding import Finding, Kind
+from plink.doctor.finding import Finding, FindingKind
 
 # Of what a host's link carries.
 _LEAST_SHARE = 0.1
@@ -37,7 +37,7 @@ def find(evidence: Evidence) -> list[Finding]:
         return []
     return [
         Finding(
-            Kind.OTHER_TRAFFIC,
+            FindingKind.OTHER_TRAFFIC,
             [host],
             f"{host} sends {bandwidth_text(sends)} and receives {bandwidth_text(receives)} while "
             "nothing is measured, and most other hosts next to nothing",

@@ -11,7 +11,7 @@ from plink.autotune.log.history import History
 from plink.base.text import format_names, rtt_text
 from plink.doctor.certainty import Floats, probability, spread
 from plink.doctor.evidence import Evidence
-from plink.doctor.finding import Finding, Kind
+from plink.doctor.finding import Finding, FindingKind
 
 # Windows on either side of the change.
 _LEAST_WINDOWS = 3
@@ -48,7 +48,7 @@ def find(evidence: Evidence) -> list[Finding]:
     ]
     return [
         Finding(
-            Kind.SLOWER_JOB,
+            FindingKind.SLOWER_JOB,
             hosts,
             says,
             probability(

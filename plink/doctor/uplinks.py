@@ -11,7 +11,7 @@ import math
 from plink.base.text import bandwidth_text
 from plink.doctor.certainty import probability
 from plink.doctor.evidence import Evidence
-from plink.doctor.finding import Finding, Kind
+from plink.doctor.finding import Finding, FindingKind
 from plink.files.groups import Uplink
 
 _ONE_WAY = 0.75
@@ -50,7 +50,7 @@ def _one_way(evidence: Evidence, uplink: Uplink) -> Finding | None:
         return None
     verb, back = ("send", "receive") if is_sending else ("receive", "send")
     return Finding(
-        Kind.UPLINK_ONE_WAY,
+        FindingKind.UPLINK_ONE_WAY,
         _members(evidence, uplink.group),
         f"all hosts of {uplink.group} together {verb} {bandwidth_text(low)} "
         f"{'to' if is_sending else 'from'} other groups at most, "
@@ -73,7 +73,7 @@ def _half_duplex(evidence: Evidence, uplink: Uplink) -> Finding | None:
     if both is None or not both or both >= _HALF * alone:
         return None
     return Finding(
-        Kind.HALF_DUPLEX,
+        FindingKind.HALF_DUPLEX,
         _members(evidence, uplink.group),
         f"the hosts of {uplink.group} send {bandwidth_text(uplink.send_gbit_s or 0.0)} to other "
         f"groups and receive {bandwidth_text(uplink.receive_gbit_s or 0.0)}, each alone, "

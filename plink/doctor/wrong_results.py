@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from plink.doctor.evidence import Evidence
-from plink.doctor.finding import Finding, Kind
+from plink.doctor.finding import Finding, FindingKind
 from plink.files.measurements import WRONG_RESULTS
 
 # There is no speed at which wrong results are worth having.
@@ -26,6 +26,6 @@ def find(evidence: Evidence) -> list[Finding]:
                 continue
             hosts = (failure.source, failure.destination)
             says = f"what {hosts[0]} and {hosts[1]} exchange arrives damaged ({failure.reason})"
-            finding = Finding(Kind.WRONG_RESULTS, hosts, says, 1.0, _COST, _ADVICE)
+            finding = Finding(FindingKind.WRONG_RESULTS, hosts, says, 1.0, _COST, _ADVICE)
             found.setdefault(frozenset(hosts), finding)
     return list(found.values())

@@ -53,7 +53,7 @@ class LinkBytes(Struct, frozen=True, forbid_unknown_fields=True):
     plan_received_bytes: MeanBytes
 
 
-class Links(Struct, frozen=True, forbid_unknown_fields=True):
+class BytesByLink(Struct, frozen=True, forbid_unknown_fields=True):
     """Bytes over the links of hosts and groups.
 
     Attributes:
@@ -65,7 +65,7 @@ class Links(Struct, frozen=True, forbid_unknown_fields=True):
     groups: Sequence[LinkBytes]
 
 
-class Row(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ComparisonRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Times of one client, algorithm, order, collective and size, for one collective.
 
     Attributes:
@@ -104,7 +104,7 @@ class Row(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     limit_s: Seconds | None = None
     limit_by: Annotated[str, one_of(*LIMITS)] | None = None
     predicted_s: Seconds | None = None
-    links: Links | None = None
+    links: BytesByLink | None = None
     samples_s: Sequence[Seconds]
     cpu_s: Sequence[Seconds]
 
@@ -114,7 +114,7 @@ class Row(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return None if self.limit_s is None else self.limit_s / self.median_s
 
 
-class Setting(Struct, frozen=True, forbid_unknown_fields=True):
+class BenchSetting(Struct, frozen=True, forbid_unknown_fields=True):
     """Under what conditions a bench ran.
 
     Attributes:
@@ -152,8 +152,8 @@ class Comparison(Struct, frozen=True, forbid_unknown_fields=True):
         version: version of the format
     """
 
-    setting: Setting
-    rows: Annotated[Sequence[Row], Meta(min_length=1)]
+    setting: BenchSetting
+    rows: Annotated[Sequence[ComparisonRow], Meta(min_length=1)]
     rounds_done: Times
     stopped: Text | None = None
     time_of_a_repetition: str = "the longest of any rank"

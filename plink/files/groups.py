@@ -79,7 +79,7 @@ class UplinkMeasurement(Measurement, frozen=True, forbid_unknown_fields=True):
     links: Sequence[HostLink] = []
 
 
-class Row(Struct, frozen=True, forbid_unknown_fields=True):
+class GroupRow(Struct, frozen=True, forbid_unknown_fields=True):
     """Groups that share a link further up: their traffic with all groups beyond it.
 
     Attributes:
@@ -103,7 +103,7 @@ class LinkFacts(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     burst_bytes: Annotated[int, Meta(ge=0, le=MAX_BURST_BYTES)] = 0
-    rows: Sequence[Row] = []
+    rows: Sequence[GroupRow] = []
 
 
 class GroupQuality(Struct, frozen=True, forbid_unknown_fields=True):
@@ -211,7 +211,7 @@ class Grouping(Struct, frozen=True, forbid_unknown_fields=True):
         return placed | {*self.alone, *self.unmeasured, *(each.host for each in self.doubtful)}
 
 
-def check_rows(rows: Iterable[Row], groups: Iterable[Group], source: str) -> None:
+def check_rows(rows: Iterable[GroupRow], groups: Iterable[Group], source: str) -> None:
     """Refuse rows of a file that are not rows of its groups.
 
     Raises:

@@ -37,7 +37,7 @@ _MOST_STRETCH = 1.5
 
 
 @dataclass(frozen=True)
-class Limits:
+class DistanceLimits:
     """Between what distances lie of which some were not measured; of the others both are equal.
 
     Args:
@@ -98,15 +98,15 @@ class Distances:
         return int(self.is_filled.sum()) // 2
 
     @cached_property
-    def limits(self) -> Limits | None:
+    def limits(self) -> DistanceLimits | None:
         """Between what the distances lie; None where every pair was measured."""
         return self.limits_until(Deadline(_MOST_WAYS_S))
 
-    def limits_until(self, deadline: Deadline) -> Limits | None:
+    def limits_until(self, deadline: Deadline) -> DistanceLimits | None:
         """The same, but no ways where the time does not suffice for them."""
         if not self.filled_pairs:
             return None
-        return Limits(self.matrix_us, self.is_filled, self._ways_us(deadline))
+        return DistanceLimits(self.matrix_us, self.is_filled, self._ways_us(deadline))
 
     def _ways_us(self, deadline: Deadline) -> Matrix | None:
         """The shortest ways over measured pairs, never less than what was filled in.

@@ -10,7 +10,7 @@ import numpy as np
 from plink.files.cluster import Cluster
 from plink.files.matrices import Matrix
 from plink.solvers.groups.grouping import Labels, alone_apart
-from plink.solvers.shrinkage import Estimate, estimate_distances, lowest_readings
+from plink.solvers.shrinkage import EstimatedDistances, estimate_distances, lowest_readings
 
 # Readings of more hosts are taken as they are: all of this is done in a few copies of the matrix.
 _MOST_HOSTS = 2048
@@ -18,7 +18,9 @@ _MOST_HOSTS = 2048
 MOST_UNGROUPED = 128
 
 
-def estimate_round_trips(cluster: Cluster, *, uses_known_groups: bool = True) -> Estimate | None:
+def estimate_round_trips(
+    cluster: Cluster, *, uses_known_groups: bool = True
+) -> EstimatedDistances | None:
     """Estimate the round-trip times of a cluster's pairs, in µs.
 
     Groups are those in the file, at all levels that `plink group` found there; where the file says

@@ -1,7 +1,8 @@
 """Ranges and bounds of costs that hold although some pairs were not measured.
 
 The search is on distances that were filled in. What it proves of these is no proof for the network,
-where any pair that was not measured may be nearer, or farther (`plink.model.distance.Limits`).
+where any pair that was not measured may be nearer, or farther
+(`plink.model.distance.DistanceLimits`).
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.base.replacing import replace
-from plink.model.distance import Limits
+from plink.model.distance import DistanceLimits
 from plink.solvers.collectives.form import Form, RingForm
 from plink.solvers.orders.reference import cost
-from plink.solvers.orders.solution import Progress
+from plink.solvers.orders.solution import SearchProgress
 
 Hosts = Sequence[int] | npt.NDArray[np.intp]
 
@@ -23,7 +24,7 @@ Hosts = Sequence[int] | npt.NDArray[np.intp]
 Range = tuple[float, float | None]
 
 
-def latency_range_us(form: Form, limits: Limits, placement: Hosts) -> Range:
+def latency_range_us(form: Form, limits: DistanceLimits, placement: Hosts) -> Range:
     """From what to what in µs the latency form of a cost is, with rank r on `placement[r]`."""
     hosts = _hosts(form, placement)
     return (
@@ -32,12 +33,14 @@ def latency_range_us(form: Form, limits: Limits, placement: Hosts) -> Range:
     )
 
 
-def measured_latency_us(form: Form, limits: Limits, placement: Hosts) -> float:
+def measured_latency_us(form: Form, limits: DistanceLimits, placement: Hosts) -> float:
     """The same in µs where no pair counts that was not measured, else infinite."""
     return cost(form, limits.measured_us, _hosts(form, placement))
 
 
-def without_bound(on_progress: Callable[[Progress], None]) -> Callable[[Progress], None]:
+def without_bound(
+    on_progress: Callable[[SearchProgress], None],
+) -> Callable[[SearchProgress], None]:
     """Tell of a search, but not of what it proves of distances that were filled in."""
     return lambda progress: on_progress(replace(progress, lower_bound=0.0))
 

@@ -7,12 +7,12 @@ import numpy.typing as npt
 
 from plink.base.replacing import replace
 from plink.files.matrices import Matrix
-from plink.model.distance import Limits
+from plink.model.distance import DistanceLimits
 from plink.model.gaps import Hosts, Range
 from plink.solvers.collectives.table import PeerTable
 from plink.solvers.contention.bound import lower_bound_s
 from plink.solvers.contention.network import Network
-from plink.solvers.contention.time import Clock
+from plink.solvers.contention.time import TableTimer
 from plink.solvers.limits.deadline import Deadline
 
 # Times are computed of finite numbers. A pair without an upper limit takes longer than any time
@@ -21,11 +21,13 @@ _ENDLESS_US = 1e18
 _ENDLESS_S = _ENDLESS_US / 4.0 * 1e-6
 
 
-def time_range_s(table: PeerTable, network: Network, limits: Limits, placement: Hosts) -> Range:
+def time_range_s(
+    table: PeerTable, network: Network, limits: DistanceLimits, placement: Hosts
+) -> Range:
     """From what to what in seconds a table's time is, as far as latencies decide it."""
     highest_us = np.where(np.isfinite(limits.highest_us), limits.highest_us, _ENDLESS_US)
     low_s, high_s = (
-        Clock(table, with_latency(network, matrix)).time_s([int(host) for host in placement])
+        TableTimer(table, with_latency(network, matrix)).time_s([int(host) for host in placement])
         for matrix in (limits.lowest_us, highest_us)
     )
     return low_s, high_s if high_s < _ENDLESS_S else None
@@ -34,7 +36,7 @@ def time_range_s(table: PeerTable, network: Network, limits: Limits, placement: 
 def time_bound_us(
     table: PeerTable,
     network: Network,
-    limits: Limits,
+    limits: DistanceLimits,
     position_of: npt.NDArray[np.intp],
     deadline: Deadline,
 ) -> float:

@@ -25,7 +25,7 @@ from plink.solvers.collectives.table import PeerTable
 from plink.solvers.contention.flows import FlowClock, Manner
 from plink.solvers.contention.network import Network
 from plink.solvers.contention.shared_links import SharedLinks, Trunk, shared_links
-from plink.solvers.contention.time import Clock
+from plink.solvers.contention.time import TableTimer
 
 # Of a normal distribution, to either side.
 _Z_OF_90_PERCENT = 1.645
@@ -193,7 +193,7 @@ class ExpectedTimes:
         self, table: PeerTable, hosts: Sequence[int], *, is_free: bool = False
     ) -> float:
         """The time of a pipelined table, `is_free` without the client's overhead."""
-        waits_s = Clock(table, _unlimited_network(self.network)).time_s(list(hosts))
+        waits_s = TableTimer(table, _unlimited_network(self.network)).time_s(list(hosts))
         begun_s = 0.0 if is_free else self.manner.overhead_s * len(table.rounds)
         return self.links.carried_s(table, hosts) + waits_s + begun_s
 

@@ -79,7 +79,7 @@ class Costs:
 
 
 @dataclass(frozen=True)
-class _Cost:
+class _Parameter:
     """One number that is looked for: where the search begins, and within what it stays.
 
     Logarithms are searched where it is a matter of magnitude.
@@ -98,12 +98,12 @@ class _Cost:
         return math.log(value) if self.is_magnitude else value
 
 
-_COSTS: Mapping[str, _Cost] = {
-    "overhead_us": _Cost((300.0,), 0.1, 1e6),
-    "flow_share": _Cost((0.95,), 0.2, 1.1, is_magnitude=False),
-    "rendezvous_us": _Cost((300.0, 5000.0), 0.1, 1e6),
-    "serialised": _Cost((0.3, 0.8), 0.0, 1.0, is_magnitude=False),
-    "burst_bytes": _Cost((3e4, 3e5), 1e3, 1e7),
+_COSTS: Mapping[str, _Parameter] = {
+    "overhead_us": _Parameter((300.0,), 0.1, 1e6),
+    "flow_share": _Parameter((0.95,), 0.2, 1.1, is_magnitude=False),
+    "rendezvous_us": _Parameter((300.0, 5000.0), 0.1, 1e6),
+    "serialised": _Parameter((0.3, 0.8), 0.0, 1.0, is_magnitude=False),
+    "burst_bytes": _Parameter((3e4, 3e5), 1e3, 1e7),
 }
 
 
@@ -132,10 +132,10 @@ def fit_client(
     """
     if not readings:
         raise PlinkError("nothing was measured that a client could be fitted to")
-    return _Search(cluster, client, readings, costs, shared_cores).found()
+    return _FitSearch(cluster, client, readings, costs, shared_cores).found()
 
 
-class _Search:
+class _FitSearch:
     def __init__(
         self,
         cluster: Cluster,

@@ -27,7 +27,7 @@ _LEAST_GAIN = 0.05
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class LeavingOutCosts:
     """Costs of an order with some hosts and without them.
 
     Args:
@@ -71,7 +71,7 @@ class Limiting:
     """
 
     found: Sequence[Outlier]
-    left_out: LeftOut | None
+    left_out: LeavingOutCosts | None
 
 
 def limiting(cluster: Cluster, order: Order) -> Limiting:
@@ -91,7 +91,7 @@ def limiting(cluster: Cluster, order: Order) -> Limiting:
     return Limiting(found, leaving_out(cluster, order, list(by_host(found))) if found else None)
 
 
-def leaving_out(cluster: Cluster, order: Order, hosts: Sequence[str]) -> LeftOut | None:
+def leaving_out(cluster: Cluster, order: Order, hosts: Sequence[str]) -> LeavingOutCosts | None:
     """Return the costs of an order with these hosts and without them.
 
     By time where anything is known of what links carry, whatever the order minimised: a sum of
@@ -128,7 +128,7 @@ def leaving_out(cluster: Cluster, order: Order, hosts: Sequence[str]) -> LeftOut
     with_us, without_us = costs
     if with_us is None:
         return None
-    return LeftOut(
+    return LeavingOutCosts(
         list(hosts),
         len(rest),
         network.has_rates,

@@ -33,7 +33,7 @@ from plink.optimize.orders.slots import (
 from plink.plans.names import ALL_REDUCE
 from plink.solvers.collectives.algorithm import Algorithm
 from plink.solvers.collectives.registry import ALGORITHMS, find, of_collective
-from plink.solvers.contention.time import Clock
+from plink.solvers.contention.time import TableTimer
 from plink.solvers.orders.reference import cost as latency_cost
 from plink.solvers.slots.layout import RankLayout
 
@@ -49,7 +49,7 @@ _RANGES = ("_range_us", "_range_s")
 
 
 @dataclass(frozen=True)
-class Cost:
+class OrderCost:
     """Cost of one order.
 
     Args:
@@ -57,7 +57,8 @@ class Cost:
             round-trip time is known.
         time_s: under contention; None where nothing is known of what links carry.
         latency_range_us, time_range_s: from what to what these are, where pairs were not measured
-            (`plink.model.distance.Limits`); None where all were, or where that was not asked for.
+            (`plink.model.distance.DistanceLimits`); None where all were, or where nobody
+            asked.
     """
 
     latency_us: float | None
@@ -67,7 +68,7 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Row:
+class PredictionRow:
     """One algorithm: what it costs in the order, in the given one, and in a random one (median).
 
     Where its client was fitted, `expected` is what that takes in the order, or else in the given
@@ -75,9 +76,9 @@ class Row:
     """
 
     algorithm: str
-    order: Cost | None
-    given: Cost
-    random: Cost
+    order: OrderCost | None
+    given: OrderCost
+    random: OrderCost
     expected: Expected | None = None
 
 
@@ -97,7 +98,7 @@ class Forecast:
     hosts: int
     ranks: int
     size_bytes: int
-    rows: Sequence[Row]
+    rows: Sequence[PredictionRow]
     refused: Sequence[tuple[str, str]]
     assumptions: Sequence[str]
     has_times: bool
@@ -157,7 +158,7 @@ def forecast(
             on_progress(algorithm.name)
         predictor = Predictor(algorithm, ranks, size_bytes, distances=known, network=network)
         rows.append(
-            Row(
+            PredictionRow(
                 algorithm.name,
                 None if placement is None else predictor.cost_with_range(placement),
                 predictor.cost_with_range(given),
@@ -260,18 +261,18 @@ class Predictor:
         self._is_over_hosts = algorithm.is_over_hosts
         self._distances = distances
         self._network = network
-        self._clock = Clock(self.table, network.network) if network.has_rates else None
+        self._clock = TableTimer(self.table, network.network) if network.has_rates else None
 
-    def cost(self, hosts: Hosts) -> Cost:
+    def cost(self, hosts: Hosts) -> OrderCost:
         """The cost with rank r on host `hosts[r]`; several ranks may share a host."""
         order = self._peers(hosts)
         known = self._distances
-        return Cost(
+        return OrderCost(
             None if known is None else latency_cost(self._form, known.matrix_us, order),
             None if self._clock is None else self._clock.time_s(order),
         )
 
-    def cost_with_range(self, hosts: Hosts) -> Cost:
+    def cost_with_range(self, hosts: Hosts) -> OrderCost:
         """The same, and from what to what it is where pairs were not measured."""
         found = self.cost(hosts)
         limits = None if self._distances is None else self._distances.limits
@@ -307,10 +308,10 @@ def _without_unknown_ranges(items: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _median(costs: Sequence[Cost]) -> Cost:
+def _median(costs: Sequence[OrderCost]) -> OrderCost:
     latencies_us = [cost.latency_us for cost in costs if cost.latency_us is not None]
     times_s = [cost.time_s for cost in costs if cost.time_s is not None]
-    return Cost(
+    return OrderCost(
         float(np.median(latencies_us)) if latencies_us else None,
         float(np.median(times_s)) if times_s else None,
     )

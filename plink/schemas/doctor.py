@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plink.doctor.finding import Kind
+from plink.doctor.finding import FindingKind
 from plink.schemas import parts
 from plink.schemas.parts import Schema, closed_object, list_of, or_null
 
@@ -13,7 +13,7 @@ def doctor_output() -> Schema:
     finding = closed_object(
         "one cause, with all that it explains",
         {
-            "kind": parts.one_of("of trouble", [kind.value for kind in Kind]),
+            "kind": parts.one_of("of trouble", [kind.value for kind in FindingKind]),
             "hosts": parts.texts("one, the two of a pair, or those of a group"),
             "group": or_null(parts.text("whose uplink it is")),
             "says": parts.text("what is wrong, with numbers and their units"),

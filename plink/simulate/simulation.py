@@ -29,7 +29,7 @@ from plink.simulate.things import (
     things_of,
 )
 from plink.simulate.tuned import Tuned, tuned_to_json
-from plink.solvers.contention.time import Clock
+from plink.solvers.contention.time import TableTimer
 
 Placement = npt.NDArray[np.intp]
 Tell = Callable[[str], None]
@@ -179,7 +179,7 @@ def simulate(
         clock = None
         if known is not None and known.has_rates and thing.algorithm is not None:
             peers = peers_of(thing.algorithm, layout).ranks
-            clock = Clock(thing.algorithm.table(peers, request.size_bytes), known.network)
+            clock = TableTimer(thing.algorithm.table(peers, request.size_bytes), known.network)
         rows.append(
             _row(thing, placements, thing.platform or platform, request, clock=clock, tell=tell)
         )
@@ -245,7 +245,7 @@ def _row(
     platform: Platform,
     request: Request,
     *,
-    clock: Clock | None,
+    clock: TableTimer | None,
     tell: Tell,
 ) -> Row:
     times: dict[str, Times] = {}

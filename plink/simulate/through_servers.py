@@ -14,7 +14,7 @@ from plink.files.plan import SERVER, Plan, PlanRank
 from plink.model.network import USUAL_LINK_GBIT_S, network_of
 from plink.optimize.plans.demand import Demand
 from plink.optimize.plans.on_cluster import grouped_as, hosts_of
-from plink.optimize.plans.servers import Server, members_network, parse_servers, port_rates
+from plink.optimize.plans.servers import ServerHost, members_network, parse_servers, port_rates
 from plink.optimize.plans.through_servers import traffic_through_servers
 from plink.optimize.plans.traffic import Traffic, traffic_time_s
 from plink.plans.by_port import over_members, ranks_of_members
@@ -98,13 +98,13 @@ def traffic_of_ranks(plan: Plan, size_bytes: int) -> Traffic:
     return traffic_through_servers(Demand(ALL_REDUCE, size_bytes), plan.forest)
 
 
-def _counts(servers: Sequence[Server]) -> list[int]:
+def _counts(servers: Sequence[ServerHost]) -> list[int]:
     return [len(one.addresses) for one in servers]
 
 
 def _servers_of(
     plan: Plan, cluster: Cluster, network: Network, told: Sequence[str]
-) -> tuple[list[Server], Floats]:
+) -> tuple[list[ServerHost], Floats]:
     """Return the plan's servers in its order, and (K,) what each port carries."""
     ranks = [rank for rank in plan.ranks if rank.role == SERVER]
     if not told:
@@ -125,9 +125,9 @@ def _servers_of(
     return found, port_rates(found, network)
 
 
-def _server(rank: PlanRank, cluster: Cluster) -> Server:
+def _server(rank: PlanRank, cluster: Cluster) -> ServerHost:
     addresses = tuple(port.address for port in rank.ports) or (rank.address,)
-    return Server(cluster.names.index(rank.host), addresses, True, None)
+    return ServerHost(cluster.names.index(rank.host), addresses, True, None)
 
 
 def _weights(rank: PlanRank) -> Floats:

@@ -45,7 +45,7 @@ class Call:
     def __init__(self, connection: socket.socket, keys: Keys, name: str) -> None:
         self._transport = CallTransport(connection)
         self._transport.add_server_key(keys.agent)
-        self._server = _Server(keys, name)
+        self._server = _SshServer(keys, name)
         try:
             self._transport.banner_timeout = _TURN_S
             self._transport.auth_timeout = _HANDSHAKE_S
@@ -74,7 +74,7 @@ class Call:
         self._transport.close()
 
 
-class _Server(paramiko.ServerInterface):
+class _SshServer(paramiko.ServerInterface):
     """SSH server of an agent: the owner of one key may run commands, and nothing else."""
 
     def __init__(self, keys: Keys, name: str) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from plink.probes.dpdk.nics import Nic
 from plink.probes.echo import coordinator
 from plink.probes.echo.deploy import AgentProgram
-from plink.probes.echo.protocol import EchoOptions
+from plink.probes.echo.protocol import EchoSettings
 from plink.probes.reach import ReachedHost
 from plink.probes.remote.upload import EXEC
 from plink.probes.samples import More, RemarkableSink, Rounds, RttReading, Wanted, no_more
@@ -27,7 +27,7 @@ def measure(
     hosts: Sequence[ReachedHost],
     wanted: Wanted,
     rounds: Rounds,
-    options: EchoOptions,
+    options: EchoSettings,
     sink: RemarkableSink[RttReading],
     *,
     concurrency: int,

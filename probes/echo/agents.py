@@ -8,13 +8,12 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import dataclass
 
 from plink.probes.echo.deploy import AgentProgram, deploy
-from plink.probes.echo.protocol import Event, ProtocolError, parse_event
+from plink.probes.echo.protocol import EchoProtocolError, Event, parse_event
 from plink.probes.errors import HostError, clean
 from plink.probes.reach import ReachedHost
-from plink.probes.remote.session import LOST, RemoteProcess
+from plink.probes.remote.session import LOST, OutputEnded, RemoteProcess
 from plink.probes.remote.stall import StallGuard
 
 _EXIT_WAIT_S = 2.0
@@ -23,13 +22,6 @@ _WRITE_WITHIN_S = 10.0
 # say why it cannot go on.
 _ANSWERS_PER_LINE = 2
 _FURTHER_LINES = 4
-
-
-@dataclass(frozen=True)
-class Ended:
-    """The agent's output has ended, and why."""
-
-    reason: str
 
 
 class Agents:
@@ -53,7 +45,7 @@ class Agents:
         self._lines_told = [0] * len(hosts)
         self._stalls = StallGuard(_WRITE_WITHIN_S)
         self._readers: list[threading.Thread] = []
-        self._said: queue.Queue[tuple[int, Event | Ended]] = queue.Queue()
+        self._said: queue.Queue[tuple[int, Event | OutputEnded]] = queue.Queue()
 
     def __enter__(self) -> Agents:
         return self
@@ -106,7 +98,7 @@ class Agents:
         with suppress(HostError), self._stalls.guarded(process.abandon):
             process.write(text)
 
-    def hear(self, timeout_s: float) -> tuple[int, Event | Ended] | None:
+    def hear(self, timeout_s: float) -> tuple[int, Event | OutputEnded] | None:
         """Return the next thing that an agent said, or None after `timeout_s`."""
         try:
             return self._said.get(timeout=max(0.0, timeout_s))
@@ -123,15 +115,15 @@ class Agents:
         try:
             for number, line in enumerate(process.lines(), start=1):
                 if number > _ANSWERS_PER_LINE * self._lines_told[index] + _FURTHER_LINES:
-                    raise ProtocolError("says more than it was asked for")
+                    raise EchoProtocolError("says more than it was asked for")
                 self._said.put((index, parse_event(line)))
             reason = clean(process.stderr_tail()) or "its echo agent ended"
-        except (HostError, ProtocolError) as error:
+        except (HostError, EchoProtocolError) as error:
             # The reason first: who speaks to it meanwhile notices only that it is gone.
-            self._said.put((index, Ended(str(error))))
+            self._said.put((index, OutputEnded(str(error))))
             # Nothing more is taken from such a host, lest it fills our memory.
             process.abandon()
             return
         except OSError:
             reason = LOST
-        self._said.put((index, Ended(reason)))
+        self._said.put((index, OutputEnded(reason)))

@@ -10,7 +10,7 @@ from plink.probes.echo.agents import Agents
 from plink.probes.echo.deploy import ECHO_AGENT, AgentProgram
 from plink.probes.echo.grants import Grant, Placement
 from plink.probes.echo.protocol import (
-    EchoOptions,
+    EchoSettings,
     Meeting,
     again_text,
     grant_text,
@@ -33,7 +33,7 @@ def measure(
     hosts: Sequence[ReachedHost],
     wanted: Wanted,
     rounds: Rounds,
-    options: EchoOptions,
+    options: EchoSettings,
     sink: RemarkableSink[RttReading],
     *,
     concurrency: int,
@@ -93,7 +93,7 @@ class _EchoRun:
         self,
         hosts: Sequence[ReachedHost],
         schedule: Schedule,
-        options: EchoOptions,
+        options: EchoSettings,
         agents: Agents,
         *,
         placement: Placement,

@@ -41,12 +41,12 @@ _REASONS = {
 }
 
 
-class ProtocolError(Exception):
+class EchoProtocolError(Exception):
     """The agent said something that no agent says."""
 
 
 @dataclass(frozen=True)
-class EchoOptions:
+class EchoSettings:
     """How the agents measure.
 
     Args:
@@ -72,7 +72,7 @@ class Meeting:
 
 
 @dataclass(frozen=True)
-class Bound:
+class ListeningPort:
     """The agent listens on this UDP port."""
 
     port: int
@@ -115,7 +115,7 @@ class Effort:
 
 
 @dataclass(frozen=True)
-class Over:
+class MeetingOver:
     """The agent is done with this meeting, and what it took of the agent (`Effort`)."""
 
     round: int
@@ -128,10 +128,10 @@ class Alive:
     """The agent lives."""
 
 
-Event = Bound | Rtt | Lost | Over | Alive
+Event = ListeningPort | Rtt | Lost | MeetingOver | Alive
 
 
-def opening(index: int, address: str, options: EchoOptions, secret: str, *, granted: bool) -> str:
+def opening(index: int, address: str, options: EchoSettings, secret: str, *, granted: bool) -> str:
     """Return the coordinator's first message."""
     silence_ms = max(1, round(options.silence_s * 1000))
     pace = "granted" if granted else "free"
@@ -182,7 +182,7 @@ def parse_event(line: str) -> Event:
     try:
         match verb, words:
             case "bound", [port]:
-                return Bound(_whole(port, 65535))
+                return ListeningPort(_whole(port, 65535))
             case "rtt", [round_, partner, sent, received, *times] if times:
                 return _rtt((round_, partner), (sent, received), times)
             case "lost", [round_, partner, reason]:
@@ -192,10 +192,10 @@ def parse_event(line: str) -> Event:
             case "over", [round_, partner, elapsed, run, wait]:
                 waited = None if wait == "-" else _whole(wait)
                 effort = Effort(_whole(elapsed), _whole(run), waited)
-                return Over(_whole(round_), _whole(partner), effort)
+                return MeetingOver(_whole(round_), _whole(partner), effort)
     except (ValueError, KeyError):
         pass
-    raise ProtocolError(f"sent {line[:40]!r}, which no echo agent says")
+    raise EchoProtocolError(f"sent {line[:40]!r}, which no echo agent says")
 
 
 def _rtt(of: tuple[str, str], counts: tuple[str, str], times: list[str]) -> Rtt:

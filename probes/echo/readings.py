@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from plink.probes.echo.grants import Placement
-from plink.probes.echo.protocol import Effort, Over, Rtt
+from plink.probes.echo.protocol import Effort, MeetingOver, Rtt
 from plink.probes.echo.schedule import Schedule
 from plink.probes.samples import RttReading, Sink
 
@@ -33,7 +33,7 @@ def disturbance(one: Effort, other: Effort, *, same_processor: bool) -> float | 
 
 
 @dataclass
-class Meeting:
+class MeetingState:
     """A meeting that goes on, or has ended.
 
     Args:
@@ -53,34 +53,34 @@ class Meetings:
     """Collector of reports by meeting. A host that is lost reports no more."""
 
     def __init__(self) -> None:
-        self._open: dict[tuple[int, int, int], Meeting] = {}
+        self._open: dict[tuple[int, int, int], MeetingState] = {}
         self._lost: set[int] = set()
 
     def reading(self, host: int, event: Rtt) -> None:
         """Record that one end has measured the other."""
         self._meeting(host, event).readings[host] = event
 
-    def over(self, host: int, event: Over) -> Meeting | None:
+    def over(self, host: int, event: MeetingOver) -> MeetingState | None:
         """Record that one end is done. Returns the meeting if nothing more will be heard of it."""
         meeting = self._meeting(host, event)
         meeting.efforts[host] = event.effort
         return self._close(meeting)
 
-    def host_lost(self, host: int) -> list[Meeting]:
+    def host_lost(self, host: int) -> list[MeetingState]:
         """Return a host will report no more. Returns its meetings: they end by this."""
         self._lost.add(host)
         mine = [key for key, meeting in self._open.items() if host in meeting.ends]
         return [self._open.pop(key) for key in mine]
 
-    def rest(self) -> list[Meeting]:
+    def rest(self) -> list[MeetingState]:
         """Return the meetings that have not ended."""
         return list(self._open.values())
 
-    def _meeting(self, host: int, event: Rtt | Over) -> Meeting:
+    def _meeting(self, host: int, event: Rtt | MeetingOver) -> MeetingState:
         ends = (min(host, event.partner), max(host, event.partner))
-        return self._open.setdefault((event.round, *ends), Meeting(ends, event.round))
+        return self._open.setdefault((event.round, *ends), MeetingState(ends, event.round))
 
-    def _close(self, meeting: Meeting) -> Meeting | None:
+    def _close(self, meeting: MeetingState) -> MeetingState | None:
         if set(meeting.ends) - meeting.efforts.keys() - self._lost:
             return None
         return self._open.pop((meeting.number, *meeting.ends))
@@ -113,7 +113,7 @@ class Delivery:
         """Record that one end of a meeting has measured the other."""
         self._meetings.reading(host, event)
 
-    def over(self, host: int, event: Over) -> float | None:
+    def over(self, host: int, event: MeetingOver) -> float | None:
         """Record that one end is done. Returns how much the meeting was disturbed, once known."""
         meeting = self._meetings.over(host, event)
         return None if meeting is None else self._deliver(meeting)
@@ -129,7 +129,7 @@ class Delivery:
         for meeting in self._meetings.rest():
             self._deliver(meeting)
 
-    def _deliver(self, meeting: Meeting) -> float | None:
+    def _deliver(self, meeting: MeetingState) -> float | None:
         share = self._disturbance(meeting)
         self._ready.extend(
             self._reading(host, event, meeting, share) for host, event in meeting.readings.items()
@@ -146,14 +146,16 @@ class Delivery:
                 self._schedule.settle(*pair)
                 self._sink.reading(reading)
 
-    def _disturbance(self, meeting: Meeting) -> float | None:
+    def _disturbance(self, meeting: MeetingState) -> float | None:
         if not meeting.readings or len(meeting.efforts) < len(meeting.ends):
             return None
         one, other = (meeting.efforts[host] for host in meeting.ends)
         same_processor = self._placement.share_processor(*meeting.ends)
         return disturbance(one, other, same_processor=same_processor)
 
-    def _reading(self, host: int, event: Rtt, meeting: Meeting, share: float | None) -> RttReading:
+    def _reading(
+        self, host: int, event: Rtt, meeting: MeetingState, share: float | None
+    ) -> RttReading:
         efforts = meeting.efforts.values()
         return RttReading(
             source=host,

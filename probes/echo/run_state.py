@@ -5,13 +5,22 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 
-from plink.probes.echo.agents import Agents, Ended
+from plink.probes.echo.agents import Agents
 from plink.probes.echo.grants import Grants, Pace, Placement
 from plink.probes.echo.liveness import Liveness, Reports
-from plink.probes.echo.protocol import SILENT, Alive, Bound, EchoOptions, Lost, Over, Rtt
+from plink.probes.echo.protocol import (
+    SILENT,
+    Alive,
+    EchoSettings,
+    ListeningPort,
+    Lost,
+    MeetingOver,
+    Rtt,
+)
 from plink.probes.echo.readings import DISTURBED, Delivery
 from plink.probes.echo.schedule import Schedule
 from plink.probes.reach import ReachedHost
+from plink.probes.remote.session import OutputEnded
 from plink.probes.samples import HostLoss, PairLoss, RemarkableSink, RttReading
 from plink.probes.suspicion import Suspicion
 
@@ -43,7 +52,7 @@ class RunState:
         self,
         hosts: Sequence[ReachedHost],
         schedule: Schedule,
-        options: EchoOptions,
+        options: EchoSettings,
         sink: RemarkableSink[RttReading],
         agents: Agents,
         *,
@@ -126,11 +135,11 @@ class RunState:
         index, event = said
         if index not in self.alive:
             return True
-        if isinstance(event, Ended):
+        if isinstance(event, OutputEnded):
             self.lose_host(index, event.reason)
             return True
         self._liveness.settled(index)
-        if isinstance(event, Bound):
+        if isinstance(event, ListeningPort):
             self.ports.setdefault(index, event.port)
         elif not isinstance(event, Alive):
             self._take_meeting(index, event)
@@ -172,7 +181,7 @@ class RunState:
         """Hand over what was measured and not yet handed over, however the run ends."""
         self._delivery.deliver_rest()
 
-    def _take_meeting(self, index: int, event: Rtt | Lost | Over) -> None:
+    def _take_meeting(self, index: int, event: Rtt | Lost | MeetingOver) -> None:
         if self._schedule.partner(index, event.round) != event.partner:
             self.lose_host(index, "its echo agent reports a pair that it was not given")
         elif isinstance(event, Rtt):
@@ -189,7 +198,7 @@ class RunState:
             self._suspicion.reading(index, event.partner)
             self._delivery.reading(index, event)
 
-    def _take_over(self, index: int, event: Over) -> None:
+    def _take_over(self, index: int, event: MeetingOver) -> None:
         if self._is_under_way(index, event.round):
             self._reports.over(index, event.partner, event.round, time.monotonic())
         share = self._delivery.over(index, event)

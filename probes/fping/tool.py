@@ -14,8 +14,8 @@ from plink.probes.samples import More, PairLoss, Rounds, RttReading, Sink, Wante
 
 
 @dataclass(frozen=True)
-class FpingOptions:
-    """How fping measures: as `plink.probes.echo.protocol.EchoOptions`, without the port."""
+class FpingSettings:
+    """How fping measures: as `plink.probes.echo.protocol.EchoSettings`, without the port."""
 
     count: int
     percentiles: Sequence[float]
@@ -26,7 +26,7 @@ def measure(
     hosts: Sequence[ReachedHost],
     wanted: Wanted,
     rounds: Rounds,
-    options: FpingOptions,
+    options: FpingSettings,
     sink: Sink[RttReading],
     *,
     concurrency: int,
@@ -54,7 +54,7 @@ def measure(
 class _Fping:
     silent_to_all = "answers no ping of any host"
 
-    def __init__(self, hosts: Sequence[ReachedHost], options: FpingOptions) -> None:
+    def __init__(self, hosts: Sequence[ReachedHost], options: FpingSettings) -> None:
         self._hosts = hosts
         self._options = options
         self._pings = Pings()

@@ -19,7 +19,7 @@ from plink.probes.inventories.found import FoundHosts, ReadFile
 
 
 @dataclass(frozen=True)
-class Kind:
+class HostListKind:
     """A kind of host list.
 
     Args:
@@ -33,16 +33,22 @@ class Kind:
     read: Callable[[str, ReadFile], FoundHosts]
 
 
-KINDS: dict[str, Kind] = {
+KINDS: dict[str, HostListKind] = {
     kind.form.partition(":")[0]: kind
     for kind in (
-        Kind(slurm_jobs.FORM, "the nodes of a Slurm job", slurm_jobs.read),
-        Kind(pods.FORM, "the pods that a selector names", pods.read),
-        Kind(ansible.FORM, "the hosts of an Ansible inventory, or of a group there", ansible.read),
-        Kind(terraform.FORM, "the hosts that an output of Terraform lists", terraform.read),
-        Kind(parallelcluster.FORM, "the nodes of AWS ParallelCluster", parallelcluster.read),
-        Kind(skypilot.FORM, "the nodes of a SkyPilot cluster", skypilot.read),
-        Kind(topograph.FORM, "the hosts of a topology, which topograph knows", topograph.read),
+        HostListKind(slurm_jobs.FORM, "the nodes of a Slurm job", slurm_jobs.read),
+        HostListKind(pods.FORM, "the pods that a selector names", pods.read),
+        HostListKind(
+            ansible.FORM, "the hosts of an Ansible inventory, or of a group there", ansible.read
+        ),
+        HostListKind(terraform.FORM, "the hosts that an output of Terraform lists", terraform.read),
+        HostListKind(
+            parallelcluster.FORM, "the nodes of AWS ParallelCluster", parallelcluster.read
+        ),
+        HostListKind(skypilot.FORM, "the nodes of a SkyPilot cluster", skypilot.read),
+        HostListKind(
+            topograph.FORM, "the hosts of a topology, which topograph knows", topograph.read
+        ),
     )
 }
 

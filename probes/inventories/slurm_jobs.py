@@ -36,7 +36,7 @@ _TASKS = re.compile(r"^[ \t]*NumNodes=([0-9]{1,9}) .*\bNumTasks=([0-9]{1,9})\b",
 
 
 @dataclass(frozen=True)
-class Job:
+class SlurmJob:
     """A job that runs.
 
     Args:
@@ -71,7 +71,7 @@ def read(job: str, read_file: ReadFile) -> FoundHosts:  # noqa: ARG001
     return FoundHosts(hosts_of(found, names.decode(errors="replace"), place), _via(found.number))
 
 
-def parse_job(text: str, place: str) -> Job:
+def parse_job(text: str, place: str) -> SlurmJob:
     """The one job that runs, of those that `scontrol show job` describes. Pure.
 
     Raises:
@@ -90,10 +90,10 @@ def parse_job(text: str, place: str) -> Job:
     nodes = _first(_NODES, record)
     if not nodes or nodes.startswith("("):
         raise HostListError(f"{place}: Slurm names no nodes of the job", _HINT)
-    return Job(_first(_ID, record), nodes, _slots(record))
+    return SlurmJob(_first(_ID, record), nodes, _slots(record))
 
 
-def hosts_of(job: Job, names: str, place: str) -> list[ListedHost]:
+def hosts_of(job: SlurmJob, names: str, place: str) -> list[ListedHost]:
     """A job's hosts, from the names that `scontrol show hostnames` prints. Pure.
 
     Raises:

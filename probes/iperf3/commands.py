@@ -57,7 +57,7 @@ def no_limit() -> float:
 
 
 @dataclass(frozen=True)
-class TransferOptions:
+class TransferSettings:
     """Options common to all tests of a run.
 
     Args:
@@ -102,7 +102,7 @@ def serve_command(address: str, port: int, limit_s: float) -> str:
 
 
 def receive_command(
-    address: str, port: int, options: TransferOptions, version: Version, limit_s: float
+    address: str, port: int, options: TransferSettings, version: Version, limit_s: float
 ) -> str:
     """Runs a test, once it reads a line, in which the server at the address sends; prints JSON.
 

@@ -31,7 +31,7 @@ class Interval:
 
 
 @dataclass(frozen=True)
-class Report:
+class TransferReport:
     """A test as its receiver saw it.
 
     Args:
@@ -59,7 +59,7 @@ def parse_version(output: str) -> Version | None:
     return None if match is None else (int(match[1]), int(match[2]))
 
 
-def parse_report(output: str) -> Report | Complaint:
+def parse_report(output: str) -> TransferReport | Complaint:
     """Parse the output of `iperf3 -c ADDRESS -R -J`, in which the client is the receiver.
 
     Older versions differ in what is at the end; the intervals are the same in all of them.
@@ -79,10 +79,12 @@ def parse_report(output: str) -> Report | Complaint:
     known = [interval for interval in intervals if interval is not None]
     if not known or len(known) < len(intervals) or not _follow(known):
         return Complaint("gave no readable report")
-    return Report(known, _retransmits(data), _cpu_percent(data))
+    return TransferReport(known, _retransmits(data), _cpu_percent(data))
 
 
-def received_gbit_s(report: Report, start_s: float, end_s: float = math.inf) -> float | None:
+def received_gbit_s(
+    report: TransferReport, start_s: float, end_s: float = math.inf
+) -> float | None:
     """Return the rate of a part of a test, in Gbit/s; None if no interval lies in it."""
     inside = [
         interval
@@ -96,7 +98,7 @@ def received_gbit_s(report: Report, start_s: float, end_s: float = math.inf) -> 
     return gbit_s if gbit_s <= _MAX_GBIT_S else None
 
 
-def received_between_gbit_s(report: Report, start_s: float, end_s: float) -> float | None:
+def received_between_gbit_s(report: TransferReport, start_s: float, end_s: float) -> float | None:
     """What arrived between two moments of a test, in Gbit/s; None where it did not last so long.
 
     Intervals that lie in there partly count in part.

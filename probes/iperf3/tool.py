@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from plink.probes.errors import HostError
-from plink.probes.iperf3.commands import TransferOptions
+from plink.probes.iperf3.commands import TransferSettings
 from plink.probes.iperf3.parse import received_gbit_s
 from plink.probes.iperf3.transfers import End, TransferError, Transfers, find_ends
 from plink.probes.paired_rounds import TIMEOUT_DIVISOR, Silence, measure_rounds
@@ -19,7 +19,7 @@ WARM_UP_SHARE = 0.2
 
 
 @dataclass(frozen=True)
-class Iperf3Options:
+class Iperf3Settings:
     """How iperf3 measures pairs.
 
     Args:
@@ -28,7 +28,7 @@ class Iperf3Options:
         port: where servers listen; 0 for any that is free.
     """
 
-    test: TransferOptions
+    test: TransferSettings
     both_at_once: bool = False
     port: int = 0
 
@@ -37,7 +37,7 @@ def measure(
     hosts: Sequence[ReachedHost],
     wanted: Wanted,
     rounds: Rounds,
-    options: Iperf3Options,
+    options: Iperf3Settings,
     sink: Sink[BandwidthReading],
     *,
     concurrency: int,
@@ -62,7 +62,7 @@ def measure(
 class _Iperf3:
     silent_to_all = "exchanges no data with any host"
 
-    def __init__(self, hosts: Sequence[ReachedHost], options: Iperf3Options) -> None:
+    def __init__(self, hosts: Sequence[ReachedHost], options: Iperf3Settings) -> None:
         self._hosts = hosts
         self._options = options.test
         self._transfers = Transfers(options.test, options.port)

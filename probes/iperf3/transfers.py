@@ -14,12 +14,12 @@ from plink.probes.errors import HostError, clean
 from plink.probes.iperf3.commands import (
     LISTENING,
     TAKEN,
-    TransferOptions,
+    TransferSettings,
     find_version,
     receive_command,
     serve_command,
 )
-from plink.probes.iperf3.parse import Complaint, Report, Version, parse_report
+from plink.probes.iperf3.parse import Complaint, TransferReport, Version, parse_report
 from plink.probes.reach import ReachedHost
 from plink.probes.remote import parallel
 from plink.probes.remote.running import Running
@@ -70,12 +70,12 @@ class Transfers(Running):
         port: where servers listen; 0 for any that is free.
     """
 
-    def __init__(self, options: TransferOptions, port: int) -> None:
+    def __init__(self, options: TransferSettings, port: int) -> None:
         super().__init__()
         self._options = options
         self._ports = range(port, port + 1) if port else range(DEFAULT_PORT, DEFAULT_PORT + _PORTS)
 
-    def run(self, sender: End, receiver: End, *, timeout_divisor: int = 1) -> Report:
+    def run(self, sender: End, receiver: End, *, timeout_divisor: int = 1) -> TransferReport:
         """What the receiver gets of a test.
 
         Args:
@@ -96,7 +96,7 @@ class Transfers(Running):
 
     @contextmanager
     def prepared(
-        self, sender: End, receiver: End, port: int, options: TransferOptions
+        self, sender: End, receiver: End, port: int, options: TransferSettings
     ) -> Iterator[Prepared]:
         """A test whose server listens and whose client waits for the word.
 
@@ -126,12 +126,12 @@ class Transfers(Running):
 class Prepared:
     """A test that only waits for the word."""
 
-    def __init__(self, client: RemoteProcess, limit_s: float, options: TransferOptions) -> None:
+    def __init__(self, client: RemoteProcess, limit_s: float, options: TransferSettings) -> None:
         self._client = client
         self._limit_s = limit_s
         self._options = options
 
-    def run(self) -> Report:
+    def run(self) -> TransferReport:
         """Give the word, and wait for the report.
 
         Raises:
@@ -196,7 +196,7 @@ def _wait_for_server(server: RemoteProcess, limit_s: float, port: int) -> None:
     raise TransferError(f"the iperf3 server on {server.host} {why}")
 
 
-def _check_time(options: TransferOptions, least_s: float) -> None:
+def _check_time(options: TransferSettings, least_s: float) -> None:
     if options.left_s() <= least_s:
         raise TransferError(OUT_OF_TIME)
 

@@ -25,6 +25,13 @@ class Completed:
     stderr: str
 
 
+@dataclass(frozen=True)
+class OutputEnded:
+    """The program's output has ended, and why."""
+
+    reason: str
+
+
 class RemoteProcess(ABC):
     """A running remote command. It must end when its standard input does: closing ends it."""
 

@@ -14,7 +14,7 @@ from paramiko.buffered_pipe import BufferedPipe
 _GOODBYE_S = 2.0
 
 
-class Deadline:
+class ChannelTimeout:
     """Closes a channel when its time is over, and soon after the connection if that did not help.
 
     A context manager around the calls that may wait; `passed` says whether the time was over.
@@ -30,7 +30,7 @@ class Deadline:
             threading.Timer(max(0.0, timeout_s) + _GOODBYE_S, transport.close),
         )
 
-    def __enter__(self) -> Deadline:
+    def __enter__(self) -> ChannelTimeout:
         for timer in self._timers:
             timer.daemon = True
             timer.start()

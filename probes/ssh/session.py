@@ -18,7 +18,7 @@ from plink.probes.remote.session import (
     Session,
     last_line,
 )
-from plink.probes.ssh.limits import Deadline, TailPipe
+from plink.probes.ssh.limits import ChannelTimeout, TailPipe
 
 _STDERR_TAIL = 4096
 _STDERR_WAIT_S = 5.0
@@ -115,7 +115,7 @@ class SshSession(Session):
         """
         channel = self._open_channel(timeout_s)
         channel.in_stderr_buffer = TailPipe(_STDERR_TAIL)
-        with Deadline(channel, self._transport, timeout_s) as deadline:
+        with ChannelTimeout(channel, self._transport, timeout_s) as deadline:
             try:
                 channel.exec_command(command)
             except (OSError, EOFError, paramiko.SSHException) as error:
@@ -136,7 +136,7 @@ class SshSession(Session):
         end_s = time.monotonic() + timeout_s
         channel = self._open_channel(timeout_s)
         try:
-            with Deadline(channel, self._transport, end_s - time.monotonic()) as deadline:
+            with ChannelTimeout(channel, self._transport, end_s - time.monotonic()) as deadline:
                 completed = self._converse(channel, command, stdin)
         except (OSError, EOFError, paramiko.SSHException) as error:
             completed = None

@@ -24,7 +24,7 @@ import shlex
 from dataclasses import dataclass
 
 from plink.probes.errors import ProbesError, clean
-from plink.probes.trace.route import Answer
+from plink.probes.trace.route import ProbeAnswer
 
 MAX_HOPS = 255
 # Reads the program from its input, so that nothing is left on the host; the rest is the worker's.
@@ -32,7 +32,7 @@ _BOOTSTRAP = "import sys; exec(sys.stdin.read(int(sys.stdin.readline())))"
 _ANSWER = re.compile(r"([ue])(\d{1,3})=([0-9.]{7,15})/(\d{1,3})\.(\d{1,3})", re.ASCII)
 
 
-class ProtocolError(ProbesError):
+class TraceProtocolError(ProbesError):
     """A worker says what no worker says."""
 
 
@@ -53,7 +53,7 @@ class Traced:
     """The answers to probes for a destination."""
 
     destination: str
-    answers: tuple[Answer, ...]
+    answers: tuple[ProbeAnswer, ...]
 
 
 Said = Ready | Unable | Traced
@@ -65,7 +65,7 @@ def start_command(python: str) -> str:
 
 
 @dataclass(frozen=True)
-class Limits:
+class TraceLimits:
     """The limits of a trace.
 
     Args:
@@ -85,7 +85,7 @@ class Limits:
         return (tries + 1) * (self.max_hops * self.interval_s + self.wait_s)
 
 
-def opening(program: str, address: str, limits: Limits) -> str:
+def opening(program: str, address: str, limits: TraceLimits) -> str:
     """Return a worker's first message: its program, the host's traffic address, and the limits."""
     words = f"{limits.port} {limits.max_hops} {limits.wait_s:.3f} {limits.interval_s:.3f}"
     return f"{len(program)}\n{program}begin {address} {words}\n"
@@ -116,7 +116,7 @@ def parse_said(line: str, python: str) -> Said:
     if word == "traced" and rest:
         destination, *answers = rest.split(" ")
         return Traced(_address(destination), tuple(map(_parse_answer, answers)))
-    raise ProtocolError(clean(f"its trace worker said {line!r}"))
+    raise TraceProtocolError(clean(f"its trace worker said {line!r}"))
 
 
 _LACKING = {
@@ -127,18 +127,18 @@ _LACKING = {
 }
 
 
-def _parse_answer(word: str) -> Answer:
+def _parse_answer(word: str) -> ProbeAnswer:
     found = _ANSWER.fullmatch(word)
     if found is None:
-        raise ProtocolError(clean(f"its trace worker reports {word!r}"))
+        raise TraceProtocolError(clean(f"its trace worker reports {word!r}"))
     ttl, icmp_type, code = (int(found[place]) for place in (2, 4, 5))
     if not (1 <= ttl <= MAX_HOPS and icmp_type <= 255 and code <= 255):
-        raise ProtocolError(clean(f"its trace worker reports {word!r}"))
-    return Answer(found[1] == "e", ttl, _address(found[3]), icmp_type, code)
+        raise TraceProtocolError(clean(f"its trace worker reports {word!r}"))
+    return ProbeAnswer(found[1] == "e", ttl, _address(found[3]), icmp_type, code)
 
 
 def _address(text: str) -> str:
     try:
         return str(ipaddress.IPv4Address(text))
     except ValueError:
-        raise ProtocolError(clean(f"its trace worker reports {text!r}")) from None
+        raise TraceProtocolError(clean(f"its trace worker reports {text!r}")) from None

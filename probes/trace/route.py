@@ -22,7 +22,7 @@ _UNREACHABLE = {
 
 
 @dataclass(frozen=True)
-class Answer:
+class ProbeAnswer:
     """Answer to a probe.
 
     Args:
@@ -55,7 +55,7 @@ class NoRoute:
     is_silent: bool
 
 
-def find_route(answers: Sequence[Answer], destination: str, name: str) -> Route | NoRoute:
+def find_route(answers: Sequence[ProbeAnswer], destination: str, name: str) -> Route | NoRoute:
     """Return the route that the answers to the probes for an address show; `name` is whose it is.
 
     UDP and ICMP echo may be routed differently, so that a route is of one of them: of UDP where it
@@ -86,11 +86,11 @@ def find_repeated(routers: Iterable[str | None]) -> str | None:
     return None
 
 
-def _routers(answers: Iterable[Answer]) -> dict[int, str]:
+def _routers(answers: Iterable[ProbeAnswer]) -> dict[int, str]:
     return {answer.ttl: answer.address for answer in answers if answer.icmp_type == TIME_EXCEEDED}
 
 
-def _explain(answers: Sequence[Answer], name: str) -> NoRoute:
+def _explain(answers: Sequence[ProbeAnswer], name: str) -> NoRoute:
     for answer in answers:
         if answer.icmp_type == UNREACHABLE:
             said = _UNREACHABLE.get(answer.icmp_code, f"unreachable (code {answer.icmp_code})")

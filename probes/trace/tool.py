@@ -8,12 +8,13 @@ from dataclasses import dataclass
 
 from plink.probes.errors import OptionError, clean
 from plink.probes.reach import ReachedHost
+from plink.probes.remote.session import OutputEnded
 from plink.probes.samples import HostLoss, PairLoss, Rounds, RouteReading, Sink, Wanted
 from plink.probes.suspicion import Suspicion
-from plink.probes.trace.protocol import Limits, Ready, Said, Traced, Unable, opening, request
+from plink.probes.trace.protocol import Ready, Said, Traced, TraceLimits, Unable, opening, request
 from plink.probes.trace.route import Route, find_route
-from plink.probes.trace.turns import Turns
-from plink.probes.trace.workers import Ended, Workers, program
+from plink.probes.trace.turns import PairTurns
+from plink.probes.trace.workers import Workers, program
 
 # The first of the ports that traceroute uses, which firewalls know.
 DEFAULT_PORT = 33434
@@ -26,7 +27,7 @@ _LEAST_WAIT_S = 0.1
 
 
 @dataclass(frozen=True)
-class TraceOptions:
+class TraceSettings:
     """How routes are traced.
 
     Args:
@@ -44,17 +45,17 @@ class TraceOptions:
     port: int = 0
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> TraceLimits:
         """Limits of the workers: all tries of a destination share the allowed silence."""
         wait_s = max(_LEAST_WAIT_S, self.silence_s / self.count)
-        return Limits(self.port or DEFAULT_PORT, self.max_hops, wait_s)
+        return TraceLimits(self.port or DEFAULT_PORT, self.max_hops, wait_s)
 
 
 def measure(
     hosts: Sequence[ReachedHost],
     wanted: Wanted,
     rounds: Rounds,
-    options: TraceOptions,
+    options: TraceSettings,
     sink: Sink[RouteReading],
     *,
     concurrency: int,
@@ -75,7 +76,7 @@ def measure(
                 "choose IPv4 addresses with network=NETWORK or interface=NAME",
             )
     with Workers(hosts, options.python) as workers:
-        run = _TraceRun(hosts, Turns(wanted, rounds, 2 * concurrency), options, sink, workers)
+        run = _TraceRun(hosts, PairTurns(wanted, rounds, 2 * concurrency), options, sink, workers)
         run.start(ssh_concurrency)
         run.conduct()
 
@@ -84,8 +85,8 @@ class _TraceRun:
     def __init__(
         self,
         hosts: Sequence[ReachedHost],
-        turns: Turns,
-        options: TraceOptions,
+        turns: PairTurns,
+        options: TraceSettings,
         sink: Sink[RouteReading],
         workers: Workers,
     ) -> None:
@@ -134,13 +135,13 @@ class _TraceRun:
             tries = 1 if destination in self._suspected else self._options.count
             self._workers.tell(source, request(self._hosts[destination].address, tries))
 
-    def _take(self, index: int, said: Said | Ended) -> None:
+    def _take(self, index: int, said: Said | OutputEnded) -> None:
         if index not in self._able:
             return
         if isinstance(said, Ready) and index in self._starting:
             self._starting.discard(index)
             self._turns.admit(index)
-        elif isinstance(said, (Unable, Ended)):
+        elif isinstance(said, (Unable, OutputEnded)):
             self._lose_host(index, said.reason)
         elif not isinstance(said, Traced) or not self._take_trace(index, said):
             self._lose_host(index, "its trace worker reports what it was not asked")

@@ -10,7 +10,7 @@ from plink.probes.samples import Rounds, Wanted
 Direction = tuple[int, int]
 
 
-class Turns:
+class PairTurns:
     """Hands out directed pairs, to every source one at a time, in the order of the rounds.
 
     Unlike round-trip times, routes are not disturbed by other probes: a host may be the destination

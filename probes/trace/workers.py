@@ -5,27 +5,19 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from plink.probes.errors import HostError
 from plink.probes.reach import ReachedHost
 from plink.probes.remote import parallel
-from plink.probes.remote.session import LOST, RemoteProcess
-from plink.probes.trace.protocol import ProtocolError, Said, parse_said, start_command
+from plink.probes.remote.session import LOST, OutputEnded, RemoteProcess
+from plink.probes.trace.protocol import Said, TraceProtocolError, parse_said, start_command
 
 # Read as text, never imported: scapy belongs to the hosts.
 _PROGRAM = Path(__file__).parent / "worker.py"
 _EXIT_WAIT_S = 2.0
 # Exit statuses of a shell that finds no program, or may not run it.
 _NO_PROGRAM = (126, 127)
-
-
-@dataclass(frozen=True)
-class Ended:
-    """The worker's output has ended, and why."""
-
-    reason: str
 
 
 def program() -> str:
@@ -47,7 +39,7 @@ class Workers:
         self._hosts = hosts
         self._python = python
         self._processes: dict[int, RemoteProcess] = {}
-        self._said: queue.Queue[tuple[int, Said | Ended]] = queue.Queue()
+        self._said: queue.Queue[tuple[int, Said | OutputEnded]] = queue.Queue()
 
     def __enter__(self) -> Workers:
         return self
@@ -85,7 +77,7 @@ class Workers:
         except HostError:
             return
 
-    def hear(self, timeout_s: float) -> tuple[int, Said | Ended] | None:
+    def hear(self, timeout_s: float) -> tuple[int, Said | OutputEnded] | None:
         """Return the next thing that a worker said, or None after `timeout_s`."""
         try:
             return self._said.get(timeout=timeout_s)
@@ -102,11 +94,11 @@ class Workers:
             for line in process.lines():
                 self._said.put((index, parse_said(line, self._python)))
             reason = self._why(process)
-        except (HostError, ProtocolError) as error:
+        except (HostError, TraceProtocolError) as error:
             reason = str(error)
         except OSError:
             reason = LOST
-        self._said.put((index, Ended(reason)))
+        self._said.put((index, OutputEnded(reason)))
 
     def _why(self, process: RemoteProcess) -> str:
         if process.wait_for_exit(_EXIT_WAIT_S) in _NO_PROGRAM:

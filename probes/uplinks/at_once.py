@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from queue import SimpleQueue
 
 from plink.probes.errors import HostError
-from plink.probes.iperf3.commands import TransferOptions
+from plink.probes.iperf3.commands import TransferSettings
 from plink.probes.iperf3.transfers import (
     DEFAULT_PORT,
     End,
@@ -45,7 +45,7 @@ class _Start:
         word: set when they may begin.
     """
 
-    options: TransferOptions
+    options: TransferSettings
     there: SimpleQueue[None] = field(default_factory=SimpleQueue)
     word: threading.Event = field(default_factory=threading.Event)
 
@@ -65,7 +65,7 @@ class AtOnce:
     def __init__(
         self,
         hosts: Sequence[ReachedHost],
-        transfer: TransferOptions,
+        transfer: TransferSettings,
         *,
         port: int,
         ends: Mapping[int, End],
@@ -173,7 +173,7 @@ class AtOnce:
         held: ExitStack,
         pair: tuple[int, int],
         places: Sequence[int],
-        options: TransferOptions,
+        options: TransferSettings,
     ) -> Prepared:
         sender, receiver = (self._ends[host] for host in pair)
         for place in places:
@@ -189,7 +189,7 @@ class AtOnce:
 @contextmanager
 def at_once(
     hosts: Sequence[ReachedHost],
-    transfer: TransferOptions,
+    transfer: TransferSettings,
     on_host_lost: Callable[[HostLoss], None],
     *,
     port: int = 0,

@@ -8,14 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from plink.probes.uplinks.plan import Flow
-from plink.probes.uplinks.samples import Exchange, Links
+from plink.probes.uplinks.samples import GroupExchange, HostRates
 
 # A link that carries so much of what it is known to carry may be full.
 _FULL = 0.9
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownRates:
     """Known rates of the links on the way, in Gbit/s, in the direction of the transfers.
 
     Args:
@@ -32,9 +32,9 @@ class Known:
 
 
 def may_be_more(
-    exchange: Exchange,
+    exchange: GroupExchange,
     groups: Sequence[Sequence[int]],
-    links: Links,
+    links: HostRates,
     carried: Mapping[tuple[int, bool], float],
 ) -> bool:
     """Return whether a group may be able to exchange more than was measured (`is_lower_bound`).
@@ -44,7 +44,7 @@ def may_be_more(
         carried: of a group and whether it sends, what was measured in Gbit/s, where it was.
     """
     sends = exchange.sends
-    known = Known(
+    known = KnownRates(
         members=links.send if sends else links.receive,
         partners=links.receive if sends else links.send,
         groups={group: rate for (group, was_sent), rate in carried.items() if was_sent != sends},
@@ -53,7 +53,7 @@ def may_be_more(
     return not exchange.is_whole or is_lower_bound(exchange.rates, known, exchange.beside)
 
 
-def seen_links(links: Links, exchanges: Iterable[Exchange]) -> Links:
+def seen_links(links: HostRates, exchanges: Iterable[GroupExchange]) -> HostRates:
     """Return the rates of hosts alone, at least what they were seen to do among others."""
     send, receive = dict(links.send), dict(links.receive)
     for exchange in exchanges:
@@ -67,11 +67,13 @@ def seen_links(links: Links, exchanges: Iterable[Exchange]) -> Links:
         for known, seen in ((members, of_member), (partners, of_partner)):
             for host, gbit_s in seen.items():
                 known[host] = max(known.get(host, 0.0), gbit_s)
-    return Links(send, receive)
+    return HostRates(send, receive)
 
 
 def is_lower_bound(
-    rates: Sequence[tuple[Flow, float]], known: Known, beside: Sequence[tuple[Flow, float]] = ()
+    rates: Sequence[tuple[Flow, float]],
+    known: KnownRates,
+    beside: Sequence[tuple[Flow, float]] = (),
 ) -> bool:
     """Whether a group may be able to exchange more than these transfers, that ran at once, did.
 

@@ -157,7 +157,7 @@ def _circle(hosts: Sequence[int]) -> list[tuple[int, int]]:
 
 
 @dataclass(frozen=True)
-class Turn:
+class ExchangeTurn:
     """Groups that exchange data with the others at the same time.
 
     Args:
@@ -169,7 +169,7 @@ class Turn:
     sends: bool
 
 
-def plan_turns(sizes: Sequence[int], wanted: Collection[tuple[int, bool]]) -> list[Turn]:
+def plan_turns(sizes: Sequence[int], wanted: Collection[tuple[int, bool]]) -> list[ExchangeTurn]:
     """Return the turns in which groups are measured, few of them.
 
     Where all uplinks carry as much, the others' bear what the groups of a turn exchange with room
@@ -188,9 +188,9 @@ def plan_turns(sizes: Sequence[int], wanted: Collection[tuple[int, bool]]) -> li
     solo = next((group for group in both if _company(group, receiving)), None)
     sending: list[tuple[int, ...]] = [] if solo is None else [(solo,)]
     sending += _pack_turns([group for group in both if group != solo], sizes, receiving)
-    turns = [Turn(groups, sends=True) for groups in sending]
-    turns += [Turn(groups, sends=False) for groups in receiving]
-    turns += [Turn((group,), sends) for group, sends in wanted if group not in both]
+    turns = [ExchangeTurn(groups, sends=True) for groups in sending]
+    turns += [ExchangeTurn(groups, sends=False) for groups in receiving]
+    turns += [ExchangeTurn((group,), sends) for group, sends in wanted if group not in both]
     return turns
 
 

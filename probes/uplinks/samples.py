@@ -11,7 +11,7 @@ from plink.probes.uplinks.plan import Flow
 
 
 @dataclass(frozen=True)
-class Exchange:
+class GroupExchange:
     """Transfers between a group and the others, all at once.
 
     Args:
@@ -37,7 +37,7 @@ class Exchange:
 
 
 @dataclass(frozen=True)
-class Links:
+class HostRates:
     """Rates of hosts alone, by index, in Gbit/s."""
 
     send: Mapping[int, float]
@@ -57,7 +57,7 @@ class LinkSink(Protocol):
 class UplinkSink(Protocol):
     """Receiver of results as they come, so that an interrupted run keeps what it has."""
 
-    def exchange(self, exchange: Exchange) -> None:
+    def exchange(self, exchange: GroupExchange) -> None:
         """A group was measured in one direction."""
 
     def exchange_lost(self, group: int, *, sends: bool, reason: str) -> None:

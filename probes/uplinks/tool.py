@@ -9,8 +9,8 @@ from plink.probes.iperf3.tool import WARM_UP_SHARE
 from plink.probes.iperf3.transfers import OUT_OF_TIME
 from plink.probes.samples import PairLoss
 from plink.probes.uplinks.at_once import AtOnce
-from plink.probes.uplinks.plan import Flow, Turn, plan_flows
-from plink.probes.uplinks.samples import Exchange, UplinkSink
+from plink.probes.uplinks.plan import ExchangeTurn, Flow, plan_flows
+from plink.probes.uplinks.samples import GroupExchange, UplinkSink
 from plink.probes.uplinks.window import Timed, common_windows_s
 
 # Transfers that did not overlap are tried again, and so many times longer: a busy machine may begin
@@ -21,7 +21,10 @@ Rates = list[tuple[Flow, float]]
 
 
 def measure(
-    between: AtOnce, groups: Sequence[Sequence[int]], turns: Sequence[Turn], sink: UplinkSink
+    between: AtOnce,
+    groups: Sequence[Sequence[int]],
+    turns: Sequence[ExchangeTurn],
+    sink: UplinkSink,
 ) -> None:
     """Measure what groups send and receive, turn by turn; results go to `sink`.
 
@@ -30,12 +33,12 @@ def measure(
         turns: which of them are measured at the same time.
     """
     for turn in turns:
-        _Turn(between, groups, turn, sink).measure()
+        _RunningTurn(between, groups, turn, sink).measure()
 
 
-class _Turn:
+class _RunningTurn:
     def __init__(
-        self, between: AtOnce, groups: Sequence[Sequence[int]], turn: Turn, sink: UplinkSink
+        self, between: AtOnce, groups: Sequence[Sequence[int]], turn: ExchangeTurn, sink: UplinkSink
     ) -> None:
         self._between = between
         self._groups = groups
@@ -107,7 +110,7 @@ class _Turn:
             involved = {flow.member for flow, _ in own}
             is_whole = len(own) == len(flows[group]) and involved == set(self._groups[group])
             beside = [rate for other, some in rates.items() if other != group for rate in some]
-            self._sink.exchange(Exchange(group, self._sends, own, is_whole, beside, is_busy))
+            self._sink.exchange(GroupExchange(group, self._sends, own, is_whole, beside, is_busy))
 
 
 def _ends_of(flow: Flow, *, sends: bool) -> tuple[int, int]:

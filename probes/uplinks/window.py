@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from plink.probes.iperf3.parse import Report
+from plink.probes.iperf3.parse import TransferReport
 
 # What was on the way when senders stopped arrives faster than they sent: the last moment does not
 # count.
@@ -22,7 +22,7 @@ class Timed:
         ended_s: when its report was here.
     """
 
-    report: Report
+    report: TransferReport
     ended_s: float
 
 

@@ -29,7 +29,7 @@ from labkit.bound import BOUND
 from labkit.registry import ROOT_REGISTRY, Registry
 from plink.doctor.diagnosis import diagnose
 from plink.doctor.evidence import Evidence
-from plink.doctor.finding import Finding, Kind
+from plink.doctor.finding import Finding, FindingKind
 from plink.files import cluster as cluster_file
 
 EXAMPLE = "--faults 13 --healthy 4 --first-seed 7000"
@@ -42,20 +42,20 @@ _HEADER = (
 )
 
 # What a fault may be called.
-_KINDS: Mapping[str, set[Kind]] = {
-    "slow NIC": {Kind.SLOW_HOST},
-    "slow one way": {Kind.SLOW_ONE_WAY},
-    "lossy host": {Kind.LOSS},
-    "policed host": {Kind.LOSS},
-    "lossy pair": {Kind.LOSS},
-    "policed pair": {Kind.LOSS},
-    "busy processor": {Kind.BUSY},
-    "half-duplex uplink": {Kind.HALF_DUPLEX},
-    "other MTU": {Kind.MTU},
-    "other congestion control": {Kind.CONGESTION_CONTROL},
-    "uplink slow one way": {Kind.UPLINK_ONE_WAY},
-    "cross traffic": {Kind.CONGESTED},
-    "longer way": {Kind.FAR_HOST},
+_KINDS: Mapping[str, set[FindingKind]] = {
+    "slow NIC": {FindingKind.SLOW_HOST},
+    "slow one way": {FindingKind.SLOW_ONE_WAY},
+    "lossy host": {FindingKind.LOSS},
+    "policed host": {FindingKind.LOSS},
+    "lossy pair": {FindingKind.LOSS},
+    "policed pair": {FindingKind.LOSS},
+    "busy processor": {FindingKind.BUSY},
+    "half-duplex uplink": {FindingKind.HALF_DUPLEX},
+    "other MTU": {FindingKind.MTU},
+    "other congestion control": {FindingKind.CONGESTION_CONTROL},
+    "uplink slow one way": {FindingKind.UPLINK_ONE_WAY},
+    "cross traffic": {FindingKind.CONGESTED},
+    "longer way": {FindingKind.FAR_HOST},
 }
 
 

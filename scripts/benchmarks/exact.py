@@ -18,7 +18,7 @@ from benchkit.report import Report
 from plink.solvers.bounds.lower_bound import lower_bound
 from plink.solvers.collectives.registry import find
 from plink.solvers.datacenters import FAMILIES
-from plink.solvers.exact.prove import Engine, Verdict, prove
+from plink.solvers.exact.prove import Engine, ProofResult, prove
 from plink.solvers.orders.latency_search import search_by_latency
 
 EXAMPLE = "--only proofs --engine cp-sat --seeds 1"
@@ -96,7 +96,7 @@ def _proof(
     name: str, hosts: int, engine: Engine, seeds: Sequence[int], limit_s: float
 ) -> Sequence[str]:
     form = find(name).form(hosts)
-    verdicts: list[Verdict] = []
+    verdicts: list[ProofResult] = []
     seconds: list[float] = []
     better = 0
     for seed in seeds:

@@ -19,7 +19,7 @@ from benchkit.report import Report
 from plink.measure.probing.passes import arrange_rounds
 from plink.measure.probing.tools.round_trips import EchoOptions as PlinkOptions
 from plink.probes.echo import coordinator
-from plink.probes.echo.protocol import EchoOptions
+from plink.probes.echo.protocol import EchoSettings
 from plink.probes.reach import ReachedHost
 from plink.probes.rounds import round_robin
 from plink.probes.samples import Rounds
@@ -101,7 +101,7 @@ class Passes:
 def _measure(hosts: Sequence[ReachedHost], count: int, passes: int, seed: int) -> Measured:
     run = Passes(len(hosts), passes, seed)
     rounds = round_robin(len(hosts))
-    options = EchoOptions(count, (READING,), silence_s=5.0)
+    options = EchoSettings(count, (READING,), silence_s=5.0)
     coordinator.measure(
         hosts, both_directions(rounds), rounds, options, run.sink, concurrency=1, more=run.more
     )

@@ -21,7 +21,7 @@ from benchkit.report import Report, spread
 from plink.files import cluster as cluster_file
 from plink.files.matrices import Matrix
 from plink.probes.echo import coordinator
-from plink.probes.echo.protocol import EchoOptions
+from plink.probes.echo.protocol import EchoSettings
 from plink.probes.reach import ReachedHost
 from plink.probes.rounds import round_robin
 
@@ -159,7 +159,7 @@ def _overhead_rows(lab: BenchLab) -> list[tuple[str, ...]]:
 def _timed_run(hosts: Sequence[ReachedHost], concurrency: int) -> TimedSink:
     sink = TimedSink()
     rounds = round_robin(len(hosts))
-    options = EchoOptions(OVERHEAD_COUNT, (10.0, 50.0, 99.0), silence_s=5.0)
+    options = EchoSettings(OVERHEAD_COUNT, (10.0, 50.0, 99.0), silence_s=5.0)
     coordinator.measure(
         hosts, both_directions(rounds), rounds, options, sink, concurrency=concurrency
     )

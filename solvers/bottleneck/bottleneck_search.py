@@ -15,11 +15,11 @@ from plink.solvers.collectives.form import Form, RoundsForm
 from plink.solvers.distances import Matrix, check_distances
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.orders.latency_search import require_order
-from plink.solvers.orders.solution import EndedBy, OrderSolution, Progress
+from plink.solvers.orders.solution import EndedBy, OrderSolution, SearchProgress
 from plink.solvers.slots.layout import RankLayout
 from plink.solvers.slots.slot_search import prices_with_slots, search_with_slots
 
-OnProgress = Callable[[Progress], None]
+OnProgress = Callable[[SearchProgress], None]
 
 # The share of the time for the farthest neighbours; what remains is for the cost.
 _FARTHEST_SHARE = 0.5
@@ -273,10 +273,10 @@ class _BottleneckSearch:
         if farthest <= self._farthest:
             self.order, self._farthest = list(order), farthest
 
-    def _tell(self, _: Progress) -> None:
+    def _tell(self, _: SearchProgress) -> None:
         if self._on_progress is not None:
             seconds = self._limit_s - self._whole.left_s
-            self._on_progress(Progress(seconds, self._farthest, self._bound))
+            self._on_progress(SearchProgress(seconds, self._farthest, self._bound))
 
     def _left_s(self) -> float:
         return self._deadline.left_s

@@ -11,7 +11,7 @@ EMPHASIS = 2.0
 
 
 @dataclass(frozen=True)
-class Shape:
+class SubtreeShape:
     """A subtree, but for the names of its ranks.
 
     Args:
@@ -23,7 +23,7 @@ class Shape:
     children: Sequence[tuple[int, int]]
 
 
-def shapes_of(parents: Sequence[int], emphasis: float) -> list[Shape]:
+def shapes_of(parents: Sequence[int], emphasis: float) -> list[SubtreeShape]:
     """The shapes of a tree's subtrees, each after those of its children: the whole tree's is last.
 
     Args:
@@ -46,13 +46,13 @@ def shapes_of(parents: Sequence[int], emphasis: float) -> list[Shape]:
         if below[rank]:
             weight[rank] = sum(weight[child] for child in below[rank])
     place_of: dict[tuple[int, tuple[tuple[int, int], ...]], int] = {}
-    shapes: list[Shape] = []
+    shapes: list[SubtreeShape] = []
     place = [0] * len(parents)
     for rank in reversed(order):
         children = tuple(sorted(Counter(place[child] for child in below[rank]).items()))
         key = (depth[rank], children)
         if key not in place_of:
             place_of[key] = len(shapes)
-            shapes.append(Shape(weight[rank] / weight[order[0]], children))
+            shapes.append(SubtreeShape(weight[rank] / weight[order[0]], children))
         place[rank] = place_of[key]
     return shapes

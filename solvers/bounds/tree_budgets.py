@@ -95,7 +95,7 @@ def budget_bound(form: TreesForm, distance: Matrix, known: float, deadline: Dead
     best = max(known, float(by_root.min()))
     parts = pairs_of_trees(form)
     for left, pair in zip(range(len(parts), 0, -1), parts, strict=True):
-        limits = _Limits(pair, distance, group, by_root)
+        limits = _TriedLimits(pair, distance, group, by_root)
         try:
             best = limits.raised(best, deadline.part(1.0 / left))
         except TimeoutError:
@@ -103,7 +103,7 @@ def budget_bound(form: TreesForm, distance: Matrix, known: float, deadline: Dead
     return best
 
 
-class _Limits:
+class _TriedLimits:
     """Limits that are tried for two trees, and the prices that ruled out the greatest so far."""
 
     def __init__(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from plink.solvers.bounds.shapes import EMPHASIS, Shape, shapes_of
+from plink.solvers.bounds.shapes import EMPHASIS, SubtreeShape, shapes_of
 from plink.solvers.collectives.form import TreesForm
 from plink.solvers.distances import Matrix
 
@@ -81,7 +81,7 @@ def pairs_of_trees(form: TreesForm) -> list[PairOfTrees]:
     ]
 
 
-def _pair(shapes: Sequence[Shape], trees: Sequence[npt.NDArray[np.intp]]) -> PairOfTrees:
+def _pair(shapes: Sequence[SubtreeShape], trees: Sequence[npt.NDArray[np.intp]]) -> PairOfTrees:
     is_inner = [np.isin(np.arange(len(tree)), tree[tree >= 0]) for tree in trees]
     is_leaf = [(tree != -2) & ~inner for tree, inner in zip(trees, is_inner, strict=True)]
     roots = [int((tree == -1).argmax()) for tree in trees]

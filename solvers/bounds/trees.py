@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from plink.solvers.bounds.shapes import EMPHASIS, Shape, shapes_of
+from plink.solvers.bounds.shapes import EMPHASIS, SubtreeShape, shapes_of
 from plink.solvers.collectives.form import TreesForm
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.linkages import linkage
@@ -62,7 +62,7 @@ def trees_bound(form: TreesForm, distance: Matrix, deadline: Deadline) -> float:
     """
     if deadline.left_s < _S_PER_PAIR * len(distance) ** 2 + _S_PER_RANK * form.ranks:
         return 0.0
-    different: dict[tuple[Shape, ...], list[Shape]] = {}
+    different: dict[tuple[SubtreeShape, ...], list[SubtreeShape]] = {}
     for parents in form.parents:
         shapes = shapes_of(parents.tolist(), EMPHASIS)
         different.setdefault(tuple(shapes), shapes)
@@ -90,7 +90,7 @@ class Relaxed:
 class PricedTree:
     """A tree's mean sum of distances from the root to its leaves, where hosts have prices."""
 
-    def __init__(self, shapes: Sequence[Shape], distance: Matrix) -> None:
+    def __init__(self, shapes: Sequence[SubtreeShape], distance: Matrix) -> None:
         self._shapes = shapes
         self._ranks = _ranks_of(shapes)
         self.distance = distance
@@ -134,7 +134,7 @@ class PricedTree:
         )
 
 
-def _ranks_of(shapes: Sequence[Shape]) -> int:
+def _ranks_of(shapes: Sequence[SubtreeShape]) -> int:
     """Return how many ranks the whole tree has, whose shape is the last."""
     below: list[int] = []
     for shape in shapes:

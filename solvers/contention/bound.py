@@ -42,8 +42,8 @@ def lower_bound_s(
     Args:
         table: of the ranks.
         network: of the hosts.
-        position_of: (R,) which ranks share a host (`plink.solvers.contention.time.Clock`); None
-            for one rank a host.
+        position_of: (R,) which ranks share a host (`plink.solvers.contention.time.TableTimer`);
+            None for one rank a host.
         deadline: parts that it does not suffice for are left out, which lowers the bound.
 
     Raises:

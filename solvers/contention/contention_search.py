@@ -16,7 +16,7 @@ from plink.solvers.contention.bound import bound_of_sums_s
 from plink.solvers.contention.network import Floats, Network
 from plink.solvers.contention.stages import Ranks
 from plink.solvers.contention.starts import in_sequence, ring_by_groups
-from plink.solvers.contention.time import Clock, native_problem
+from plink.solvers.contention.time import TableTimer, native_problem
 from plink.solvers.distances import check_distances
 from plink.solvers.limits.deadline import Deadline
 
@@ -93,7 +93,7 @@ def search_by_contention(
     seed: int = 0,
     time_limit_s: float = 2.0,
     tie_break_distance: npt.ArrayLike | None = None,
-    clock: Clock | None = None,
+    clock: TableTimer | None = None,
     steps: int | None = None,
     on_progress: Callable[[ContentionProgress], None] | None = None,
 ) -> ContentionSolution:
@@ -136,7 +136,7 @@ def search_by_contention(
         raise ValueError(f"time_limit_s is {time_limit_s}, expected more than 0")
     distance = _distance(tie_break_distance, network)
     run = _ContentionSearch(
-        clock or Clock(table, network, position_of),
+        clock or TableTimer(table, network, position_of),
         network,
         distance,
         positions,
@@ -165,7 +165,7 @@ class _ContentionSearch:
 
     def __init__(
         self,
-        clock: Clock,
+        clock: TableTimer,
         network: Network,
         distance: Floats,
         positions: int,

@@ -19,7 +19,7 @@ from plink.solvers import _native
 from plink.solvers.collectives.table import PeerTable
 from plink.solvers.contention.rounds import distinct_rounds
 from plink.solvers.contention.shared_links import EMPTY, PEAK_BYTES_S, SharedLinks
-from plink.solvers.contention.turns import KEPT_S, Paths, Turns, drawn_turns, socket_paths
+from plink.solvers.contention.turns import KEPT_S, CoreTurns, Paths, drawn_turns, socket_paths
 
 # Of many rounds of one ring, so many are followed; the rest take as long each.
 _MOST_OF_A_RING = 24
@@ -178,11 +178,11 @@ class FlowClock:
             self._paths,
         )
 
-    def turns(self, manner: Manner, seed: int) -> Turns:
+    def turns(self, manner: Manner, seed: int) -> CoreTurns:
         """Return the turns on cores; the seed draws who shares a core, and in which sequence."""
         return drawn_turns(self._ranks, manner.cores, manner.slice_s, seed)
 
-    def paths(self, manner: Manner, turns: Turns, links: SharedLinks) -> Paths:
+    def paths(self, manner: Manner, turns: CoreTurns, links: SharedLinks) -> Paths:
         """Return the links that messages cross where ranks take turns."""
         return socket_paths(self._paths, self._senders, links, turns, manner.kept_s)
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from plink.solvers.contention.flows import Messages
 from plink.solvers.contention.shared_links import EMPTY, PEAK_BYTES_S, SharedLinks
-from plink.solvers.contention.turns import ALWAYS, Turns
+from plink.solvers.contention.turns import ALWAYS, CoreTurns
 
 # A flow with less than this share of its bytes left has arrived.
 _REST = 1e-3
@@ -18,17 +18,17 @@ _SAME_S = 1e-9
 
 
 def run_time_s(
-    messages: Messages, links: SharedLinks, reduction_s_byte: float, turns: Turns = ALWAYS
+    messages: Messages, links: SharedLinks, reduction_s_byte: float, turns: CoreTurns = ALWAYS
 ) -> float:
     """Seconds until all have arrived (`plink.solvers.contention.flows`)."""
-    return _Run(messages, links, reduction_s_byte, turns).time_s()
+    return _FlowSimulation(messages, links, reduction_s_byte, turns).time_s()
 
 
-class _Run:
+class _FlowSimulation:
     """Run: messages begin when both ranks are there, and rounds when messages have ended."""
 
     def __init__(
-        self, messages: Messages, links: SharedLinks, reduction_s_byte: float, turns: Turns
+        self, messages: Messages, links: SharedLinks, reduction_s_byte: float, turns: CoreTurns
     ) -> None:
         self._messages = messages
         self._links = links

@@ -1,7 +1,7 @@
 """Split the time of a peer table into its causes: the slowest links, and latency.
 
-The time is the sum that `plink.solvers.contention.time.Clock` adds up; here it is told apart by
-what each part of it waits for."""
+The time is the sum that `plink.solvers.contention.time.TableTimer` adds up; here it is told apart
+by what each part of it waits for."""
 
 from __future__ import annotations
 

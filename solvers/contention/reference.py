@@ -14,7 +14,8 @@ Link: TypeAlias = tuple[str, int]
 
 
 def time_s(table: PeerTable, network: Network, order: Sequence[int]) -> float:
-    """Return seconds with rank r on host `order[r]` (`plink.solvers.contention.time.Clock`)."""
+    """Return seconds with rank r on host `order[r]` "
+    "(`plink.solvers.contention.time.TableTimer`)."""
     loads = [_link_loads(step, network, order) for step in table.rounds]
     wait_s = sum(_latency_s(place, table, network, order) for place in range(len(table.rounds)))
     if not table.is_pipelined:

@@ -15,7 +15,7 @@ from plink.solvers.contention.stages import Floats, Loads, Ranks, Waits, over_po
 from plink.solvers.limits.deadline import Deadline
 
 
-class Clock:
+class TableTimer:
     """The time of one table on one network, for any order.
 
     A round takes the greatest latency of its messages, and the time that its slowest link needs for
@@ -121,9 +121,9 @@ def native_problem(
 def time_s(
     table: PeerTable, network: Network, order: Sequence[int] | npt.NDArray[np.intp]
 ) -> float:
-    """Return the time in seconds with rank r on host `order[r]` (`Clock`).
+    """Return the time in seconds with rank r on host `order[r]` (`TableTimer`).
 
     Raises:
         ValueError: not a host for each rank.
     """
-    return Clock(table, network).time_s(order)
+    return TableTimer(table, network).time_s(order)

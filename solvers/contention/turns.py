@@ -19,7 +19,7 @@ KEPT_S = 0.018
 
 
 @dataclass(frozen=True)
-class Turns:
+class CoreTurns:
     """Turns of ranks on the cores that they share.
 
     Where ranks take turns, a message begins when its sender has its turn, whether the receiver is
@@ -36,10 +36,10 @@ class Turns:
     begins_s: Sequence[float] = ()
 
 
-ALWAYS = Turns()
+ALWAYS = CoreTurns()
 
 
-def drawn_turns(ranks: int, cores: int, slice_s: float, seed: int) -> Turns:
+def drawn_turns(ranks: int, cores: int, slice_s: float, seed: int) -> CoreTurns:
     """Turns by chance, where there are more ranks than cores.
 
     Args:
@@ -52,7 +52,7 @@ def drawn_turns(ranks: int, cores: int, slice_s: float, seed: int) -> Turns:
         return ALWAYS
     places = random.Random(~seed).sample(range(ranks), ranks)
     begins_s = [slice_s * (place // cores) for place in places]
-    return Turns(slice_s * ranks / cores, slice_s, begins_s)
+    return CoreTurns(slice_s * ranks / cores, slice_s, begins_s)
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def socket_paths(
     paths: Sequence[tuple[int, ...]],
     senders: Sequence[int],
     links: SharedLinks,
-    turns: Turns,
+    turns: CoreTurns,
     kept_s: float,
 ) -> Paths:
     """Return every sender's socket as one more link: full at first, and filled again in each turn.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from plink.solvers.embedding.fit import Fit, Shape, fit_points, start
+from plink.solvers.embedding.fit import EmbeddingShape, Fit, fit_points, start
 from plink.solvers.embedding.held_out import LEAST_GAIN, Split, mean, prediction_errors, simplest
 
 # Three dimensions are where the optimisation finds the coarse shape; others go on from there.
@@ -18,7 +18,7 @@ _STEPS_TO_COMPARE = 25
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChosenShape:
     """The shape that was chosen.
 
     Args:
@@ -38,7 +38,7 @@ def choose(
     alpha: float,
     rng: np.random.Generator,
     on_progress: Callable[[str], None] | None,
-) -> Choice:
+) -> ChosenShape:
     """Return the simplest shape that is as good as the best, by what the splits hold out.
 
     Whether there are heights is decided in few dimensions; more are tried as long as they help.
@@ -53,8 +53,8 @@ def choose(
     """
     first = min(_FIRST, len(splits[0].judge) - 1)
     middle = min(sizes, key=lambda size: abs(size - first))
-    missed_by: dict[Shape, npt.NDArray[np.float64]] = {}
-    fits: dict[Shape, list[Fit]] = {}
+    missed_by: dict[EmbeddingShape, npt.NDArray[np.float64]] = {}
+    fits: dict[EmbeddingShape, list[Fit]] = {}
 
     def fit(begin: Sequence[Fit], size: int, most_steps: int) -> list[Fit]:
         if on_progress is not None:
@@ -64,7 +64,7 @@ def choose(
             for split, one in zip(splits, begin, strict=True)
         ]
 
-    def judged(found: list[Fit]) -> Shape:
+    def judged(found: list[Fit]) -> EmbeddingShape:
         shape = found[0].shape
         missed_by[shape] = prediction_errors(splits, [one.distance for one in found])
         fits[shape] = found
@@ -72,11 +72,11 @@ def choose(
 
     coarse: dict[bool, list[Fit]] = {}
     for has_heights in kinds:
-        begin = [start(split.known, Shape(first, has_heights), alpha) for split in splits]
+        begin = [start(split.known, EmbeddingShape(first, has_heights), alpha) for split in splits]
         coarse[has_heights] = found = fit(begin, first, _STEPS)
         judged(found if middle == first else fit(found, middle, _STEPS_TO_COMPARE))
     kind = simplest(missed_by).has_heights
-    shape = Shape(middle, kind)
+    shape = EmbeddingShape(middle, kind)
     for size in (size for size in sizes if size > middle):
         before, shape = shape, judged(fit(fits[shape], size, _STEPS_TO_COMPARE))
         if mean(missed_by[shape]) >= (1.0 - LEAST_GAIN) * mean(missed_by[before]):
@@ -84,4 +84,4 @@ def choose(
     for size in (size for size in sizes if size < middle):
         judged(fit(coarse[kind], size, _STEPS_TO_COMPARE))
     best = simplest(missed_by)
-    return Choice(fits[best], mean(missed_by[best]))
+    return ChosenShape(fits[best], mean(missed_by[best]))

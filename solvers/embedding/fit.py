@@ -18,7 +18,7 @@ _MEDIAN_TO_DEVIATION = 1.4826
 
 
 @dataclass(frozen=True)
-class Shape:
+class EmbeddingShape:
     """Shape of the fitted points.
 
     Args:
@@ -58,9 +58,9 @@ class Fit:
     steps: int
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> EmbeddingShape:
         """Shape of the fit."""
-        return Shape(int(self.points.shape[1]), self.has_heights)
+        return EmbeddingShape(int(self.points.shape[1]), self.has_heights)
 
     @property
     def distance(self) -> Matrix:
@@ -68,7 +68,7 @@ class Fit:
         return predict_distances(self.points, self.heights, self.alpha)
 
 
-def start(observations: Observations, shape: Shape, alpha: float) -> Fit:
+def start(observations: Observations, shape: EmbeddingShape, alpha: float) -> Fit:
     """Return the start of an optimisation: classical scaling of what the heights leave."""
     size = len(observations.distance)
     heights = smallest_halves(observations) if shape.has_heights else np.zeros(size)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from plink.solvers.embedding.fit import Shape
+from plink.solvers.embedding.fit import EmbeddingShape
 from plink.solvers.embedding.observations import Mask, Matrix, Observations
 
 Indices = npt.NDArray[np.intp]
@@ -114,7 +114,7 @@ def mean(missed_by: npt.NDArray[np.float64]) -> float:
     return float(missed_by.mean()) if missed_by.size >= 2 else np.inf
 
 
-def simplest(missed_by: Mapping[Shape, npt.NDArray[np.float64]]) -> Shape:
+def simplest(missed_by: Mapping[EmbeddingShape, npt.NDArray[np.float64]]) -> EmbeddingShape:
     """Return the simplest shape that misses no more than the best one, by one standard error.
 
     The error is that of the difference of both, pair by pair; what differs by `LEAST_GAIN` or less

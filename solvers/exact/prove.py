@@ -34,7 +34,7 @@ _BOUND_S_PER_RANK = 0.01
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ProofResult:
     """Result of an engine.
 
     Args:
@@ -71,7 +71,7 @@ def prove(
     incumbent: Sequence[int],
     time_limit_s: float,
     engine: Engine = "cp-sat",
-) -> Verdict:
+) -> ProofResult:
     """Look for an order cheaper than the incumbent, until there is one no more.
 
     The second stage of Luo 2020, §5.2.3: the cost must be less than the incumbent's. Engines that
@@ -117,7 +117,7 @@ def prove(
     if stage.order is not None and latency_cost(form, matrix, stage.order) < cost:
         order, cost = list(stage.order), latency_cost(form, matrix, stage.order)
     outcome: Outcome = "gave-up" if order == given else "improved"
-    return Verdict(
+    return ProofResult(
         outcome="optimal" if stage.is_final else outcome,
         order=order,
         cost=cost,

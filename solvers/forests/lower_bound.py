@@ -12,7 +12,7 @@ from plink.solvers.forests.routes import Floats, Indices
 
 
 @dataclass(frozen=True)
-class Exchange:
+class ExchangedBytes:
     """Least traffic that K parties, hosts or groups of hosts, exchange.
 
     Args:
@@ -26,7 +26,7 @@ class Exchange:
 
 
 # Of (N,) the party of each host, 0 to K-1: what the parties exchange.
-LeastExchange = Callable[[Indices], Exchange]
+LeastExchange = Callable[[Indices], ExchangedBytes]
 
 
 def of_allreduce(size_bytes: float) -> LeastExchange:
@@ -37,10 +37,10 @@ def of_allreduce(size_bytes: float) -> LeastExchange:
     2009).
     """
 
-    def least(party_of: Indices) -> Exchange:
+    def least(party_of: Indices) -> ExchangedBytes:
         parties = int(party_of.max()) + 1
         once = np.full(parties, size_bytes if parties > 1 else 0.0)
-        return Exchange(once, once, 2 * (parties - 1) * size_bytes)
+        return ExchangedBytes(once, once, 2 * (parties - 1) * size_bytes)
 
     return least
 
@@ -74,7 +74,7 @@ def lower_bound_s(network: Network, least: LeastExchange) -> float:
     return max(bounds)
 
 
-def _exchange_s(exchange: Exchange, rates: Floats, is_sent: bool) -> float:
+def _exchange_s(exchange: ExchangedBytes, rates: Floats, is_sent: bool) -> float:
     if len(rates) == 1:
         return 0.0
     own = exchange.sent_bytes if is_sent else exchange.received_bytes

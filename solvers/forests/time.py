@@ -11,7 +11,7 @@ import numpy as np
 from plink.solvers.collectives.table import PeerTable, Round
 from plink.solvers.contention.fair import ends_s
 from plink.solvers.contention.network import Network
-from plink.solvers.contention.time import Clock
+from plink.solvers.contention.time import TableTimer
 from plink.solvers.forests.routes import Floats, ForestLike, Indices, Routes, make_routes
 from plink.solvers.forests.trees import depths, heights, messages_on_the_way, seconds_on_the_way
 
@@ -80,7 +80,7 @@ def routes_s(
         ValueError: not a host for each rank.
     """
     hosts = np.asarray(host_of, dtype=np.intp)
-    carried_s = Clock(forest_table(routes, size_bytes), network).time_s(hosts)
+    carried_s = TableTimer(forest_table(routes, size_bytes), network).time_s(hosts)
     up, down = routes.reduce_parents.astype(np.intp), routes.broadcast_parents.astype(np.intp)
     handled_s = MESSAGE_S * int(messages_on_the_way(up, down).max())
     shared_s = sharing_s(routes, hosts, network, size_bytes)
@@ -106,7 +106,7 @@ def direct_s(between_bytes: Floats, host_of: Sequence[int] | Indices, network: N
     hosts = np.asarray(host_of, dtype=np.intp)
     source, destination = np.nonzero(between_bytes)
     messages = Round(source, destination, between_bytes[source, destination])
-    carried_s = Clock(PeerTable(len(hosts), [messages]), network).time_s(hosts)
+    carried_s = TableTimer(PeerTable(len(hosts), [messages]), network).time_s(hosts)
     flows = np.zeros((network.hosts, network.hosts))
     np.add.at(flows, (hosts[source], hosts[destination]), messages.sizes_bytes)
     handled = np.bincount(source, minlength=len(hosts))
@@ -192,7 +192,7 @@ def fill_s(
     up_s, down_s = (_edge_s(each, host_of, network, chunks_bytes[:, None]) for each in (up, down))
     way_s = float(seconds_on_the_way(up, up_s, down, down_s).max())
     silent = replace(network, latency_s=np.zeros_like(network.latency_s))
-    busiest_s = Clock(forest_table(routes, size_bytes), silent).time_s(host_of)
+    busiest_s = TableTimer(forest_table(routes, size_bytes), silent).time_s(host_of)
     chunks_of_route = max(1.0, float((routes.weights * size_bytes / chunks_bytes).mean()))
     return max(0.0, way_s - busiest_s / chunks_of_route)
 

@@ -13,7 +13,7 @@ from plink.solvers.collectives.form import MeshForm, RoundsForm, TreesForm
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.orders.clusters import order_by_clusters
 from plink.solvers.orders.pricing import Prices
-from plink.solvers.orders.solution import EndedBy, Progress
+from plink.solvers.orders.solution import EndedBy, SearchProgress
 
 Matrix = npt.NDArray[np.float64]
 
@@ -23,7 +23,7 @@ _TELL_S = 0.05
 _START_SHARE = 0.25
 
 
-class _Clock:
+class _SearchClock:
     """How far a search is: by steps if so many were asked for, else by time."""
 
     def __init__(self, deadline: Deadline, steps: int | None) -> None:
@@ -54,14 +54,14 @@ def anneal(
     deadline: Deadline,
     threads: int,
     steps: int | None,
-    on_progress: Callable[[Progress], None] | None,
+    on_progress: Callable[[SearchProgress], None] | None,
 ) -> tuple[list[int], int, EndedBy]:
     """Return the cheapest order of all threads, how many moves were tried, and what ended it.
 
     Arguments as those of `plink.solvers.orders.latency_search.search_by_latency`, checked.
     """
     # An interrupt stops the threads, but not what comes after them.
-    clock = _Clock(Deadline(deadline.left_s), steps)
+    clock = _SearchClock(Deadline(deadline.left_s), steps)
     start = list(given)
     runs: list[_CourseThread] = []
     ended_by: EndedBy = "time"
@@ -99,7 +99,7 @@ def _near_together(form: RoundsForm | TreesForm, hosts: list[int]) -> list[list[
 class _CourseThread:
     """One thread's course."""
 
-    def __init__(self, course: Course, clock: _Clock) -> None:
+    def __init__(self, course: Course, clock: _SearchClock) -> None:
         self.course = course
         self.tried = 0
         self._clock = clock
@@ -114,7 +114,9 @@ class _CourseThread:
 
 
 def _run_all(
-    runs: list[_CourseThread], clock: _Clock, on_progress: Callable[[Progress], None] | None
+    runs: list[_CourseThread],
+    clock: _SearchClock,
+    on_progress: Callable[[SearchProgress], None] | None,
 ) -> EndedBy:
     told_s = 0.0
 
@@ -123,7 +125,7 @@ def _run_all(
         if on_progress is not None and clock.seconds() >= told_s + _TELL_S:
             told_s = clock.seconds()
             cost = min(run.course.best_cost for run in runs)
-            on_progress(Progress(told_s, cost, 0.0))
+            on_progress(SearchProgress(told_s, cost, 0.0))
 
     if len(runs) == 1:
         return runs[0].until_the_end(tell)

@@ -12,9 +12,9 @@ from plink.solvers.limits.deadline import Deadline
 from plink.solvers.orders import reference
 from plink.solvers.orders.anneal import anneal
 from plink.solvers.orders.brute_force import brute_force
-from plink.solvers.orders.solution import EndedBy, OrderSolution, Progress
-from plink.solvers.ring import solution as rings
+from plink.solvers.orders.solution import EndedBy, OrderSolution, SearchProgress
 from plink.solvers.ring.ring_search import search_checked_ring
+from plink.solvers.ring.solution import RingSolution
 
 # All 40,320 orders of so many ranks are tried.
 _MAX_TRIED_RANKS = 8
@@ -40,7 +40,7 @@ def search_by_latency(
     threads: int = 1,
     steps: int | None = None,
     proof_limit_s: float | None = None,
-    on_progress: Callable[[Progress], None] | None = None,
+    on_progress: Callable[[SearchProgress], None] | None = None,
 ) -> OrderSolution:
     """Return the cheapest order found within a time limit, never dearer than the given one.
 
@@ -124,24 +124,19 @@ def _search_rings(
     seed: int,
     deadline: Deadline,
     threads: int,
-    on_progress: Callable[[Progress], None] | None,
+    on_progress: Callable[[SearchProgress], None] | None,
 ) -> OrderSolution:
     """Return the cheapest ring of searches in several threads; the first has the seed itself."""
-
-    def tell(progress: rings.Progress) -> None:
-        if on_progress is not None:
-            on_progress(Progress(progress.seconds, progress.cost, progress.lower_bound))
-
     # What ends the first search ends the others.
     shared = Deadline(deadline.left_s)
 
-    def run(number: int) -> rings.RingSolution:
+    def run(number: int) -> RingSolution:
         return search_checked_ring(
             matrix,
             given,
             seed=(seed + number) % _SEEDS,
             deadline=shared,
-            on_progress=tell if number == 0 else None,
+            on_progress=on_progress if number == 0 else None,
         )
 
     with ThreadPoolExecutor(max(1, threads - 1)) as pool:

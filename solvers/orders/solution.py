@@ -30,7 +30,7 @@ class OrderSolution:
 
 
 @dataclass(frozen=True)
-class Progress:
+class SearchProgress:
     """State of a search: seconds since it began, cheapest cost so far, proven bound so far."""
 
     seconds: float

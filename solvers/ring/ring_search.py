@@ -10,10 +10,11 @@ import numpy.typing as npt
 from plink.solvers import _native
 from plink.solvers.distances import check_distances
 from plink.solvers.limits.deadline import Deadline
+from plink.solvers.orders.solution import SearchProgress
 from plink.solvers.ring import reference
 from plink.solvers.ring.bound import rising_bounds, two_nearest_bound
 from plink.solvers.ring.merging import edges_of_rings
-from plink.solvers.ring.solution import EndedBy, Progress, RingSolution
+from plink.solvers.ring.solution import EndedBy, RingSolution
 
 Matrix = npt.NDArray[np.float64]
 
@@ -78,7 +79,7 @@ def search_ring(
     *,
     seed: int = 0,
     time_limit_s: float = 2.0,
-    on_progress: Callable[[Progress], None] | None = None,
+    on_progress: Callable[[SearchProgress], None] | None = None,
 ) -> RingSolution:
     """Return the cheapest ring found within a time limit, never dearer than the given one.
 
@@ -115,7 +116,7 @@ def search_checked_ring(
     *,
     seed: int,
     deadline: Deadline,
-    on_progress: Callable[[Progress], None] | None,
+    on_progress: Callable[[SearchProgress], None] | None,
 ) -> RingSolution:
     """Run `search_ring` with checked arguments until a deadline."""
     if len(matrix) <= MAX_EXACT_SIZE:
@@ -152,7 +153,7 @@ class _RingSearch:
         given: list[int],
         seed: int,
         deadline: Deadline,
-        on_progress: Callable[[Progress], None] | None,
+        on_progress: Callable[[SearchProgress], None] | None,
     ) -> None:
         self._matrix = matrix
         self._given = given
@@ -288,4 +289,4 @@ class _RingSearch:
     def _tell(self) -> None:
         if self._on_progress is not None:
             seconds = self._limit_s - self._deadline.left_s
-            self._on_progress(Progress(seconds, self._best[0], self._bound))
+            self._on_progress(SearchProgress(seconds, self._best[0], self._bound))

@@ -1,4 +1,4 @@
-"""Results of a ring search: its answer and its progress."""
+"""Result of a ring search."""
 
 from __future__ import annotations
 
@@ -27,12 +27,3 @@ class RingSolution:
     lower_bound: float
     ended_by: EndedBy
     kicks: int
-
-
-@dataclass(frozen=True)
-class Progress:
-    """State of a search: seconds since it began, cheapest cost so far, proven bound so far."""
-
-    seconds: float
-    cost: float
-    lower_bound: float

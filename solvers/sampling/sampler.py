@@ -38,7 +38,7 @@ _ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
-class Step:
+class SamplerStep:
     """Next step of the sampler.
 
     Args:
@@ -66,7 +66,7 @@ def next_rounds(
     tried: Mask | None = None,
     seed: int = 0,
     completes: bool = True,
-) -> Step:
+) -> SamplerStep:
     """Return the next rounds of a sample that finds groups of near hosts in few pairs.
 
     All that it knows is in its arguments, so that it goes on with what another run measured.
@@ -101,7 +101,7 @@ def next_rounds(
     np.fill_diagonal(barred, val=True)
     found = found_in(np.where(known, readings_us, np.nan))
     if left <= 0:
-        return Step([], "budget", found)
+        return SamplerStep([], "budget", found)
     rng = np.random.default_rng([seed, spent])
     first = int(np.median(meetings[is_alive])) if is_alive.any() else size
     if first < _FIRST_ROUNDS:
@@ -111,7 +111,7 @@ def next_rounds(
     else:
         return _search(_Sample(known, met, barred, left), found, rng, completes=completes)
     rounds = _within(rounds, left)
-    return Step(rounds, "chance" if rounds else "done", found)
+    return SamplerStep(rounds, "chance" if rounds else "done", found)
 
 
 def _check_readings(readings_us: Matrix, tried: Mask | None, share: float) -> tuple[Mask, Mask]:
@@ -165,7 +165,9 @@ class _Sample:
     left: int
 
 
-def _search(sample: _Sample, found: Found, rng: np.random.Generator, *, completes: bool) -> Step:
+def _search(
+    sample: _Sample, found: Found, rng: np.random.Generator, *, completes: bool
+) -> SamplerStep:
     """Return rounds that confirm fragments, join them, and measure what is near."""
     size, barred, left = len(sample.met), sample.barred, sample.left
     wanted = Wanted(found, sample.known, sample.met)
@@ -194,7 +196,7 @@ def _search(sample: _Sample, found: Found, rng: np.random.Generator, *, complete
         for one, other in pairs:
             wanted.meet(one, other)
         rounds.append(pairs)
-    return Step(_within(rounds, left), phase, found)
+    return SamplerStep(_within(rounds, left), phase, found)
 
 
 def _choose_pairs(weight: Matrix, barred: Mask, labels: npt.NDArray[np.int64] | None) -> Pairs:

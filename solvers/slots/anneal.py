@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from plink.solvers.limits.deadline import Deadline
-from plink.solvers.orders.solution import EndedBy, Progress
+from plink.solvers.orders.solution import EndedBy, SearchProgress
 
 Order = list[int]
 
@@ -28,7 +28,7 @@ def anneal_order(
     *,
     seed: int,
     deadline: Deadline,
-    on_progress: Callable[[Progress], None] | None = None,
+    on_progress: Callable[[SearchProgress], None] | None = None,
 ) -> tuple[Order, int, EndedBy]:
     """Return the cheapest order found, how many were looked at, and what ended the search.
 
@@ -58,7 +58,7 @@ class _OrderAnnealing:
         start: Order,
         used: Callable[[Order], int],
         rng: np.random.Generator,
-        on_progress: Callable[[Progress], None] | None,
+        on_progress: Callable[[SearchProgress], None] | None,
     ) -> None:
         self._price = cost
         self._used = used
@@ -85,7 +85,7 @@ class _OrderAnnealing:
             self._step(temperature)
             if self._on_progress is not None and seconds >= told_s + _TELL_S:
                 told_s = seconds
-                self._on_progress(Progress(seconds, self._best_cost, 0.0))
+                self._on_progress(SearchProgress(seconds, self._best_cost, 0.0))
         return "time"
 
     def _step(self, temperature: float) -> None:

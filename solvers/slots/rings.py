@@ -11,7 +11,7 @@ from plink.solvers import _native
 from plink.solvers.annealing.courses import spread
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.orders.clusters import order_by_clusters
-from plink.solvers.orders.solution import EndedBy, OrderSolution, Progress
+from plink.solvers.orders.solution import EndedBy, OrderSolution, SearchProgress
 from plink.solvers.ring.reference import ring_cost
 from plink.solvers.ring.ring_search import search_ring
 from plink.solvers.slots.bound import subset_ring_bound
@@ -47,7 +47,7 @@ def solve_ring_of_some(
     *,
     seed: int,
     deadline: Deadline,
-    on_progress: Callable[[Progress], None] | None = None,
+    on_progress: Callable[[SearchProgress], None] | None = None,
 ) -> OrderSolution:
     """Return the cheapest ring through as many hosts as are needed, all with as many slots.
 
@@ -117,7 +117,7 @@ class _SubsetRingSearch:
         *,
         seed: int,
         deadline: Deadline,
-        on_progress: Callable[[Progress], None] | None,
+        on_progress: Callable[[SearchProgress], None] | None,
     ) -> None:
         self._deadline = deadline
         self._limit_s = deadline.left_s
@@ -188,7 +188,7 @@ class _SubsetRingSearch:
             self.best = (cost, ring)
         if self._on_progress is not None:
             seconds = self._limit_s - self._deadline.left_s
-            self._on_progress(Progress(seconds, self.best[0], self.bound))
+            self._on_progress(SearchProgress(seconds, self.best[0], self.bound))
 
 
 def _best_window(distance: Matrix, leaves: Ring, count: int) -> Ring:

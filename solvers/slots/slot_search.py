@@ -18,7 +18,7 @@ from plink.solvers.orders import reference
 from plink.solvers.orders.clusters import order_by_clusters
 from plink.solvers.orders.latency_search import require_order, search_by_latency
 from plink.solvers.orders.pricing import Prices
-from plink.solvers.orders.solution import OrderSolution, Progress
+from plink.solvers.orders.solution import OrderSolution, SearchProgress
 from plink.solvers.slots.anneal import anneal_order
 from plink.solvers.slots.bound import slots_bound
 from plink.solvers.slots.layout import RankLayout, condense_form, pad_form
@@ -71,7 +71,7 @@ def search_with_slots(
     threads: int = 1,
     steps: int | None = None,
     proof_limit_s: float = 0.0,
-    on_progress: Callable[[Progress], None] | None = None,
+    on_progress: Callable[[SearchProgress], None] | None = None,
 ) -> OrderSolution:
     """Return the cheapest order found within a time limit, never dearer than the given one.
 
@@ -156,7 +156,7 @@ class _WholeOrderSearch:
         seed: int,
         deadline: Deadline,
         proof_limit_s: float,
-        on_progress: Callable[[Progress], None] | None,
+        on_progress: Callable[[SearchProgress], None] | None,
     ) -> OrderSolution:
         given_cost = self.price(self.given)
         if given_cost == 0.0:

@@ -12,13 +12,13 @@ import pytest
 import plink
 from api.clusters import rack_cluster, rack_names
 from plink.api import probing
-from plink.base.progress import Progress as Steps
+from plink.base.progress import ProgressListener as Steps
 from plink.base.replacing import replace
 from plink.files.cluster import Cluster, Unreachable
 from plink.files.hosts import Group
 from plink.files.measurements import Failure
 from plink.files.order_basis import is_made_from
-from plink.measure.drift.judge import Change, Judgement
+from plink.measure.drift.judge import DistanceChange, DriftJudgement
 from plink.measure.probing.request import ProbeRequest
 from plink.measure.probing.run import ProbeResult
 from plink.probes.ssh.options import SshOptions
@@ -256,11 +256,11 @@ def test_a_host_that_is_missing_costs_its_own_pairs(lab: Lab, tmp_path: Path) ->
 
 
 def test_a_verdict_names_the_hosts_that_changed() -> None:
-    judgement = Judgement(
+    judgement = DriftJudgement(
         changed=[(0, 1)],
         unchanged=[(1, 2)],
         common_factor=1.0,
-        changes=[Change([0], 2, 1, 0, 1.6, None)],
+        changes=[DistanceChange([0], 2, 1, 0, 1.6, None)],
         noise_factor=1.1,
     )
     verdict = plink.Verdict(3, judgement, {}, {}, [], 1.0, names=HOSTS)

@@ -13,7 +13,14 @@ from plink.bench.orders import NamedOrder
 from plink.bench.request import BenchRequest, Case
 from plink.bench.rounds import Rounds
 from plink.files.cluster import Cluster
-from plink.files.comparison import ClientRecord, Comparison, LinkBytes, Links, Row, Setting
+from plink.files.comparison import (
+    BenchSetting,
+    BytesByLink,
+    ClientRecord,
+    Comparison,
+    ComparisonRow,
+    LinkBytes,
+)
 from plink.files.hosts import Host
 from plink.model.distance import Distances
 from plink.model.network import network_of
@@ -66,7 +73,7 @@ def order_bench(
 
 def comparison(stopped: str | None = None) -> Comparison:
     """Engine and Gloo in two sizes on two hosts; limits are known of the larger one."""
-    links = Links(
+    links = BytesByLink(
         [
             LinkBytes("a", 1010.0, 1020.0, 1000.0, 1000.0),
             LinkBytes("b", 30.0, 2040.0, 20.0, 2000.0),
@@ -78,7 +85,7 @@ def comparison(stopped: str | None = None) -> Comparison:
         for size_bytes, times in ((4, (0.0002, 0.001)), (20_000_000, (0.8, 3.2)))
         for client, median_s in zip(("engine", "gloo"), times, strict=True)
     ]
-    setting = Setting(
+    setting = BenchSetting(
         clients={
             "engine": ClientRecord({"plink": "0.1.0", "numpy": "2.0"}, {}),
             "gloo": ClientRecord({"torch": "2.13.0"}, {"GLOO_SOCKET_IFNAME": "eth0"}),
@@ -94,10 +101,10 @@ def comparison(stopped: str | None = None) -> Comparison:
     return Comparison(setting, rows, 1 if stopped else 2, stopped)
 
 
-def row(client: str, size_bytes: int, median_s: float, links: Links | None) -> Row:
+def row(client: str, size_bytes: int, median_s: float, links: BytesByLink | None) -> ComparisonRow:
     """Of one client in one size."""
     is_engine, is_large = client == "engine", size_bytes > 1000
-    return Row(
+    return ComparisonRow(
         client=client,
         algorithm="auto" if is_engine else "ring",
         plan="2lha" if is_engine else None,

@@ -19,11 +19,11 @@ from plink.solvers.contention.bound import lower_bound_s
 from plink.solvers.contention.contention_search import search_by_contention
 from plink.solvers.contention.network import make_network
 from plink.solvers.contention.starts import in_sequence
-from plink.solvers.contention.time import Clock, native_problem, time_s
+from plink.solvers.contention.time import TableTimer, native_problem, time_s
 
 
 def native(table, network, order, *, steps=0, heat=0.0, seed=0):
-    clock = Clock(table, network)
+    clock = TableTimer(table, network)
     tie_distance = np.zeros_like(network.latency_s)
     problem = native_problem(clock.loads, clock.waits, network, clock.ranks, tie_distance)
     return _native.ContentionSearch(problem, list(order), seed, steps, heat)

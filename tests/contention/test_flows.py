@@ -17,7 +17,7 @@ from plink.solvers.contention.flows import EAGER_BYTES, FlowClock, Manner
 from plink.solvers.contention.flows_reference import run_time_s
 from plink.solvers.contention.network import Network, make_network
 from plink.solvers.contention.shared_links import SharedLinks, Trunk, shared_links
-from plink.solvers.contention.time import Clock
+from plink.solvers.contention.time import TableTimer
 from plink.solvers.contention.turns import ALWAYS, KEPT_S, drawn_turns
 
 NOTHING = Manner()
@@ -109,7 +109,7 @@ def test_a_ring_takes_what_links_allow(ranks: int) -> None:
     network = racks_network(4, 5)
     table = find("openmpi-ring").table(ranks, 20_000_000)
     order = np.random.default_rng(1).permutation(20)[:ranks].tolist()
-    synchronous_s = Clock(table, network).time_s(order)
+    synchronous_s = TableTimer(table, network).time_s(order)
     found_s = clock_of(table, network, shared_links(network), order).time_s(NOTHING)
     assert found_s == pytest.approx(synchronous_s, rel=0.02)
 

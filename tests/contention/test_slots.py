@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from contention.instances import networks, racks_network, ring_table, tables
 from plink.solvers.contention.bound import lower_bound_s
 from plink.solvers.contention.contention_search import search_by_contention
-from plink.solvers.contention.time import Clock, time_s
+from plink.solvers.contention.time import TableTimer, time_s
 
 
 def positions(ranks: int, per_host: int) -> np.ndarray:
@@ -26,7 +26,7 @@ def test_a_clock_of_positions_equals_that_of_ranks(data, ranks):
     blocks = int(position_of.max()) + 1
     network = data.draw(networks(blocks + data.draw(st.integers(0, 2))), label="network")
     order = np.array(data.draw(st.permutations(range(network.hosts))))
-    by_position = Clock(table, network, position_of).time_s(order[:blocks])
+    by_position = TableTimer(table, network, position_of).time_s(order[:blocks])
     expected = time_s(table, network, order[position_of])
     assert by_position == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
@@ -38,7 +38,7 @@ def test_small_cases_equal_brute_force_and_no_choice_beats_the_bound(data, hosts
     position_of = positions(table.ranks, per_host)
     blocks = int(position_of.max()) + 1
     network = data.draw(networks(hosts), label="network")
-    clock = Clock(table, network, position_of)
+    clock = TableTimer(table, network, position_of)
     chosen = itertools.permutations(range(hosts), blocks)
     best_s = min(clock.time_s(order) for order in chosen)
     assert lower_bound_s(table, network, position_of) <= best_s * (1 + 1e-9)

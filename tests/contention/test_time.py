@@ -19,7 +19,7 @@ from plink.solvers.collectives.table import PeerTable, Round
 from plink.solvers.contention import reference
 from plink.solvers.contention.network import make_network
 from plink.solvers.contention.rounds import distinct_rounds
-from plink.solvers.contention.time import Clock, time_s
+from plink.solvers.contention.time import TableTimer, time_s
 from plink.solvers.limits.deadline import Deadline
 
 
@@ -35,7 +35,7 @@ def test_the_fast_evaluator_equals_its_twin(data, ranks):
 
 def test_many_orders_take_what_each_takes_and_the_first_is_priced_in_any_case():
     table, network = halving_doubling_table(16, 64e6), racks_network(4, 4, shuffled=1)
-    clock = Clock(table, network)
+    clock = TableTimer(table, network)
     orders = np.array([np.random.default_rng(seed).permutation(16) for seed in range(50)])
     times = clock.times_s(orders, Deadline(60.0))
     assert times.tolist() == [clock.time_s(order) for order in orders]

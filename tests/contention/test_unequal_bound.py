@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contention.instances import halving_doubling_table, networks, racks_network, ring_table, tables
-from plink.solvers.contention.time import Clock
+from plink.solvers.contention.time import TableTimer
 from plink.solvers.contention.unequal_bound import unequal_bound_s
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.slots.layout import RankLayout
@@ -19,7 +19,7 @@ from plink.solvers.slots.layout import RankLayout
 def least_s(table, network, slots):
     """The least time of any order."""
     layout = RankLayout(slots, table.ranks)
-    clock = Clock(table, network)
+    clock = TableTimer(table, network)
     orders = itertools.permutations(range(network.hosts))
     return min(clock.time_s(layout.placement(order)) for order in orders)
 

@@ -11,7 +11,7 @@ from doctor.clusters import Ward, drawn
 from plink.base.replacing import replace
 from plink.doctor.diagnosis import diagnose
 from plink.doctor.evidence import Evidence
-from plink.doctor.finding import Finding, Kind
+from plink.doctor.finding import Finding, FindingKind
 from plink.files.cluster import Cluster
 
 SEEDS = range(10)
@@ -20,7 +20,7 @@ HEALTHY = range(500, 560)
 LEAST_NAMED = 0.9
 MOST_ALARMS = 0.05
 
-Fault = Callable[[Ward], tuple[Kind, set[str]]]
+Fault = Callable[[Ward], tuple[FindingKind, set[str]]]
 
 
 def found(cluster: Cluster, before: Cluster | None = None) -> list[Finding]:
@@ -36,104 +36,104 @@ def rack_of(ward: Ward) -> int:
     return int(ward.rack[host_of(ward)])
 
 
-def slow_nic(ward: Ward) -> tuple[Kind, set[str]]:
+def slow_nic(ward: Ward) -> tuple[FindingKind, set[str]]:
     host = host_of(ward)
     ward.send[host] = ward.receive[host] = 0.094
-    return Kind.SLOW_HOST, {ward.names[host]}
+    return FindingKind.SLOW_HOST, {ward.names[host]}
 
 
-def slow_one_way(ward: Ward) -> tuple[Kind, set[str]]:
+def slow_one_way(ward: Ward) -> tuple[FindingKind, set[str]]:
     host = host_of(ward)
     ward.send[host] *= 0.5
-    return Kind.SLOW_ONE_WAY, {ward.names[host]}
+    return FindingKind.SLOW_ONE_WAY, {ward.names[host]}
 
 
-def lossy_host(ward: Ward) -> tuple[Kind, set[str]]:
+def lossy_host(ward: Ward) -> tuple[FindingKind, set[str]]:
     host = host_of(ward)
     ward.loss[host, :] = ward.loss[:, host] = 0.02
-    return Kind.LOSS, {ward.names[host]}
+    return FindingKind.LOSS, {ward.names[host]}
 
 
-def lossy_pair(ward: Ward) -> tuple[Kind, set[str]]:
+def lossy_pair(ward: Ward) -> tuple[FindingKind, set[str]]:
     one, other = ward.chance.choice(ward.size, 2, replace=False)
     ward.loss[one, other] = ward.loss[other, one] = 0.06
-    return Kind.LOSS, {ward.names[one], ward.names[other]}
+    return FindingKind.LOSS, {ward.names[one], ward.names[other]}
 
 
-def busy(ward: Ward) -> tuple[Kind, set[str]]:
+def busy(ward: Ward) -> tuple[FindingKind, set[str]]:
     host = host_of(ward)
     ward.set(host, processor_share=0.12)
     ward.send[host] *= 0.6
-    return Kind.BUSY, {ward.names[host]}
+    return FindingKind.BUSY, {ward.names[host]}
 
 
-def limited(ward: Ward) -> tuple[Kind, set[str]]:
+def limited(ward: Ward) -> tuple[FindingKind, set[str]]:
     host = host_of(ward)
     ward.set(host, processor_share=0.3, throttled_share=0.9)
     for other in range(ward.size):
         ward.set(other, processor_share=float(ward.chance.uniform(0.2, 0.5)))
-    return Kind.BUSY, {ward.names[host]}
+    return FindingKind.BUSY, {ward.names[host]}
 
 
-def longer_way(ward: Ward) -> tuple[Kind, set[str]]:
+def longer_way(ward: Ward) -> tuple[FindingKind, set[str]]:
     host = host_of(ward)
     ward.quick_us[host, :] += 25.0
     ward.quick_us[:, host] += 25.0
-    return Kind.FAR_HOST, {ward.names[host]}
+    return FindingKind.FAR_HOST, {ward.names[host]}
 
 
-def one_way_uplink(ward: Ward) -> tuple[Kind, set[str]]:
+def one_way_uplink(ward: Ward) -> tuple[FindingKind, set[str]]:
     rack = rack_of(ward)
     ward.down = ward.down.copy()
     ward.down[rack] *= 0.5
-    return Kind.UPLINK_ONE_WAY, set(ward.members(rack))
+    return FindingKind.UPLINK_ONE_WAY, set(ward.members(rack))
 
 
-def half_duplex(ward: Ward) -> tuple[Kind, set[str]]:
+def half_duplex(ward: Ward) -> tuple[FindingKind, set[str]]:
     rack = rack_of(ward)
     ward.both[rack] = 0.5
-    return Kind.HALF_DUPLEX, set(ward.members(rack))
+    return FindingKind.HALF_DUPLEX, set(ward.members(rack))
 
 
-def congested(ward: Ward) -> tuple[Kind, set[str]]:
+def congested(ward: Ward) -> tuple[FindingKind, set[str]]:
     rack = rack_of(ward)
     cross = (ward.rack == rack)[:, None] != (ward.rack == rack)[None, :]
     ward.wait_us += cross * ward.chance.uniform(500.0, 4000.0, cross.shape)
     ward.up = ward.up.copy()
     ward.up[rack] *= 0.4
-    return Kind.CONGESTED, set(ward.members(rack))
+    return FindingKind.CONGESTED, set(ward.members(rack))
 
 
-def other_mtu(ward: Ward) -> tuple[Kind, set[str]]:
+def other_mtu(ward: Ward) -> tuple[FindingKind, set[str]]:
     host = host_of(ward)
     ward.set(host, mtu_bytes=1500)
-    return Kind.MTU, {ward.names[host]}
+    return FindingKind.MTU, {ward.names[host]}
 
 
-def other_congestion_control(ward: Ward) -> tuple[Kind, set[str]]:
+def other_congestion_control(ward: Ward) -> tuple[FindingKind, set[str]]:
     host = host_of(ward)
     ward.set(host, congestion_control="reno")
-    return Kind.CONGESTION_CONTROL, {ward.names[host]}
+    return FindingKind.CONGESTION_CONTROL, {ward.names[host]}
 
 
-def slow_nic_that_says_so(ward: Ward) -> tuple[Kind, set[str]]:
+def slow_nic_that_says_so(ward: Ward) -> tuple[FindingKind, set[str]]:
     host = host_of(ward)
     ward.send[host] = ward.receive[host] = 0.094
     ward.set(host, speed_mbit=100)
-    return Kind.NIC_SPEED, {ward.names[host]}
+    return FindingKind.NIC_SPEED, {ward.names[host]}
 
 
-def other_clock(ward: Ward) -> tuple[Kind, set[str]]:
+def other_clock(ward: Ward) -> tuple[FindingKind, set[str]]:
     host = host_of(ward)
     ward.set(host, clock_offset_s=9.0)
-    return Kind.CLOCK, {ward.names[host]}
+    return FindingKind.CLOCK, {ward.names[host]}
 
 
-def other_traffic(ward: Ward) -> tuple[Kind, set[str]]:
+def other_traffic(ward: Ward) -> tuple[FindingKind, set[str]]:
     host = host_of(ward)
     ward.set(host, tx_bytes_s=60e6)
     ward.send[host] *= 0.5
-    return Kind.OTHER_TRAFFIC, {ward.names[host]}
+    return FindingKind.OTHER_TRAFFIC, {ward.names[host]}
 
 
 FAULTS: tuple[Fault, ...] = (
@@ -194,7 +194,7 @@ def test_an_earlier_file_shows_what_is_worse() -> None:
     now.up = now.up * np.where(np.arange(len(now.racks)) == rack, 0.4, 1.0)
     now.down = now.up
     first = found(now.cluster(), before.cluster())[0]
-    assert (first.kind, set(first.hosts)) == (Kind.SLOW_UPLINK, set(now.members(rack)))
+    assert (first.kind, set(first.hosts)) == (FindingKind.SLOW_UPLINK, set(now.members(rack)))
     assert "in the earlier file" in first.says
     assert found(drawn(7).cluster(), before.cluster()) == []
 
@@ -205,7 +205,7 @@ def test_a_longer_way_to_a_rack_shows_beside_an_earlier_file_alone() -> None:
     now.quick_us += 60.0 * (is_in[:, None] != is_in[None, :])
     assert found(now.cluster()) == []
     first, *_ = found(now.cluster(), before.cluster())
-    assert (first.kind, set(first.hosts)) == (Kind.FARTHER, set(now.members(0)))
+    assert (first.kind, set(first.hosts)) == (FindingKind.FARTHER, set(now.members(0)))
 
 
 def test_a_pair_that_is_slow_by_itself_needs_the_bandwidths_of_pairs() -> None:
@@ -213,7 +213,7 @@ def test_a_pair_that_is_slow_by_itself_needs_the_bandwidths_of_pairs() -> None:
     assert cluster.bandwidth is not None
     cluster.bandwidth.gbit_s[2, 5] = 0.2
     first, *_ = found(cluster)
-    assert first.kind is Kind.SLOW_PAIR
+    assert first.kind is FindingKind.SLOW_PAIR
     assert list(first.hosts) == ["n02", "n05"]
     assert found(replace(cluster, bandwidth=None)) == []
 
@@ -225,7 +225,7 @@ def test_a_burst_in_one_direction_is_no_loss() -> None:
     assert found(cluster) == []
     cluster.rtt.losses[6, 1] = 9
     (finding,) = found(cluster)
-    assert (finding.kind, set(finding.hosts)) == (Kind.LOSS, {"n01", "n06"})
+    assert (finding.kind, set(finding.hosts)) == (FindingKind.LOSS, {"n01", "n06"})
 
 
 def test_of_one_slow_transfer_nobody_knows_whose_doing_it_was() -> None:
@@ -244,7 +244,7 @@ def test_a_nic_that_counts_damaged_packets() -> None:
         ward.set(host, counters={"rx_packets": 10**8, "rx_crc_errors": 0})
     ward.set(3, counters={"rx_packets": 10**8, "rx_crc_errors": 4000})
     (finding,) = found(ward.cluster())
-    assert (finding.kind, list(finding.hosts)) == (Kind.LOSS, ["n03"])
+    assert (finding.kind, list(finding.hosts)) == (FindingKind.LOSS, ["n03"])
     assert "4,000 CRC errors" in finding.says
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from plink.files.matrices import Matrix
 from plink.files.measurements import RttMeasurement
-from plink.measure.drift.judge import Judgement, expect
+from plink.measure.drift.judge import DriftJudgement, expect
 from plink.measure.drift.procedure import measure_and_judge
 from plink.measure.drift.sample import Mask, Pair
 from plink.measure.probing.limits import CHECK_PARTNERS
@@ -51,7 +51,7 @@ def read(truth: Matrix, seed: Sequence[int], noise: float = 0.05) -> RttMeasurem
     )
 
 
-def check_again(file: RttMeasurement, now: Matrix, seed: int) -> Judgement:
+def check_again(file: RttMeasurement, now: Matrix, seed: int) -> DriftJudgement:
     """Check a file in the network as it is now, whose every reading has its own noise."""
     runs = itertools.count(1)
 
@@ -66,7 +66,7 @@ def check_again(file: RttMeasurement, now: Matrix, seed: int) -> Judgement:
     return found
 
 
-def named(found: Judgement) -> list[list[int]]:
+def named(found: DriftJudgement) -> list[list[int]]:
     """The hosts of every change."""
     return [list(change.hosts) for change in found.changes]
 

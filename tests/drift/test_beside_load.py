@@ -10,7 +10,7 @@ import pytest
 from drift.networks import as_matrix, named, racks_of, truth_us
 from plink.files.matrices import Matrix
 from plink.files.measurements import Halves, RttMeasurement
-from plink.measure.drift.judge import Judgement, expect
+from plink.measure.drift.judge import DriftJudgement, expect
 from plink.measure.drift.procedure import measure_and_judge
 from plink.measure.drift.sample import Pair
 from plink.measure.probing.limits import CHECK_PARTNERS, CHECK_PASSES
@@ -51,7 +51,7 @@ def read(truth: Matrix, rng: np.random.Generator, share: float) -> RttMeasuremen
 
 def check_beside_load(
     racks: int, hosts: int, share: float, seed: int, factor: float
-) -> tuple[int, Judgement]:
+) -> tuple[int, DriftJudgement]:
     """Check a file against the same network with one host slower by a factor."""
     rng = np.random.default_rng(seed)
     rack = racks_of(racks, hosts)

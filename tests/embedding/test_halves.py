@@ -9,7 +9,7 @@ import pytest
 
 from plink.solvers.affinity import affinity
 from plink.solvers.embedding.embed import embed
-from plink.solvers.embedding.fit import Shape
+from plink.solvers.embedding.fit import EmbeddingShape
 from plink.solvers.embedding.held_out import mean, of_halves, of_pairs, simplest
 from plink.solvers.embedding.observations import observe
 from plink.solvers.embedding.triplets import clear_triplets, without_detours
@@ -109,9 +109,11 @@ def test_the_simplest_shape_that_is_as_good_is_taken():
     best = rng.uniform(0.0, 0.1, 400)
     alike = best + rng.normal(0.0, 0.01, 400)
     worse = best + 0.05
-    simple, heights = Shape(3, False), Shape(3, True)
+    simple, heights = EmbeddingShape(3, False), EmbeddingShape(3, True)
     alike += best.mean() - alike.mean() + 1e-6
-    assert simplest({Shape(8, True): best, Shape(5, True): alike, heights: worse}) == Shape(5, True)
+    assert simplest(
+        {EmbeddingShape(8, True): best, EmbeddingShape(5, True): alike, heights: worse}
+    ) == EmbeddingShape(5, True)
     assert simplest({simple: best, heights: best}) == heights
     assert simplest({simple: best, heights: worse}) == simple
     assert mean(np.empty(0)) == np.inf

@@ -14,7 +14,7 @@ from plink.plans.measures import bytes_between
 from plink.solvers.collectives import trees as one_tree
 from plink.solvers.collectives.steps import ring_table
 from plink.solvers.contention.network import make_network, with_every_host_grouped
-from plink.solvers.contention.time import Clock
+from plink.solvers.contention.time import TableTimer
 from plink.solvers.forests.kinds import double_tree, flat, ring, two_level
 from plink.solvers.forests.lower_bound import allreduce_bound_s
 from plink.solvers.forests.routes import Routes, make_routes
@@ -109,7 +109,7 @@ def test_a_ring_takes_what_the_ring_of_a_library_takes():
     network = racks([3, 3], host=B, uplink=B / 2, latency=1e-3)
     order = [0, 3, 1, 4, 2, 5]
     table = ring_table(6, int(S), is_pipelined=True)
-    known_s = Clock(table, network).time_s(order)
+    known_s = TableTimer(table, network).time_s(order)
     routes = ring(order)
     assert time_of(routes, network) == pytest.approx(known_s + handled_s(routes), rel=1e-6)
 
@@ -216,7 +216,7 @@ def test_no_forest_beats_the_bound_and_links_are_as_in_a_sum(network, data):
     ):
         busiest = S * busiest_link(routes, network)
         assert allreduce_bound_s(network, S) <= busiest * (1.0 + 1e-9)
-        assert Clock(forest_table(routes, S), make_silent(network)).time_s(range(6)) == (
+        assert TableTimer(forest_table(routes, S), make_silent(network)).time_s(range(6)) == (
             pytest.approx(busiest)
         )
 

@@ -17,7 +17,7 @@ from plink.cli import run
 from plink.files import cluster, document
 from plink.files import comparison as comparison_file
 from plink.files.clients import FitSample, SizeSpread, exactly, zero_cost_client
-from plink.files.groups import LinkFacts, Row, Uplink, UplinkMeasurement
+from plink.files.groups import GroupRow, LinkFacts, Uplink, UplinkMeasurement
 from plink.files.hosts import Group
 from plink.files.measurements import NO_ROUTE, BandwidthMeasurement, Failure, RouteMeasurement
 from show.racks import racks
@@ -99,7 +99,7 @@ def write_all(folder: Path) -> dict[str, bytes]:
             for rack in (0, 1)
         ],
         uplinks=UplinkMeasurement(uplinks=[Uplink("r0", 1.5, None, 2.0, True)], tool="uplinks"),
-        links=LinkFacts(1 << 18, [Row("row", ["r0", "r1"], 3.0)]),
+        links=LinkFacts(1 << 18, [GroupRow("row", ["r0", "r1"], 3.0)]),
         clients=[
             replace(
                 zero_cost_client("openmpi"),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from plink.measure.listed import read_hosts
 from plink.probes.errors import HostListError
 from plink.probes.hosts.host import ListedHost
-from plink.probes.inventories.slurm_jobs import Job, hosts_of, parse_job
+from plink.probes.inventories.slurm_jobs import SlurmJob, hosts_of, parse_job
 from plink.probes.ssh.options import SshOptions
 from plink.probes.via.options import ViaOptions
 
@@ -46,7 +46,7 @@ TASK = RUNNING.replace("JobId=1 JobName=my NodeList=evil", "JobId=3 ArrayJobId=2
 
 
 def test_a_job_that_runs() -> None:
-    assert parse_job(RUNNING, "slurm:1") == Job("1", "n[01-02,04]", slots=2)
+    assert parse_job(RUNNING, "slurm:1") == SlurmJob("1", "n[01-02,04]", slots=2)
 
 
 def test_uneven_tasks_are_a_slot_each() -> None:
@@ -103,7 +103,7 @@ def test_outside_of_a_job_there_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_names_of_hosts() -> None:
-    job = Job("1", "n[1-2]", 4)
+    job = SlurmJob("1", "n[1-2]", 4)
     assert hosts_of(job, "n1\nn2\n", "slurm:1") == [
         ListedHost(name, slots=4, place="slurm:1") for name in ("n1", "n2")
     ]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from plink.probes.iperf3.parse import (
     Complaint,
     Interval,
-    Report,
+    TransferReport,
     parse_report,
     parse_version,
     received_between_gbit_s,
@@ -172,7 +172,7 @@ BUSY = REFUSED.replace(
 
 def test_a_recorded_report() -> None:
     report = parse_report(RECORDED)
-    assert report == Report(
+    assert report == TransferReport(
         [Interval(0, 0.10008, 5019576), Interval(0.10008, 0.200077, 4756680)], 7
     )
     assert received_gbit_s(report, 0.1) == pytest.approx(0.3805, rel=1e-3)
@@ -183,7 +183,7 @@ def test_a_recorded_report() -> None:
 
 def test_an_old_version_is_understood() -> None:
     report = parse_report(OLD)
-    assert report == Report([Interval(0, 1.000073, 628432)], None)
+    assert report == TransferReport([Interval(0, 1.000073, 628432)], None)
 
 
 def test_warnings_before_the_report_do_no_harm() -> None:
@@ -225,7 +225,7 @@ def test_intervals_that_overlap_are_no_report() -> None:
 def test_retransmits_that_cannot_be_are_unknown(retransmits: Any) -> None:
     intervals = [{"sum": {"start": 0, "end": 1, "bytes": 5}}]
     data = {"intervals": intervals, "end": {"sum_sent": {"retransmits": retransmits}}}
-    assert parse_report(json.dumps(data)) == Report([Interval(0, 1, 5)], None)
+    assert parse_report(json.dumps(data)) == TransferReport([Interval(0, 1, 5)], None)
 
 
 def test_what_both_ends_used_of_a_processor() -> None:
@@ -234,7 +234,7 @@ def test_what_both_ends_used_of_a_processor() -> None:
     used = {"host_total": 12.5, "remote_total": 3.0}
     data = {"intervals": intervals, "end": {"cpu_utilization_percent": used}}
     report = parse_report(json.dumps(data))
-    assert isinstance(report, Report)
+    assert isinstance(report, TransferReport)
     assert report.cpu_percent == (3.0, 12.5)
 
 
@@ -243,12 +243,12 @@ def test_an_unknown_use_of_the_processor_is_none(used: Any) -> None:
     intervals = [{"sum": {"start": 0, "end": 1, "bytes": 5}}]
     data = {"intervals": intervals, "end": {"cpu_utilization_percent": used}}
     report = parse_report(json.dumps(data))
-    assert isinstance(report, Report)
+    assert isinstance(report, TransferReport)
     assert report.cpu_percent == (0.0, 0.0)
 
 
 def test_intervals_count_in_part() -> None:
-    report = Report([Interval(0.0, 0.5, 1e9 / 8), Interval(0.5, 1.0, 3e9 / 8)], None)
+    report = TransferReport([Interval(0.0, 0.5, 1e9 / 8), Interval(0.5, 1.0, 3e9 / 8)], None)
     assert received_between_gbit_s(report, 0.0, 1.0) == pytest.approx(4.0)
     assert received_between_gbit_s(report, 0.25, 0.75) == pytest.approx(4.0)
     assert received_between_gbit_s(report, 0.1, 0.2) == pytest.approx(2.0)
@@ -258,13 +258,13 @@ def test_intervals_count_in_part() -> None:
 
 
 def test_a_rate_beyond_all_bounds_is_none() -> None:
-    report = Report([Interval(0.0, 1e-9, 1e12)], None)
+    report = TransferReport([Interval(0.0, 1e-9, 1e12)], None)
     assert received_gbit_s(report, 0.0) is None
 
 
 @given(st.text())
 def test_any_text_gets_an_answer(output: str) -> None:
-    assert isinstance(parse_report(output), (Report, Complaint))
+    assert isinstance(parse_report(output), (TransferReport, Complaint))
 
 
 JSON = st.recursive(
@@ -282,7 +282,7 @@ JSON = st.recursive(
 @given(JSON, JSON, JSON)
 def test_any_json_gets_an_answer(intervals: Any, end: Any, error: Any) -> None:
     found = parse_report(json.dumps({"intervals": intervals, "end": end, "error": error}))
-    assert isinstance(found, (Report, Complaint))
+    assert isinstance(found, (TransferReport, Complaint))
 
 
 @given(st.lists(st.integers(0, 10**9), min_size=1, max_size=30), st.integers(0, 29))
@@ -292,7 +292,7 @@ def test_the_rate_is_that_of_the_part_asked_for(received: list[int], first: int)
         for k, size in enumerate(received)
     ]
     report = parse_report(json.dumps({"intervals": intervals}))
-    assert isinstance(report, Report)
+    assert isinstance(report, TransferReport)
     found = received_gbit_s(report, first / 10)
     rest = received[first:]
     if not rest:

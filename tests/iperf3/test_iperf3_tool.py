@@ -12,8 +12,8 @@ from typing import Any, cast
 import pytest
 
 from plink.probes.iperf3 import transfers
-from plink.probes.iperf3.commands import TransferOptions, no_limit
-from plink.probes.iperf3.tool import Iperf3Options, measure
+from plink.probes.iperf3.commands import TransferSettings, no_limit
+from plink.probes.iperf3.tool import Iperf3Settings, measure
 from plink.probes.reach import ReachedHost
 from plink.probes.rounds import round_robin
 from plink.probes.samples import BandwidthReading
@@ -36,13 +36,13 @@ REPORT = (
 
 def run(hosts: list[ReachedHost], *, port: int = 0, **options: Any) -> ListSink:
     left_s = options.pop("left_s", no_limit)
-    transfer = TransferOptions(duration_s=1, streams=2, silence_s=1.0, left_s=left_s)
+    transfer = TransferSettings(duration_s=1, streams=2, silence_s=1.0, left_s=left_s)
     sink = ListSink()
     measure(
         hosts,
         all_pairs(len(hosts)),
         round_robin(len(hosts)),
-        Iperf3Options(transfer, port=port, **options),
+        Iperf3Settings(transfer, port=port, **options),
         cast("Any", sink),
         concurrency=1,
     )

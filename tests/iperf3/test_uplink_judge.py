@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from plink.probes.uplinks.judge import may_be_more, seen_links
 from plink.probes.uplinks.plan import Flow, plan_flows
-from plink.probes.uplinks.samples import Exchange, Links
+from plink.probes.uplinks.samples import GroupExchange, HostRates
 
 RATES = st.sampled_from([0.1, 0.2, 0.4, 0.4, 0.8, 1.6, 10.0])
 
@@ -34,7 +34,7 @@ def fair_rates(paths: Sequence[Sequence[str]], capacity: Mapping[str, float]) ->
 
 def exchanges(
     groups: Sequence[Sequence[int]], hosts: Sequence[float], uplinks: Sequence[float]
-) -> dict[tuple[int, bool], Exchange]:
+) -> dict[tuple[int, bool], GroupExchange]:
     """What is measured on a network with these links, the same in both directions."""
     group_of = {host: group for group, members in enumerate(groups) for host in members}
     capacity = {f"host {host}": rate for host, rate in enumerate(hosts)}
@@ -50,7 +50,7 @@ def exchanges(
         rates = fair_rates([path(flow) for flow in flows], capacity)
         for sends in (True, False):
             pairs = list(zip(flows, rates, strict=True))
-            found[group, sends] = Exchange(group, sends, pairs, is_whole=True)
+            found[group, sends] = GroupExchange(group, sends, pairs, is_whole=True)
     return found
 
 
@@ -60,7 +60,7 @@ def judged(
     """For every group the measured rate, the true one, and whether the first is a lower bound."""
     groups = [list(range(*ends)) for ends in pairwise([0, *accumulate(sizes)])]
     found = exchanges(groups, hosts, uplinks)
-    links = Links(dict(enumerate(hosts)), dict(enumerate(hosts)))
+    links = HostRates(dict(enumerate(hosts)), dict(enumerate(hosts)))
     carried = {key: exchange.gbit_s for key, exchange in found.items()}
     return [
         (
@@ -109,11 +109,11 @@ def test_what_is_not_known_of_a_link_makes_a_lower_bound() -> None:
     groups = [[0, 1], [2, 3], [4, 5]]
     found = exchanges(groups, [0.4] * 6, [0.2] * 3)
     carried = {key: exchange.gbit_s for key, exchange in found.items()}
-    links = Links(dict.fromkeys(range(6), 0.4), dict.fromkeys(range(6), 0.4))
+    links = HostRates(dict.fromkeys(range(6), 0.4), dict.fromkeys(range(6), 0.4))
     assert not may_be_more(found[0, True], groups, links, carried)
-    assert may_be_more(found[0, True], groups, Links({}, {}), carried)
+    assert may_be_more(found[0, True], groups, HostRates({}, {}), carried)
     assert may_be_more(found[0, True], groups, links, {})
-    partial = Exchange(0, True, found[0, True].rates, is_whole=False)
+    partial = GroupExchange(0, True, found[0, True].rates, is_whole=False)
     assert may_be_more(partial, groups, links, carried)
 
 
@@ -121,7 +121,7 @@ def test_what_a_host_was_seen_to_carry_counts_as_its_link() -> None:
     """Measured beside slow neighbours, links seemed slower than they are."""
     groups = [[0, 1], [2, 3], [4, 5]]
     found = exchanges(groups, [0.4] * 6, [0.8] * 3)
-    slow = Links(dict.fromkeys(range(6), 0.1), {})
+    slow = HostRates(dict.fromkeys(range(6), 0.1), {})
     links = seen_links(slow, found.values())
     assert links.send == pytest.approx(dict.fromkeys(range(6), 0.4))
     assert links.receive == pytest.approx(dict.fromkeys(range(6), 0.4))
@@ -131,13 +131,13 @@ def test_what_a_host_was_seen_to_carry_counts_as_its_link() -> None:
 def test_what_ran_beside_fills_the_links_on_the_way() -> None:
     """Two groups that send to a third: its uplink may have been the limit of both."""
     groups = [[0, 1], [2, 3], [4, 5, 6, 7]]
-    links = Links(dict.fromkeys(range(8), 0.4), dict.fromkeys(range(8), 0.4))
+    links = HostRates(dict.fromkeys(range(8), 0.4), dict.fromkeys(range(8), 0.4))
     own, other = ([(flow, 0.1) for flow in flows] for flows in plan_flows(groups, [0, 1]))
     carried = {(2, False): 0.4}
-    alone = Exchange(0, True, own, is_whole=True)
-    beside = Exchange(0, True, own, is_whole=True, beside=other)
+    alone = GroupExchange(0, True, own, is_whole=True)
+    beside = GroupExchange(0, True, own, is_whole=True, beside=other)
     assert not may_be_more(alone, groups, links, carried)
     assert may_be_more(beside, groups, links, carried)
-    seen = seen_links(Links({}, {}), [beside])
+    seen = seen_links(HostRates({}, {}), [beside])
     assert seen.send == dict.fromkeys([0, 1], 0.1)
     assert seen.receive == dict.fromkeys([4, 5, 6, 7], 0.1)

@@ -6,11 +6,11 @@ import pytest
 
 from plink.measure.probing.uplink_collector import UplinkCollector
 from plink.probes.uplinks.plan import Flow, plan_flows
-from plink.probes.uplinks.samples import Exchange, Links
+from plink.probes.uplinks.samples import GroupExchange, HostRates
 
 MEMBERS = {"a": [0, 1], "b": [2, 3], "c": [4, 5], "d": [6, 7], "e": [8, 9]}
 GROUPS = list(MEMBERS.values())
-LINKS = Links(dict.fromkeys(range(10), 1.0), dict.fromkeys(range(10), 1.0))
+LINKS = HostRates(dict.fromkeys(range(10), 1.0), dict.fromkeys(range(10), 1.0))
 SENDING = [(0,), (1, 2), (3, 4)]
 RECEIVING = [(0, 1), (2, 3), (4,)]
 
@@ -30,7 +30,7 @@ def collector_of(
                 beside = [rate for other in turn if other != group for rate in found[other]]
                 is_busy = group in busy
                 collector.exchange(
-                    Exchange(group, sends, own, True, beside=beside, is_busy=is_busy)
+                    GroupExchange(group, sends, own, True, beside=beside, is_busy=is_busy)
                 )
     return collector
 
@@ -39,7 +39,7 @@ def alone(collector: UplinkCollector, way: tuple[int, bool], gbit_s: float) -> N
     group, sends = way
     (flows,) = plan_flows(GROUPS, [group])
     rates: list[tuple[Flow, float]] = [(flow, gbit_s / len(flows)) for flow in flows]
-    collector.exchange(Exchange(group, sends, rates, is_whole=True))
+    collector.exchange(GroupExchange(group, sends, rates, is_whole=True))
 
 
 def test_equal_uplinks_leave_no_doubt() -> None:

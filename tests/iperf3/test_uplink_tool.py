@@ -13,13 +13,13 @@ import pytest
 
 from plink.probes.errors import HostError
 from plink.probes.facts import HostFacts
-from plink.probes.iperf3.commands import TransferOptions, no_limit
-from plink.probes.iperf3.parse import Interval, Report
+from plink.probes.iperf3.commands import TransferSettings, no_limit
+from plink.probes.iperf3.parse import Interval, TransferReport
 from plink.probes.iperf3.transfers import OUT_OF_TIME, PortTakenError, TransferError
 from plink.probes.samples import BandwidthReading, HostLoss, PairLoss
 from plink.probes.uplinks import at_once, links, tool
-from plink.probes.uplinks.plan import Turn
-from plink.probes.uplinks.samples import Exchange
+from plink.probes.uplinks.plan import ExchangeTurn
+from plink.probes.uplinks.samples import GroupExchange
 
 GROUPS = [[0, 1], [2, 3], [4]]
 RATE_GBIT_S = 0.08
@@ -47,13 +47,13 @@ class Transfer:
     pair: tuple[int, int]
     duration_s: int
 
-    def run(self) -> Report:
+    def run(self) -> TransferReport:
         if self.pair in self.play.failures:
             raise self.play.failures[self.pair]
         is_late = self.pair[0] == self.play.late
         self.play.clock.now_s = self.duration_s + (self.play.late_s if is_late else 0.0)
         size = RATE_GBIT_S * 1e8 / 8
-        return Report(
+        return TransferReport(
             [Interval(k / 10, (k + 1) / 10, size) for k in range(10 * self.duration_s)],
             0,
             self.play.cpu_percent,
@@ -62,13 +62,13 @@ class Transfer:
 
 @dataclass
 class Sink:
-    exchanges: list[Exchange] = field(default_factory=list)
+    exchanges: list[GroupExchange] = field(default_factory=list)
     lost: list[tuple[int, bool, str]] = field(default_factory=list)
     pair_losses: list[PairLoss] = field(default_factory=list)
     host_losses: list[HostLoss] = field(default_factory=list)
     readings: list[BandwidthReading] = field(default_factory=list)
 
-    def exchange(self, exchange: Exchange) -> None:
+    def exchange(self, exchange: GroupExchange) -> None:
         self.exchanges.append(exchange)
 
     def exchange_lost(self, group: int, *, sends: bool, reason: str) -> None:
@@ -86,7 +86,7 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Play:
     played = Play()
 
     class Transfers:
-        def __init__(self, options: TransferOptions, port: int) -> None:
+        def __init__(self, options: TransferSettings, port: int) -> None:
             pass
 
         def stop(self) -> None:
@@ -94,7 +94,7 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Play:
 
         @contextmanager
         def prepared(
-            self, sender: int, receiver: int, port: int, options: TransferOptions
+            self, sender: int, receiver: int, port: int, options: TransferSettings
         ) -> Iterator[Transfer]:
             if port in played.taken_ports:
                 raise PortTakenError(f"port {port} is taken")
@@ -117,16 +117,18 @@ def between(
 ) -> Iterator[at_once.AtOnce]:
     facts = HostFacts("x86_64", machine, cores=2, addresses=[])
     hosts = cast("Any", [SimpleNamespace(name=f"h{k}", facts=facts) for k in range(5)])
-    transfer = TransferOptions(1, streams=1, silence_s=1.0, left_s=left_s)
+    transfer = TransferSettings(1, streams=1, silence_s=1.0, left_s=left_s)
     with at_once.at_once(hosts, transfer, sink.host_losses.append) as found:
         yield found
 
 
 def measure(*wanted: tuple[int, bool], left_s: Callable[[], float] = no_limit) -> Sink:
-    return measure_turns(*(Turn((group,), sends) for group, sends in wanted), left_s=left_s)
+    return measure_turns(*(ExchangeTurn((group,), sends) for group, sends in wanted), left_s=left_s)
 
 
-def measure_turns(*turns: Turn, left_s: Callable[[], float] = no_limit, machine: str = "") -> Sink:
+def measure_turns(
+    *turns: ExchangeTurn, left_s: Callable[[], float] = no_limit, machine: str = ""
+) -> Sink:
     sink = Sink()
     with between(sink, left_s, machine) as found:
         tool.measure(found, GROUPS, turns, sink)
@@ -216,7 +218,7 @@ def test_an_exchange_that_ends_late_does_not_count(play: Play) -> None:
 
 
 def test_groups_of_a_turn_are_told_apart(play: Play) -> None:
-    sink = measure_turns(Turn((0, 2), sends=True))
+    sink = measure_turns(ExchangeTurn((0, 2), sends=True))
     first, second = sink.exchanges
     assert {flow.member for flow, _ in first.rates} == {0, 1}
     assert {flow.member for flow, _ in second.rates} == {4}
@@ -228,14 +230,14 @@ def test_groups_of_a_turn_are_told_apart(play: Play) -> None:
 
 def test_a_group_of_a_turn_that_fails_costs_the_others_nothing(play: Play) -> None:
     play.failures = {(4, 2): TransferError("no")}
-    sink = measure_turns(Turn((0, 2), sends=True))
+    sink = measure_turns(ExchangeTurn((0, 2), sends=True))
     assert sink.lost == [(2, True, "no transfer succeeded")]
     assert [(exchange.group, exchange.is_whole) for exchange in sink.exchanges] == [(0, True)]
 
 
 def test_a_machine_that_may_have_been_the_limit_is_noticed(play: Play) -> None:
     play.cpu_percent = (40.0, 20.0)
-    turn = Turn((0,), sends=True)
+    turn = ExchangeTurn((0,), sends=True)
     assert measure_turns(turn, machine="shared").exchanges[0].is_busy
     assert not measure_turns(turn).exchanges[0].is_busy
     play.cpu_percent = (20.0, 20.0)

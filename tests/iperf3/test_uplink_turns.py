@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plink.probes.uplinks.plan import Turn, plan_turns
+from plink.probes.uplinks.plan import ExchangeTurn, plan_turns
 
 SIZES = st.lists(st.integers(1, 20), min_size=2, max_size=20)
 
@@ -50,4 +50,7 @@ def test_the_number_of_turns(sizes: list[int], count: int) -> None:
 
 
 def test_groups_of_which_one_direction_is_known_are_alone() -> None:
-    assert plan_turns([4] * 8, [(0, True), (3, False)]) == [Turn((0,), True), Turn((3,), False)]
+    assert plan_turns([4] * 8, [(0, True), (3, False)]) == [
+        ExchangeTurn((0,), True),
+        ExchangeTurn((3,), False),
+    ]

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plink.probes.iperf3.parse import Interval, Report
+from plink.probes.iperf3.parse import Interval, TransferReport
 from plink.probes.uplinks.window import Timed, common_windows_s
 
-REPORT = Report([Interval(0.0, 1.0, 1.0)], None)
+REPORT = TransferReport([Interval(0.0, 1.0, 1.0)], None)
 
 
 def test_transfers_that_begin_at_once_share_all_but_warm_up_and_last_moment() -> None:

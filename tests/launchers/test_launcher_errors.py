@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plink.deploy.remote.launcher import Ended
+from plink.deploy.remote.launcher import LauncherExit
 from plink.deploy.verify import _failure
 
 _RULE = "-" * 60
@@ -34,4 +34,4 @@ _RULE = "-" * 60
     ],
 )
 def test_the_first_line_with_a_reason_is_shown(stderr: str, reason: str) -> None:
-    assert str(_failure(Ended(1, "", stderr))).endswith(f": {reason}")
+    assert str(_failure(LauncherExit(1, "", stderr))).endswith(f": {reason}")

@@ -21,7 +21,7 @@ from plink.optimize.orders.latency import LatencyObjective
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
 from plink.solvers.collectives.registry import find
-from plink.solvers.contention.time import Clock
+from plink.solvers.contention.time import TableTimer
 from plink.solvers.datacenters import FAMILIES
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.orders.reference import cost
@@ -148,7 +148,7 @@ def test_no_bound_of_a_time_is_above_the_quickest_order(share, seed):
         order = find_order(replace(whole, rtt=known), request)
         assert order.cost.lower_bound_us <= best.cost.cost_us * SLACK
         placement = [full.names.index(name) for name in order.names]
-        clock = Clock(find(algorithm).table(6, 100), network_of(full).network)
+        clock = TableTimer(find(algorithm).table(6, 100), network_of(full).network)
         assert order.cost.range_us.low_us <= clock.time_s(placement) * 1e6 * SLACK
 
 

@@ -19,10 +19,10 @@ from plink.show.page.parts import (
     Bars,
     Figure,
     Folded,
+    NextSteps,
     Paragraph,
     Part,
     Section,
-    Steps,
     Table,
     figures_of,
 )
@@ -116,7 +116,7 @@ def test_what_limits_collectives_follows_the_network() -> None:
 
 
 def test_without_rates_the_page_says_how_to_measure_them() -> None:
-    [steps] = parts_of(bandwidth_section(subject(racks([4, 4]))), Steps)
+    [steps] = parts_of(bandwidth_section(subject(racks([4, 4]))), NextSteps)
     assert steps.steps[0][1] == "plink probe --resume c.json --tool iperf3"
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from plink.probes.echo import agents, coordinator
-from plink.probes.echo.agents import Agents, Ended
+from plink.probes.echo.agents import Agents
 from plink.probes.echo.deploy import ECHO_AGENT
-from plink.probes.echo.protocol import EchoOptions
+from plink.probes.echo.protocol import EchoSettings
 from plink.probes.errors import HostError
-from plink.probes.remote.session import Completed
+from plink.probes.remote.session import Completed, OutputEnded
 from plink.probes.rounds import round_robin
 from support.local_hosts import ListSink, LocalProcess, LocalSession, local_hosts
 from support.pairs import all_pairs
@@ -61,7 +61,7 @@ def test_the_last_word_of_an_agent_is_its_reason(monkeypatch: pytest.MonkeyPatch
         monkeypatch.setattr(LocalProcess, "write", broken)
         # The coordinator goes on speaking until it hears that the agent has ended.
         held.tell(0, "alive\n")
-        assert held.hear(5) == (0, Ended("does not understand no"))
+        assert held.hear(5) == (0, OutputEnded("does not understand no"))
 
 
 def test_the_agents_hear_of_a_coordinator_that_is_busy(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,7 +69,7 @@ def test_the_agents_hear_of_a_coordinator_that_is_busy(monkeypatch: pytest.Monke
     hosts, heard = local_hosts(6), []
     session: Any = hosts[0].session
     session.rewrite = lambda text: heard.append(text) or text
-    options = EchoOptions(count=5, percentiles=(10.0,), silence_s=0.5)
+    options = EchoSettings(count=5, percentiles=(10.0,), silence_s=0.5)
     # There is always something more to take: the agents are far ahead.
     sink = ListSink(on_reading=lambda _: time.sleep(0.05))
     coordinator.measure(hosts, all_pairs(6), round_robin(6), options, sink, concurrency=1000)

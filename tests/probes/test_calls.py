@@ -14,7 +14,7 @@ from typing import Any
 import paramiko
 import pytest
 
-from plink.probes.calls.agent import _Server
+from plink.probes.calls.agent import _SshServer
 from plink.probes.calls.callers import gather
 from plink.probes.calls.joining import Home, serve
 from plink.probes.calls.keys import derive_keys
@@ -91,14 +91,14 @@ def test_commands_run_where_the_agent_is(session: SshSession) -> None:
 def test_a_quick_command_does_not_end_before_it_has_begun(
     listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begin = _Server.check_channel_exec_request
+    begin = _SshServer.check_channel_exec_request
 
     def slow(*arguments: Any) -> bool:
         is_begun = begin(*arguments)
         time.sleep(0.3)  # as where other threads have the processor
         return is_begun
 
-    monkeypatch.setattr(_Server, "check_channel_exec_request", slow)
+    monkeypatch.setattr(_SshServer, "check_channel_exec_request", slow)
     with agent(listener.port, "far") as said:
         listener.wait_until(lambda names: names == {"far"}, 10)
         assert listener.refused() == []

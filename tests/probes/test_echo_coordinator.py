@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from plink.probes.echo import coordinator, run_state
-from plink.probes.echo.protocol import EchoOptions
+from plink.probes.echo.protocol import EchoSettings
 from plink.probes.reach import ReachedHost
 from plink.probes.rounds import round_robin
 from support.local_hosts import ListSink, local_hosts
@@ -19,7 +19,7 @@ from support.pairs import all_pairs
 
 pytestmark = pytest.mark.timing
 
-OPTIONS = EchoOptions(count=40, percentiles=(10.0, 50.0, 99.0), silence_s=0.5)
+OPTIONS = EchoSettings(count=40, percentiles=(10.0, 50.0, 99.0), silence_s=0.5)
 FREE, ONE_AT_A_TIME = 1000, 1
 
 
@@ -171,7 +171,7 @@ def test_two_groups_that_cannot_reach_each_other_keep_their_own_pairs(concurrenc
         session.rewrite = functools.partial(
             re.sub, rf"^(peer (?:{others})) .*$", r"\1 127.0.9.9 9", flags=re.M
         )
-    options = EchoOptions(count=20, percentiles=(10.0,), silence_s=0.2)
+    options = EchoSettings(count=20, percentiles=(10.0,), silence_s=0.2)
     coordinator.measure(hosts, all_pairs(8), round_robin(8), options, sink, concurrency=concurrency)
     assert not sink.host_losses
     assert sink.measured() == {(i, j) for i, j in all_pairs(8) if i % 2 == j % 2}

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from plink.probes.echo import coordinator, run_state
-from plink.probes.echo.protocol import EchoOptions
+from plink.probes.echo.protocol import EchoSettings
 from plink.probes.reach import ReachedHost
 from plink.probes.rounds import round_robin
 from plink.probes.samples import Wanted
 from support.local_hosts import ListSink, local_hosts
 from support.pairs import all_pairs
 
-OPTIONS = EchoOptions(count=20, percentiles=(10.0,), silence_s=0.5)
+OPTIONS = EchoSettings(count=20, percentiles=(10.0,), silence_s=0.5)
 SIZE = 4
 ROUNDS = len(round_robin(SIZE))
 FAULTY = 2

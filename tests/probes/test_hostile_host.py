@@ -14,9 +14,9 @@ from typing import Any, cast
 import pytest
 
 from plink.probes.echo import agents, coordinator, run_state
-from plink.probes.echo.protocol import EchoOptions
+from plink.probes.echo.protocol import EchoSettings
 from plink.probes.reach import ReachedHost
-from plink.probes.remote.session import RemoteProcess, Session
+from plink.probes.remote.session import OutputEnded, RemoteProcess, Session
 from plink.probes.rounds import round_robin
 from plink.probes.ssh.connect import Connector
 from plink.probes.ssh.limits import TailPipe
@@ -26,7 +26,7 @@ from support.sshd import Sshd
 
 pytestmark = pytest.mark.timing
 
-OPTIONS = EchoOptions(count=20, percentiles=(10.0,), silence_s=0.5)
+OPTIONS = EchoSettings(count=20, percentiles=(10.0,), silence_s=0.5)
 EVIL = 2
 
 
@@ -165,7 +165,7 @@ def test_a_host_that_takes_no_input_is_given_up(
         held.tell(0, "x" * (64 << 20))
         assert time.monotonic() - began < 10
         said = held.hear(5)
-    assert said == (0, agents.Ended("the connection was lost"))
+    assert said == (0, OutputEnded("the connection was lost"))
 
 
 def test_only_the_end_of_what_nobody_reads_is_kept() -> None:

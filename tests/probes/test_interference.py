@@ -10,13 +10,13 @@ import pytest
 
 from benchkit.other_work import BUSY, other_work
 from plink.probes.echo import coordinator
-from plink.probes.echo.protocol import EchoOptions
+from plink.probes.echo.protocol import EchoSettings
 from plink.probes.echo.readings import DISTURBED
 from plink.probes.rounds import round_robin
 from support.local_hosts import ListSink, local_hosts
 from support.pairs import all_pairs
 
-OPTIONS = EchoOptions(count=400, percentiles=(10.0, 50.0), silence_s=2.0)
+OPTIONS = EchoSettings(count=400, percentiles=(10.0, 50.0), silence_s=2.0)
 
 
 @pytest.fixture(autouse=True)

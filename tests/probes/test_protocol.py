@@ -4,13 +4,13 @@ from hypothesis import strategies as st
 
 from plink.probes.echo.protocol import (
     Alive,
-    Bound,
-    EchoOptions,
+    EchoProtocolError,
+    EchoSettings,
     Effort,
+    ListeningPort,
     Lost,
     Meeting,
-    Over,
-    ProtocolError,
+    MeetingOver,
     Rtt,
     again_text,
     grant_text,
@@ -22,12 +22,12 @@ from plink.probes.echo.protocol import (
 
 
 def test_events() -> None:
-    assert parse_event("bound 4711") == Bound(4711)
+    assert parse_event("bound 4711") == ListeningPort(4711)
     assert parse_event("rtt 3 7 100 99 12000 15500") == Rtt(3, 7, 100, 99, (12.0, 15.5))
     assert parse_event("rtt 3 7 9 9 12000") == Rtt(3, 7, 9, 9, (12.0,))
     assert parse_event("lost 3 7 silent") == Lost(3, 7, "does not answer UDP probes")
-    assert parse_event("over 3 7 900 400 50") == Over(3, 7, Effort(900, 400, 50))
-    assert parse_event("over 3 7 900 400 -") == Over(3, 7, Effort(900, 400, None))
+    assert parse_event("over 3 7 900 400 50") == MeetingOver(3, 7, Effort(900, 400, 50))
+    assert parse_event("over 3 7 900 400 -") == MeetingOver(3, 7, Effort(900, 400, None))
     assert parse_event("alive") == Alive()
 
 
@@ -55,19 +55,19 @@ def test_events() -> None:
     ],
 )
 def test_what_no_agent_says_is_refused(line: str) -> None:
-    with pytest.raises(ProtocolError):
+    with pytest.raises(EchoProtocolError):
         parse_event(line)
 
 
 @given(st.text(max_size=80).filter(lambda line: line.split()[:1] not in (["alive"], ["over"])))
 def test_any_text_is_refused_in_one_line(line: str) -> None:
-    with pytest.raises(ProtocolError) as caught:
+    with pytest.raises(EchoProtocolError) as caught:
         parse_event(line)
     assert "\n" not in str(caught.value)
 
 
 def test_what_the_coordinator_says() -> None:
-    options = EchoOptions(count=300, percentiles=(10.0, 99.9), silence_s=1.5)
+    options = EchoSettings(count=300, percentiles=(10.0, 99.9), silence_s=1.5)
     assert opening(4, "10.0.0.4", options, "ab" * 16, granted=True) == (
         "run 4 300 1500 granted " + "ab" * 16 + "\npercentiles 10 99.9\nbind 10.0.0.4 0\n"
     )

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plink.probes.echo.grants import Grants, Pace
-from plink.probes.echo.protocol import Effort, Over, Rtt
+from plink.probes.echo.protocol import Effort, MeetingOver, Rtt
 from plink.probes.echo.readings import Meetings, disturbance
 
 efforts = st.builds(
@@ -47,7 +47,7 @@ def test_a_share_is_a_share(one: Effort, other: Effort, shared: bool) -> None:
 
 
 RTT = Rtt(3, 1, 10, 10, (12.0,))
-OVER = Over(3, 1, Effort(100, 50, 0))
+OVER = MeetingOver(3, 1, Effort(100, 50, 0))
 
 
 def test_a_meeting_ends_with_its_second_end() -> None:
@@ -55,7 +55,7 @@ def test_a_meeting_ends_with_its_second_end() -> None:
     meetings.reading(0, RTT)
     assert meetings.over(0, OVER) is None
     assert [meeting.ends for meeting in meetings.rest()] == [(0, 1)]
-    meeting = meetings.over(1, Over(3, 0, Effort(110, 40, 5)))
+    meeting = meetings.over(1, MeetingOver(3, 0, Effort(110, 40, 5)))
     assert meeting is not None
     assert meeting.readings == {0: RTT}
     assert meeting.efforts == {0: OVER.effort, 1: Effort(110, 40, 5)}

@@ -18,7 +18,7 @@ from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.measure.importing.matrices import import_matrix
 from plink.measure.probing import request, run
-from plink.measure.probing.tools.base import Job
+from plink.measure.probing.tools.base import MeasuringJob
 from plink.probes.reach import Reached
 from plink.probes.samples import BandwidthReading, RttReading, Sink
 from plink.probes.ssh.opener import SshOpener
@@ -39,7 +39,7 @@ def _hosts_without_a_network(monkeypatch: pytest.MonkeyPatch) -> None:
 def set_tool(monkeypatch: pytest.MonkeyPatch, name: str, *, stop_after: int = 100) -> None:
     """A tool that needs no host, and that the user stops after so many readings."""
 
-    def measure(job: Job[Any], sink: Sink[Any]) -> None:
+    def measure(job: MeasuringJob[Any], sink: Sink[Any]) -> None:
         for number, (i, j) in enumerate(chain(sorted(job.wanted), further(job))):
             if number == stop_after:
                 raise KeyboardInterrupt
@@ -48,7 +48,7 @@ def set_tool(monkeypatch: pytest.MonkeyPatch, name: str, *, stop_after: int = 10
             else:
                 sink.reading(RttReading(i, j, 1, 1, dict.fromkeys((10.0, 50.0, 99.0), 5.0)))
 
-    def further(job: Job[Any]) -> Iterator[tuple[int, int]]:
+    def further(job: MeasuringJob[Any]) -> Iterator[tuple[int, int]]:
         while rounds := job.more():
             yield from (way for met in rounds for pair in met for way in (pair, pair[::-1]))
 

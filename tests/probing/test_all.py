@@ -19,14 +19,14 @@ from plink.files.cluster import Cluster
 from plink.measure.probing import request
 from plink.measure.probing import uplinks as uplinks_run
 from plink.measure.probing.tools import TOOLS
-from plink.measure.probing.tools.base import Job
+from plink.measure.probing.tools.base import MeasuringJob
 from plink.probes.reach import Reached
 from plink.probes.samples import HostLoss, RttReading, Sink
 from plink.probes.ssh.opener import SshOpener
 from plink.probes.ssh.options import SshOptions
 from plink.probes.uplinks import tool
-from plink.probes.uplinks.plan import Turn, plan_flows
-from plink.probes.uplinks.samples import Exchange, UplinkSink
+from plink.probes.uplinks.plan import ExchangeTurn, plan_flows
+from plink.probes.uplinks.samples import GroupExchange, UplinkSink
 from support.plink_command import Done, plink_here
 from support.reached import reached_host
 
@@ -63,7 +63,7 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Play:
         played.connections += 1
         return Reached(SshOpener(SshOptions()), [reached_host(k + 1) for k in range(len(HOSTS))])
 
-    def measure_pairs(job: Job[Any], sink: Sink[RttReading]) -> None:
+    def measure_pairs(job: MeasuringJob[Any], sink: Sink[RttReading]) -> None:
         for i, j in sorted(job.wanted):
             near = i % played.racks == j % played.racks
             us = (20.0 if near else 60.0) + random.uniform(0, 4)
@@ -82,7 +82,10 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Play:
         yield SimpleNamespace(hosts=hosts)
 
     def measure_groups(
-        _between: object, groups: Sequence[Sequence[int]], turns: Sequence[Turn], sink: UplinkSink
+        _between: object,
+        groups: Sequence[Sequence[int]],
+        turns: Sequence[ExchangeTurn],
+        sink: UplinkSink,
     ) -> None:
         for turn in turns:
             for group, flows in zip(turn.groups, plan_flows(groups, turn.groups), strict=True):
@@ -95,7 +98,7 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Play:
                     raise KeyboardInterrupt
                 played.exchanges.append((group, turn.sends))
                 rates = [(flow, 0.4 / len(flows)) for flow in flows]
-                sink.exchange(Exchange(group, turn.sends, rates, is_whole=True))
+                sink.exchange(GroupExchange(group, turn.sends, rates, is_whole=True))
 
     monkeypatch.setattr(request, "reach", reach)
     monkeypatch.setitem(TOOLS, "echo", replace(TOOLS["echo"], measure=measure_pairs))

@@ -18,7 +18,7 @@ from plink.cli.probe import command as probe_command
 from plink.cli.progress import StageProgress
 from plink.files import cluster as cluster_file
 from plink.measure.probing import request, run
-from plink.measure.probing.tools.base import Job
+from plink.measure.probing.tools.base import MeasuringJob
 from plink.probes.reach import Reached
 from plink.probes.samples import PairLoss, RttReading, Sink
 from plink.probes.ssh.opener import SshOpener
@@ -51,7 +51,7 @@ def two_hosts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]
 
 
 def set_tool(monkeypatch: pytest.MonkeyPatch, *, silent: bool) -> None:
-    def measure(job: Job[Any], sink: Sink[RttReading]) -> None:
+    def measure(job: MeasuringJob[Any], sink: Sink[RttReading]) -> None:
         for i, j in job.wanted:
             if silent:
                 sink.pair_lost(PairLoss(i, j, "no answer"))

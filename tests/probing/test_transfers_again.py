@@ -14,8 +14,8 @@ from plink.base.replacing import replace
 from plink.measure.probing import transfers_again
 from plink.measure.probing.transfers_again import TransfersAgain
 from plink.probes.samples import BandwidthReading, PairLoss
-from plink.probes.uplinks.plan import Flow, Turn
-from plink.probes.uplinks.samples import Exchange
+from plink.probes.uplinks.plan import ExchangeTurn, Flow
+from plink.probes.uplinks.samples import GroupExchange
 from support.reached import reached_host
 
 NUMBERS = (1, 2, 3, 4, 5, 6)
@@ -55,11 +55,11 @@ def measure_links(
             sink.pair_lost(PairLoss(*pair, "no data came through"))
 
 
-def measure_groups(_: object, __: object, turns: Sequence[Turn], sink: Any) -> None:
+def measure_groups(_: object, __: object, turns: Sequence[ExchangeTurn], sink: Any) -> None:
     ways = [(group, turn.sends) for turn in turns for group in turn.groups]
     for place, (group, sends) in enumerate(ways):
         if place:
-            sink.exchange(Exchange(group, sends, [(Flow(0, 1), UPLINK_GBIT_S)], True))
+            sink.exchange(GroupExchange(group, sends, [(Flow(0, 1), UPLINK_GBIT_S)], True))
         else:
             sink.exchange_lost(group, sends=sends, reason="no transfer succeeded")
 

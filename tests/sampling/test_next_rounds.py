@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchkit.sampled import racks
-from plink.solvers.sampling.sampler import Step, next_rounds, usual_share
+from plink.solvers.sampling.sampler import SamplerStep, next_rounds, usual_share
 
 
 def nothing(size: int) -> np.ndarray:
     return np.full((size, size), np.nan)
 
 
-def read(readings: np.ndarray, truth: np.ndarray, step: Step) -> None:
+def read(readings: np.ndarray, truth: np.ndarray, step: SamplerStep) -> None:
     for i, j in chain.from_iterable(step.rounds):
         readings[i, j] = readings[j, i] = truth[i, j]
 

@@ -14,7 +14,7 @@ from plink.simulate.asked import Asked, schedule_on_hosts
 from plink.simulate.schedule import check
 from plink.simulate.things import Request
 from plink.solvers.collectives.registry import ALGORITHMS, OTHERS
-from plink.solvers.contention.time import Clock
+from plink.solvers.contention.time import TableTimer
 
 EVERY = {**ALGORITHMS, **OTHERS}
 RATES = st.sampled_from([None, 1e-6, 0.4, 10, 95.5, 1e5])
@@ -75,7 +75,7 @@ def test_no_time_is_less_than_links_take(text: str, name: str, size_bytes: int) 
     if EVERY[name].is_over_hosts:
         placement = np.arange(layout.hosts)
     sent = bytes_between_hosts(table.bytes_between(), placement, layout.hosts)
-    time_s = Clock(table, network_of(cluster).network).time_s(placement)
+    time_s = TableTimer(table, network_of(cluster).network).time_s(placement)
     assert links_take_s(sent, cluster) * (1 - 1e-9) <= time_s < np.inf
     asked = Asked(cluster, None, "net.toml")
     request = Request(algorithms=(name,), size_bytes=size_bytes, search_s=0.0)

@@ -14,7 +14,7 @@ from plink.probes.facts import HostFacts
 from plink.probes.hosts.host import ListedHost
 from plink.probes.reach import ReachedHost
 from plink.probes.rounds import round_robin
-from plink.probes.trace.tool import TraceOptions, measure
+from plink.probes.trace.tool import TraceSettings, measure
 from support.fake_python import REAL
 from support.lab import Lab
 from support.local_hosts import ListSink, LocalProcess
@@ -92,7 +92,7 @@ def trace_between(
 ) -> ListSink:
     """One try for every hop, and little patience."""
     sink = sink or ListSink()
-    options = TraceOptions(count=1, silence_s=0.3, max_hops=max_hops, port=port)
+    options = TraceSettings(count=1, silence_s=0.3, max_hops=max_hops, port=port)
     size = len(hosts)
     measure(hosts, all_pairs(size), round_robin(size), options, sink, concurrency=2)
     return sink

@@ -11,23 +11,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plink.probes.trace.protocol import (
-    Limits,
-    ProtocolError,
     Ready,
     Traced,
+    TraceLimits,
+    TraceProtocolError,
     Unable,
     opening,
     parse_said,
     start_command,
 )
-from plink.probes.trace.route import Answer
+from plink.probes.trace.route import ProbeAnswer
 from plink.probes.trace.workers import program
 
 
 def test_reads_what_workers_say() -> None:
     assert parse_said("ready", "python3") == Ready()
     said = parse_said("traced 10.0.0.9 u1=10.0.0.1/11.0 e12=10.0.0.9/0.0", "python3")
-    answers = (Answer(False, 1, "10.0.0.1", 11, 0), Answer(True, 12, "10.0.0.9", 0, 0))
+    answers = (ProbeAnswer(False, 1, "10.0.0.1", 11, 0), ProbeAnswer(True, 12, "10.0.0.9", 0, 0))
     assert said == Traced("10.0.0.9", answers)
     assert parse_said("traced 10.0.0.9", "python3") == Traced("10.0.0.9", ())
 
@@ -55,7 +55,7 @@ def test_what_a_worker_lacks_is_put_into_words() -> None:
     ],
 )
 def test_refuses_what_no_worker_says(line: str) -> None:
-    with pytest.raises(ProtocolError, match="its trace worker"):
+    with pytest.raises(TraceProtocolError, match="its trace worker"):
         parse_said(line, "python3")
 
 
@@ -66,13 +66,13 @@ words = st.sampled_from(["traced", "10.0.0.9", "u1=10.0.0.1/11.0", "u1=", "ready
 def test_any_line_is_understood_or_refused(line: str) -> None:
     try:
         said = parse_said(line, "python3")
-    except ProtocolError:
+    except TraceProtocolError:
         return
     assert isinstance(said, Ready | Unable | Traced)
 
 
 def test_the_opening_is_the_program_and_what_it_needs_to_know() -> None:
-    text = opening(program(), "10.0.0.1", Limits(33434, 30, 0.6667))
+    text = opening(program(), "10.0.0.1", TraceLimits(33434, 30, 0.6667))
     length, _, rest = text.partition("\n")
     assert rest[: int(length)] == program()
     assert rest[int(length) :] == "begin 10.0.0.1 33434 30 0.667 0.002\n"

@@ -6,20 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plink.probes.trace.route import Answer, NoRoute, Route, find_repeated, find_route
+from plink.probes.trace.route import NoRoute, ProbeAnswer, Route, find_repeated, find_route
 
 THERE = "10.0.0.9"
 
 
-def udp(ttl: int, address: str, icmp_type: int = 11, code: int = 0) -> Answer:
-    return Answer(False, ttl, address, icmp_type, code)
+def udp(ttl: int, address: str, icmp_type: int = 11, code: int = 0) -> ProbeAnswer:
+    return ProbeAnswer(False, ttl, address, icmp_type, code)
 
 
-def echo(ttl: int, address: str, icmp_type: int = 11, code: int = 0) -> Answer:
-    return Answer(True, ttl, address, icmp_type, code)
+def echo(ttl: int, address: str, icmp_type: int = 11, code: int = 0) -> ProbeAnswer:
+    return ProbeAnswer(True, ttl, address, icmp_type, code)
 
 
-def no_route(*answers: Answer) -> NoRoute:
+def no_route(*answers: ProbeAnswer) -> NoRoute:
     found = find_route(answers, THERE, "n09")
     assert isinstance(found, NoRoute)
     return found
@@ -80,7 +80,7 @@ def test_silent_routers_are_no_repetition() -> None:
 
 addresses = st.sampled_from([THERE, "10.0.0.1", "10.0.0.2", "10.0.0.3"])
 answers = st.builds(
-    Answer,
+    ProbeAnswer,
     st.booleans(),
     st.integers(1, 255),
     addresses,
@@ -90,7 +90,7 @@ answers = st.builds(
 
 
 @given(st.lists(answers, max_size=30))
-def test_whatever_was_answered_is_a_route_or_a_reason(said: list[Answer]) -> None:
+def test_whatever_was_answered_is_a_route_or_a_reason(said: list[ProbeAnswer]) -> None:
     found = find_route(said, THERE, "n09")
     if isinstance(found, NoRoute):
         assert found.reason

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plink.probes.rounds import round_robin
-from plink.probes.trace.turns import Turns
+from plink.probes.trace.turns import PairTurns
 from support.pairs import all_pairs
 
 
@@ -17,7 +17,7 @@ def test_every_wanted_direction_once_and_no_source_twice(
     hosts: int, most: int, random: Random
 ) -> None:
     wanted = frozenset(pair for pair in all_pairs(hosts) if random.random() < 0.7)
-    turns = Turns(wanted, round_robin(hosts), most)
+    turns = PairTurns(wanted, round_robin(hosts), most)
     late = list(range(hosts))
     random.shuffle(late)
     begun: list[tuple[int, int]] = []
@@ -37,7 +37,7 @@ def test_every_wanted_direction_once_and_no_source_twice(
 
 
 def test_a_lost_source_loses_what_it_had_to_trace() -> None:
-    turns = Turns(all_pairs(3), round_robin(3), 9)
+    turns = PairTurns(all_pairs(3), round_robin(3), 9)
     for source in range(3):
         turns.admit(source)
     assert len(turns.next()) == 3
@@ -46,7 +46,7 @@ def test_a_lost_source_loses_what_it_had_to_trace() -> None:
     assert any(destination == 1 for _, destination in [*turns.running, *_rest(turns)])
 
 
-def _rest(turns: Turns) -> list[tuple[int, int]]:
+def _rest(turns: PairTurns) -> list[tuple[int, int]]:
     rest = []
     while turns.running:
         pair = min(turns.running)
@@ -57,7 +57,7 @@ def _rest(turns: Turns) -> list[tuple[int, int]]:
 
 
 def test_a_host_that_never_starts_holds_up_nobody() -> None:
-    turns = Turns(all_pairs(4), round_robin(4), 9)
+    turns = PairTurns(all_pairs(4), round_robin(4), 9)
     for source in (0, 1, 2):
         turns.admit(source)
     turns.next()

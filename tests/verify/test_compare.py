@@ -14,7 +14,7 @@ from plink.deploy.launchers import FORMATS
 from plink.deploy.verify import (
     RANK_VARIABLES,
     PlacedRank,
-    Report,
+    RankReport,
     Trial,
     compare,
     default_command,
@@ -37,18 +37,18 @@ def ranks(found: str) -> list[PlacedRank]:
 
 def test_a_rank_is_known_by_its_address_or_else_by_its_name() -> None:
     reports = [
-        Report(3, "b", []),
-        Report(1, "ip-10-0-0-1", ["192.168.0.1", "10.0.0.1"]),
-        Report(0, "c.example.org", []),
+        RankReport(3, "b", []),
+        RankReport(1, "ip-10-0-0-1", ["192.168.0.1", "10.0.0.1"]),
+        RankReport(0, "c.example.org", []),
         # The address counts, whatever the machine calls itself.
-        Report(2, "c", ["10.0.0.1"]),
+        RankReport(2, "c", ["10.0.0.1"]),
     ]
     assert compare(HOSTS, reports) == ranks("caab")
     assert all(rank.is_kept for rank in ranks("caab"))
 
 
 def test_a_machine_that_is_none_of_the_hosts() -> None:
-    reports = [Report(rank, name, []) for rank, name in enumerate(["c", "a", "a", "login"])]
+    reports = [RankReport(rank, name, []) for rank, name in enumerate(["c", "a", "a", "login"])]
     assert compare(HOSTS, reports)[3] == PlacedRank(3, "b", "login")
 
 
@@ -62,7 +62,7 @@ def test_a_machine_that_is_none_of_the_hosts() -> None:
 )
 def test_ranks_that_are_none(numbers: list[int], said: str) -> None:
     with pytest.raises(PlinkError) as caught:
-        compare(HOSTS, [Report(number, "c", []) for number in numbers])
+        compare(HOSTS, [RankReport(number, "c", []) for number in numbers])
     assert str(caught.value) == said
 
 
@@ -117,7 +117,7 @@ def test_the_program_gets_whole_through_deepspeed_and_pdsh() -> None:
 
 def test_addresses_of_ip_are_understood() -> None:
     line = "plink-placed 0 a 1: lo inet 127.0.0.1/8 scope host 2: eth0 inet6 fe80::1/64"
-    assert parse_reports(line) == [Report(0, "a", ["127.0.0.1", "fe80::1"])]
+    assert parse_reports(line) == [RankReport(0, "a", ["127.0.0.1", "fe80::1"])]
 
 
 @given(st.text())

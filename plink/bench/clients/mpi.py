@@ -23,7 +23,7 @@ from plink.bench.clients.mpi_program import (
     is_timeout,
 )
 from plink.deploy.remote.hosts import RemoteHost, for_each
-from plink.deploy.remote.launcher import Ended, run_launcher, version_text
+from plink.deploy.remote.launcher import LauncherExit, run_launcher, version_text
 from plink.deploy.remote.remote_shell import write_remote_shell
 from plink.files.comparison import ClientRecord
 from plink.probes.errors import HostError
@@ -186,7 +186,7 @@ class MpiClient:
         return report
 
     def _failure(
-        self, ended: Ended | None, limit_s: float, hostnames: Sequence[str]
+        self, ended: LauncherExit | None, limit_s: float, hostnames: Sequence[str]
     ) -> PlinkError | HostError:
         """Return why a launch failed; a host that no longer answers explains all the rest."""
         for host in self._hosts:

@@ -52,7 +52,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Change:
+class LabelChange:
     """Change of a node's labels.
 
     Args:
@@ -68,7 +68,7 @@ class Change:
     patch: Mapping[str, Any] | None
 
 
-def change_of(node: Node, wanted: Labels, *, overwrite: bool = False) -> Change:
+def change_of(node: Node, wanted: Labels, *, overwrite: bool = False) -> LabelChange:
     """Return the change after which a node has exactly plink's labels `wanted`.
 
     Args:
@@ -91,12 +91,12 @@ def change_of(node: Node, wanted: Labels, *, overwrite: bool = False) -> Change:
     labels |= {key: None for key in written if key not in wanted}
     note = json.dumps(noted, sort_keys=True) if noted else None
     if not labels and note == node.annotations.get(ANNOTATION):
-        return Change(node.name, labels, conflicts, None)
+        return LabelChange(node.name, labels, conflicts, None)
     metadata: dict[str, Any] = {"labels": labels, "annotations": {ANNOTATION: note}}
     if node.version:
         # Refused where somebody has changed the node meanwhile.
         metadata["resourceVersion"] = node.version
-    return Change(node.name, labels, conflicts, {"metadata": metadata})
+    return LabelChange(node.name, labels, conflicts, {"metadata": metadata})
 
 
 def nodes_of(cluster: Cluster, nodes: Sequence[Node]) -> dict[str, str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from plink.base.errors import PlinkError
 from plink.deploy.kubernetes.api_server import ApiServer, ConflictError, NoNodeError
 from plink.deploy.kubernetes.labelling import (
-    Change,
+    LabelChange,
     Labels,
     Node,
     change_of,
@@ -136,7 +136,9 @@ def _bring(
         (outcome.changed if wanted else outcome.cleared).append(node.name)
 
 
-def _change(server: ApiServer, node: Node, wanted: Mapping[str, str], request: Request) -> Change:
+def _change(
+    server: ApiServer, node: Node, wanted: Mapping[str, str], request: Request
+) -> LabelChange:
     for _ in range(_TRIES):
         change = change_of(node, wanted, overwrite=request.overwrite)
         if change.patch is None or request.dry_run:

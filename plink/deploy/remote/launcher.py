@@ -18,7 +18,7 @@ _KILL_LIMIT_S = 5.0
 
 
 @dataclass(frozen=True)
-class Ended:
+class LauncherExit:
     """A launcher that ended by itself."""
 
     status: int
@@ -47,7 +47,7 @@ def version_text(launcher: str) -> str:
 
 def run_launcher(
     command: Sequence[str], limit_s: float, environment: Mapping[str, str] | None = None
-) -> Ended | None:
+) -> LauncherExit | None:
     """Run a launcher to its end; None where it took longer than `limit_s` and was ended.
 
     An exception, Ctrl-C above all, ends it too, whatever interrupts follow. `environment` is added
@@ -68,7 +68,7 @@ def run_launcher(
         if isinstance(error, subprocess.TimeoutExpired):
             return None
         raise
-    return Ended(process.returncode, stdout, stderr)
+    return LauncherExit(process.returncode, stdout, stderr)
 
 
 def _start(command: Sequence[str], environment: Mapping[str, str] | None) -> subprocess.Popen[str]:

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 
 from plink.base.errors import PlinkError
 from plink.base.interrupts import held_back_interrupts
-from plink.base.progress import Progress
+from plink.base.progress import ProgressListener
 from plink.deploy.slurm.allocation import Allocation, step_words
 from plink.probes.calls.callers import Callers, gather
 from plink.probes.calls.options import ListenOptions
@@ -32,7 +32,9 @@ _AGENT = (
 
 
 @contextmanager
-def called_by_nodes(allocation: Allocation, wait_s: float, progress: Progress) -> Iterator[Callers]:
+def called_by_nodes(
+    allocation: Allocation, wait_s: float, progress: ProgressListener
+) -> Iterator[Callers]:
     """Agents that were started on all nodes and have called; they end with the block.
 
     Args:

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from plink.base.errors import PlinkError
-from plink.base.progress import Progress
+from plink.base.progress import ProgressListener
 from plink.base.replacing import replace
 from plink.deploy.slurm.allocation import Allocation, step_template
 from plink.deploy.slurm.calling import called_by_nodes
@@ -82,7 +82,7 @@ def order_allocation(
     kept: Kept,
     request: OrderRequest,
     reaching: Reaching,
-    progress: Progress,
+    progress: ProgressListener,
     *,
     group_of: Mapping[str, str] | None,
 ) -> Ordered:
@@ -156,7 +156,7 @@ def _suffices(cluster: Cluster) -> bool:
 
 
 def _still_holds(
-    cluster: Cluster, allocation: Allocation, reaching: Reaching, progress: Progress
+    cluster: Cluster, allocation: Allocation, reaching: Reaching, progress: ProgressListener
 ) -> bool:
     """Return whether a few pairs, measured, are as the others of their switches let expect."""
     rtt = comparable_rtt(cluster, "what is kept")
@@ -183,7 +183,7 @@ def _measure_missing_pairs(
     allocation: Allocation,
     kept: Kept,
     reaching: Reaching,
-    progress: Progress,
+    progress: ProgressListener,
 ) -> tuple[Cluster, int]:
     """Measure the pairs without a reading; return the cluster and how many were measured."""
     with _way(allocation, reaching, progress) as way:
@@ -218,7 +218,7 @@ def _readings(cluster: Cluster) -> int:
 
 
 @contextmanager
-def _way(allocation: Allocation, reaching: Reaching, progress: Progress) -> Iterator[Way]:
+def _way(allocation: Allocation, reaching: Reaching, progress: ProgressListener) -> Iterator[Way]:
     """The way to the nodes; by steps, too, where agents do not call."""
     with ExitStack() as stack:
         way: Way = ViaOptions(step_template())

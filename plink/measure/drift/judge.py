@@ -17,7 +17,7 @@ import numpy as np
 from plink.files.matrices import Matrix
 from plink.files.measurements import RttMeasurement
 from plink.measure.drift.sample import Mask, Pair, both_ways_us, near_hosts
-from plink.solvers.shrinkage import Estimate
+from plink.solvers.shrinkage import EstimatedDistances
 
 # On a log scale. The cores of a virtual machine may be slower by a third for some tenths of a
 # second, which both directions of a pair then show; a rack more or less on the way is 0.5 and more.
@@ -38,7 +38,7 @@ _SAME_SCORE = 0.05
 
 
 @dataclass(frozen=True)
-class Change:
+class DistanceChange:
     """Hosts whose distances changed together; those among themselves did not.
 
     Args:
@@ -65,7 +65,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Judgement:
+class DriftJudgement:
     """Verdict on which pairs and hosts changed.
 
     Args:
@@ -80,7 +80,7 @@ class Judgement:
     changed: Sequence[Pair]
     unchanged: Sequence[Pair]
     common_factor: float
-    changes: Sequence[Change]
+    changes: Sequence[DistanceChange]
     noise_factor: float
 
     @property
@@ -129,7 +129,7 @@ class Baseline:
     ceilings: Matrix
 
 
-def expect(rtt: RttMeasurement, estimate: Estimate | None = None) -> Baseline:
+def expect(rtt: RttMeasurement, estimate: EstimatedDistances | None = None) -> Baseline:
     """Return what new readings of unchanged pairs are compared with.
 
     With an estimate, its distances are that. Readings are then as far off as the lower ones of both
@@ -175,7 +175,7 @@ def nearer_to_file(file_us: Matrix, first_us: Matrix, second_us: Matrix) -> Matr
     return np.where(takes_second, second_us, first_us)
 
 
-def judge(file_us: Matrix, new_us: Matrix, ceilings: Matrix) -> Judgement:
+def judge(file_us: Matrix, new_us: Matrix, ceilings: Matrix) -> DriftJudgement:
     """Compare readings.
 
     Args:
@@ -189,7 +189,7 @@ def judge(file_us: Matrix, new_us: Matrix, ceilings: Matrix) -> Judgement:
     back = np.where(np.isnan(back), there, back)
     compared = ~np.isnan(there)
     if not compared.any():
-        return Judgement((), (), 1.0, (), 1.0)
+        return DriftJudgement((), (), 1.0, (), 1.0)
     common = common_shift((there + back) / 2.0, ceilings, compared)
     above = (there - common > ceilings) & (back - common > ceilings)
     below = (there - common < -ceilings) & (back - common < -ceilings)
@@ -200,7 +200,7 @@ def judge(file_us: Matrix, new_us: Matrix, ceilings: Matrix) -> Judgement:
         _blame_hosts(near, compared, changed, np.abs(beyond) / ceilings), near, changed
     )
     changes = [_change(group, compared, changed, beyond) for group in groups]
-    return Judgement(
+    return DriftJudgement(
         changed=_pairs(changed),
         unchanged=_pairs(compared & ~changed),
         common_factor=float(np.exp(common)),
@@ -265,13 +265,13 @@ def _together(hosts: Sequence[int], near: Mask, changed: Mask) -> list[list[int]
     return groups
 
 
-def _change(group: Sequence[int], compared: Mask, changed: Mask, beyond: Matrix) -> Change:
+def _change(group: Sequence[int], compared: Mask, changed: Mask, beyond: Matrix) -> DistanceChange:
     inside = np.zeros(len(compared), dtype=np.bool_)
     inside[group] = True
     outward = compared & inside[:, None] & ~inside[None, :]
     found = beyond[outward & changed]
     longer, shorter = found[found > 0.0], found[found < 0.0]
-    return Change(
+    return DistanceChange(
         hosts=group,
         pairs=int(outward.sum()),
         longer=longer.size,

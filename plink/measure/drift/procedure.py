@@ -10,7 +10,7 @@ from plink.base.replacing import replace
 from plink.files.matrices import Matrix
 from plink.measure.drift.judge import (
     Baseline,
-    Judgement,
+    DriftJudgement,
     common_factor,
     judge,
     nearer_to_file,
@@ -32,7 +32,7 @@ def measure_and_judge(
     *,
     partners: int,
     seed: int,
-) -> Judgement | None:
+) -> DriftJudgement | None:
     """Compare new readings of some pairs with those of a file.
 
     Args:
@@ -67,7 +67,7 @@ def measure_and_judge(
     return replace(found, common_factor=common)
 
 
-def _suspects(found: Judgement) -> list[int]:
+def _suspects(found: DriftJudgement) -> list[int]:
     """The hosts that seem to have changed, or else all that have a pair that changed."""
     named = {host for change in found.changes for host in change.hosts}
     return sorted(named or {host for pair in found.changed for host in pair})

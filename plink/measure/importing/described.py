@@ -46,9 +46,9 @@ from plink.files.fields import Fields
 from plink.files.groups import (
     LEAST_GBIT_S,
     MAX_BURST_BYTES,
+    GroupRow,
     HostLink,
     LinkFacts,
-    Row,
     Uplink,
     UplinkMeasurement,
 )
@@ -228,13 +228,13 @@ def _rate(part: Fields, top: Fields, name: str) -> float | None:
     return own.optional_number(name, LEAST_GBIT_S, MAX_GBIT_S)
 
 
-def _rows_of(top: Fields, groups: Sequence[str]) -> list[Row]:
+def _rows_of(top: Fields, groups: Sequence[str]) -> list[GroupRow]:
     left = set(groups)
-    rows: list[Row] = []
+    rows: list[GroupRow] = []
     for item in top.objects("rows", optional=True):
         _check_names(item, _OF_ROW)
         rate = item.optional_number("uplink_gbit_s", LEAST_GBIT_S, MAX_GBIT_S)
-        row = Row(item.word("name"), item.texts("groups"), rate, rate)
+        row = GroupRow(item.word("name"), item.texts("groups"), rate, rate)
         if not row.groups or any(row.name == other.name for other in rows):
             raise item.error(
                 "groups" if not row.groups else "name", "groups, and a name of its own"

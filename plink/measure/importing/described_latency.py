@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.files.fields import Fields
-from plink.files.groups import Row
+from plink.files.groups import GroupRow
 from plink.files.hosts import Group, Host
 from plink.files.limits import MAX_RTT_US
 from plink.files.measurements import RttMeasurement
@@ -22,7 +22,7 @@ def latencies(
     top: Fields,
     hosts: Sequence[Host],
     groups: Sequence[Group],
-    rows: Sequence[Row],
+    rows: Sequence[GroupRow],
     *,
     is_limited: bool,
 ) -> RttMeasurement | None:
@@ -65,7 +65,7 @@ def _latencies_us(top: Fields) -> list[float]:
 
 
 def _places(
-    hosts: Sequence[Host], groups: Sequence[Group], rows: Sequence[Row]
+    hosts: Sequence[Host], groups: Sequence[Group], rows: Sequence[GroupRow]
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """(H,) the group of each host, and (H,) the row: numbers that those in the same one share.
 

@@ -15,10 +15,10 @@ from plink.base.size import format_size
 from plink.base.text import format_count
 from plink.files.measurements import WRONG_RESULTS
 from plink.measure.importing.pairs import (
-    LeftOut,
     Message,
     PairReading,
     Readings,
+    SkippedPart,
     bandwidth_of,
     checked_name,
     number,
@@ -154,7 +154,7 @@ def _take(run: _NcclRun, line: str, place: str) -> None:
             run.wrong = max(run.wrong, float(found[2]))
 
 
-def _refusal(run: _NcclRun, size_bytes: int | None) -> LeftOut | None:
+def _refusal(run: _NcclRun, size_bytes: int | None) -> SkippedPart | None:
     """The run as one that is left out, and why; None where it tells of a pair of hosts."""
     hint = kind = None
     if run.ranks_twice:
@@ -180,7 +180,7 @@ def _refusal(run: _NcclRun, size_bytes: int | None) -> LeftOut | None:
         return None
     else:
         reason = "has no result"
-    return LeftOut(run.place, reason, tuple(run.hosts), hint, kind)
+    return SkippedPart(run.place, reason, tuple(run.hosts), hint, kind)
 
 
 def _readings(run: _NcclRun, size_bytes: int | None) -> Iterator[PairReading]:

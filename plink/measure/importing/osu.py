@@ -16,10 +16,10 @@ from plink.base.size import format_size
 from plink.base.text import brief
 from plink.files.measurements import WRONG_RESULTS
 from plink.measure.importing.pairs import (
-    LeftOut,
     Message,
     PairReading,
     Readings,
+    SkippedPart,
     bandwidth_of,
     number,
     pair_on,
@@ -81,13 +81,13 @@ def read_osu(text: str, source: str, size_bytes: int | None = None) -> Readings:
         if run.wrong:
             reason = "failed its validation: wrong results arrived"
             ends = (run.source, run.destination)
-            found.left_out.append(LeftOut(run.place, reason, ends, _HINT_WRONG, WRONG_RESULTS))
+            found.left_out.append(SkippedPart(run.place, reason, ends, _HINT_WRONG, WRONG_RESULTS))
         else:
             found.pairs += _readings(run, size_bytes)
     return found
 
 
-def _runs(text: str, source: str, left_out: list[LeftOut]) -> Sequence[_OsuRun]:
+def _runs(text: str, source: str, left_out: list[SkippedPart]) -> Sequence[_OsuRun]:
     runs: list[_OsuRun] = []
     pair: tuple[str, str] | None = None
     is_open = False
@@ -104,7 +104,7 @@ def _runs(text: str, source: str, left_out: list[LeftOut]) -> Sequence[_OsuRun]:
             if kind is None:
                 test = brief(f"{family} {name}".strip())
                 reason = f"is OSU's {test} test, which plink does not read"
-                left_out.append(LeftOut(place, reason, pair or (), _HINT_KNOWN))
+                left_out.append(SkippedPart(place, reason, pair or (), _HINT_KNOWN))
                 continue
             if pair is None:
                 raise WrongUseError(f"{place}: it is not said which hosts this run was on", HINT)

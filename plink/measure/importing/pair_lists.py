@@ -25,10 +25,10 @@ from plink.files.units import (
 from plink.measure.importing.headings import Columns, Values, find_columns, find_ends
 from plink.measure.importing.pairs import (
     MOST_ROUND_TRIP_BYTES,
-    LeftOut,
     Message,
     PairReading,
     Readings,
+    SkippedPart,
     bandwidth_of,
     checked_name,
     number,
@@ -117,11 +117,11 @@ def read_pair_list(
         size = None if columns.size is None else int(number(row[columns.size], place))
         if status.lower() not in _GOOD:
             reason = f"has the status {brief(status)}"
-            found.left_out.append(LeftOut(place, reason, pair, what="row"))
+            found.left_out.append(SkippedPart(place, reason, pair, what="row"))
             continue
         if time_us is None and not gbit_s:
             reason = "has no value" if gbit_s is None else "says that nothing came through"
-            found.left_out.append(LeftOut(place, reason, pair, what="row"))
+            found.left_out.append(SkippedPart(place, reason, pair, what="row"))
             continue
         if time_us is not None and (size is None or size <= MOST_ROUND_TRIP_BYTES):
             found.pairs += [

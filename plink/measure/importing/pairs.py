@@ -85,7 +85,7 @@ class PairReading:
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class SkippedPart:
     """A run, or another part of a file, that tells nothing.
 
     Args:
@@ -121,7 +121,7 @@ class Readings:
 
     tool: str
     pairs: list[PairReading] = field(default_factory=list)
-    left_out: list[LeftOut] = field(default_factory=list)
+    left_out: list[SkippedPart] = field(default_factory=list)
     rtt_notes: Sequence[str] = ()
     notes: list[str] = field(default_factory=list)
     hosts: Sequence[str] = ()
@@ -349,7 +349,7 @@ def _bandwidth(
     )
 
 
-def _gaps(left_out: Sequence[LeftOut], is_measured: Callable[[str, str], bool]) -> _Gaps:
+def _gaps(left_out: Sequence[SkippedPart], is_measured: Callable[[str, str], bool]) -> _Gaps:
     """Runs that were left out, as failures of pairs that no other run measured, else as notes.
 
     Wrong results are a failure whatever else was measured.

@@ -18,10 +18,10 @@ from plink.base.text import brief
 from plink.files.units import find_rate_unit
 from plink.measure.importing.pairs import (
     MOST_ROUND_TRIP_BYTES,
-    LeftOut,
     Message,
     PairReading,
     Readings,
+    SkippedPart,
     bandwidth_of,
     number,
     pair_on,
@@ -44,7 +44,7 @@ _HINT_DURATION = "run it for a number of iterations (-n 1000) in place of a dura
 
 
 @dataclass
-class _Run:
+class _TestRun:
     """Run of a test: what it did, between whom, under which headings, and its rows."""
 
     operation: str
@@ -86,14 +86,14 @@ def read_perftest(text: str, source: str, size_bytes: int | None = None) -> Read
         if run.has_average_alone:
             reason = "has an average and no median: it ran for a duration"
             ends = (run.client, run.server)
-            found.left_out.append(LeftOut(run.place, reason, ends, _HINT_DURATION))
+            found.left_out.append(SkippedPart(run.place, reason, ends, _HINT_DURATION))
         else:
             found.pairs += _readings(run, size_bytes)
     return found
 
 
-def _runs(text: str, source: str, left_out: list[LeftOut]) -> Sequence[_Run]:
-    runs: list[_Run] = []
+def _runs(text: str, source: str, left_out: list[SkippedPart]) -> Sequence[_TestRun]:
+    runs: list[_TestRun] = []
     pair: tuple[str, str] | None = None
     is_open = False
     for line_number, line in enumerate(text.split("\n"), start=1):
@@ -107,11 +107,11 @@ def _runs(text: str, source: str, left_out: list[LeftOut]) -> Sequence[_Run]:
                     raise WrongUseError(
                         f"{place}: it is not said which hosts this run was on", HINT
                     )
-                runs.append(_Run(found[1], found[3] == "Latency", bool(found[2]), *pair, place))
+                runs.append(_TestRun(found[1], found[3] == "Latency", bool(found[2]), *pair, place))
                 is_open = True
             elif title.endswith(("BW Test", "Latency Test")) and not title.startswith("#"):
                 reason = f"is perftest's {brief(title)}, which plink does not read"
-                left_out.append(LeftOut(place, reason, pair or (), _HINT_KNOWN))
+                left_out.append(SkippedPart(place, reason, pair or (), _HINT_KNOWN))
         elif is_open and (found := _HEADING.fullmatch(line)):
             runs[-1].columns = _COLUMN.findall(found[1])
         elif is_open and runs[-1].columns and line.strip()[:1].isdigit():
@@ -123,7 +123,7 @@ def _runs(text: str, source: str, left_out: list[LeftOut]) -> Sequence[_Run]:
     return runs
 
 
-def _row(run: _Run, cells: Sequence[str], place: str) -> Message:
+def _row(run: _TestRun, cells: Sequence[str], place: str) -> Message:
     wanted = "t_typical[" if run.is_latency else "BW average["
     at = next((i for i, name in enumerate(run.columns) if name.startswith(wanted)), None)
     if at is None or len(cells) < len(run.columns) + 2:
@@ -138,7 +138,7 @@ def _row(run: _Run, cells: Sequence[str], place: str) -> Message:
     return Message(size_bytes, gbit_s=unit.to_gbit_s(value) / (2.0 if run.is_both_ways else 1.0))
 
 
-def _readings(run: _Run, size_bytes: int | None) -> Iterator[PairReading]:
+def _readings(run: _TestRun, size_bytes: int | None) -> Iterator[PairReading]:
     if not run.rows:
         raise WrongUseError(f"{run.place}: this run has no result")
     if run.is_latency:
@@ -155,7 +155,7 @@ def _readings(run: _Run, size_bytes: int | None) -> Iterator[PairReading]:
         yield PairReading(source, destination, gbit_s=gbit_s, size_bytes=reached_with)
 
 
-def _round_trip_us(run: _Run) -> float | None:
+def _round_trip_us(run: _TestRun) -> float | None:
     times = [
         (row.size_bytes, row.time_us)
         for row in run.rows

@@ -15,7 +15,7 @@ _HINT_PERFTEST = "keep what it prints, after a line `# pair: CLIENT SERVER` for 
 
 
 @dataclass(frozen=True)
-class _Known:
+class _OutputKind:
     """A format: how a file of it looks, what it is, and the way on."""
 
     pattern: re.Pattern[str]
@@ -23,43 +23,43 @@ class _Known:
     hint: str
 
 
-def _known_output(pattern: str, says: str, hint: str) -> _Known:
-    return _Known(re.compile(pattern, re.MULTILINE), says, hint)
+def _output_kind(pattern: str, says: str, hint: str) -> _OutputKind:
+    return _OutputKind(re.compile(pattern, re.MULTILINE), says, hint)
 
 
 _ONE_MACHINE = "measures the GPUs of one machine, not hosts"
 _TEXTS = (
-    _known_output(
+    _output_kind(
         r"P2P=(?:Enabled|Disabled)|P2P Connectivity Matrix|^\[?P2P \(?Peer-to-Peer",
         f"is output of p2pBandwidthLatencyTest, which {_ONE_MACHINE}",
         _BETWEEN_HOSTS,
     ),
-    _known_output(
+    _output_kind(
         r"^nvbandwidth Version|^memcpy (?:CE|SM) .{0,80}bandwidth \(GB/s\)|\bdevice_to_\w+_memcpy_",
         f"is output of nvbandwidth, which {_ONE_MACHINE}",
         _BETWEEN_HOSTS,
     ),
-    _known_output(
+    _output_kind(
         r"\bNCCL INFO\b",
         "is what NCCL logs, which holds no bandwidths and no times",
         "plink verify compares the log with an order, for the launcher nccl",
     ),
-    _known_output(
+    _output_kind(
         r"^\[ *ID\] +Interval +Transfer|^Connecting to host \S+, port [0-9]+",
         "is output of iperf, which names no two hosts of a cluster",
         _HINT_PROBE,
     ),
-    _known_output(
+    _output_kind(
         r"bytes from .{1,300} time=|^rtt min/avg/max|^round-trip min/avg/max",
         "is output of ping, which names one end alone",
         _HINT_PROBE,
     ),
-    _known_output(
+    _output_kind(
         r"Intel\(R\) MPI Benchmarks",
         "is output of Intel's MPI benchmarks, which plink does not read",
         _BETWEEN_HOSTS,
     ),
-    _known_output(
+    _output_kind(
         r"^sockperf: |^\[.{0,40}sockperf",
         "is output of sockperf, which names one end alone",
         _HINT_PROBE,

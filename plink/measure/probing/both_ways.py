@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from plink.base.progress import Progress
+from plink.base.progress import ProgressListener
 from plink.base.replacing import replace
 from plink.files.cluster import Cluster
 from plink.measure.probing.request import ProbeRequest
-from plink.probes.iperf3.commands import TransferOptions
+from plink.probes.iperf3.commands import TransferSettings
 from plink.probes.reach import Reached
 from plink.probes.uplinks.at_once import at_once
 from plink.probes.uplinks.both_ways import both_ways_gbit_s
@@ -17,7 +17,7 @@ _ENOUGH = 0.9
 
 
 def with_both_ways(
-    request: ProbeRequest, cluster: Cluster, reached: Reached, progress: Progress
+    request: ProbeRequest, cluster: Cluster, reached: Reached, progress: ProgressListener
 ) -> Cluster:
     """The cluster with what groups exchange both ways at once, of those whose uplinks are known.
 
@@ -38,7 +38,7 @@ def with_both_ways(
     }
     if len(present) < 2 or not wanted:
         return cluster
-    transfer = TransferOptions(_DURATION_S, 1, request.timeout_s, left_s=request.left_s)
+    transfer = TransferSettings(_DURATION_S, 1, request.timeout_s, left_s=request.left_s)
     found: dict[str, float] = {}
     names = list(present)
     progress.stage("measuring both ways at once", len(wanted))

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from plink.base.errors import PlinkError, WrongUseError
-from plink.base.progress import Progress
+from plink.base.progress import ProgressListener
 from plink.base.replacing import replace
 from plink.files.cluster import Cluster, measured_rtt
 from plink.files.matrices import Matrix
 from plink.files.measurements import Failure, RttMeasurement
-from plink.measure.drift.judge import Baseline, Judgement
+from plink.measure.drift.judge import Baseline, DriftJudgement
 from plink.measure.drift.procedure import measure_and_judge
 from plink.measure.drift.sample import Mask, Pair
 from plink.measure.listed import hosts_of
@@ -56,7 +56,7 @@ class CheckResult:
     """
 
     hosts: int
-    judgement: Judgement
+    judgement: DriftJudgement
     moved: Mapping[str, tuple[str, str]]
     unreachable: Mapping[str, str]
     failures: Sequence[Failure]
@@ -138,7 +138,7 @@ def check(
     *,
     partners: int,
     transfers_s: float,
-    progress: Progress,
+    progress: ProgressListener,
 ) -> CheckResult:
     """Measure some pairs again, those that seem changed twice, and judge.
 
@@ -182,7 +182,7 @@ def check_reached(
     reached: Reached,
     *,
     partners: int,
-    progress: Progress,
+    progress: ProgressListener,
 ) -> CheckResult:
     """Measure some pairs of reached hosts again, those that seem changed twice, and judge.
 
@@ -220,7 +220,7 @@ def _not_checked(cluster: Cluster, rates: RatesResult | None) -> list[str]:
     return found
 
 
-def _judge(again: _Again, file: Baseline, partners: int, seed: int) -> Judgement:
+def _judge(again: _Again, file: Baseline, partners: int, seed: int) -> DriftJudgement:
     found = measure_and_judge(file, again.are_reached, again.measure, partners=partners, seed=seed)
     if found is None:
         raise PlinkError("the file has no reading between the hosts that can be reached")
@@ -234,7 +234,7 @@ class _Again:
     """Measures pairs of a cluster's hosts that were reached."""
 
     def __init__(
-        self, cluster: Cluster, request: ProbeRequest, reached: Reached, progress: Progress
+        self, cluster: Cluster, request: ProbeRequest, reached: Reached, progress: ProgressListener
     ) -> None:
         self._request = request
         self._reached = reached

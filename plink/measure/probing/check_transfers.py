@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from plink.base.progress import Progress
+from plink.base.progress import ProgressListener
 from plink.base.text import format_count, format_names
 from plink.files.cluster import Cluster
 from plink.files.measurements import Failure
@@ -59,7 +59,7 @@ def check_rates(
     limit_s: float,
     silence_s: float,
     seed: int,
-    progress: Progress,
+    progress: ProgressListener,
 ) -> RatesResult:
     """Measure some links and uplinks of a file again, what seems changed twice, and judge.
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from datetime import datetime, timezone
 from statistics import median
 
-from plink.base.progress import Progress
+from plink.base.progress import ProgressListener
 from plink.base.replacing import replace
 from plink.files.conditions import ConditionMeasurement, NamedCondition
 from plink.files.measurements import Failure
 from plink.probes import condition
-from plink.probes.condition import HostCondition, Turns
+from plink.probes.condition import HostCondition, ProcessorTurns
 from plink.probes.errors import HostError
 from plink.probes.facts import shared_machines
 from plink.probes.reach import Reached, ReachedHost
@@ -24,7 +24,9 @@ _TURNS = 4
 _LITTLE = 0.75
 
 
-def ask_conditions(reached: Reached, progress: Progress, concurrency: int) -> ConditionMeasurement:
+def ask_conditions(
+    reached: Reached, progress: ProgressListener, concurrency: int
+) -> ConditionMeasurement:
     """Ask all hosts for their condition while nothing is measured; silent ones are failures."""
     progress.stage("asking hosts", len(reached.hosts))
     started, began_s = datetime.now(timezone.utc), time.monotonic()
@@ -52,16 +54,16 @@ def ask_conditions(reached: Reached, progress: Progress, concurrency: int) -> Co
     )
 
 
-def _turns(reached: Reached, concurrency: int) -> dict[str, Turns]:
+def _turns(reached: Reached, concurrency: int) -> dict[str, ProcessorTurns]:
     """Measure each host's share of a processor, few hosts at once so that they do not compete."""
     facts = [host.facts for host in reached.hosts]
     cores = min(fact.cores for fact in facts)
     at_once = min(cores, concurrency) if shared_machines(facts) else concurrency
-    best: dict[str, Turns] = {}
+    best: dict[str, ProcessorTurns] = {}
     asked: Sequence[ReachedHost] = reached.hosts
     for _ in range(_TURNS):
         for host, outcome in parallel.each(_take_turns, asked, at_once):
-            if isinstance(outcome, Turns):
+            if isinstance(outcome, ProcessorTurns):
                 best[host.name] = max(outcome, best.get(host.name, outcome), key=_share)
         # Other work that comes and goes does not come each time.
         usual = median(map(_share, best.values())) if best else 0.0
@@ -71,15 +73,15 @@ def _turns(reached: Reached, concurrency: int) -> dict[str, Turns]:
     return best
 
 
-def _share(turns: Turns) -> float:
+def _share(turns: ProcessorTurns) -> float:
     return turns.processor_share or 0.0
 
 
-def _is_little(turns: Turns, usual: float) -> bool:
+def _is_little(turns: ProcessorTurns, usual: float) -> bool:
     return turns.processor_share is not None and turns.processor_share < _LITTLE * usual
 
 
-def _take_turns(host: ReachedHost) -> Turns:
+def _take_turns(host: ReachedHost) -> ProcessorTurns:
     return condition.take_turns(host.session)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
 
-from plink.base.progress import Progress
+from plink.base.progress import ProgressListener
 from plink.files.cluster import Cluster
 from plink.files.matrices import Matrix
 from plink.files.measurements import FollowedSample, RoundSample, Sample
@@ -231,7 +231,7 @@ def visits_of(
     request: ProbeRequest,
     options: RttOptions,
     collector: RttCollector,
-    progress: Progress,
+    progress: ProgressListener,
     question: Question,
     *,
     measured: Sequence[int],

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from plink.base.errors import PlinkError, WrongUseError
-from plink.base.progress import Progress
+from plink.base.progress import ProgressListener
 from plink.files.cluster import Cluster
 from plink.files.measurements import FollowedSample, Measurement, RttMeasurement, recorded_sample
 from plink.measure.probing.limits import FOLLOWED_ROUNDS
@@ -221,7 +221,7 @@ class TooFewReachedError(PlinkError):
 
 
 @contextmanager
-def connect_hosts(request: ProbeRequest, progress: Progress) -> Iterator[Reached]:
+def connect_hosts(request: ProbeRequest, progress: ProgressListener) -> Iterator[Reached]:
     """Reach the hosts of a request, two at least; leaving closes every connection.
 
     Raises:

@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from plink.base.interrupts import held_back_interrupts
-from plink.base.progress import Progress
+from plink.base.progress import ProgressListener
 from plink.base.replacing import replace
 from plink.files.cluster import Cluster
 from plink.files.measurements import FollowedSample, Measurement, Sample
@@ -33,7 +33,7 @@ from plink.measure.probing.request import ProbeRequest, connect_hosts
 from plink.measure.probing.resume import as_before, resume_state
 from plink.measure.probing.rtt_collector import RttCollector
 from plink.measure.probing.tools import TOOLS
-from plink.measure.probing.tools.base import Job
+from plink.measure.probing.tools.base import MeasuringJob
 from plink.measure.probing.tools.round_trips import RttOptions
 from plink.measure.probing.uplinks import UplinkResult, measure_uplinks
 from plink.probes.errors import OptionError
@@ -70,7 +70,7 @@ class ProbeResult:
 
 def probe(
     request: ProbeRequest,
-    progress: Progress,
+    progress: ProgressListener,
     on_result: Callable[[ProbeResult | UplinkResult], None] = lambda _: None,
     question: Question = NO_QUESTION,
 ) -> ProbeResult | UplinkResult:
@@ -100,7 +100,7 @@ def probe(
 def measure_pairs(
     request: ProbeRequest,
     reached: Reached,
-    progress: Progress,
+    progress: ProgressListener,
     on_result: Callable[[ProbeResult], None] = lambda _: None,
     question: Question = NO_QUESTION,
 ) -> ProbeResult:
@@ -192,7 +192,7 @@ def measure_pairs(
 
 
 def _collector(
-    request: ProbeRequest, kept: Cluster, measured: Sequence[int], progress: Progress
+    request: ProbeRequest, kept: Cluster, measured: Sequence[int], progress: ProgressListener
 ) -> Collector[Any]:
     if isinstance(request.options, RttOptions):
         return RttCollector(
@@ -217,10 +217,10 @@ def job_for(
     wanted: Wanted,
     rounds: Rounds,
     visits: Visits | None,
-) -> Job[Any]:
+) -> MeasuringJob[Any]:
     """Build the job for the request's tool; `visits` says which pairs meet again."""
     fitting = most_pairs([host.facts for host in hosts], TOOLS[request.tool].cores_per_pair)
-    return Job(
+    return MeasuringJob(
         hosts,
         wanted,
         rounds,
@@ -235,7 +235,7 @@ def job_for(
 
 
 def _options_to_record(
-    request: ProbeRequest, job: Job[Any], sample: Sample | None
+    request: ProbeRequest, job: MeasuringJob[Any], sample: Sample | None
 ) -> dict[str, Any]:
     """The options that the cluster file records."""
     return {

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from plink.base.progress import Progress
+from plink.base.progress import ProgressListener
 from plink.base.replacing import replace
 from plink.files.cluster import Cluster
 from plink.files.groups import UplinkMeasurement
@@ -31,15 +31,15 @@ from plink.measure.drift.transfers import expected_gbit_s, others_to_transfer, p
 from plink.measure.probing.limits import CHECK_LINKS, CHECK_UPLINKS
 from plink.measure.probing.tools.transfers import Iperf3Options, UplinkOptions
 from plink.probes.facts import most_pairs
-from plink.probes.iperf3.commands import TransferOptions
+from plink.probes.iperf3.commands import TransferSettings
 from plink.probes.iperf3.transfers import OUT_OF_TIME
 from plink.probes.reach import ReachedHost
 from plink.probes.samples import BandwidthReading, HostLoss, PairLoss
 from plink.probes.uplinks import tool as uplink_tool
 from plink.probes.uplinks.at_once import AtOnce, at_once
 from plink.probes.uplinks.links import measure as measure_links
-from plink.probes.uplinks.plan import Turn, plan_turns
-from plink.probes.uplinks.samples import Exchange
+from plink.probes.uplinks.plan import ExchangeTurn, plan_turns
+from plink.probes.uplinks.samples import GroupExchange
 
 # As when uplinks are measured.
 _LINK_DURATION_S = 1
@@ -77,7 +77,7 @@ class _Exchanges:
     now: dict[Way, float] = field(default_factory=dict)
     lost: dict[str, str] = field(default_factory=dict)
 
-    def exchange(self, exchange: Exchange) -> None:
+    def exchange(self, exchange: GroupExchange) -> None:
         name = self.names[exchange.group]
         if exchange.is_whole:
             self.now[name, exchange.sends] = exchange.gbit_s
@@ -114,7 +114,7 @@ class TransfersAgain:
         *,
         silence_s: float,
         seed: int,
-        progress: Progress,
+        progress: ProgressListener,
     ) -> None:
         self._cluster = cluster
         self._hosts = hosts
@@ -198,7 +198,7 @@ class TransfersAgain:
                 if not changes:
                     break
                 self._progress.stage("checking uplinks again", len(changes))
-                alone = [Turn((names.index(each.name),), each.sends) for each in changes]
+                alone = [ExchangeTurn((names.index(each.name),), each.sends) for each in changes]
                 again = self._exchanged(between, names, groups, alone)
                 for each in changes:
                     # What could not be confirmed is not known.
@@ -214,7 +214,7 @@ class TransfersAgain:
         between: AtOnce,
         names: Sequence[str],
         groups: Sequence[Sequence[int]],
-        turns: Sequence[Turn],
+        turns: Sequence[ExchangeTurn],
     ) -> dict[Way, float]:
         sink = _Exchanges(names, self._progress.step)
         uplink_tool.measure(between, groups, turns, sink)
@@ -225,7 +225,7 @@ class TransfersAgain:
         ]
         return sink.now
 
-    def _link_options(self, *, has_pairs: bool) -> tuple[TransferOptions, bool]:
+    def _link_options(self, *, has_pairs: bool) -> tuple[TransferSettings, bool]:
         """How hosts' links were measured, and whether both directions at once."""
         cluster = self._cluster
         if has_pairs and cluster.bandwidth is not None:
@@ -237,8 +237,8 @@ class TransfersAgain:
 
     def _transfer_options(
         self, duration_s: int, options: Iperf3Options | UplinkOptions
-    ) -> TransferOptions:
-        return TransferOptions(
+    ) -> TransferSettings:
+        return TransferSettings(
             duration_s=duration_s,
             streams=options.streams,
             silence_s=self._silence_s,
@@ -246,7 +246,7 @@ class TransfersAgain:
         )
 
     def _transfers(
-        self, options: TransferOptions, limit_s: float
+        self, options: TransferSettings, limit_s: float
     ) -> AbstractContextManager[AtOnce]:
         self._until_s = time.monotonic() + limit_s
         limited = replace(options, left_s=lambda: self._until_s - time.monotonic())

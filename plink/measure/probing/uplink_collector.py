@@ -13,7 +13,7 @@ from plink.files.measurements import BandwidthMeasurement, Failure
 from plink.probes.samples import BandwidthReading, HostLoss, PairLoss, Rounds
 from plink.probes.uplinks.judge import may_be_more, seen_links
 from plink.probes.uplinks.plan import second_looks
-from plink.probes.uplinks.samples import Exchange, Links
+from plink.probes.uplinks.samples import GroupExchange, HostRates
 
 # Figures no further apart than this factor count as the same.
 _SAME = 1.05
@@ -45,9 +45,9 @@ class LinkCollector:
         )
         self.failures: list[Failure] = []
 
-    def links(self) -> Links:
+    def links(self) -> HostRates:
         """Return the links' rates known so far."""
-        return Links(
+        return HostRates(
             send=_largest(self._gbit_s),
             receive=_largest(self._gbit_s.T),
         )
@@ -92,9 +92,9 @@ class UplinkCollector:
         self._groups = groups
         self._kept = kept
         self._on_settled = on_settled
-        self._exchanges: dict[tuple[int, bool], Exchange] = {}
+        self._exchanges: dict[tuple[int, bool], GroupExchange] = {}
         # What groups exchanged while others did, too, of those that were measured again alone.
-        self._beside_others: dict[tuple[int, bool], Exchange] = {}
+        self._beside_others: dict[tuple[int, bool], GroupExchange] = {}
         self.failures: list[Failure] = []
 
     def missing(self) -> list[tuple[int, bool]]:
@@ -106,7 +106,7 @@ class UplinkCollector:
             wanted += [(index, False)] if before.receive_gbit_s is None else []
         return wanted
 
-    def doubtful(self, links: Links) -> list[tuple[int, bool]]:
+    def doubtful(self, links: HostRates) -> list[tuple[int, bool]]:
         """Return the readings taken while other groups' traffic may have been the limit.
 
         That is so where the group's own uplink need not have been the limit, or hosts share a
@@ -132,7 +132,7 @@ class UplinkCollector:
             )
         ]
 
-    def uplinks(self, links: Links) -> list[Uplink]:
+    def uplinks(self, links: HostRates) -> list[Uplink]:
         """Return the uplinks known so far, leaving out groups without a reading."""
         groups = list(self._groups.values())
         links = seen_links(links, self._exchanges.values())
@@ -149,7 +149,7 @@ class UplinkCollector:
                 found.append(_with_hosts(uplink, groups[index], links))
         return found
 
-    def host_links(self, links: Links) -> list[HostLink]:
+    def host_links(self, links: HostRates) -> list[HostLink]:
         """Return the rates at which each host sent and received, by itself or among others."""
         seen = seen_links(links, self._exchanges.values())
         return [
@@ -174,7 +174,7 @@ class UplinkCollector:
             found += [] if gbit_s is None else [(sends, gbit_s)]
         return found
 
-    def exchange(self, exchange: Exchange) -> None:
+    def exchange(self, exchange: GroupExchange) -> None:
         """A group was measured in one direction."""
         way = (exchange.group, exchange.sends)
         before = self._exchanges.get(way)
@@ -209,13 +209,13 @@ def _failed_pair(names: Sequence[str], loss: PairLoss) -> Failure:
     return Failure(names[loss.source], loss.reason, destination=names[loss.destination])
 
 
-def _with(uplink: Uplink, exchange: Exchange, *, is_lower_bound: bool) -> Uplink:
+def _with(uplink: Uplink, exchange: GroupExchange, *, is_lower_bound: bool) -> Uplink:
     if exchange.sends:
         return replace(uplink, send_gbit_s=exchange.gbit_s, send_is_lower_bound=is_lower_bound)
     return replace(uplink, receive_gbit_s=exchange.gbit_s, receive_is_lower_bound=is_lower_bound)
 
 
-def _with_hosts(uplink: Uplink, members: Sequence[int], links: Links) -> Uplink:
+def _with_hosts(uplink: Uplink, members: Sequence[int], links: HostRates) -> Uplink:
     """Add the sum of what the hosts can do, each in its better direction, if all are known."""
     best = [max(links.send.get(host, 0.0), links.receive.get(host, 0.0)) for host in members]
     return replace(uplink, hosts_gbit_s=sum(best)) if all(best) else uplink

@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 
 from plink.base.errors import PlinkError
 from plink.base.interrupts import held_back_interrupts
-from plink.base.progress import Progress
+from plink.base.progress import ProgressListener
 from plink.base.replacing import replace
 from plink.files.cluster import Cluster
 from plink.files.groups import HostLink, Uplink, UplinkMeasurement
@@ -21,13 +21,13 @@ from plink.measure.probing.tools.transfers import UplinkOptions
 from plink.measure.probing.uplink_collector import LinkCollector, UplinkCollector
 from plink.probes.errors import OptionError
 from plink.probes.facts import most_pairs, shared_machines
-from plink.probes.iperf3.commands import TransferOptions
+from plink.probes.iperf3.commands import TransferSettings
 from plink.probes.reach import Reached, ReachedHost
 from plink.probes.samples import Rounds
 from plink.probes.uplinks import tool as uplinks
 from plink.probes.uplinks.at_once import AtOnce, at_once
 from plink.probes.uplinks.links import measure as measure_links
-from plink.probes.uplinks.plan import Turn, plan_links, plan_turns
+from plink.probes.uplinks.plan import ExchangeTurn, plan_links, plan_turns
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class UplinkResult:
 def measure_uplinks(
     request: ProbeRequest,
     reached: Reached,
-    progress: Progress,
+    progress: ProgressListener,
     on_result: Callable[[UplinkResult], None] = lambda _: None,
 ) -> UplinkResult:
     """Measure the groups of a request whose hosts were reached.
@@ -73,7 +73,7 @@ def measure_uplinks(
         kept, groups=groups, grouping=kept.grouping if groups == kept.groups else None
     )
     members = _members(cluster.groups, reached.hosts)
-    transfer = TransferOptions(
+    transfer = TransferSettings(
         duration_s=options.group_duration_s,
         streams=options.streams,
         silence_s=request.timeout_s,
@@ -143,7 +143,7 @@ def _measure_links(
     rounds: Rounds,
     duration_s: int,
     links: LinkCollector,
-    progress: Progress,
+    progress: ProgressListener,
 ) -> None:
     """Measure what hosts do by themselves; where one end may have held back the other, again."""
     concurrency = most_pairs([host.facts for host in between.hosts])
@@ -168,7 +168,7 @@ def _measure_groups(
     groups: Sequence[Sequence[int]],
     links: LinkCollector,
     collector: UplinkCollector,
-    progress: Progress,
+    progress: ProgressListener,
 ) -> None:
     """Measure several groups at a time, and by themselves those that this leaves in doubt."""
     turns = plan_turns([len(hosts) for hosts in groups], collector.missing())
@@ -177,7 +177,7 @@ def _measure_groups(
     while doubtful := [way for way in collector.doubtful(links.links()) if way not in tried]:
         tried.update(doubtful)
         progress.stage("measuring uplinks one by one", len(doubtful))
-        alone = [Turn((group,), sends) for group, sends in doubtful]
+        alone = [ExchangeTurn((group,), sends) for group, sends in doubtful]
         uplinks.measure(between, groups, alone, collector)
 
 
@@ -214,7 +214,7 @@ def _link_collector(
     cluster: Cluster,
     hosts: Sequence[ReachedHost],
     groups: Sequence[Sequence[int]],
-    progress: Progress,
+    progress: ProgressListener,
 ) -> LinkCollector:
     """Build the collector, with the bandwidths between the run's hosts that are known."""
     names = [host.name for host in hosts]

@@ -30,7 +30,7 @@ from plink.solvers.bottleneck.bottleneck_search import BottleneckSolution, searc
 from plink.solvers.bottleneck.used import Used
 from plink.solvers.collectives.form import Form, RingForm
 from plink.solvers.limits.deadline import Deadline
-from plink.solvers.orders.solution import Progress
+from plink.solvers.orders.solution import SearchProgress
 from plink.solvers.slots.layout import RankLayout
 from plink.solvers.slots.slot_search import prices_with_slots
 
@@ -200,8 +200,8 @@ def _gbit_s(s_per_gbit: float) -> float:
 
 
 def _in_us(on_progress: OnProgress) -> OnProgress:
-    def tell(progress: Progress) -> None:
+    def tell(progress: SearchProgress) -> None:
         cost_us, bound_us = progress.cost * _US_PER_S, progress.lower_bound * _US_PER_S
-        on_progress(Progress(progress.seconds, cost_us, bound_us))
+        on_progress(SearchProgress(progress.seconds, cost_us, bound_us))
 
     return tell

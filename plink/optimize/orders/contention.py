@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from plink.base.replacing import replace
 from plink.files.matrices import Matrix
-from plink.model.distance import Limits
+from plink.model.distance import DistanceLimits
 from plink.model.gaps import Range, without_bound
 from plink.model.time_gaps import time_bound_us, time_range_s, with_latency
 from plink.optimize.orders.latency import FOREVER_S, FoundOrder, LatencyObjective
@@ -25,10 +25,10 @@ from plink.solvers.contention.contention_search import (
 )
 from plink.solvers.contention.network import Network
 from plink.solvers.contention.starts import in_sequence
-from plink.solvers.contention.time import Clock
+from plink.solvers.contention.time import TableTimer
 from plink.solvers.contention.unequal_bound import unequal_bound_s
 from plink.solvers.limits.deadline import Deadline
-from plink.solvers.orders.solution import Progress
+from plink.solvers.orders.solution import SearchProgress
 from plink.solvers.slots.anneal import anneal_order
 from plink.solvers.slots.layout import RankLayout
 from plink.solvers.slots.uneven import TURNS, by_places
@@ -68,16 +68,16 @@ class ContentionObjective:
     by_latency: LatencyObjective
     size_bytes: int
     name: str = "contention"
-    limits: Limits | None = None
+    limits: DistanceLimits | None = None
 
     @cached_property
-    def _clock(self) -> Clock:
-        return Clock(self.table, self.network)
+    def _clock(self) -> TableTimer:
+        return TableTimer(self.table, self.network)
 
     @cached_property
-    def _clock_of_positions(self) -> Clock | None:
+    def _clock_of_positions(self) -> TableTimer | None:
         position_of = self._position_of
-        return None if position_of is None else Clock(self.table, self.network, position_of)
+        return None if position_of is None else TableTimer(self.table, self.network, position_of)
 
     def cost_us(self, order: Sequence[int]) -> float:
         """The time in µs."""
@@ -264,6 +264,8 @@ def _in_us(on_progress: OnProgress) -> Callable[[ContentionProgress], None]:
     """Tell of a search in seconds as of one in µs."""
 
     def tell(progress: ContentionProgress) -> None:
-        on_progress(Progress(progress.seconds, progress.time_s * 1e6, progress.lower_bound_s * 1e6))
+        on_progress(
+            SearchProgress(progress.seconds, progress.time_s * 1e6, progress.lower_bound_s * 1e6)
+        )
 
     return tell

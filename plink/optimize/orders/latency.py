@@ -14,7 +14,7 @@ from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
 from plink.files.matrices import Matrix
 from plink.files.order import Proof
-from plink.model.distance import Limits
+from plink.model.distance import DistanceLimits
 from plink.model.gaps import Range, latency_range_us, measured_latency_us, without_bound
 from plink.optimize.orders.request import OnProgress
 from plink.solvers.collectives.form import Form, RingForm
@@ -30,7 +30,7 @@ from plink.solvers.slots.slot_search import (
 )
 
 if TYPE_CHECKING:
-    from plink.solvers.exact.prove import Engine, Verdict
+    from plink.solvers.exact.prove import Engine, ProofResult
 
 # The share of the time for the proof of a bound.
 _PROOF_SHARE = 0.2
@@ -78,7 +78,7 @@ class LatencyObjective:
     threads: int = 1
     name: str = "latency"
     size_bytes: int | None = None
-    limits: Limits | None = None
+    limits: DistanceLimits | None = None
 
     @cached_property
     def _prices(self) -> Prices:
@@ -167,7 +167,7 @@ class LatencyObjective:
     def _solve_with_gaps(
         self,
         given: Sequence[int],
-        limits: Limits,
+        limits: DistanceLimits,
         seed: int,
         deadline: Deadline,
         on_progress: OnProgress | None,
@@ -238,8 +238,8 @@ class LatencyObjective:
         return better, Proof(engine, verdict.outcome, round(verdict.seconds, 3))
 
     def _told_of_gaps(
-        self, limits: Limits, found: FoundOrder, as_filled: Verdict, below: Verdict
-    ) -> Verdict:
+        self, limits: DistanceLimits, found: FoundOrder, as_filled: ProofResult, below: ProofResult
+    ) -> ProofResult:
         """Combine an engine's verdicts on filled distances and on their lower limits."""
         placement = self.layout.placement(as_filled.order)
         cost_us = measured_latency_us(self.form, limits, placement)

@@ -183,7 +183,7 @@ def find_order(
 
 
 @dataclass(frozen=True)
-class _Answer:
+class _SearchResult:
     """Result of a search for an order.
 
     Args:
@@ -209,7 +209,7 @@ def _search(
     *,
     on_progress: OnProgress | None,
     deadline: Deadline,
-) -> _Answer:
+) -> _SearchResult:
     """The search, then the exact engine, ranks apart, or the check of the gain."""
     search = deadline.part(1.0 - _CHECK_SHARE)
     # Where an algorithm's peers are hosts, its ranks are adjacent.
@@ -248,7 +248,7 @@ def _search(
         except KeyboardInterrupt:
             best = replace(best, ended_by="interrupt")
     peers = placement if is_interleaved else objective.layout.placement(best.order).tolist()
-    return _Answer(best, placement, peers, confirmed, proof)
+    return _SearchResult(best, placement, peers, confirmed, proof)
 
 
 def _objective(

@@ -74,7 +74,7 @@ class Refused:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChosenCandidate:
     """The chosen candidate, and why it was chosen, as a sentence."""
 
     candidate: Candidate
@@ -170,7 +170,7 @@ def candidate(
     )
 
 
-def best(candidates: Sequence[Candidate]) -> Choice:
+def best(candidates: Sequence[Candidate]) -> ChosenCandidate:
     """The quickest.
 
     Where several are predicted to be about as quick, it is the one that sends least between groups,
@@ -183,27 +183,27 @@ def best(candidates: Sequence[Candidate]) -> Choice:
         (each for each in candidates if each is not chosen), key=lambda each: each.time_s
     )
     if not others:
-        return Choice(chosen, f"{chosen.kind}: the only kind that fits")
+        return ChosenCandidate(chosen, f"{chosen.kind}: the only kind that fits")
     next_best = others[0]
     if len(equal) == 1:
         reason = (
             f"{chosen.kind}: predicted to take {_time(chosen)}, {next_best.kind}, the next best, "
             f"{next_best.time_s / chosen.time_s:.2f} times that"
         )
-        return Choice(chosen, reason)
+        return ChosenCandidate(chosen, reason)
     names = join_texts([each.kind for each in equal if each is not chosen], "and")
-    return Choice(
+    return ChosenCandidate(
         chosen, f"{chosen.kind}: predicted to be as quick as {names}{_beyond(chosen, equal)}"
     )
 
 
-def asked_for(kind: str, candidates: Sequence[Candidate]) -> Choice:
+def asked_for(kind: str, candidates: Sequence[Candidate]) -> ChosenCandidate:
     """The candidate of a kind, and what would have been chosen without that wish."""
     chosen = next(each for each in candidates if each.kind == kind)
     preferred = best(candidates).candidate
     if preferred is chosen:
-        return Choice(chosen, f"{kind}: as asked for, and what auto would have chosen")
-    return Choice(
+        return ChosenCandidate(chosen, f"{kind}: as asked for, and what auto would have chosen")
+    return ChosenCandidate(
         chosen,
         f"{kind}: as asked for, predicted to take {_time(chosen)}; auto would have chosen "
         f"{preferred.kind}, predicted to take {_time(preferred)}",

@@ -21,7 +21,7 @@ from plink.plans.names import (
     SCATTER,
     SEND_RECEIVE,
 )
-from plink.solvers.forests.lower_bound import Exchange, LeastExchange, of_allreduce
+from plink.solvers.forests.lower_bound import ExchangedBytes, LeastExchange, of_allreduce
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
@@ -108,7 +108,7 @@ def least_of(demand: Demand, host_of: Sequence[int] | Indices) -> LeastExchange:
     return lambda party_of: _least_of_messages(between, party_of[hosts])
 
 
-def _least_along_trees(demand: Demand, party_of: Indices, is_gathered: bool) -> Exchange:
+def _least_along_trees(demand: Demand, party_of: Indices, is_gathered: bool) -> ExchangedBytes:
     """Return the least traffic of segments that end at their owner, or begin there if gathered."""
     parties = int(party_of.max()) + 1
     if demand.collective in (BROADCAST, REDUCE):
@@ -120,13 +120,17 @@ def _least_along_trees(demand: Demand, party_of: Indices, is_gathered: bool) -> 
     if parties == 1:
         owned = np.zeros(1)
     total = (parties - 1) * float(owned.sum())
-    return Exchange(owned, others, total) if is_gathered else Exchange(others, owned, total)
+    return (
+        ExchangedBytes(owned, others, total)
+        if is_gathered
+        else ExchangedBytes(others, owned, total)
+    )
 
 
-def _least_of_messages(between: Floats, party_of: Indices) -> Exchange:
+def _least_of_messages(between: Floats, party_of: Indices) -> ExchangedBytes:
     """Return the least traffic of (P, P) messages from rank (row) to rank that nothing sums up."""
     parties = int(party_of.max()) + 1
     crossing = np.zeros((parties, parties))
     np.add.at(crossing, (party_of[:, None], party_of[None, :]), between)
     np.fill_diagonal(crossing, 0.0)
-    return Exchange(crossing.sum(axis=1), crossing.sum(axis=0), float(crossing.sum()))
+    return ExchangedBytes(crossing.sum(axis=1), crossing.sum(axis=0), float(crossing.sum()))

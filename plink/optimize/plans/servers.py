@@ -19,7 +19,7 @@ _HINT = "write HOST, HOST:PORTS or HOST=ADDRESS+ADDRESS, and @RATE behind it, as
 
 
 @dataclass(frozen=True)
-class Server:
+class ServerHost:
     """A host that contributes nothing, and its interfaces.
 
     Args:
@@ -35,7 +35,7 @@ class Server:
     port_bytes_s: float | None
 
 
-def parse_servers(texts: Sequence[str], cluster: Cluster) -> list[Server]:
+def parse_servers(texts: Sequence[str], cluster: Cluster) -> list[ServerHost]:
     """Servers as they are typed: `box`, `box:4`, `box:4@25gbit`, `box=10.0.0.9+10.0.0.10`.
 
     Args:
@@ -45,7 +45,7 @@ def parse_servers(texts: Sequence[str], cluster: Cluster) -> list[Server]:
     Raises:
         WrongUseError: a host that the cluster does not have, or named twice; no number of ports.
     """
-    servers: list[Server] = []
+    servers: list[ServerHost] = []
     for text in (part.strip() for each in texts for part in each.split(",")):
         server = _parse(text, cluster)
         if any(other.place == server.place for other in servers):
@@ -55,7 +55,7 @@ def parse_servers(texts: Sequence[str], cluster: Cluster) -> list[Server]:
     return servers
 
 
-def _parse(text: str, cluster: Cluster) -> Server:
+def _parse(text: str, cluster: Cluster) -> ServerHost:
     before, at, rate = text.partition("@")
     try:
         port_bytes_s = parse_rate(rate) / 8.0 if at else None
@@ -81,10 +81,10 @@ def _parse(text: str, cluster: Cluster) -> Server:
         )
     place = cluster.names.index(name)
     of_ports = addresses or (cluster.hosts[place].address,) * count
-    return Server(place, of_ports, bool(is_told) or count == 1, port_bytes_s)
+    return ServerHost(place, of_ports, bool(is_told) or count == 1, port_bytes_s)
 
 
-def port_rates(servers: Sequence[Server], network: Network) -> Floats:
+def port_rates(servers: Sequence[ServerHost], network: Network) -> Floats:
     """(K,) what each port carries either way, server by server."""
     links = np.minimum(network.send_bytes_s, network.receive_bytes_s)
     return np.array(
@@ -97,7 +97,7 @@ def port_rates(servers: Sequence[Server], network: Network) -> Floats:
 
 
 def members_network(
-    network: Network, workers: Indices, servers: Sequence[Server], rates: Floats
+    network: Network, workers: Indices, servers: Sequence[ServerHost], rates: Floats
 ) -> Network:
     """A network of workers' hosts, then of servers' ports, each of them a link of its own.
 
@@ -119,7 +119,7 @@ def members_network(
     )
 
 
-def server_ranks(servers: Sequence[Server], cluster: Cluster, rates: Floats) -> list[PlanRank]:
+def server_ranks(servers: Sequence[ServerHost], cluster: Cluster, rates: Floats) -> list[PlanRank]:
     """The servers as ranks of a plan, with weights by what their ports carry."""
     ranks, first = [], 0
     most = float(rates.max())
@@ -134,7 +134,7 @@ def server_ranks(servers: Sequence[Server], cluster: Cluster, rates: Floats) -> 
     return ranks
 
 
-def assumed_of(servers: Sequence[Server], cluster: Cluster) -> list[str]:
+def assumed_of(servers: Sequence[ServerHost], cluster: Cluster) -> list[str]:
     """Return the assumptions about servers' ports, one sentence each."""
     found = []
     for server in servers:

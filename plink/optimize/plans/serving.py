@@ -11,14 +11,14 @@ from plink.files.cluster import Cluster
 from plink.files.hosts import Group
 from plink.files.plan import MAX_RANKS, Plan, PlanRank, Predicted
 from plink.model.network import USUAL_LINK_GBIT_S, network_of
-from plink.optimize.plans.candidates import Candidate, Choice, Refused, asked_for, best
+from plink.optimize.plans.candidates import Candidate, ChosenCandidate, Refused, asked_for, best
 from plink.optimize.plans.planning import (
     Planned,
     PlanRequest,
     with_known_groups,
 )
 from plink.optimize.plans.servers import assumed_of, parse_servers, server_ranks
-from plink.optimize.plans.through_servers import HUB, Search, Setting
+from plink.optimize.plans.through_servers import HUB, ServerPlanInput, ServerPlanSearch
 from plink.plans.names import ALL_REDUCE
 from plink.plans.ports import judge_ports
 
@@ -63,7 +63,7 @@ def find_plan_with_servers(
         raise WrongUseError(f"{sum(slots)} ranks are too many for a plan, at most {MAX_RANKS}")
     grouped = with_known_groups(cluster, request.seed, tell)
     known = network_of(grouped, unknown_gbit_s=USUAL_LINK_GBIT_S)
-    setting = Setting(
+    setting = ServerPlanInput(
         cluster,
         known.network,
         workers,
@@ -72,7 +72,7 @@ def find_plan_with_servers(
         request.size_bytes,
         request.seed,
     )
-    search = Search(setting)
+    search = ServerPlanSearch(setting)
     candidates, refused = search.candidates(tell)
     choice = _choose_candidate(request.kind, candidates, refused)
     chosen = choice.candidate
@@ -98,7 +98,7 @@ def find_plan_with_servers(
 
 def _choose_candidate(
     kind: str, candidates: Sequence[Candidate], refused: Sequence[Refused]
-) -> Choice:
+) -> ChosenCandidate:
     if kind == "auto":
         return best(candidates)
     wanted = {
@@ -116,7 +116,7 @@ def _choose_candidate(
     return asked_for(best(wanted).candidate.kind, candidates)
 
 
-def _ranks(setting: Setting, search: Search, chosen: Candidate) -> list[PlanRank]:
+def _ranks(setting: ServerPlanInput, search: ServerPlanSearch, chosen: Candidate) -> list[PlanRank]:
     """The workers, and after them the servers where the plan uses any."""
     cluster = setting.cluster
     hosts = [cluster.hosts[setting.workers[place]] for place in search.host_of_rank]

@@ -20,7 +20,7 @@ from plink.optimize.plans.candidates import (
 )
 from plink.optimize.plans.demand import Demand
 from plink.optimize.plans.planning import distances_without_times
-from plink.optimize.plans.servers import Server, members_network, port_rates
+from plink.optimize.plans.servers import ServerHost, members_network, port_rates
 from plink.optimize.plans.traffic import Traffic, measure_traffic, traffic_of, traffic_time_s
 from plink.plans.by_port import over_ranks
 from plink.plans.check_servers import Flags
@@ -28,7 +28,7 @@ from plink.plans.forest import Forest, make_forest
 from plink.plans.names import ALL_REDUCE
 from plink.solvers.contention.network import Indices, Network, with_every_host_grouped
 from plink.solvers.forests.inside_hosts import inside_hosts
-from plink.solvers.forests.lower_bound import Exchange, LeastExchange, lower_bound_s
+from plink.solvers.forests.lower_bound import ExchangedBytes, LeastExchange, lower_bound_s
 from plink.solvers.forests.routes import Parents, Routes
 from plink.solvers.forests.servers import ABSENT, BETWEEN, by_racks, central, stars
 
@@ -40,7 +40,7 @@ _CHUNK_BYTES = 32 * 1024
 
 
 @dataclass(frozen=True)
-class Setting:
+class ServerPlanInput:
     """Input of the search for plans through servers.
 
     Args:
@@ -57,7 +57,7 @@ class Setting:
     network: Network
     workers: Indices
     slots: Indices
-    servers: Sequence[Server]
+    servers: Sequence[ServerHost]
     size_bytes: int
     seed: int
 
@@ -70,10 +70,10 @@ def traffic_through_servers(demand: Demand, forest: Forest) -> Traffic:
     return replace(traffic, chunks_bytes=np.minimum(traffic.chunks_bytes, _CHUNK_BYTES))
 
 
-class Search:
+class ServerPlanSearch:
     """The members of forests, workers' hosts and then ports, and what is built over them."""
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: ServerPlanInput) -> None:
         network, workers, servers = setting.network, setting.workers, setting.servers
         self._cluster, self._workers, self._servers = setting.cluster, workers, servers
         self._seed = setting.seed
@@ -201,10 +201,10 @@ def _among(routes: Routes, members: Indices, count: int) -> Routes:
 def _least(size_bytes: float, is_worker: Flags) -> LeastExchange:
     """Return what parties exchange at least; those without a worker exchange nothing."""
 
-    def least(party_of: Indices) -> Exchange:
+    def least(party_of: Indices) -> ExchangedBytes:
         working = np.bincount(party_of, is_worker) > 0
         parties = int(working.sum())
         once = np.where(working & (parties > 1), float(size_bytes), 0.0)
-        return Exchange(once, once, 2.0 * (parties - 1) * size_bytes)
+        return ExchangedBytes(once, once, 2.0 * (parties - 1) * size_bytes)
 
     return least

@@ -18,10 +18,10 @@ from plink.show.page.matrix_table import matrix_table
 from plink.show.page.parts import (
     Figure,
     Folded,
+    NextSteps,
     Paragraph,
     Part,
     Section,
-    Steps,
 )
 from plink.show.page.subject import Subject
 from plink.show.terminal.scale import colour
@@ -53,7 +53,9 @@ def _unmeasured_parts(subject: Subject) -> list[Part]:
     file = UNNAMED_FILE if subject.source is None else document.argument(subject.source)
     way = None if subject.cluster is None else subject.cluster.way
     why = "Bandwidth was not measured: what links carry, and what limits a collective, is not known"
-    return [Steps([(why, next_command("probe", "--resume", file, "--tool", "iperf3", way=way))])]
+    return [
+        NextSteps([(why, next_command("probe", "--resume", file, "--tool", "iperf3", way=way))])
+    ]
 
 
 def _rates(subject: Subject, cluster: Cluster) -> list[Part]:

@@ -18,10 +18,10 @@ from plink.show.page.parts import (
     Figure,
     Folded,
     Legend,
+    NextSteps,
     Paragraph,
     Part,
     Section,
-    Steps,
     Table,
     figures_of,
 )
@@ -135,14 +135,14 @@ def _part_html(part: Part) -> str:
         return f"<details><summary>{text_html(part.summary)}</summary>\n{inside}\n</details>"
     if isinstance(part, (Table, Bars)):
         return table_html(part)
-    if isinstance(part, Steps):
+    if isinstance(part, NextSteps):
         return _steps_html(part)
     if isinstance(part, Legend):
         return _legend_html(part)
     return _figure_html(part)
 
 
-def _steps_html(steps: Steps) -> str:
+def _steps_html(steps: NextSteps) -> str:
     items = "\n".join(
         f"<li>{prose_html(why)}"
         + ("" if command is None else f"<pre>{text_html(command)}</pre>")

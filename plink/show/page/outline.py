@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from plink.show.page.parts import Bars, Names, Paragraph, Section, Steps, Table, unfold_parts
+from plink.show.page.parts import Bars, Names, NextSteps, Paragraph, Section, Table, unfold_parts
 
 
 def outline(sections: Sequence[Section]) -> dict[str, Any]:
@@ -28,7 +28,7 @@ def outline(sections: Sequence[Section]) -> dict[str, Any]:
             {"why": why, "command": command}
             for section in sections
             for part in section.parts
-            if isinstance(part, Steps)
+            if isinstance(part, NextSteps)
             for why, command in part.steps
         ],
     }

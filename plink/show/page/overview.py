@@ -11,7 +11,7 @@ from plink.base.text import bandwidth_text, format_count, range_text, rtt_text, 
 from plink.files.groups import Uplink
 from plink.files.measurements import BandwidthMeasurement, Measurement, percentile_name
 from plink.show.page.finding import finding
-from plink.show.page.parts import Paragraph, Part, Section, Steps, Table
+from plink.show.page.parts import NextSteps, Paragraph, Part, Section, Table
 from plink.show.page.subject import NamedOrder, Subject
 from plink.show.terminal.bandwidth import oversubscription
 from plink.show.terminal.facts import how
@@ -39,7 +39,7 @@ def next_section(subject: Subject) -> Section:
         [(named.source, named.order) for named in subject.orders],
     )
     parts: list[Part] = [
-        Steps([(step.why, step.command) for step in steps]),
+        NextSteps([(step.why, step.command) for step in steps]),
         Paragraph("Run these in the folder that holds the files; the page does not say which."),
     ]
     if not steps:

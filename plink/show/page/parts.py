@@ -100,7 +100,7 @@ class Bars:
 
 
 @dataclass(frozen=True)
-class Steps:
+class NextSteps:
     """Next steps, each with its command or None."""
 
     steps: Sequence[tuple[str, str | None]]
@@ -157,7 +157,7 @@ class Folded:
     parts: Sequence[Part]
 
 
-Part = Paragraph | Table | Bars | Steps | Legend | Figure | Folded
+Part = Paragraph | Table | Bars | NextSteps | Legend | Figure | Folded
 
 
 def unfold_parts(parts: Sequence[Part]) -> Iterator[Part]:

@@ -84,7 +84,7 @@ def _waits(
 ) -> dict[str, Any]:
     heights = _heights(len(drawn))
     names = [plotly_text(timeline.names[place]) for place in drawn]
-    lines = _Lines()
+    lines = _LineTrace()
     for row, rank in enumerate(shown):
         begin = timeline.announced_us[drawn, rank] - iteration.begin_us
         end = timeline.agreed_us[drawn, rank] - iteration.begin_us
@@ -133,7 +133,7 @@ def _buffers(
     *,
     is_queue: bool,
 ) -> dict[str, Any]:
-    lines = _Lines()
+    lines = _LineTrace()
     for row, rank in enumerate(shown):
         for buffer in np.unique(timeline.buffer_of[drawn]):
             times = (timeline.released_us, timeline.begun_us, timeline.ended_us)
@@ -154,7 +154,7 @@ def _buffers(
     return lines.trace("being reduced", WITHIN, 10)
 
 
-class _Lines:
+class _LineTrace:
     """Horizontal lines that are one trace, with a text at each end."""
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ from plink.base.size import format_size
 from plink.base.text import format_count, printable, range_text, rtt_text, share_text
 from plink.model.gaps import Range
 from plink.optimize.expected import Expected
-from plink.optimize.prediction import RANDOM_ORDERS, Cost, Forecast, Row
+from plink.optimize.prediction import RANDOM_ORDERS, Forecast, OrderCost, PredictionRow
 from plink.show.terminal.facts import align_columns
 from plink.show.terminal.paper import paper, print_table
 from plink.solvers.collectives.registry import ALGORITHMS, OTHERS
@@ -108,25 +108,25 @@ def expected_cells(expected: Expected | None) -> list[str]:
     return [rtt_text(expected.seconds * 1e6), interval]
 
 
-def _best(row: Row) -> Cost:
+def _best(row: PredictionRow) -> OrderCost:
     """Return the cost that the table is about: the order's, or the given one's without an order."""
     return row.given if row.order is None else row.order
 
 
-def _share(row: Row, chosen: str) -> str:
+def _share(row: PredictionRow, chosen: str) -> str:
     """Return the cost as a share of a random order's."""
     cost, random = _cost(_best(row), chosen), _cost(row.random, chosen)
     return share_text(cost / random) if cost is not None and random else "-"
 
 
-def _cost(cost: Cost, form: str) -> float | None:
+def _cost(cost: OrderCost, form: str) -> float | None:
     """Return the cost in µs."""
     if form == "latency":
         return cost.latency_us
     return None if cost.time_s is None else cost.time_s * 1e6
 
 
-def _range(cost: Cost, form: str) -> Range | None:
+def _range(cost: OrderCost, form: str) -> Range | None:
     """Return the range in µs."""
     if form == "latency" or cost.time_range_s is None:
         return cost.latency_range_us if form == "latency" else None
@@ -134,11 +134,11 @@ def _range(cost: Cost, form: str) -> Range | None:
     return low_s * 1e6, None if high_s is None else high_s * 1e6
 
 
-def _range_shown(cost: Cost, form: str) -> str:
+def _range_shown(cost: OrderCost, form: str) -> str:
     found = _range(cost, form)
     return "-" if found is None else range_text(*found)
 
 
-def _format_cost(cost: Cost, form: str) -> str:
+def _format_cost(cost: OrderCost, form: str) -> str:
     value_us = _cost(cost, form)
     return "-" if value_us is None else rtt_text(value_us)

@@ -7,7 +7,7 @@ from plink.base.size import DEFAULT_SIZE_BYTES, format_size
 from plink.base.text import format_count, format_names, rtt_text
 from plink.files.order import Order
 from plink.model.outliers import sentences
-from plink.optimize.leaving_out import LeftOut, Limiting
+from plink.optimize.leaving_out import LeavingOutCosts, Limiting
 
 
 def limiting_lines(found: Limiting, order: Order, source: str) -> list[str]:
@@ -44,7 +44,7 @@ def gain_lines(found: Limiting, order: Order, source: str) -> list[str]:
     ]
 
 
-def _words(left_out: LeftOut, order: Order) -> list[str]:
+def _words(left_out: LeavingOutCosts, order: Order) -> list[str]:
     """Return the options of `plink order` for an equally good order of fewer ranks."""
     words = ["--algo", order.algorithm, "--ranks", str(left_out.ranks)]
     if left_out.slots is not None:

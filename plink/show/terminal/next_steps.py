@@ -21,7 +21,7 @@ _LEAST_GROUPED = 4
 
 
 @dataclass(frozen=True)
-class Step:
+class NextStep:
     """Next step: why, and the command that does it."""
 
     why: str
@@ -30,7 +30,7 @@ class Step:
 
 def next_steps(
     cluster: Cluster | None, source: str | None, orders: Sequence[tuple[str, Order]] = ()
-) -> list[Step]:
+) -> list[NextStep]:
     """Return the next steps, the most urgent first.
 
     Args:
@@ -40,7 +40,7 @@ def next_steps(
     """
     file = UNNAMED_FILE if source is None else document.argument(source)
     way = None if cluster is None else cluster.way
-    steps: list[Step] = []
+    steps: list[NextStep] = []
     if cluster is not None:
         steps += _measuring(cluster, file)
         if cluster.rtt is None and cluster.bandwidth is None:
@@ -48,7 +48,7 @@ def next_steps(
         steps += _grouping(cluster, file)
         if not orders and len(cluster.hosts) > 1:
             steps.append(
-                Step(
+                NextStep(
                     "there is no order yet; --algo names the collective that the job runs",
                     next_command("order", file, "--algo", "ring", "-o", "order.json"),
                 )
@@ -57,7 +57,7 @@ def next_steps(
         steps += _ordering(file, document.argument(order_source), order, way)
     if cluster is not None and cluster.rtt is not None and orders:
         steps.append(
-            Step(
+            NextStep(
                 "before a later job: does the file still describe the network?",
                 next_command("check", file, way=way),
             )
@@ -65,14 +65,14 @@ def next_steps(
     return steps
 
 
-def _measuring(cluster: Cluster, file: str) -> list[Step]:
+def _measuring(cluster: Cluster, file: str) -> list[NextStep]:
     again = next_command("probe", "--resume", file, way=cluster.way)
     if cluster.rtt is None:
-        return [Step("no round-trip times are known", again)]
+        return [NextStep("no round-trip times are known", again)]
     steps = []
     if cluster.unreachable:
         steps.append(
-            Step(
+            NextStep(
                 f"{format_count(len(cluster.unreachable), 'host')} could not be reached",
                 again,
             )
@@ -82,7 +82,7 @@ def _measuring(cluster: Cluster, file: str) -> list[Step]:
     missing = size * (size - 1) - int(np.isfinite(cluster.rtt.readings_us).sum())
     if missing and sample is None and cluster.rtt.tool != "import":
         steps.append(
-            Step(
+            NextStep(
                 f"{missing:,} of {format_count(size * (size - 1), 'direction')} were not measured",
                 again,
             )
@@ -91,7 +91,7 @@ def _measuring(cluster: Cluster, file: str) -> list[Step]:
     if disturbed and not steps:
         verb = "was" if disturbed == 1 else "were"
         steps.append(
-            Step(
+            NextStep(
                 f"{format_count(disturbed, 'direction')} {verb} disturbed by "
                 "other work on the hosts: measure again when it is quiet",
                 again,
@@ -106,11 +106,11 @@ def _count_disturbed(rtt: RttMeasurement) -> int:
     return int(np.count_nonzero(rtt.disturbance >= DISTURBED))
 
 
-def _grouping(cluster: Cluster, file: str) -> list[Step]:
+def _grouping(cluster: Cluster, file: str) -> list[NextStep]:
     if not cluster.groups:
         if cluster.grouping is not None or len(cluster.hosts) < _LEAST_GROUPED:
             return []
-        return [Step("no groups are known yet", next_command("group", file))]
+        return [NextStep("no groups are known yet", next_command("group", file))]
     known = () if cluster.uplinks is None else cluster.uplinks.uplinks
     measured = {uplink.group for uplink in known if uplink.is_whole}
     missing = [group for group in cluster.groups if group.name not in measured]
@@ -120,14 +120,14 @@ def _grouping(cluster: Cluster, file: str) -> list[Step]:
     if len(missing) == len(cluster.groups):
         which = "uplinks were"
     return [
-        Step(
+        NextStep(
             f"{which} not measured: what groups can exchange is not known",
             next_command("probe", "--resume", file, "--tool", "uplinks", way=cluster.way),
         )
     ]
 
 
-def _ordering(file: str, order_file: str, order: Order, way: GivenWay | None) -> list[Step]:
+def _ordering(file: str, order_file: str, order: Order, way: GivenWay | None) -> list[NextStep]:
     if len(order.hosts) < 2:
         return []
     orders = f"given,{order_file},random:5"
@@ -135,21 +135,21 @@ def _ordering(file: str, order_file: str, order: Order, way: GivenWay | None) ->
     doubtful = doubt(order)
     if doubtful is not None:
         return [
-            Step(
+            NextStep(
                 f"the gain of {order_file} is in doubt: measure whether it is real",
                 bench,
             )
         ]
     return [
-        Step(
+        NextStep(
             f"use {order_file} (plink order --format LIST names other launchers)",
             next_command("order", order_file, "--format", "openmpi", "-o", "hostfile"),
         ),
-        Step(
+        NextStep(
             "check that the launcher keeps it: several do not",
             next_command("verify", order_file, "--launcher", "openmpi", way=way),
         ),
-        Step(
+        NextStep(
             "measure what it gains",
             bench,
         ),

@@ -21,7 +21,7 @@ _MOST_DEEP = 100
 
 
 @dataclass
-class Group:
+class AnsibleGroup:
     """A group: its own hosts, the groups in it, its variables."""
 
     hosts: dict[str, None] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class Inventory:
 
     source: str
     hosts: dict[str, dict[str, Any]] = field(default_factory=dict)
-    groups: dict[str, Group] = field(default_factory=dict)
+    groups: dict[str, AnsibleGroup] = field(default_factory=dict)
 
     def add(self, name: str, group: str | None, variables: Mapping[str, Any]) -> None:
         """Take a host into a group, with what is said of it there.
@@ -55,9 +55,9 @@ class Inventory:
         if group is not None:
             self.group(group).hosts[name] = None
 
-    def group(self, name: str) -> Group:
+    def group(self, name: str) -> AnsibleGroup:
         """The group of that name, made if it was not there."""
-        return self.groups.setdefault(name, Group())
+        return self.groups.setdefault(name, AnsibleGroup())
 
 
 def find_connections(inventory: Inventory, group: str) -> list[Connection]:

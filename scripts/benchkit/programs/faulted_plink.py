@@ -17,7 +17,7 @@ from labkit.faults import Injector, from_json
 from plink import cli
 from plink.base.replacing import replace
 from plink.measure.probing.tools import TOOLS
-from plink.measure.probing.tools.base import Job, Measure
+from plink.measure.probing.tools.base import Measure, MeasuringJob
 from plink.probes.reach import ReachedHost
 from plink.probes.samples import PairLoss, Rounds, Wanted
 
@@ -109,7 +109,7 @@ class ProgressSink:
 def with_faults(measure: Measure, injector: Injector) -> Measure:
     """The same measuring, disturbed."""
 
-    def disturbed(job: Job[Any], sink: Any) -> None:
+    def disturbed(job: MeasuringJob[Any], sink: Any) -> None:
         measure(job, ProgressSink(sink, injector, job.hosts, job.wanted, job.rounds))
 
     return disturbed

@@ -64,7 +64,7 @@ def no_limit() -> float:
 
 
 @dataclass(frozen=True)
-class Job(Generic[Options]):
+class MeasuringJob(Generic[Options]):
     """Job for a measuring tool.
 
     Args:
@@ -93,7 +93,7 @@ class Job(Generic[Options]):
 
 
 # Measures a job into a sink (`plink.probes.samples.Sink`).
-Measure = Callable[[Job[Any], Any], None]
+Measure = Callable[[MeasuringJob[Any], Any], None]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from plink.base.errors import WrongUseError
 from plink.measure.probing.tools.base import (
-    Job,
+    MeasuringJob,
     Tool,
     ToolOptions,
     recorded_count,
@@ -148,20 +148,20 @@ def _check_nics(options: DpdkOptions, hosts: Sequence[ListedHost]) -> None:
             raise WrongUseError(f"nics: {nic.host} is not in the host list")
 
 
-def _measure_echo(job: Job[EchoOptions], sink: RemarkableSink[RttReading]) -> None:
+def _measure_echo(job: MeasuringJob[EchoOptions], sink: RemarkableSink[RttReading]) -> None:
     from plink.probes.echo import coordinator  # noqa: PLC0415  imports paramiko
 
     _measure_with_agents(job, sink, coordinator.measure)
 
 
-def _measure_dpdk(job: Job[DpdkOptions], sink: RemarkableSink[RttReading]) -> None:
+def _measure_dpdk(job: MeasuringJob[DpdkOptions], sink: RemarkableSink[RttReading]) -> None:
     from plink.probes.dpdk import tool  # noqa: PLC0415  imports paramiko
 
     _measure_with_agents(job, sink, partial(tool.measure, nics=job.options.nics))
 
 
 def _measure_with_agents(
-    job: Job[Any], sink: RemarkableSink[RttReading], conduct: Callable[..., None]
+    job: MeasuringJob[Any], sink: RemarkableSink[RttReading], conduct: Callable[..., None]
 ) -> None:
     from plink.probes.echo import protocol  # noqa: PLC0415
 
@@ -170,7 +170,7 @@ def _measure_with_agents(
         job.hosts,
         job.wanted,
         job.rounds,
-        protocol.EchoOptions(options.count, options.percentiles, job.timeout_s, options.port),
+        protocol.EchoSettings(options.count, options.percentiles, job.timeout_s, options.port),
         sink,
         concurrency=job.concurrency,
         adaptive=job.adaptive,
@@ -180,7 +180,7 @@ def _measure_with_agents(
     )
 
 
-def _measure_fping(job: Job[FpingOptions], sink: Sink[RttReading]) -> None:
+def _measure_fping(job: MeasuringJob[FpingOptions], sink: Sink[RttReading]) -> None:
     from plink.probes.fping import tool  # noqa: PLC0415  imports paramiko
 
     options = job.options
@@ -188,7 +188,7 @@ def _measure_fping(job: Job[FpingOptions], sink: Sink[RttReading]) -> None:
         job.hosts,
         job.wanted,
         job.rounds,
-        tool.FpingOptions(options.count, options.percentiles, job.timeout_s),
+        tool.FpingSettings(options.count, options.percentiles, job.timeout_s),
         sink,
         concurrency=job.concurrency,
         ssh_concurrency=job.ssh_concurrency,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from plink.measure.probing.tools.base import Job, Tool, ToolOptions, recorded_count
+from plink.measure.probing.tools.base import MeasuringJob, Tool, ToolOptions, recorded_count
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -47,7 +47,7 @@ class TraceOptions(ToolOptions):
         return {"count": self.count, "max_hops": self.max_hops}
 
 
-def _measure(job: Job[TraceOptions], sink: Sink[RouteReading]) -> None:
+def _measure(job: MeasuringJob[TraceOptions], sink: Sink[RouteReading]) -> None:
     from plink.probes.trace import tool  # noqa: PLC0415  imports paramiko
 
     options = job.options
@@ -55,7 +55,7 @@ def _measure(job: Job[TraceOptions], sink: Sink[RouteReading]) -> None:
         job.hosts,
         job.wanted,
         job.rounds,
-        tool.TraceOptions(
+        tool.TraceSettings(
             options.count, job.timeout_s, options.max_hops, options.remote_python, options.port
         ),
         sink,

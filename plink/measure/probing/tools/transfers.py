@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from plink.base.errors import WrongUseError
 from plink.measure.probing.limits import DIRECTIONS, MAX_DURATION_S, MAX_STREAMS
-from plink.measure.probing.tools.base import Job, Tool, ToolOptions, measured_otherwise
+from plink.measure.probing.tools.base import MeasuringJob, Tool, ToolOptions, measured_otherwise
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -135,19 +135,19 @@ def _check_groups(options: UplinkOptions, hosts: Sequence[ListedHost]) -> None:
         raise WrongUseError(f"there is one group, {options.groups[0].name}", hint)
 
 
-def _measure_iperf3(job: Job[Iperf3Options], sink: Sink[BandwidthReading]) -> None:
+def _measure_iperf3(job: MeasuringJob[Iperf3Options], sink: Sink[BandwidthReading]) -> None:
     from plink.probes.iperf3 import tool  # noqa: PLC0415  imports paramiko
-    from plink.probes.iperf3.commands import TransferOptions  # noqa: PLC0415
+    from plink.probes.iperf3.commands import TransferSettings  # noqa: PLC0415
 
     options = job.options
-    transfer = TransferOptions(
+    transfer = TransferSettings(
         options.duration_s, options.streams, job.timeout_s, options.congestion, job.left_s
     )
     tool.measure(
         job.hosts,
         job.wanted,
         job.rounds,
-        tool.Iperf3Options(transfer, options.direction == "both", options.port),
+        tool.Iperf3Settings(transfer, options.direction == "both", options.port),
         sink,
         concurrency=job.concurrency,
         ssh_concurrency=job.ssh_concurrency,
