@@ -27,7 +27,7 @@ _HALF_OF_A_CHARACTER = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 def parse_json(content: bytes) -> Any:
-    """The value in a text in UTF-8.
+    """Return the value in a text in UTF-8.
 
     Raises:
         ValueError: not JSON, NaN or an infinity, a name twice in an object, a number of too many
@@ -55,7 +55,7 @@ def parse_json(content: bytes) -> Any:
 
 
 def _value(text: str, at: int, levels: int) -> tuple[Any, int]:
-    """The value that begins there, and where it ends."""
+    """Return the value that begins there, and where it ends."""
     first = text[at : at + 1]
     if levels and first == "{":
         return _object(text, at + 1, levels - 1)
@@ -67,7 +67,7 @@ def _value(text: str, at: int, levels: int) -> tuple[Any, int]:
 
 
 def _object(text: str, at: int, levels: int) -> tuple[dict[str, Any], int]:
-    """The object whose brace is before `at`."""
+    """Return the object whose brace is before `at`."""
     pairs: list[tuple[str, Any]] = []
     at = _past_space(text, at)
     if text[at : at + 1] == "}":
@@ -89,7 +89,7 @@ def _object(text: str, at: int, levels: int) -> tuple[dict[str, Any], int]:
 
 
 def _array(text: str, at: int, levels: int) -> tuple[list[Any], int]:
-    """The list whose first value begins at `at`."""
+    """Return the list whose first value begins at `at`."""
     values = []
     while True:
         value, at = _value(text, at, levels)

@@ -127,7 +127,7 @@ def _open_all(
     concurrency: int,
     on_done: Callable[[], None],
 ) -> dict[str, tuple[Session, HostFacts]]:
-    """Sessions and what their hosts say, by name in list order; failures go to `reached`."""
+    """Return sessions and what their hosts say, by name in list order; failures go to `reached`."""
 
     def open_and_ask(host: ListedHost) -> tuple[Session, HostFacts]:
         session = reached.opener.open(host)

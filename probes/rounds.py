@@ -28,7 +28,7 @@ _DIGITS = 6
 
 
 def rounds_in_all(hosts: int) -> int:
-    """The rounds in which every two of `hosts` hosts meet once: N - 1, or N where N is odd."""
+    """Return the number of rounds in which each two of N hosts meet: N - 1, or N if N is odd."""
     return hosts - 1 + hosts % 2 if hosts > 1 else 0
 
 
@@ -79,7 +79,7 @@ def pairs_of_round(hosts: int, turn: int) -> list[tuple[int, int]]:
 
 
 def sampled_rounds(hosts: int, rounds: int, seed: int) -> Rounds:
-    """`rounds` well spread rounds of the tournament, and all of it where it has no more.
+    """Return `rounds` well spread rounds of the tournament, and all of it where it has no more.
 
     Args:
         hosts: the number of hosts, N.
@@ -102,7 +102,7 @@ def sampled_rounds(hosts: int, rounds: int, seed: int) -> Rounds:
 
 
 def _spread(hosts: int, rounds: int, chance: Random) -> list[int]:
-    """Each round is the one of some random ones that keeps the second eigenvalue lowest."""
+    """Choose rounds one by one: of some random ones that with the lowest second eigenvalue."""
     turns = rounds_in_all(hosts)
     left = _shuffle(turns, chance)
     chosen = [left.pop(0)]

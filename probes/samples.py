@@ -90,13 +90,13 @@ class Sink(Protocol[Reading_contra]):
     """Receiver of results as they come, so that an interrupted run keeps what it has."""
 
     def reading(self, reading: Reading_contra) -> None:
-        """A direction of a pair was measured, in one more meeting of the two."""
+        """Record the reading of a direction of a pair, in one more meeting of the two."""
 
     def pair_lost(self, loss: PairLoss) -> None:
-        """A direction of a pair was given up. A later meeting may still read it."""
+        """Record that a direction of a pair was given up; a later meeting may still read it."""
 
     def host_lost(self, loss: HostLoss) -> None:
-        """A host is gone; its remaining pairs are reported one by one as well."""
+        """Record that a host is gone; its remaining pairs are reported one by one as well."""
 
 
 class RemarkableSink(Sink[Reading_contra], Protocol[Reading_contra]):
@@ -119,5 +119,5 @@ More = Callable[[], Rounds]
 
 
 def no_more() -> Rounds:
-    """Every pair meets once."""
+    """Return no further rounds: every pair meets once."""
     return ()

@@ -19,13 +19,13 @@ class Suspicion:
         self._heard: set[int] = set()
 
     def reading(self, source: int, destination: int) -> None:
-        """The two hosts can talk."""
+        """Record that the two hosts can reach each other."""
         for host in (source, destination):
             self._heard.add(host)
             self._silences[host] = 0
 
     def silence(self, source: int, destination: int) -> list[int]:
-        """The two hosts could not talk. Returns those that are suspected (again) from now."""
+        """Record that the two hosts could not reach each other; return newly suspected ones."""
         self._silences.update((source, destination))
         limits = (self._limit, 3 * self._limit)
         return [host for host in (source, destination) if self._silences[host] in limits]

@@ -9,7 +9,7 @@ Graph = npt.NDArray[np.bool_]
 
 
 def breadth_first(graph: Graph) -> npt.NDArray[np.intp]:
-    """(N,) the parent of each vertex in breadth-first trees of all parts, -1 for their roots.
+    """Return (N,) each vertex's parent in breadth-first trees of all components; -1 for roots.
 
     Args:
         graph: (N, N) symmetric; the diagonal is not looked at.

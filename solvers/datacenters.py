@@ -37,14 +37,14 @@ class DataCenter:
 
 
 def uniform(hosts: int, seed: int) -> DataCenter:
-    """Racks of 16 hosts, rows of four racks, hosts in shuffled order."""
+    """Return racks of 16 hosts, rows of four racks, hosts in shuffled order."""
     rng = np.random.default_rng(seed)
     racks = -(-hosts // 16)
     return _build_data_center(rng, hosts, [16] * racks, [4] * racks)
 
 
 def unequal(hosts: int, seed: int) -> DataCenter:
-    """Racks of 8 to 32 hosts, rows of two to five racks, hosts in shuffled order."""
+    """Return racks of 8 to 32 hosts, rows of two to five racks, hosts in shuffled order."""
     rng = np.random.default_rng(seed)
     most_racks = -(-hosts // 8)
     rack_sizes = rng.integers(8, 33, most_racks).tolist()
@@ -58,7 +58,7 @@ FAMILIES: Mapping[str, Callable[[int, int], DataCenter]] = {"uniform": uniform, 
 def _build_data_center(
     rng: np.random.Generator, hosts: int, rack_sizes: list[int], row_sizes: list[int]
 ) -> DataCenter:
-    """Racks and rows are filled in turn until the hosts run out."""
+    """Build a data centre, filling racks and rows in turn until the hosts run out."""
     if hosts < 1:
         raise ValueError(f"hosts is {hosts}, expected at least 1")
     place = rng.permutation(hosts)

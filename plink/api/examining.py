@@ -80,7 +80,7 @@ def examine(
 def _request(
     cluster: Cluster, way: Way, source: str, timeout_s: float, deadline: _TimeBudget
 ) -> ProbeRequest:
-    """How round trips are measured: as they were before, so that an earlier file compares."""
+    """Return the request for round trips, measured as in the earlier file."""
     known = cluster
     if cluster.rtt is not None and cluster.rtt.tool not in TOOLS:
         known = replace(cluster, rtt=None)  # imported
@@ -127,7 +127,7 @@ def _with_round_trips(
     progress: ProgressListener,
     missed: list[str],
 ) -> Cluster:
-    """The cluster with round trips of now; with those that it has, where none can be measured."""
+    """Return the cluster with new round trips, or its old ones where none can be measured."""
     try:
         measured = measure_pairs(
             replace(request, earlier=replace(cluster, rtt=None)), reached, progress
@@ -146,7 +146,7 @@ def _with_transfers(
     progress: ProgressListener,
     missed: list[str],
 ) -> Cluster:
-    """The cluster with links and uplinks of now; with those that it has, where none can be."""
+    """Return the cluster with new rates of links and uplinks, or with its old ones."""
     # An uplink or a pair's bandwidth that is known would not be measured again.
     bare = replace(cluster, uplinks=None, bandwidth=None)
     try:

@@ -263,5 +263,5 @@ def algorithms() -> dict[str, str]:
 
 
 def launchers() -> dict[str, str]:
-    """The launchers and schedulers that `Order.write` writes for: name to what is written."""
+    """Return the formats that `Order.write` knows: name of the launcher to what is written."""
     return writers.describe_formats()

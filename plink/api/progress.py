@@ -41,12 +41,12 @@ class CallbackProgress:
         self._now = Progress("")
 
     def stage(self, name: str, total: int) -> None:
-        """A stage of `total` steps begins."""
+        """Report that a stage of `total` steps begins."""
         self._now = Progress(name, 0, total)
         self._tell(self._now)
 
     def step(self) -> None:
-        """A step of the current stage is done."""
+        """Report that a step of the current stage is done."""
         self._now = Progress(self._now.stage, self._now.done + 1, self._now.total)
         self._tell(self._now)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def finite_number(value: Any) -> float | None:
-    """`value` as a float if it is a finite JSON number (and no boolean), else None."""
+    """Return `value` as a float if it is a finite JSON number (and no boolean), else None."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     try:

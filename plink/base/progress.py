@@ -9,10 +9,10 @@ class ProgressListener(Protocol):
     """Told how far the run is."""
 
     def stage(self, name: str, total: int) -> None:
-        """A stage of `total` steps begins."""
+        """Report that a stage of `total` steps begins."""
 
     def step(self) -> None:
-        """A step of the current stage is done."""
+        """Report that a step of the current stage is done."""
 
     def say(self, text: str) -> None:
         """Report something that the user should know."""

@@ -101,13 +101,13 @@ def format_names(names: Sequence[str], most: int = MOST_NAMED) -> str:
 
 
 def join_texts(texts: Sequence[str], word: str) -> str:
-    """Texts with a word before the last of them: `flat, ring or tree`."""
+    """Return texts with a word before the last of them: `flat, ring or tree`."""
     *first, last = texts
     return f"{', '.join(first)} {word} {last}" if first else last
 
 
 def printable(text: str) -> str:
-    """`text` without what could steer a terminal: file contents are not to be trusted."""
+    """Return `text` without what could steer a terminal: file contents are not to be trusted."""
     return "".join(
         letter if letter.isprintable() else letter.encode("unicode_escape").decode()
         for letter in text
@@ -115,7 +115,7 @@ def printable(text: str) -> str:
 
 
 def json_text(value: Any, *, allow_nan: bool = True) -> str:
-    """`value` as JSON on one line, with escapes for what could steer a terminal.
+    """Return `value` as JSON on one line, with escapes for what could steer a terminal.
 
     Raises:
         ValueError: it has NaN or infinities, and `allow_nan` is false.
@@ -127,7 +127,7 @@ def json_text(value: Any, *, allow_nan: bool = True) -> str:
 
 
 def options_text(options: Mapping[str, Any]) -> str:
-    """Options on one line: `count 1000, timeout_s 1.5`."""
+    """Return options on one line: `count 1000, timeout_s 1.5`."""
     return printable(", ".join(f"{name} {value}" for name, value in options.items()))
 
 
@@ -145,6 +145,6 @@ def time_text(iso: str) -> str:
 
 
 def brief(value: Any) -> str:
-    """A value from a hostile file, as one short printable piece of a message."""
+    """Return a value from a hostile file, as one short printable piece of a message."""
     text = repr(value)
     return text if len(text) <= _MAX_SHOWN else text[: _MAX_SHOWN - 3] + "..."

@@ -233,7 +233,7 @@ def _usage(error: click.ClickException) -> PlinkError:
 
 
 def _some_arguments(found: re.Match[str]) -> str:
-    """Click's list of arguments that nothing takes, which may be all files of a folder."""
+    """Shorten click's list of unexpected arguments, which may be all files of a folder."""
     return f"{found[1]}({format_names(found[2].split())})"
 
 

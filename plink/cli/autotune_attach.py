@@ -81,7 +81,7 @@ def _print_changes(viewer: Viewer) -> NoReturn:
 
 
 def _print(status: Mapping[str, Any]) -> None:
-    """A line of JSON."""
+    """Print a line of JSON."""
     line = json_text(status)
     document.write_bytes(document.STANDARD_STREAM, f"{line}\n".encode())
 

@@ -274,7 +274,7 @@ def _secret(path: str) -> bytes:
 
 
 def _metrics(address: str, jobs: Sequence[JobStatus], server: Server) -> Begin:
-    """Begins to serve metrics there."""
+    """Return the function that begins to serve metrics there."""
     try:
         from prometheus_client import CollectorRegistry  # noqa: PLC0415
 

@@ -206,7 +206,7 @@ def _request(
 def _read_served_plans(
     paths: Sequence[str], clients: Sequence[str]
 ) -> tuple[list[ServedPlan], list[str], list[Host]]:
-    """Plans of the hub, the files of the engine's, and no servers yet."""
+    """Return plans of the hub, the files of the engine's, and no servers yet."""
     if HUB not in clients:
         return [], list(paths), []
     served, others = read_plans(paths)

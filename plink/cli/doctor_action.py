@@ -203,7 +203,7 @@ def _print_list(console: Console, name: str, texts: Sequence[str]) -> None:
 
 
 def _print_wrapped(console: Console, text: str, begin: str) -> None:
-    """A text with what it begins with; its further lines are indented as far."""
+    """Print a text behind a prefix, with its further lines indented as far."""
     width, indent = min(_MOST_COLUMNS, console.width), " " * len(begin)
     for line in textwrap.wrap(
         printable(text), max(len(begin) + 20, width), initial_indent=begin, subsequent_indent=indent

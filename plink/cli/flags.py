@@ -44,7 +44,7 @@ def spell_as_options(text: str, command: click.Command | None) -> str:
 
 
 def resuming(error: NotMeasuredError) -> str | None:
-    """The hint of an error with the command that adds what is missing to the cluster's file."""
+    """Return the error's hint with the command that adds what is missing to the cluster file."""
     from plink.files.document import argument  # noqa: PLC0415  `--help` does without files
 
     tool = [] if error.tool is None else ["--tool", error.tool]
@@ -55,7 +55,7 @@ def resuming(error: NotMeasuredError) -> str | None:
 
 
 def measuring(error: NotJsonError) -> str | None:
-    """The hint of a file that is not plink's: the command that measures the hosts of a list."""
+    """Return the hint for a file that is not plink's: the command that measures a host list."""
     from plink.files.document import argument  # noqa: PLC0415  as above
     from plink.probes.inventories.source import parse_hosts  # noqa: PLC0415
 

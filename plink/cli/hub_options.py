@@ -27,7 +27,7 @@ class Servers(tuple[str, ...]):
 
 
 def _servers(_: object, __: object, words: tuple[str, ...]) -> Servers:
-    """Addresses that stand for themselves, or between commas, as workers name them; or a plan."""
+    """Return the servers that options name: addresses, alone or between commas, or a plan's."""
     if len(words) == 1 and not is_address(words[0]):
         service = read_service(words[0])
         found = Servers(server.listen()[0] for server in service.servers)

@@ -81,7 +81,7 @@ def _without_groups(cluster: Cluster, options: LabelOptions) -> int:
 
 
 def _print(outcome: Outcome, *, dry_run: bool) -> None:
-    """A table of the nodes that are labelled, and how many changed."""
+    """Print a table of the labelled nodes, and how many changed."""
     header = ["node", *(key.rpartition("/")[2] for key in outcome.keys), ""]
     rows = [
         [node, *(labels.get(key, "-") for key in outcome.keys), _mark(node, outcome)]

@@ -122,7 +122,7 @@ class RateType(click.ParamType):  # type: ignore[type-arg]  # generic since clic
         param: click.Parameter | None,
         ctx: click.Context | None,  # noqa: ARG002
     ) -> float:
-        """The bits per second, or an error that names the option and says how rates are written."""
+        """Return a rate in bit/s, or fail naming the option and how rates are written."""
         if isinstance(value, float):
             return value
         try:

@@ -245,7 +245,7 @@ def _check(file: str, output: str | None, format_name: str | None, *, as_json: b
 def _order(
     file: str, request: OrderRequest, format_name: str | None, start_s: float
 ) -> tuple[Order, Cluster | None]:
-    """The order, and the cluster that it was searched for; reading is no part of its time limit."""
+    """Return the order and its cluster; reading files does not count for the time limit."""
     from plink.files import cluster as cluster_file  # noqa: PLC0415
     from plink.files import order as order_file  # noqa: PLC0415
     from plink.optimize.orders.ordering import find_order  # noqa: PLC0415

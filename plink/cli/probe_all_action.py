@@ -115,12 +115,12 @@ class _Stages:
             self._keep_uplinks(result)
 
     def interrupted(self) -> None:
-        """The user stopped it."""
+        """Report that the user stopped the run."""
         if not (self._said_interrupted or self._is_over):
             warn(f"interrupted; go on with: {self._again}")
 
     def failed(self, error: PlinkError) -> None:
-        """A later stage cannot be carried out."""
+        """Report that a later stage cannot be carried out."""
         self._is_over = False
         warn(str(error), error.hint)
 

@@ -55,14 +55,14 @@ class StageProgress:
             self._task = self._bars.add_task(name, total=total)
 
     def step(self) -> None:
-        """A step of the current stage is done."""
+        """Report that a step of the current stage is done."""
         if self._lines is not None:
             self._lines.step()
         if self._bars is not None and self._task is not None:
             self._bars.advance(self._task)
 
     def say(self, text: str) -> None:
-        """A line for the user, above the bar."""
+        """Print a line for the user above the progress bar."""
         if self._bars is not None:
             self._bars.console.print(f"note: {fit(text)}", markup=False, highlight=False)
         else:

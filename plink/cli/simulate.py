@@ -219,7 +219,7 @@ def command(
 def _refuse_beside_tuner(
     asked: Asked, trace_format: str | None, algorithms: Sequence[str], servers: Sequence[str]
 ) -> None:
-    """A tuned job has a network and no more."""
+    """Refuse options beside those of a tuned job, which has a network and no more."""
     if algorithms or servers:
         raise WrongUseError("--tuner and --algo or --servers exclude each other")
     if trace_format is not None or any((asked.order, asked.plan, asked.trace)):

@@ -27,7 +27,7 @@ _MAX_NAMED = 3
 
 
 def print_error(error: PlinkError) -> None:
-    """An error, or a warning where there is a result in spite of it, and its hint."""
+    """Print an error, or a warning where there is a result in spite of it, and its hint."""
     if isinstance(error, PartialResultError):
         warn(str(error), error.hint)
         return
@@ -69,7 +69,7 @@ def read_kept_secret(path: str) -> bytes:
 
 
 def console() -> Console:
-    """Standard error as a console, for tables, and for how far a command is."""
+    """Return standard error as a console for tables and progress."""
     from rich.console import Console  # noqa: PLC0415  it would slow `--help`
 
     return Console(stderr=True, highlight=False, markup=False, emoji=False)

@@ -152,7 +152,7 @@ def _take(setup: _Setup, said: str, job: NcclJob) -> None:
 
 
 def _parents(said: str) -> Iterator[tuple[int, int, int]]:
-    """Channel, rank and parent; children are written with slashes, before the rank or after it."""
+    """Yield channel, rank and parent of every edge in a line about trees."""
     for channel, left, rank, right in _TREE.findall(said):
         parent = left if "/" in right else right
         if parent.lstrip("-").isdigit():

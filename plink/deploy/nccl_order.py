@@ -105,7 +105,7 @@ def nccl_order(hosts: Sequence[Host], text: str, source: str) -> NcclOrder:
 
 
 def _host_of(machine: str, job: NcclJob, aliases: Mapping[str, str]) -> str | None:
-    """The order's host that a machine is: by its name, else by an address that NCCL uses there."""
+    """Return the order's host for a machine, by its name or an address that NCCL uses there."""
     if machine in aliases:
         return aliases[machine]
     hosts = {aliases[each] for each in job.addresses.get(machine, ()) if each in aliases}
@@ -154,7 +154,7 @@ def _ring(channel: int, ring: Sequence[int], found: Sequence[str], expected: Seq
 
 
 def _way(hosts: Sequence[str]) -> tuple[str, ...]:
-    """The same for a cycle wherever it begins, and for both of its directions."""
+    """Return the same for a cycle wherever it begins, and for both of its directions."""
     turned = [
         tuple(each[place:]) + tuple(each[:place])
         for each in (list(hosts), list(reversed(hosts)))
@@ -165,7 +165,7 @@ def _way(hosts: Sequence[str]) -> tuple[str, ...]:
 
 
 def _follows(hosts: Sequence[str], wanted: Sequence[str], *, is_whole: bool) -> bool:
-    """Whether a ring visits hosts as `wanted` does, from any of them on and in either direction."""
+    """Return whether a ring is `wanted`, from any host on and in either direction."""
     if is_whole and len(hosts) != len(wanted):
         return False
     if hosts[0] not in wanted:
@@ -186,7 +186,7 @@ def _visits(names: Sequence[str], *, is_whole: bool) -> list[str]:
 
 
 def _other_trees(job: NcclJob, placed: Sequence[PlacedRank]) -> list[int]:
-    """Channels whose hosts are joined as in neither of NCCL's two trees over the hosts."""
+    """Return channels whose hosts are joined as in neither of NCCL's two trees over the hosts."""
     hosts = list(dict.fromkeys(rank.found for rank in placed))
     number = {host: index for index, host in enumerate(hosts)}
     known = [

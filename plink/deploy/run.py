@@ -98,7 +98,7 @@ def rank_environments(
 
 
 def rank_command(folder: str, words: Sequence[str], *, is_required: bool = False) -> str:
-    """The remote shell command of one rank: it ends, with all it started, when its input does.
+    """Return the shell command of one rank, which ends with its children when its input does.
 
     It waits for its environment first (`rank_settings`).
 

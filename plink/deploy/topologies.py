@@ -43,7 +43,7 @@ def switches_of(cluster: Cluster) -> list[Switches]:
 
 
 def render_slurm(cluster: Cluster) -> str:
-    """topology.conf, a switch for every domain of every tier.
+    """Return the text of topology.conf, with a switch for every domain of every tier.
 
     Raises:
         WrongUseError: as `switches_of`, or Slurm cannot take a name.

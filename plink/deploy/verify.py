@@ -154,7 +154,7 @@ def run_trial(trial: Trial, hosts: Sequence[Host], folder: Path) -> list[RankRep
 
 
 def program_words(launcher: str) -> list[str]:
-    """The words for PROGRAM in a usage line, after the options that say it is not a script."""
+    """Return the words for PROGRAM in a usage line, after options that say it is no script."""
     words = program(RANK_VARIABLES[launcher])
     if launcher in _THROUGH_A_SHELL:
         words = [word.replace("$", r"\$") for word in words]
@@ -176,7 +176,7 @@ def filled_in(command: str, file: str, ranks: int, words: Sequence[str]) -> str:
 
 
 def program(rank_variable: str) -> list[str]:
-    """The words of the program, for a launcher that tells the rank in an environment variable."""
+    """Return the program's words for a launcher that sets the rank in the environment."""
     addresses = "$(hostname -I 2>/dev/null || ip -o addr show 2>/dev/null)"
     return ["sh", "-c", f'echo {_MARK} "${{{rank_variable}:-?}}" "$(uname -n)" {addresses}']
 

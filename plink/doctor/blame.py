@@ -46,7 +46,7 @@ class Cause:
 
 
 def causes(evidence: Evidence, deviates: Mask, known: Mask) -> list[Cause]:
-    """The causes of what deviates, the greatest first; pairs that nothing else explains are last.
+    """Return the causes of deviations, the greatest first; unexplained pairs come last.
 
     Args:
         evidence: names and groups of the hosts.

@@ -25,7 +25,7 @@ _MOST_SHARE = 0.3
 
 
 def find(evidence: Evidence) -> list[Finding]:
-    """A finding for each host that has less of its processors than the others have."""
+    """Return a finding for each host that has less of its processors than the others have."""
     said = evidence.conditions
     if len(said) < _LEAST_HOSTS:
         return []
@@ -114,7 +114,7 @@ def _above(
     limits: tuple[float, float],
     says: str,
 ) -> list[Finding]:
-    """Hosts above the first limit, where the others are below the second."""
+    """Return hosts above the first limit, where the others are below the second."""
     shares = _known_values(evidence, share_of)
     usual = float(np.median(list(shares.values()))) if shares else 1.0
     return [

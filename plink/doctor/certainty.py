@@ -30,7 +30,7 @@ def probability(deviations: float, looked_at: int) -> float:
 
 
 def spread(values: Floats, least: float) -> float:
-    """A robust standard deviation of the values that are known, at least `least`."""
+    """Return a robust standard deviation of the values that are known, at least `least`."""
     known = values[np.isfinite(values)]
     if known.size < 2:
         return least
@@ -38,6 +38,6 @@ def spread(values: Floats, least: float) -> float:
 
 
 def _tail(t: float) -> float:
-    """The chance that Student's t with three degrees of freedom is greater (Student 1908)."""
+    """Return the chance that Student's t with 3 degrees of freedom is greater (Student 1908)."""
     root = t / math.sqrt(3.0)
     return 0.5 - (math.atan(root) + root / (1.0 + root * root)) / math.pi

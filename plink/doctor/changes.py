@@ -24,7 +24,7 @@ _ADVICE = ("ask what was changed since the earlier file was measured: cabling, r
 
 
 def find(evidence: Evidence) -> list[Finding]:
-    """A finding for each host, group or pair that is worse; none without an earlier file."""
+    """Return a finding for each host, group or pair that is worse; none without an earlier file."""
     before = evidence.before
     if before is None:
         return []

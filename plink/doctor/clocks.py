@@ -16,7 +16,7 @@ _COST = 1.02
 
 
 def find(evidence: Evidence) -> list[Finding]:
-    """A finding for each host whose clock is off by more than what asking it leaves open."""
+    """Return a finding for each host whose clock is off by more than what asking it leaves open."""
     offsets = {
         host: (each.clock_offset_s, each.clock_error_s or 0.0)
         for host, each in evidence.conditions.items()

@@ -20,7 +20,7 @@ _MOST_NAMED = 3
 
 
 def find(evidence: Evidence) -> list[Finding]:
-    """One finding, of all that takes longer than in the earlier comparison, the worst in front."""
+    """Return one finding of all that takes longer than in the earlier comparison."""
     now, then = evidence.comparison, evidence.comparison_before
     if now is None or then is None:
         return []

@@ -23,7 +23,7 @@ _COST = 1.5
 
 
 def find(evidence: Evidence) -> list[Finding]:
-    """A finding for each host whose NIC counts far more of them than most."""
+    """Return a finding for each host whose NIC counts far more of them than most."""
     said = evidence.conditions
     if len(said) < _LEAST_HOSTS:
         return []

@@ -62,7 +62,7 @@ class Evidence:
         )
 
     def members(self, group: int) -> Indices:
-        """The indices of its hosts."""
+        """Return the indices of its hosts."""
         return np.flatnonzero(self.group_of == group)
 
     @cached_property
@@ -93,7 +93,7 @@ def links_of(cluster: Cluster) -> list[HostLink]:
 
 
 def _best(gbit_s: Matrix) -> list[float | None]:
-    """The median of each row's best quarter."""
+    """Return the median of each row's best quarter."""
     found: list[float | None] = []
     for row in gbit_s:
         known = np.sort(row[np.isfinite(row) & (row > 0.0)])
@@ -116,7 +116,7 @@ def round_trips(cluster: Cluster) -> Matrix:
 
 
 def symmetric(matrix: Matrix) -> Matrix:
-    """The lesser of both directions, NaN on the diagonal and where neither is known."""
+    """Return the lesser of both directions, NaN on the diagonal and where neither is known."""
     least: Matrix = np.fmin(matrix, matrix.T)
     np.fill_diagonal(least, np.nan)
     return least

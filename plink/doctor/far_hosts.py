@@ -34,7 +34,7 @@ _LEAST_SPREAD = 0.03
 
 
 def find(evidence: Evidence) -> list[Finding]:
-    """A finding for each host that is farther away."""
+    """Return a finding for each host that is farther away."""
     if evidence.cluster.rtt is None:
         return []
     times = symmetric(evidence.cluster.rtt.readings_us)
@@ -95,7 +95,7 @@ def _excess(
 
 
 def _nearest(own_us: Floats, usual_of: Mapping[int, Floats]) -> list[int]:
-    """The groups of several hosts whose round trips to all are most like a host's own."""
+    """Return the groups of several hosts whose round trips to all are most like a host's own."""
     unlike = {}
     for group, usual in usual_of.items():
         beyond = np.abs(own_us - usual)
@@ -108,7 +108,7 @@ def _nearest(own_us: Floats, usual_of: Mapping[int, Floats]) -> list[int]:
 def _fit(
     own_us: Floats, usual: Floats, is_mate: npt.NDArray[np.bool_]
 ) -> tuple[float, tuple[float, float, float, int] | None] | None:
-    """How badly a host fits beside these, and its excess if it does fit."""
+    """Return how badly a host fits beside these, and its excess if it does fit."""
     beyond: Floats = own_us - usual
     known = np.isfinite(beyond)
     if known.sum() < _LEAST_COMPARED:
@@ -132,7 +132,7 @@ def _fit(
 
 
 def _usual(times: Matrix, mates: Indices) -> Floats:
-    """(N,) the median round trip from these hosts to each, in µs."""
+    """Return (N,) the median round trip from these hosts to each, in µs."""
     rows = np.sort(times[mates], axis=0)
     known = np.isfinite(rows).sum(axis=0)
     places = np.arange(len(times))

@@ -67,7 +67,7 @@ def find(evidence: Evidence) -> list[Finding]:
 
 
 def _without_bursts(losses: Counts) -> Matrix:
-    """(N, N) what each pair lost in both directions, as far as one direction is like the other.
+    """Return (N, N) losses of each pair in both directions, without bursts in only one.
 
     An echo goes both ways, so that a way that loses packets loses those of either end. What only
     one end missed is a burst: it, or its partner, did not get a processor for a moment.
@@ -78,7 +78,7 @@ def _without_bursts(losses: Counts) -> Matrix:
 
 
 def _best(evidence: Evidence, lost: Matrix, sent: Matrix) -> tuple[_Way, float]:
-    """The best explanation, and what it explains beyond the choice among all."""
+    """Return the best explanation, and what it explains beyond the choice among all."""
     names, size = evidence.names, len(lost)
     pairs = np.argwhere(lost > 0.0)
     of_hosts = _gains(_by_host(lost), _by_host(sent))
@@ -109,13 +109,13 @@ def _best(evidence: Evidence, lost: Matrix, sent: Matrix) -> tuple[_Way, float]:
 
 
 def _by_host(matrix: Matrix) -> Floats:
-    """(N,) the sum over each host's pairs."""
+    """Return (N,) the sum over each host's pairs."""
     total: Floats = matrix.sum(axis=0) + matrix.sum(axis=1)
     return total
 
 
 def _by_group(evidence: Evidence, matrix: Matrix) -> Floats:
-    """(G,) the sum over each group's pairs with hosts outside; 0 for a group of one host."""
+    """Return (G,) the sum over each group's pairs with hosts outside; 0 for a group of one host."""
     size = int(evidence.group_of.max()) + 1
     between = np.zeros((size, size))
     ends = np.broadcast_arrays(evidence.group_of[:, None], evidence.group_of[None, :])
@@ -133,7 +133,7 @@ def _share(lost: Matrix, sent: Matrix, pairs: Mask) -> float:
 
 
 def _gains(lost: Floats, sent: Floats) -> Floats:
-    """How much likelier counts are with a share of their own (log likelihood ratio)."""
+    """Return how much likelier counts are with a share of their own (log likelihood ratio)."""
     share = np.divide(lost, sent, out=np.zeros_like(lost), where=sent > 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         gone = np.where(lost > 0.0, lost * np.log(share / _USUAL_SHARE), 0.0)

@@ -43,7 +43,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 def find(evidence: Evidence) -> list[Finding]:
-    """A finding for the hosts whose packets wait on the way to all others, if there are any."""
+    """Return a finding for the hosts whose packets wait in queues on the way to all others."""
     waits = _waits(evidence)
     if waits is None:
         return []
@@ -64,7 +64,7 @@ def find(evidence: Evidence) -> list[Finding]:
 
 
 def _sides(evidence: Evidence, waiting: Mask, known: Mask) -> Iterator[Mask]:
-    """Hosts, at most half of them, that may be behind one uplink."""
+    """Yield sets of hosts, at most half of them, that may be behind one uplink."""
     size = len(waiting)
     for number in range(len(evidence.cluster.groups)):
         yield _smaller(evidence.group_of == number)
@@ -81,7 +81,7 @@ def _smaller(is_in: Mask) -> Mask:
 
 
 def _grow_side(waiting: Mask, known: Mask, start: int) -> Mask:
-    """The hosts around one that explain most of what waits: added and taken away one by one."""
+    """Return the hosts around `start` that explain most waiting pairs, by adding and removing."""
     # Across the way a waiting pair speaks for it twice, since elsewhere it would speak against it.
     value = np.where(waiting, 2.0, 0.0) - np.where(known & ~waiting, _AGAINST, 0.0)
     sign = np.full(len(waiting), -1.0)
@@ -104,7 +104,7 @@ def _score(waiting: Mask, known: Mask, is_in: Mask) -> float:
 
 
 def _waits(evidence: Evidence) -> tuple[Matrix, Matrix] | None:
-    """(N, N) in µs, symmetric: how long a pair's packets wait, and the quickest of its groups."""
+    """Return (N, N) µs that a pair's packets wait, and (N, N) the quickest pair of its groups."""
     rtt = evidence.cluster.rtt
     if rtt is None or _USUAL_PERCENTILE not in rtt.rtt_us or rtt.reading >= _USUAL_PERCENTILE:
         return None
@@ -125,7 +125,7 @@ def _probability(across: Mask, elsewhere: Mask, looked_at: int) -> float:
 
 
 def _likelihood(is_waiting: Mask) -> float:
-    """The log of the greatest likelihood that any share of waiting pairs gives these."""
+    """Return the log of the greatest likelihood that any share of waiting pairs gives these."""
     waiting = float(is_waiting.sum())
     parts = (waiting, is_waiting.size - waiting)
     return sum(part * math.log(part / is_waiting.size) for part in parts if part)

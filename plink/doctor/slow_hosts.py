@@ -24,7 +24,7 @@ _RATES_MBIT = (10, 100, 1000, 2500, 10_000, 25_000, 40_000, 50_000, 100_000, 200
 
 
 def find(evidence: Evidence) -> list[Finding]:
-    """A finding for each host that is slow."""
+    """Return a finding for each host that is slow."""
     sends = {link.host: link.send_gbit_s for link in evidence.links if link.send_gbit_s}
     receives = {link.host: link.receive_gbit_s for link in evidence.links if link.receive_gbit_s}
     slow_out, slow_in = _slow(sends), _slow(receives)
@@ -50,7 +50,7 @@ def find(evidence: Evidence) -> list[Finding]:
 
 
 def _slow(rates: Mapping[str, float]) -> dict[str, float]:
-    """Slow hosts, each with the probability that this is no chance."""
+    """Return the slow hosts, each with the probability that it is not slow by chance."""
     if len(rates) < _LEAST_HOSTS:
         return {}
     logs = np.log(np.array(list(rates.values())))
@@ -135,7 +135,7 @@ def _usual(rates: Sequence[float]) -> float:
 
 
 def _speed_like(gbit_s: float, usual_gbit_s: float) -> str | None:
-    """The rate of Ethernet that a slow link seems to run at, where the others run at a higher."""
+    """Return the Ethernet rate at which a slow link seems to run, below that of the others."""
     for mbit in _RATES_MBIT:
         if 0.85 * mbit <= 1000.0 * gbit_s <= mbit and 1000.0 * usual_gbit_s > 1.3 * mbit:
             return bandwidth_text(mbit / 1000.0)

@@ -20,7 +20,7 @@ _MOST_SHARE = 0.1
 
 
 def find(evidence: Evidence) -> list[Finding]:
-    """A finding for each such pair, where the bandwidths of pairs are known; the slowest first."""
+    """Return a finding for each pair slower than its hosts' other pairs, the slowest first."""
     measured = evidence.cluster.bandwidth
     if measured is None:
         return []
@@ -49,7 +49,7 @@ def find(evidence: Evidence) -> list[Finding]:
 
 
 def _usual(evidence: Evidence, logs: Matrix) -> Matrix:
-    """(N, N) the log of what a pair would do by its hosts' others, on the same side of uplinks."""
+    """Return (N, N) the log of the rate expected of a pair from its hosts' other pairs."""
     same = evidence.group_of[:, None] == evidence.group_of[None, :]
     usual = np.full(logs.shape, np.nan)
     for inside in (True, False):

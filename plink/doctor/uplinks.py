@@ -25,7 +25,7 @@ _TWO = 2
 
 
 def find(evidence: Evidence) -> list[Finding]:
-    """A finding for each such uplink; one for both of only two groups, which see each other's."""
+    """Return a finding for each uplink that is slow one way or not both ways at once."""
     measured = evidence.cluster.uplinks
     if measured is None:
         return []

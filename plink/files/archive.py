@@ -35,7 +35,7 @@ _LOCAL = struct.Struct("<4s22xHH")
 def read(
     content: Content, source: str, parse: Callable[[bytes, str], dict[str, Any]]
 ) -> tuple[dict[str, Any], str]:
-    """The object in a file of this form, with an array for every matrix, and the file's hash.
+    """Return the object in a binary file, with an array for every matrix, and the file's hash.
 
     Args:
         content: of the file.

@@ -46,7 +46,7 @@ def write(stream: IO[bytes], data: Mapping[str, Any], dump: Callable[[Any], byte
 
 
 def digest(data: Mapping[str, Any], dump: Callable[[Any], bytes]) -> str:
-    """The hash of the file that `write` makes, as `read` tells it."""
+    """Return the hash of the file that `write` makes, as `read` tells it."""
     found = hashlib.sha256()
     for name, _, chunks in _members(data, dump):
         found.update(name.encode() + b"\0")
@@ -58,7 +58,7 @@ def digest(data: Mapping[str, Any], dump: Callable[[Any], bytes]) -> str:
 def _members(
     data: Mapping[str, Any], dump: Callable[[Any], bytes]
 ) -> Iterator[tuple[str, int, Iterator[bytes]]]:
-    """Every member's name, its length in bytes, and its content; the JSON first, then by name."""
+    """Yield every member's name, length in bytes and content: the JSON first, then by name."""
     matrices: dict[str, Array] = {}
     text = dump(_without_matrices(data, "", matrices))
     yield JSON_MEMBER, len(text), iter([text])
@@ -81,7 +81,7 @@ def _chunks(first: bytes, matrix: Array, kind: np.dtype[Any]) -> Iterator[bytes]
 
 
 def _kind(matrix: Array) -> np.dtype[Any]:
-    """How numbers are stored: whole ones as short as they all fit."""
+    """Return how numbers are stored: whole ones as short as they all fit."""
     if matrix.dtype.kind == "f":
         return NUMBERS
     low, high = (int(matrix.min()), int(matrix.max())) if matrix.size else (0, 0)

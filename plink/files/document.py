@@ -48,7 +48,7 @@ class Document:
 
 
 def read(path: str) -> Document:
-    """The object in a file, or on standard input for `-`.
+    """Return the object in a file, or on standard input for `-`.
 
     Raises:
         WrongUseError: the file cannot be read, or holds no object.
@@ -57,7 +57,7 @@ def read(path: str) -> Document:
 
 
 def load_document(content: Content, source: str) -> Document:
-    """The object in `content`, JSON or the binary form; `source` names it in errors.
+    """Return the object in `content`, JSON or the binary form; `source` names it in errors.
 
     Raises:
         WrongUseError: no object.
@@ -82,7 +82,7 @@ def argument(source: str) -> str:
 
 
 def read_bytes(path: str, most_bytes: int = MOST_BYTES) -> bytes:
-    """The content of a file, or of standard input for `-`.
+    """Return the content of a file, or of standard input for `-`.
 
     A file whose name ends in `.gz` is unpacked, and so is a standard input that begins like one.
 
@@ -96,7 +96,7 @@ def read_bytes(path: str, most_bytes: int = MOST_BYTES) -> bytes:
 
 
 def read_content(path: str) -> Content:
-    """The same, but a file of the binary form stays where it is until it is looked at.
+    """Return the same, but a file of the binary form stays where it is until it is looked at.
 
     Raises:
         WrongUseError: as above.
@@ -216,12 +216,12 @@ def refuse_same_file(source: str, path: str) -> None:
 
 
 def digest(content: bytes) -> str:
-    """The SHA-256 that a file made from `content` records."""
+    """Return the SHA-256 that a file made from `content` records."""
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
 def digest_of(data: Mapping[str, Any], *, is_binary: bool) -> str:
-    """The hash of the file that `write` makes of `data`, in either form."""
+    """Return the hash of the file that `write` makes of `data`, in either form."""
     if is_binary:
         from plink.files import arrays  # noqa: PLC0415  as above
 
@@ -235,7 +235,7 @@ def digest_of(data: Mapping[str, Any], *, is_binary: bool) -> str:
 
 
 def parse(content: bytes, source: str) -> dict[str, Any]:
-    """The JSON object in `content`; what `parse_json` refuses is refused.
+    """Return the JSON object in `content`; what `parse_json` refuses is refused.
 
     Raises:
         WrongUseError: empty, not JSON, cut short, or not an object.
@@ -274,7 +274,7 @@ def check_format(data: Mapping[str, Any], source: str, format_name: str, version
 
 
 def dump(data: Mapping[str, Any]) -> bytes:
-    """`data` as JSON text: one line per top-level item and per matrix row."""
+    """Return `data` as JSON text: one line per top-level item and per matrix row."""
     from plink.files import json_text  # noqa: PLC0415  as above
 
     return "".join(json_text.pieces(data)).encode()

@@ -28,69 +28,69 @@ class Fields:
         self.place = place
 
     def names(self) -> list[str]:
-        """The names of the fields, in file order."""
+        """Return the names of the fields, in file order."""
         return list(self.values)
 
     def error(self, name: str, expected: str) -> WrongUseError:
-        """The error that says what field `name` should have been."""
+        """Return the error that says what field `name` should have been."""
         if name not in self.values:
             return WrongUseError(f"{self.place}: {name} is missing (expected {expected})")
         found = brief(self.values[name])
         return WrongUseError(f"{self.place}: {name} is {found}, expected {expected}")
 
     def text(self, name: str) -> str:
-        """A text that is not empty."""
+        """Return a text that is not empty."""
         value = self.values.get(name)
         if not isinstance(value, str) or not value:
             raise self.error(name, "a text")
         return value
 
     def word(self, name: str) -> str:
-        """A text that can stand in a host list, a launcher's file or a command (`is_word`)."""
+        """Return a text that is safe in a host list, a launcher's file or a command (`is_word`)."""
         value = self.text(name)
         if not is_word(value):
             raise self.error(name, WORD_EXPECTED)
         return value
 
     def optional_word(self, name: str) -> str | None:
-        """A word, or None where the field is absent or null."""
+        """Return a word, or None where the field is absent or null."""
         return None if self.values.get(name) is None else self.word(name)
 
     def optional_text(self, name: str) -> str | None:
-        """A text, or None where the field is absent or null."""
+        """Return a text, or None where the field is absent or null."""
         return None if self.values.get(name) is None else self.text(name)
 
     def texts(self, name: str) -> list[str]:
-        """A list of texts; empty where the field is absent."""
+        """Return a list of texts; empty where the field is absent."""
         value = self.values.get(name, [])
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             raise self.error(name, "a list of texts")
         return value
 
     def integer(self, name: str, low: int, high: int, default: int | None = None) -> int:
-        """A whole number between `low` and `high`."""
+        """Return a whole number between `low` and `high`."""
         value = self.values.get(name, default)
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             raise self.error(name, f"a whole number from {low} to {high}")
         return value
 
     def optional_integer(self, name: str, low: int, high: int) -> int | None:
-        """A whole number, or None where the field is absent or null."""
+        """Return a whole number, or None where the field is absent or null."""
         return None if self.values.get(name) is None else self.integer(name, low, high)
 
     def number(self, name: str, low: float, high: float) -> float:
-        """A finite number between `low` and `high`."""
+        """Return a finite number between `low` and `high`."""
         number = finite_number(self.values.get(name))
         if number is None or not low <= number <= high:
             raise self.error(name, f"a number from {format_bound(low)} to {format_bound(high)}")
         return number
 
     def optional_number(self, name: str, low: float, high: float) -> float | None:
-        """A finite number, or None where the field is absent or null."""
+        """Return a finite number, or None where the field is absent or null."""
         return None if self.values.get(name) is None else self.number(name, low, high)
 
     def numbers(self, name: str, size: int, high: float) -> list[float]:
-        """`size` finite numbers from 0 to `high`."""
+        """Return `size` finite numbers from 0 to `high`."""
         values = self.values.get(name)
         if not isinstance(values, list):
             raise self.error(name, f"{size} numbers")
@@ -107,7 +107,7 @@ class Fields:
         return [float(value) for value in values]
 
     def integers(self, name: str, size: int, low: int, high: int) -> list[int]:
-        """`size` whole numbers between `low` and `high`."""
+        """Return `size` whole numbers between `low` and `high`."""
         values = self.values.get(name)
         if not isinstance(values, list):
             raise self.error(name, f"{size} whole numbers")
@@ -130,14 +130,14 @@ class Fields:
         return value
 
     def object(self, name: str) -> Fields:
-        """A nested object."""
+        """Return a nested object."""
         value = self.values.get(name)
         if not isinstance(value, dict):
             raise self.error(name, "an object")
         return Fields(value, f"{self.place}: {name}")
 
     def settings(self, name: str) -> Mapping[str, Any]:
-        """A nested object of any JSON values, which can be written again as they are."""
+        """Return a nested object of any JSON values, which can be written again as they are."""
         values = self.object(name).values
         try:
             json.dumps(values, allow_nan=False)
@@ -146,11 +146,11 @@ class Fields:
         return values
 
     def optional_object(self, name: str) -> Fields | None:
-        """A nested object, or None where the field is absent or null."""
+        """Return a nested object, or None where the field is absent or null."""
         return None if self.values.get(name) is None else self.object(name)
 
     def objects(self, name: str, *, optional: bool = False) -> list[Fields]:
-        """A list of nested objects; empty where the field is absent and `optional`."""
+        """Return a list of nested objects; empty where the field is absent and `optional`."""
         value = self.values.get(name, [] if optional else None)
         if not isinstance(value, list):
             raise self.error(name, "a list")

@@ -51,12 +51,12 @@ class NamedMatrix:
 
 
 def unit_named(text: str) -> str | None:
-    """The unit (`UNITS`) that `text` spells, or None."""
+    """Return the unit (`UNITS`) that `text` spells, or None."""
     return time_unit_named(text)
 
 
 def parse(content: bytes, source: str, unit: str | None = None) -> NamedMatrix:
-    """The matrix in a CSV text.
+    """Return the matrix in a CSV text.
 
     Args:
         content: the text, UTF-8, with or without a byte order mark.
@@ -94,7 +94,7 @@ def parse(content: bytes, source: str, unit: str | None = None) -> NamedMatrix:
 
 
 def render(names: Sequence[str], rtt_us: Matrix, unit: str) -> bytes:
-    """The CSV text of a matrix. Parsing it gives the same numbers, to the last bit.
+    """Return the CSV text of a matrix. Parsing it gives the same numbers, to the last bit.
 
     Args:
         names: N host names.
@@ -105,7 +105,7 @@ def render(names: Sequence[str], rtt_us: Matrix, unit: str) -> bytes:
 
 
 def render_bandwidth(names: Sequence[str], gbit_s: Matrix) -> bytes:
-    """The CSV text of a matrix in Gbit/s; NaN where not measured."""
+    """Return the CSV text of a matrix in Gbit/s; NaN where not measured."""
     return _render(names, gbit_s, _BANDWIDTH_UNIT, 0)
 
 
@@ -142,7 +142,7 @@ def _rows(content: bytes, source: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _lines(text: Iterable[str], source: str) -> Iterator[str]:
-    """The lines, each of them a row: one that is too long, or that has no end, is refused."""
+    """Yield the lines, each of them a row: one that is too long, or that has no end, is refused."""
     for number, line in enumerate(text, 1):
         if line.count(",") > MAX_HOSTS:
             raise WrongUseError(f"{source}: row {number} has more than {MAX_HOSTS:,} values")
@@ -152,7 +152,7 @@ def _lines(text: Iterable[str], source: str) -> Iterator[str]:
 
 
 def _cells(line: str) -> list[str]:
-    """The cells of a line without quotes, under the same limit as others."""
+    """Return the cells of a line without quotes, under the same limit as others."""
     cells, limit = line.split(","), csv.field_size_limit()
     if len(line) > limit and max(map(len, cells)) > limit:
         raise csv.Error(f"field larger than field limit ({limit})")
@@ -228,7 +228,7 @@ def _check_row(
 def _values_us(
     cells: Sequence[str], unit: str, place: str, own: int, names: Sequence[str]
 ) -> Matrix:
-    """(N,) a row's numbers in µs; NaN for an empty cell.
+    """Return (N,) a row's numbers in µs; NaN for an empty cell.
 
     Raises:
         WrongUseError: one of them is no number, negative or too large.

@@ -107,7 +107,7 @@ class Mesh(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def parse_mesh(mesh: str, traffic: str | None, size_bytes: int) -> Mesh:
-    """The mesh that two texts describe.
+    """Return the mesh that two texts describe.
 
     Args:
         mesh: sizes of dimensions: `dp=4,pp=2,tp=8`.

@@ -25,7 +25,7 @@ _MAGIC = b"\x1f\x8b"
 
 
 def read_file(path: str, most_bytes: int = MOST_BYTES) -> bytes:
-    """The content of a file, unpacked if its name ends in `.gz`.
+    """Return the content of a file, unpacked if its name ends in `.gz`.
 
     Raises:
         WrongUseError: the file is not there, not readable, too large, packed too well, or a
@@ -43,7 +43,7 @@ def read_file(path: str, most_bytes: int = MOST_BYTES) -> bytes:
 
 
 def read_standard_input(source: str, most_bytes: int = MOST_BYTES) -> bytes:
-    """The content of standard input, unpacked if it begins as an archive does.
+    """Return the content of standard input, unpacked if it begins as an archive does.
 
     Raises:
         WrongUseError: closed, not readable, too large, packed too well, or a damaged archive.

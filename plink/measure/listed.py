@@ -47,7 +47,7 @@ class HostList:
         return () if self.found is None else self.found.notes
 
     def way(self, given: Outgoing, *, is_ssh_said: bool = False) -> Outgoing:
-        """How its hosts are reached: as the user says, or else as whose list it is knows.
+        """Return how its hosts are reached: as the user says, or else as whose list it is knows.
 
         Args:
             given: what the user says; options of SSH that are all the default say nothing.
@@ -73,7 +73,7 @@ class HostList:
 
 
 def read_hosts(path: str) -> HostList:
-    """The hosts of a host list.
+    """Return the hosts of a host list.
 
     Args:
         path: of the list; `@slurm` stands for the hosts of this Slurm job, and `KIND:WHERE` for
@@ -117,7 +117,7 @@ def _read_list(path: str) -> bytes:
 
 
 def as_listed(host: Host, place: str) -> ListedHost:
-    """How `place`, the file that has it, lists a host.
+    """Return how `place`, the file that has it, lists a host.
 
     Raises:
         HostListError: no host list could name such a host.
@@ -135,7 +135,7 @@ def as_listed(host: Host, place: str) -> ListedHost:
 
 
 def hosts_of(cluster: Cluster, source: str) -> list[ListedHost]:
-    """The hosts of an earlier run as they were listed, the unreachable ones included.
+    """Return the hosts of an earlier run as they were listed, the unreachable ones included.
 
     Raises:
         WrongUseError: there are fewer than two.

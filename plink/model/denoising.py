@@ -76,7 +76,7 @@ class Denoised:
 
 
 def measured_hosts(cluster: Cluster) -> list[int]:
-    """Indices of the hosts with enough measured partners to be placed."""
+    """Return indices of the hosts with enough measured partners to be placed."""
     size = len(cluster.hosts)
     is_measured = np.isfinite(least_of_both_directions(cluster))
     np.fill_diagonal(is_measured, val=False)
@@ -91,7 +91,7 @@ def measured_hosts(cluster: Cluster) -> list[int]:
 
 
 def least_of_both_directions(cluster: Cluster) -> Matrix:
-    """(N, N) of each pair the lesser reading, zero diagonal, NaN where neither was measured.
+    """Return (N, N) of each pair the lesser reading, zero diagonal, NaN where neither was measured.
 
     What disturbs a round trip makes it longer, and both directions of a pair take the same way
     there and back. In µs, or seconds a Gbit where only bandwidths are known.
@@ -115,7 +115,7 @@ def denoise(
     seed: int = 0,
     on_progress: Callable[[str], None] | None = None,
 ) -> Denoised:
-    """The distances between hosts that grouping should use.
+    """Return the distances between hosts that grouping should use.
 
     Args:
         cluster: with round-trip times or bandwidths.
@@ -152,7 +152,7 @@ def denoise(
 
 
 def readings_between(cluster: Cluster, hosts: Sequence[int]) -> Matrix:
-    """(M, M) readings in µs as measured between M hosts, given by index; NaN where not measured."""
+    """Return (M, M) readings in µs between hosts given by index; NaN where not measured."""
     if cluster.rtt is None:
         return np.full((len(hosts), len(hosts)), np.nan)
     found: Matrix = cluster.rtt.readings_us[np.ix_(hosts, hosts)]
@@ -160,7 +160,7 @@ def readings_between(cluster: Cluster, hosts: Sequence[int]) -> Matrix:
 
 
 def half_clusters(cluster: Cluster) -> tuple[Cluster, Cluster] | None:
-    """The cluster as the odd and as the even passes saw it, or else either direction of the pairs.
+    """Return two halves of the readings: odd and even passes, or else the two directions.
 
     None where there is only one measurement of most pairs.
     """

@@ -103,13 +103,13 @@ class Distances:
         return self.limits_until(Deadline(_MOST_WAYS_S))
 
     def limits_until(self, deadline: Deadline) -> DistanceLimits | None:
-        """The same, but no ways where the time does not suffice for them."""
+        """Return the same, but no ways where the time does not suffice for them."""
         if not self.filled_pairs:
             return None
         return DistanceLimits(self.matrix_us, self.is_filled, self._ways_us(deadline))
 
     def _ways_us(self, deadline: Deadline) -> Matrix | None:
-        """The shortest ways over measured pairs, never less than what was filled in.
+        """Return the shortest ways over measured pairs, never less than what was filled in.
 
         By all hosts as third ones in turn (Floyd 1962).
         """
@@ -131,7 +131,7 @@ class Distances:
 
 
 def distances(cluster: Cluster) -> Distances:
-    """The distances between a cluster's hosts.
+    """Return the distances between a cluster's hosts.
 
     Where there are groups and readings of a pair disagree, distances are the best estimate
     (`plink.model.estimating`). Otherwise a pair's distance is the larger of its two directions'
@@ -170,7 +170,7 @@ def distances(cluster: Cluster) -> Distances:
 
 
 def both_directions(cluster: Cluster) -> Iterator[Matrix] | None:
-    """Two measurements of the same distances: the readings of either direction of the pairs.
+    """Return two measurements of the same distances: the readings of either direction of the pairs.
 
     Returns:
         two (N, N) matrices in µs, one after the other, symmetric, zero diagonal, no gaps; None
@@ -221,18 +221,18 @@ class BandwidthDistances:
 
 
 def has_bandwidth(cluster: Cluster) -> bool:
-    """Whether any bandwidth between two hosts is known."""
+    """Return whether any bandwidth between two hosts is known."""
     return cluster.bandwidth is not None and _any_between(cluster.bandwidth.gbit_s, _LEAST_GBIT_S)
 
 
 def has_only_bandwidth(cluster: Cluster) -> bool:
-    """Whether bandwidths are known, and no round-trip time."""
+    """Return whether bandwidths are known, and no round-trip time."""
     has_times = cluster.rtt is not None and _any_between(cluster.rtt.readings_us, 0.0)
     return not has_times and has_bandwidth(cluster)
 
 
 def _any_between(values: Matrix, least: float) -> bool:
-    """Whether any value between two hosts is known and no less than that.
+    """Return whether any value between two hosts is known and no less than that.
 
     Row by row, as the first one mostly has one.
     """
@@ -267,7 +267,7 @@ def _s_per_gbit(one: Matrix, other: Matrix) -> Matrix:
 
 
 def filled_bandwidth_distances(cluster: Cluster) -> BandwidthDistances:
-    """The same without gaps: a pair that was not measured counts as slow as the slowest that was.
+    """Return distances without gaps: unmeasured pairs are as slow as the slowest measured one.
 
     A transfer between them may well have failed, and no order should rest on them.
 

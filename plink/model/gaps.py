@@ -25,7 +25,7 @@ Range = tuple[float, float | None]
 
 
 def latency_range_us(form: Form, limits: DistanceLimits, placement: Hosts) -> Range:
-    """From what to what in µs the latency form of a cost is, with rank r on `placement[r]`."""
+    """Return the range in µs of a cost's latency form, with rank r on `placement[r]`."""
     hosts = _hosts(form, placement)
     return (
         cost(form, limits.lowest_us, hosts),
@@ -34,7 +34,7 @@ def latency_range_us(form: Form, limits: DistanceLimits, placement: Hosts) -> Ra
 
 
 def measured_latency_us(form: Form, limits: DistanceLimits, placement: Hosts) -> float:
-    """The same in µs where no pair counts that was not measured, else infinite."""
+    """Return the same in µs where no pair counts that was not measured, else infinite."""
     return cost(form, limits.measured_us, _hosts(form, placement))
 
 

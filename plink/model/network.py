@@ -64,7 +64,7 @@ class Capacity:
 def capacity(
     cluster: Cluster, groups: Sequence[Group], *, unknown_gbit_s: float = np.inf
 ) -> Capacity:
-    """The capacity of a cluster's links, for these groups.
+    """Return the capacity of a cluster's links, for these groups.
 
     A host's link carries the most that any of its measured transfers did; where none was measured,
     what it did by itself when uplinks were measured (`links`), and in older files an even share of
@@ -123,7 +123,7 @@ class KnownNetwork:
 
 
 def no_rates_known(cluster: Cluster, source: str | None = None) -> NotMeasuredError:
-    """The error that says that a cluster file, by default the cluster's, tells no rate of links."""
+    """Return the error for a cluster file that has no rates of links."""
     source = source or cluster.source
     return NotMeasuredError(
         f"{source}: holds nothing that links carry",
@@ -180,7 +180,10 @@ def _links(
 
 
 def _best(gbit_s: Matrix) -> tuple[Vector, Vector]:
-    """(N,) the most that each host sent, and received, to and from any other; 0 where unknown."""
+    """Return (N,) the most that each host sent, and received, to and from any other.
+
+    0 where unknown.
+    """
     sent, received = np.zeros(len(gbit_s)), np.zeros(len(gbit_s))
     for host, row in enumerate(gbit_s):
         to_others = np.fmax(row, 0.0)
@@ -193,7 +196,7 @@ def _best(gbit_s: Matrix) -> tuple[Vector, Vector]:
 def _shares_of_groups(
     cluster: Cluster, groups: Sequence[Group], measured: dict[str, Uplink]
 ) -> Vector:
-    """An even share of what the hosts of each host's group can do by themselves."""
+    """Return an even share of what the hosts of each host's group can do by themselves."""
     shares = np.full(len(cluster.hosts), np.nan)
     place_of = {name: place for place, name in enumerate(cluster.names)}
     for group in groups:
@@ -251,13 +254,13 @@ def _assume_missing_rates(
 
 
 def _median_of_known(rates: Vector) -> float:
-    """NumPy's own median imports all of its masked arrays."""
+    """Return the median of known values, without NumPy's, which imports its masked arrays."""
     known = np.sort(rates[~np.isnan(rates)])
     return float(known[(len(known) - 1) // 2 : len(known) // 2 + 1].mean())
 
 
 def _measured_uplinks(cluster: Cluster, groups: Sequence[Group]) -> dict[str, Uplink]:
-    """Measured uplinks, by the name of the group that has the same hosts now."""
+    """Return measured uplinks, by the name of the group that has the same hosts now."""
     if cluster.uplinks is None:
         return {}
     by_name = {uplink.group: uplink for uplink in cluster.uplinks.uplinks}

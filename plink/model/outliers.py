@@ -69,7 +69,7 @@ class Outlier:
 
 
 def outliers(cluster: Cluster) -> list[Outlier]:
-    """The hosts of a cluster that stand out, the greatest factor first; mostly none.
+    """Return the hosts of a cluster that stand out, the greatest factor first; mostly none.
 
     A host that stands out in several respects is there several times (`by_host`). For `plink show`,
     `plink order`, the page of `plink report` and `plink.Cluster.outliers`; `sentences` has them in
@@ -91,12 +91,12 @@ def by_host(found: Sequence[Outlier]) -> dict[str, list[Outlier]]:
 
 
 def sentences(found: Sequence[Outlier]) -> list[str]:
-    """A sentence for each host that stands out."""
+    """Return a sentence for each host that stands out."""
     return [f"{host} is {_how(respects)}" for host, respects in by_host(found).items()]
 
 
 def summary(found: Sequence[Outlier]) -> str:
-    """All of them in one clause, such as `n03 is slow`; empty for none."""
+    """Return all of them in one clause, such as `n03 is slow`; empty for none."""
     slow = [host for host, each in by_host(found).items() if each[0].kind != "round trip"]
     far = [host for host, each in by_host(found).items() if each[0].kind == "round trip"]
     parts = [
@@ -170,7 +170,7 @@ def _best(gbit_s: Matrix) -> Vector:
 
 
 def _same_group(cluster: Cluster) -> Mask:
-    """(N, N) whether two hosts are in one group; no two are where no groups are known."""
+    """Return (N, N) whether two hosts are in one group; no two are where no groups are known."""
     group_of = {name: number for number, each in enumerate(cluster.groups) for name in each.hosts}
     groups = np.array([group_of.get(name, -1 - i) for i, name in enumerate(cluster.names)])
     same: Mask = groups[:, None] == groups[None, :]
@@ -178,7 +178,7 @@ def _same_group(cluster: Cluster) -> Mask:
 
 
 def _has_evidence(gbit_s: Matrix, is_mate: Mask) -> Mask:
-    """(N,) whether a host's best is its own doing and not its partners', or that of few pairs."""
+    """Return (N,) whether a host's best is its own doing, not its partners' or of few pairs."""
     is_known = ~np.isnan(gbit_s)
     best = _best(gbit_s)
     # What partners did with others on the same side of their uplinks.
@@ -202,7 +202,7 @@ def _has_evidence(gbit_s: Matrix, is_mate: Mask) -> Mask:
 
 
 def _is_least_everywhere(gbit_s: Matrix, host: int) -> bool:
-    """Whether each partner of a host did better with all others."""
+    """Return whether each partner of a host did better with all others."""
     partners = np.flatnonzero(~np.isnan(gbit_s[host]))
     others = np.delete(gbit_s[:, partners], host, axis=0)
     is_compared = (~np.isnan(others)).sum(axis=0) > _LEAST_OTHERS
@@ -265,7 +265,7 @@ def _longer(one: Matrix, other: Matrix) -> Matrix:
 
 
 def _candidates(times: Matrix) -> list[int]:
-    """Hosts that are far from their nearest and their middle partner, beside what is usual."""
+    """Return hosts unusually far from their nearest and from their median partner."""
     nearest: Vector = np.fmin.reduce(times, axis=1)
     # Some of thousands of hosts tell where the middle is.
     seen = np.linspace(0, len(times) - 1, min(len(times), _SAMPLED)).astype(int)
@@ -278,7 +278,7 @@ def _candidates(times: Matrix) -> list[int]:
 
 
 def _median(values: Vector) -> float:
-    """NaN where nothing is known; NumPy's median imports its masked arrays, as `unique` does."""
+    """Return the median, NaN of nothing, without NumPy's, which imports its masked arrays."""
     known = np.sort(values[~np.isnan(values)])
     if not known.size:
         return float("nan")

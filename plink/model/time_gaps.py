@@ -24,7 +24,7 @@ _ENDLESS_S = _ENDLESS_US / 4.0 * 1e-6
 def time_range_s(
     table: PeerTable, network: Network, limits: DistanceLimits, placement: Hosts
 ) -> Range:
-    """From what to what in seconds a table's time is, as far as latencies decide it."""
+    """Return the range in seconds of a table's time, as far as latencies decide it."""
     highest_us = np.where(np.isfinite(limits.highest_us), limits.highest_us, _ENDLESS_US)
     low_s, high_s = (
         TableTimer(table, with_latency(network, matrix)).time_s([int(host) for host in placement])
@@ -49,5 +49,5 @@ def time_bound_us(
 
 
 def with_latency(network: Network, distance_us: Matrix) -> Network:
-    """The same network with other distances between its hosts."""
+    """Return the same network with other distances between its hosts."""
     return replace(network, latency_s=distance_us / 2.0 * 1e-6)

@@ -79,7 +79,7 @@ class Expected:
 
 
 def client_of(algorithm: str, clients: Sequence[ClientFit]) -> ClientFit | None:
-    """The fitted client that runs an algorithm, by the beginning of its name."""
+    """Return the fitted client that runs an algorithm, by the beginning of its name."""
     return next((fit for fit in clients if algorithm.startswith(f"{fit.client}-")), None)
 
 
@@ -161,11 +161,11 @@ class ExpectedTimes:
         )
 
     def takes_turns(self, ranks: int) -> bool:
-        """Whether so many ranks spin on fewer cores."""
+        """Return whether so many ranks spin on fewer cores."""
         return self.manner.slice_s > 0.0 and 0 < self.manner.cores < ranks
 
     def runs_s(self, clock: FlowClock, runs: int) -> list[float]:
-        """The times of some runs, which differ in what is serialised."""
+        """Return the times of some runs, which differ in what is serialised."""
         takes_turns = self.takes_turns(clock.ranks)
         is_by_chance = takes_turns or (clock.has_exchanges and self.manner.serialised > 0.0)
         seeds = range(runs if is_by_chance else 1)
@@ -192,7 +192,7 @@ class ExpectedTimes:
     def pipelined_s(
         self, table: PeerTable, hosts: Sequence[int], *, is_free: bool = False
     ) -> float:
-        """The time of a pipelined table, `is_free` without the client's overhead."""
+        """Return the time of a pipelined table, `is_free` without the client's overhead."""
         waits_s = TableTimer(table, _unlimited_network(self.network)).time_s(list(hosts))
         begun_s = 0.0 if is_free else self.manner.overhead_s * len(table.rounds)
         return self.links.carried_s(table, hosts) + waits_s + begun_s
@@ -206,7 +206,7 @@ class ExpectedTimes:
         *,
         rounds: int,
     ) -> Expected:
-        """The median of runs with its interval, unless ranks mostly wait for processors.
+        """Return the median of runs with its interval, unless ranks mostly wait for processors.
 
         Args:
             runs_s: times with all of the client's costs.
@@ -240,7 +240,7 @@ class ExpectedTimes:
 
 
 def spread_at(fit: ClientFit, size_bytes: int) -> float:
-    """The spread of times of that size: between those that are known, by their logarithms."""
+    """Return the spread of times at a size, interpolated between known ones by logarithms."""
     sizes = [math.log(max(1, each.size_bytes)) for each in fit.spreads]
     spreads = [each.spread for each in fit.spreads]
     return float(np.interp(math.log(max(1, size_bytes)), sizes, spreads))
@@ -255,7 +255,7 @@ def beyond_spread(fit: ClientFit, size_bytes: int) -> float:
 
 
 def _unlimited_network(network: Network) -> Network:
-    """The same latencies, and nothing else that takes time."""
+    """Return the same latencies, and nothing else that takes time."""
     return replace(
         network,
         send_bytes_s=np.full(network.hosts, np.inf),

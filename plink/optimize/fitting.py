@@ -115,7 +115,7 @@ def fit_client(
     *,
     shared_cores: int | None = None,
 ) -> ClientFit:
-    """The costs with which predictions are nearest to the readings.
+    """Return the costs with which predictions are nearest to the readings.
 
     They are found by simplex (Nelder and Mead, 1965) from a few places; a reading counts the less,
     the more its repetitions differ. What they leave is the spread.
@@ -225,7 +225,7 @@ class _FitSearch:
         return replace(with_estimates(fit, ranges), spreads=self._spreads(fit))
 
     def _begins(self) -> list[npt.NDArray[np.float64]]:
-        """Every choice of first values."""
+        """Return every choice of first values."""
         costs = [_COSTS[name] for name in self._names]
         return [
             np.array([cost.place(value) for cost, value in zip(costs, firsts, strict=True)])
@@ -248,7 +248,7 @@ class _FitSearch:
         return float((self._weights * (self._medians - logs) ** 2).sum() + 1e3 * beyond)
 
     def _range_of(self, number: int, name: str, places: Sequence[float]) -> Estimate:
-        """The value, and how far it can move alone until what it misses rises too much."""
+        """Return the value, and how far it can move alone until what it misses rises too much."""
         cost = _COSTS[name]
         value = cost.inside(places[number])
         least = self._miss(places)
@@ -305,12 +305,12 @@ def _model_spread(reading: Reading, shared_cores: int | None) -> float:
 
 
 def _deviation(logs: npt.NDArray[np.float64]) -> float:
-    """The standard deviation as the median deviation shows it, which outliers leave as it is."""
+    """Return a standard deviation from the median deviation, which outliers do not move."""
     return float(1.4826 * np.median(np.abs(logs - np.median(logs))))
 
 
 def _of_few(misses: Sequence[float]) -> float:
-    """The spread whose 90 % interval holds 90 % of these, and some more as they are few."""
+    """Return the spread whose 90 % interval holds 90 % of these, and some more as they are few."""
     reach = float(np.quantile(np.abs(misses), 0.9))
     return reach / _Z_OF_90_PERCENT * (1.0 + 1.0 / len(misses))
 

@@ -75,7 +75,7 @@ class Limiting:
 
 
 def limiting(cluster: Cluster, order: Order) -> Limiting:
-    """Which hosts of an order stand out, and what leaving them out is predicted to gain.
+    """Return which hosts of an order stand out, and what leaving them out is predicted to gain.
 
     Args:
         cluster: that the order is of.

@@ -206,7 +206,7 @@ def _find(name: str) -> Algorithm:
 
 
 def _refusal(algorithm: Algorithm, layout: RankLayout) -> str | None:
-    """Why an algorithm does not run so, or cannot be looked at; or None."""
+    """Return why an algorithm does not run so, or cannot be looked at; or None."""
     try:
         ranks = peers_of(algorithm, layout).ranks
         reason = algorithm.refusal(ranks)
@@ -223,7 +223,7 @@ def _random_orders(messages: int) -> int:
 
 
 def to_json(found: Forecast) -> dict[str, Any]:
-    """The JSON object that `--json` prints."""
+    """Return the JSON object that `--json` prints."""
     return {
         "source": found.source,
         "hosts": found.hosts,
@@ -264,7 +264,7 @@ class Predictor:
         self._clock = TableTimer(self.table, network.network) if network.has_rates else None
 
     def cost(self, hosts: Hosts) -> OrderCost:
-        """The cost with rank r on host `hosts[r]`; several ranks may share a host."""
+        """Return the cost with rank r on host `hosts[r]`; several ranks may share a host."""
         order = self._peers(hosts)
         known = self._distances
         return OrderCost(
@@ -273,7 +273,7 @@ class Predictor:
         )
 
     def cost_with_range(self, hosts: Hosts) -> OrderCost:
-        """The same, and from what to what it is where pairs were not measured."""
+        """Return the same, and from what to what it is where pairs were not measured."""
         found = self.cost(hosts)
         limits = None if self._distances is None else self._distances.limits
         if limits is None:
@@ -293,7 +293,7 @@ class Predictor:
 
 
 def known_distances(cluster: Cluster) -> Distances | None:
-    """The distances between hosts (`plink.model.distance`); None where none was measured."""
+    """Return the distances between hosts (`plink.model.distance`); None where none was measured."""
     try:
         return distances(cluster)
     except WrongUseError:  # nothing was measured

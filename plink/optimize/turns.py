@@ -30,7 +30,7 @@ _Z_OF_90_PERCENT = 1.645
 def fitted_turn(
     clocks: Sequence[FlowClock], times_s: Sequence[Sequence[float]], cores: int
 ) -> Estimate:
-    """The turn in µs with which the times come out right.
+    """Return the turn in µs with which the times come out right.
 
     Args:
         clocks: of each all-reduce, all of small buffers.

@@ -54,7 +54,7 @@ def check_shapes(forest: Forest) -> None:
 
 
 def _is_sound(forest: Forest) -> bool:
-    """Whether the replay of all routes would end well: all ways lead to one root, the same twice.
+    """Return whether all routes lead to one root, the same for both trees of a route.
 
     In a tree every contribution counts once, since a rank has one parent. The replay itself is only
     needed to say what is wrong.

@@ -65,7 +65,7 @@ class Forest(Struct, frozen=True, forbid_unknown_fields=True):
 def make_forest(
     weights: npt.ArrayLike, reduce_parents: npt.ArrayLike, broadcast_parents: npt.ArrayLike
 ) -> Forest:
-    """A forest from what numpy can convert to such arrays. It may still be broken (`check`).
+    """Return a forest from what numpy can convert to such arrays. It may still be broken (`check`).
 
     Raises:
         ValueError: shapes that do not fit each other, no route, no rank, parents that are not

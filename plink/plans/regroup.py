@@ -54,7 +54,7 @@ def regroup_forest(forest: Forest, old_ranks: Sequence[int | None]) -> Forest:
 
 
 def _with_living_roots(forest: Forest, lost: Sequence[int]) -> Forest:
-    """Only routes that have weight, with roots that are not lost."""
+    """Return the forest's routes that have weight and a root that is not lost."""
     used = np.flatnonzero(forest.weights > 0.0)
     roots = np.argmax(forest.reduce_parents == NO_PARENT, axis=1)
     living = used[~np.isin(roots[used], lost)]
@@ -71,7 +71,7 @@ def _with_living_roots(forest: Forest, lost: Sequence[int]) -> Forest:
 
 
 def _heir(parents: Parents, lost: Sequence[int]) -> int:
-    """The rank with most others below it among the first that are not lost on all ways down."""
+    """Return the rank to replace a lost root: of the first living ones, that with most below."""
     below = np.ones(len(parents), dtype=np.intp)
     depth = np.zeros(len(parents), dtype=np.intp)
     for rank in range(len(parents)):
@@ -95,7 +95,7 @@ def _turn(parents: Parents, root: int) -> None:
 
 
 def _detach_children(forest: Forest, lost: Sequence[int]) -> Forest:
-    """The lost ranks have no children; they themselves are still there."""
+    """Attach the children of lost ranks to their parents; lost ranks stay, as leaves."""
     up, down = forest.reduce_parents, forest.broadcast_parents
     for rank in lost:
         up, down = (
@@ -105,7 +105,7 @@ def _detach_children(forest: Forest, lost: Sequence[int]) -> Forest:
 
 
 def _renumber(forest: Forest, kept: Sequence[int], old_ranks: Sequence[int | None]) -> Forest:
-    """Columns and parents as the result numbers them; new ranks hang on the root."""
+    """Return columns and parents as the result numbers them; new ranks hang on the root."""
     new_rank = np.full(forest.ranks, NO_PARENT, dtype=np.int32)
     is_old = np.array([old is not None for old in old_ranks])
     new_rank[list(kept)] = np.flatnonzero(is_old)

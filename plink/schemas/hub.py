@@ -85,7 +85,7 @@ def service() -> Schema:
 
 
 def manifest() -> Schema:
-    """Keys, as `Manifest.to_json` has them."""
+    """Return keys, as `Manifest.to_json` has them."""
     key = closed_object(
         "a parameter",
         {
@@ -108,7 +108,7 @@ def manifest() -> Schema:
 
 
 def hyper() -> Schema:
-    """Hyperparameters of a group, as `torch.optim` calls them."""
+    """Return the schema of a group's hyperparameters, named as in `torch.optim`."""
     numbers = ("lr", "momentum", "weight_decay", "eps")
     required = {
         **{name: parts.number(f"`{name}`") for name in numbers},

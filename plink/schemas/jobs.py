@@ -64,7 +64,7 @@ def _job_log() -> Schema:
 
 
 def run_output() -> Schema:
-    """A line of what `plink run --json` prints."""
+    """Return a line of what `plink run --json` prints."""
     what = "A line of output, and at the end the status: what `plink run --json` prints"
     rank = parts.whole("its number")
     line = closed_object(

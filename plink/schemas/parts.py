@@ -73,7 +73,7 @@ def texts(what: str) -> Schema:
 
 
 def word(what: str) -> Schema:
-    """A text without white space that does not begin with a dash (`plink.files.fields.is_word`)."""
+    """Return a text without white space or a leading dash (`plink.files.fields.is_word`)."""
     return {**text(what), "maxLength": MAX_NAME_LENGTH, "pattern": _WORD}
 
 
@@ -83,7 +83,7 @@ def address(what: str) -> Schema:
 
 
 def one_of(what: str, values: Sequence[Any]) -> Schema:
-    """One of these values."""
+    """Return one of these values."""
     return {"description": what, "enum": list(values)}
 
 
@@ -103,7 +103,7 @@ def _limits(low: float | None, high: float | None) -> Schema:
 
 
 def flag(what: str) -> Schema:
-    """True or false."""
+    """Return a boolean."""
     return {"description": what, "type": "boolean"}
 
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def creator() -> Callable[[RendezvousParameters], RendezvousHandler]:
-    """What makes the handler of an agent, for the entry point group `torchrun.handlers`."""
+    """Return what makes the handler of an agent, for the entry point group `torchrun.handlers`."""
     return _handler
 
 

@@ -52,7 +52,7 @@ _SHARED_STORE = "TORCH_DISABLE_SHARE_RDZV_TCP_STORE"
 
 
 def handler(params: RendezvousParameters) -> PlinkRendezvousHandler:
-    """The rendezvous of one agent.
+    """Return the rendezvous of one agent.
 
     Raises:
         WrongUseError: `--rdzv-conf` asks for what cannot be, or a file cannot be read.
@@ -104,7 +104,7 @@ class PlinkRendezvousHandler(RendezvousHandler):
         self._join_s = join_s
 
     def get_backend(self) -> str:
-        """As `--rdzv-backend` has it."""
+        """Return the backend's name, as `--rdzv-backend` has it."""
         return NAME
 
     @property
@@ -139,7 +139,7 @@ class PlinkRendezvousHandler(RendezvousHandler):
             return RendezvousInfo(info.store, rank, len(decision.new_ranks), master)
 
     def is_closed(self) -> bool:
-        """Whether the rendezvous is over for good."""
+        """Return whether the rendezvous is over for good."""
         return self._inner.is_closed()
 
     def set_closed(self) -> None:
@@ -147,11 +147,11 @@ class PlinkRendezvousHandler(RendezvousHandler):
         self._inner.set_closed()  # type: ignore[no-untyped-call]
 
     def num_nodes_waiting(self) -> int:
-        """How many agents wait for another round."""
+        """Return how many agents wait for another round."""
         return self._inner.num_nodes_waiting()
 
     def get_run_id(self) -> str:
-        """As `--rdzv-id` has it."""
+        """Return the run's id, as `--rdzv-id` has it."""
         return self._inner.get_run_id()
 
     def shutdown(self) -> bool:
@@ -159,7 +159,7 @@ class PlinkRendezvousHandler(RendezvousHandler):
         return self._inner.shutdown()
 
     def _joined(self) -> RendezvousInfo:
-        """PyTorch's round, in which all wait for a word of its rank 0, which may be lost."""
+        """Join PyTorch's round, in which all wait for a word of its rank 0, which may be lost."""
         before = cast("Any", self._store).timeout
         self._store.set_timeout(timedelta(seconds=_WAIT_S))
         try:
@@ -212,7 +212,7 @@ class PlinkRendezvousHandler(RendezvousHandler):
     def _measured(
         self, meeting: Meeting, members: Sequence[Member], known: Cluster | None
     ) -> Cluster | None:
-        """What is known of the hosts of a round, measured where that is not enough."""
+        """Return what is known of the hosts of a round, measured where that is not enough."""
         # It takes as long as a round: only who measures waits for it.
         from plink.renumber.measuring import is_lacking, measured  # noqa: PLC0415
 

@@ -32,7 +32,7 @@ class Knowledge:
         self._cluster: Cluster | None = None
 
     def newest(self, first: Cluster | None) -> Cluster | None:
-        """What was measured last; `first` before anything was.
+        """Return what was measured last; `first` before anything was.
 
         Raises:
             WrongUseError: what the store holds is too large or damaged.

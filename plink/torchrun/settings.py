@@ -57,7 +57,7 @@ class Settings:
 
 
 def settings_of(config: Mapping[str, Any], environment: Mapping[str, str]) -> Settings:
-    """The settings that `--rdzv-conf` gives, with all files read.
+    """Return the settings that `--rdzv-conf` gives, with all files read.
 
     Raises:
         WrongUseError: an option that there is not, that does not go with the others, or a file

@@ -177,7 +177,7 @@ class Placement:
         self._is_free = is_free
 
     def processors(self, slot: int, leader: int, follower: int) -> tuple[int | None, int | None]:
-        """The processors of leader and follower in that place among the meetings of a moment.
+        """Return the processors of leader and follower for a place among concurrent meetings.
 
         From the last processor on: the first serves most of the machine's interrupts. With one core
         per pair both ends get the same; with two they differ where there are two. None where it

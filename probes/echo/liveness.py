@@ -35,7 +35,7 @@ class Liveness:
         return self._asked_at.setdefault(index, now) == now
 
     def settled(self, index: int) -> None:
-        """An agent said something, whatever it was, or is lost: it owes no answer any more."""
+        """Record that an agent answered or is lost, and owes no answer any more."""
         self._asked_at.pop(index, None)
         self._doubted.discard(index)
 
@@ -101,7 +101,7 @@ class Reports:
         self._lost: set[int] = set()
 
     def over(self, host: int, partner: int, number: int, now: float) -> None:
-        """A host has left the meeting of that round. Saying it again changes nothing."""
+        """Record that a host has left the meeting of that round; repeating it changes nothing."""
         if (host, number) in self._done:
             return
         self._done.add((host, number))

@@ -144,7 +144,7 @@ def opening(index: int, address: str, options: EchoSettings, secret: str, *, gra
 
 
 def schedule_text(peers: Sequence[tuple[int, str, int]], meetings: Sequence[Meeting]) -> str:
-    """Peers as (index, address, port), and meetings in order of rounds."""
+    """Return peers as (index, address, port), and meetings in order of rounds."""
     lines = [f"pair {_meeting(meeting)}\n" for meeting in meetings]
     return "".join([*(peer_text(*peer) for peer in peers), *lines])
 

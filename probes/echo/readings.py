@@ -119,7 +119,7 @@ class Delivery:
         return None if meeting is None else self._deliver(meeting)
 
     def host_lost(self, host: int) -> None:
-        """A host reports no more. What it reported counts."""
+        """Record that a host reports no more; what it reported counts."""
         for meeting in self._meetings.host_lost(host):
             self._deliver(meeting)
 

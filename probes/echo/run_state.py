@@ -93,7 +93,7 @@ class RunState:
         return self._liveness.unanswered
 
     def begin(self) -> None:
-        """Meetings begin, or go on: reports are due from now on."""
+        """Record that meetings begin or go on, and that reports are due from now on."""
         self._reports.begin(time.monotonic())
 
     def grant(self, meetings: Iterable[tuple[int, int, int]]) -> None:

@@ -104,7 +104,7 @@ def parse_report(output: str, address: str, count: int) -> list[float | None] | 
 
 
 def percentile_us(samples_us: Sequence[float], percentile: float) -> float:
-    """The smallest sample that at least `percentile` per cent do not exceed (nearest rank)."""
+    """Return the smallest sample that `percentile` per cent do not exceed (nearest rank)."""
     rank = math.ceil(percentile / 100.0 * len(samples_us))
     return sorted(samples_us)[max(rank, 1) - 1]
 

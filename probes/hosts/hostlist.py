@@ -98,7 +98,9 @@ def parse_host_list(text: str, source: str, *, least: int = 2) -> list[ListedHos
 
 
 def check_hosts(listed: Iterable[ListedHost], source: str, *, least: int = 2) -> list[ListedHost]:
-    """The hosts that a list names, if they can be measured together; `source` names it in errors.
+    """Return the hosts that a list names, if they can be measured together.
+
+    `source` names it in errors.
 
     Args:
         listed: what it names.
@@ -180,7 +182,7 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def _are_ranks(hosts: list[ListedHost]) -> bool:
-    """Whether hosts that come more than once have a line for each rank, not one by mistake."""
+    """Return whether repeated hosts are lines per rank, and not repeated by mistake."""
     counts: dict[tuple[str, str | None, int | None], int] = {}
     runs = 0
     previous = None
@@ -302,7 +304,7 @@ def _is_ranks(host: str, number: int, place: str) -> bool:
 def _with_values(
     values: dict[str, str], port: int | None, user: str | None, slots: int, place: str
 ) -> tuple[int | None, str | None, int]:
-    """Port, user and slots, with those that stand behind the host as `key=value`."""
+    """Return port, user and slots, with those that stand behind the host as `key=value`."""
     if "port" in values:
         if port is not None:
             raise HostListError(f"{place}: the port is given twice", HINT_FORMS)
@@ -360,7 +362,7 @@ def _slots(values: dict[str, str], otherwise: int, place: str) -> int:
 
 
 def _split_item(item: str, place: str) -> tuple[str | None, str, int | None]:
-    """User, host (an IPv6 address without its brackets, or a name with ranges), port."""
+    """Return user, host (an IPv6 address without its brackets, or a name with ranges), port."""
     user, at, rest = item.rpartition("@")
     if at and not is_user(user):
         raise HostListError(f"{place}: {_brief(user)} is not a user name", HINT_FORMS)

@@ -71,7 +71,7 @@ def expand(pattern: str) -> list[str]:
 
 
 def _pieces(pattern: str) -> Iterator[tuple[str, bool]]:
-    """Literal text, and the insides of brackets (marked True)."""
+    """Yield literal text, and the insides of brackets (marked True)."""
     # Called for its check that brackets match, which the scan below relies on.
     split_outside_brackets(pattern)
     rest = pattern

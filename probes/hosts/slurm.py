@@ -114,7 +114,9 @@ def parse_topology_groups(text: str, source: str) -> dict[str, tuple[str, list[s
 
 
 def parse_topology_parents(text: str, source: str) -> dict[str, str]:
-    """The switch above every switch that has one, by name; the first, where there are several.
+    """Return the switch above every switch that has one, by name.
+
+    The first, where there are several.
 
     Raises:
         HostListError: a line is not understood.

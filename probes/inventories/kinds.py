@@ -67,13 +67,13 @@ _MOST_LOOKED_AT = 1 << 16
 
 
 def likely_kind(content: bytes) -> str | None:
-    """The kind that a file which is no host list is likely of; None where none is."""
+    """Return the kind that a file which is no host list is likely of; None where none is."""
     beginning = content[:_MOST_LOOKED_AT]
     return next((kind for kind, sign in _LOOKS_LIKE.items() if sign.search(beginning)), None)
 
 
 def find_hosts(named: str, read_file: ReadFile) -> FoundHosts | None:
-    """The hosts that `KIND:WHERE` names; None for what names no kind, such as a file.
+    """Return the hosts that `KIND:WHERE` names; None for what names no kind, such as a file.
 
     Args:
         named: by the user.

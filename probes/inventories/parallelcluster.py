@@ -27,7 +27,7 @@ _MOST_PAGES = 100
 
 
 def read(where: str, read_file: ReadFile) -> FoundHosts:
-    """The compute nodes that run, of one queue or of all.
+    """Return the compute nodes that run, of one queue or of all.
 
     Args:
         where: the name of a cluster, or a file with what `pcluster` printed of one; then, behind a
@@ -55,7 +55,7 @@ def read(where: str, read_file: ReadFile) -> FoundHosts:
 
 
 def parse_instances(content: bytes, place: str) -> tuple[list[Any], str]:
-    """The instances that a page lists, and what asks for the next one. Pure.
+    """Return the instances that a page lists, and what asks for the next one. Pure.
 
     Raises:
         HostListError: it is no such page.
@@ -71,7 +71,7 @@ def parse_instances(content: bytes, place: str) -> tuple[list[Any], str]:
 
 
 def hosts_of(instances: list[Any], queue: str, place: str) -> list[ListedHost]:
-    """The compute nodes among instances, under their private addresses. Pure.
+    """Return the compute nodes among instances, under their private addresses. Pure.
 
     Args:
         instances: as `parse_instances` has them.

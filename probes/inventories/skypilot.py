@@ -22,7 +22,7 @@ _HOST = re.compile(r"^[ \t]*Host\s+(\S+)[ \t]*$", re.MULTILINE)
 
 
 def read(cluster: str, read_file: ReadFile) -> FoundHosts:
-    """The nodes of a cluster, under the names that SkyPilot gives them in the SSH configuration.
+    """Return a cluster's nodes, under the names that SkyPilot writes to the SSH configuration.
 
     Raises:
         HostListError: there is no such cluster, or it has one node.
@@ -41,7 +41,7 @@ def read(cluster: str, read_file: ReadFile) -> FoundHosts:
 
 
 def parse_nodes(text: str, cluster: str) -> list[ListedHost]:
-    """The nodes in a cluster's SSH configuration, the head first, workers by number. Pure.
+    """Return the nodes in a cluster's SSH configuration, the head first, workers by number. Pure.
 
     Raises:
         HostListError: it has fewer than two.

@@ -51,7 +51,7 @@ class SlurmJob:
 
 
 def read(job: str, read_file: ReadFile) -> FoundHosts:  # noqa: ARG001
-    """The nodes of a job, reached by `srun` from here.
+    """Return the nodes of a job, reached by `srun` from here.
 
     Args:
         job: its number; empty for the job that this process belongs to.
@@ -72,7 +72,7 @@ def read(job: str, read_file: ReadFile) -> FoundHosts:  # noqa: ARG001
 
 
 def parse_job(text: str, place: str) -> SlurmJob:
-    """The one job that runs, of those that `scontrol show job` describes. Pure.
+    """Return the one job that runs, of those that `scontrol show job` describes. Pure.
 
     Raises:
         HostListError: none of them runs, or several do; `place` names what was asked for.
@@ -94,7 +94,7 @@ def parse_job(text: str, place: str) -> SlurmJob:
 
 
 def hosts_of(job: SlurmJob, names: str, place: str) -> list[ListedHost]:
-    """A job's hosts, from the names that `scontrol show hostnames` prints. Pure.
+    """Return a job's hosts, from the names that `scontrol show hostnames` prints. Pure.
 
     Raises:
         HostListError: a name that is not a host's, or fewer than two.

@@ -39,7 +39,7 @@ _ADDRESSES = (
 
 
 def read(where: str, read_file: ReadFile) -> FoundHosts:
-    """The hosts in an output.
+    """Return the hosts in an output.
 
     Args:
         where: the folder of a configuration that was applied, or a file with what `terraform
@@ -60,7 +60,7 @@ def read(where: str, read_file: ReadFile) -> FoundHosts:
 
 
 def parse_outputs(content: bytes, place: str, name: str) -> list[ListedHost]:
-    """The hosts in what `terraform output -json` prints. Pure.
+    """Return the hosts in what `terraform output -json` prints. Pure.
 
     Args:
         content: that.
@@ -97,7 +97,10 @@ def parse_outputs(content: bytes, place: str, name: str) -> list[ListedHost]:
 
 
 def hosts_in(value: Any) -> list[tuple[str, str | None]]:
-    """Names and addresses of the hosts that a value lists; none where it lists anything else."""
+    """Return names and addresses of the hosts that a value lists.
+
+    None where it lists anything else.
+    """
     if isinstance(value, Mapping):
         found = [_parse_named_host(name, item) for name, item in value.items()]
     else:
@@ -106,7 +109,7 @@ def hosts_in(value: Any) -> list[tuple[str, str | None]]:
 
 
 def _values(data: Any) -> dict[str, Any]:
-    """The values of all outputs; one without a name is under the empty one."""
+    """Return the values of all outputs; one without a name is under the empty one."""
     is_outputs = isinstance(data, dict) and all(
         isinstance(output, dict)
         and "value" in output

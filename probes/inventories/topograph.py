@@ -25,7 +25,7 @@ _PAUSE_S = 1.0
 
 
 def read(where: str, read_file: ReadFile) -> FoundHosts:
-    """All hosts of a topology, those of a switch together.
+    """Return all hosts of a topology, those of a switch together.
 
     Raises:
         HostListError: as `read_topology`.
@@ -36,7 +36,7 @@ def read(where: str, read_file: ReadFile) -> FoundHosts:
 
 
 def read_topology(where: str, read_file: ReadFile) -> tuple[Topology, bytes]:
-    """A topology, and what it was read from.
+    """Return a topology, and what it was read from.
 
     Args:
         where: a URL, or a file.

@@ -67,7 +67,7 @@ class Topology:
 
 
 def parse_topology(content: bytes, source: str) -> Topology | None:
-    """The topology that a file describes; None where it describes something else.
+    """Return the topology that a file describes; None where it describes something else.
 
     Raises:
         HostListError: it is one, but something in it is wrong; `source` names it.
@@ -127,7 +127,7 @@ def _of_conf(text: str, source: str) -> Paths:
 
 
 def _of_yaml(text: str, source: str) -> Paths:
-    """Topologies of several partitions may have the same hosts: the default one comes first."""
+    """Yield the topologies in topology.yaml, the default one first; they may share hosts."""
     data = parse_yaml(text, source, _HINT)
     topologies = objects(data) or objects([data])
     seen: set[str] = set()
@@ -177,7 +177,7 @@ def _of_graph(data: Any, source: str) -> Paths:
 
 
 def _of_ec2(data: Any, source: str) -> Paths:
-    """Instances by the node of the network nearest to them, whose name is unique.
+    """Yield instances by the node of the network nearest to them, whose name is unique.
 
     A node that stands below two others is placed where it comes first.
     """
@@ -218,7 +218,7 @@ def _of_nodes(nodes: Sequence[Any], source: str) -> Paths:
 
 
 def _there(nodes: Sequence[Any]) -> str:
-    """Which labels nodes have, those first that may say where they are."""
+    """Return which labels nodes have, those first that may say where they are."""
     labels = {
         str(key): None
         for node in nodes

@@ -52,7 +52,7 @@ _SHORTEST_INTERVAL_S = 0.1
 
 
 def no_limit() -> float:
-    """Any number of seconds is left."""
+    """Return infinity, as there is no limit."""
     return math.inf
 
 
@@ -104,7 +104,7 @@ def serve_command(address: str, port: int, limit_s: float) -> str:
 def receive_command(
     address: str, port: int, options: TransferSettings, version: Version, limit_s: float
 ) -> str:
-    """Runs a test, once it reads a line, in which the server at the address sends; prints JSON.
+    """Return the command that, once it reads a line, receives a test's data and prints JSON.
 
     It is ended after `limit_s`.
     """

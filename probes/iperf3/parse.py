@@ -54,7 +54,7 @@ class Complaint:
 
 
 def parse_version(output: str) -> Version | None:
-    """The version in the output of `iperf3 --version`: `iperf 3.12 (cJSON 1.7.15)` is (3, 12)."""
+    """Return the version in the output of `iperf3 --version`, such as (3, 12)."""
     match = _VERSION.match(output.lstrip())
     return None if match is None else (int(match[1]), int(match[2]))
 
@@ -99,7 +99,9 @@ def received_gbit_s(
 
 
 def received_between_gbit_s(report: TransferReport, start_s: float, end_s: float) -> float | None:
-    """What arrived between two moments of a test, in Gbit/s; None where it did not last so long.
+    """Return what arrived between two moments of a test, in Gbit/s.
+
+    None where it did not last so long.
 
     Intervals that lie in there partly count in part.
     """

@@ -76,7 +76,7 @@ class Transfers(Running):
         self._ports = range(port, port + 1) if port else range(DEFAULT_PORT, DEFAULT_PORT + _PORTS)
 
     def run(self, sender: End, receiver: End, *, timeout_divisor: int = 1) -> TransferReport:
-        """What the receiver gets of a test.
+        """Return what the receiver gets of a test.
 
         Args:
             timeout_divisor: silence is waited for so many times less.
@@ -98,7 +98,7 @@ class Transfers(Running):
     def prepared(
         self, sender: End, receiver: End, port: int, options: TransferSettings
     ) -> Iterator[Prepared]:
-        """A test whose server listens and whose client waits for the word.
+        """Yield a test whose server listens and whose client waits for the word to start.
 
         Raises:
             HostError, TransferError: as `run`.
@@ -164,7 +164,7 @@ class _Output:
         return self._late.is_set()
 
     def lines(self, size: int) -> Iterator[str]:
-        """Its lines, until they end, the time is over, or they have more characters than this."""
+        """Yield a program's lines until they end, time is over, or they exceed the limit."""
         limit = threading.Timer(self._limit_s, self._end)
         limit.daemon = True
         limit.start()

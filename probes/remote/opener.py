@@ -22,7 +22,9 @@ class Opener(ABC):
 
     @abstractmethod
     def open(self, host: ListedHost) -> Session:
-        """A way into one of the hosts that were prepared; threads call it for different hosts.
+        """Return a way into one of the hosts that were prepared.
+
+        Threads call it for different hosts.
 
         Raises:
             HostError: it cannot be reached.

@@ -16,7 +16,7 @@ Result = TypeVar("Result")
 def each(
     work: Callable[[Item], Result], items: Sequence[Item], concurrency: int
 ) -> Iterator[tuple[Item, Result | HostError]]:
-    """`work(item)` or its HostError for every item, as they end, at most `concurrency` at once.
+    """Yield `work(item)` or its HostError for every item as they end, `concurrency` at once.
 
     The threads are daemons, which `concurrent.futures` has not: the interpreter would wait for
     those that hang. Leaving the iteration early starts nothing more.

@@ -34,7 +34,7 @@ class Running:
     def started(
         self, session: Session, command: str, timeout_s: float = 30.0
     ) -> Iterator[RemoteProcess]:
-        """A process that ends with the block. Whether all are stopped is for the block to ask.
+        """Yield a process that is closed at the end of the block.
 
         Raises:
             HostError: as `Session.start`.

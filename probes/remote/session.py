@@ -139,7 +139,7 @@ class Session(ABC):
 
 
 def last_line(output: bytes) -> str:
-    """The last line of what was said; empty where that is nothing."""
+    """Return the last line of what was said; empty where that is nothing."""
     text = output.decode(errors="replace").strip()
     return text.splitlines()[-1] if text else ""
 

@@ -27,7 +27,7 @@ class StallGuard:
 
     @contextmanager
     def guarded(self, abandon: Callable[[], None]) -> Iterator[None]:
-        """A write; `abandon` is called if it takes too long, and must make it fail."""
+        """Guard a write: call `abandon`, which must make it fail, if it takes too long."""
         with self._lock:
             self._current = (time.monotonic() + self._limit_s, abandon)
         try:

@@ -248,7 +248,7 @@ def _tokens(
 
 
 def _expand_tokens(text: str, tokens: Mapping[str, str]) -> str:
-    """A value with what its tokens and variables stand for, as the client has it on connecting.
+    """Return a value with its tokens and variables expanded, as `ssh` does on connecting.
 
     Raises:
         OptionError: there is no such token, or no such variable.

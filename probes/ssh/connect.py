@@ -142,7 +142,7 @@ def _close(thing: _Closable) -> None:
 
 
 def _peer_address(transport: paramiko.Transport, target: Target) -> str:
-    """The address that the connection reached, or the name where something stands between."""
+    """Return the address that the connection reached, or the name behind a proxy."""
     if target.jumps or target.proxy_command is not None:
         return target.hostname
     peer: tuple[str, int] = transport.getpeername()

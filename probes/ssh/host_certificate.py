@@ -45,7 +45,10 @@ class UnknownAuthorityError(CertificateError):
 
 
 def certificate_blob(key: paramiko.PKey) -> bytes | None:
-    """The certificate that a server has shown for its key, as it was sent; None without one."""
+    """Return the certificate that a server has shown for its key, as it was sent.
+
+    None without one.
+    """
     # paramiko takes the key out of a certificate, and keeps the whole beside it.
     public = key.public_blob
     if public is None or not public.key_type.endswith(SUFFIX):
@@ -114,7 +117,7 @@ def _check_limits(certificate: SSHCertificate, name: str, now_s: float) -> None:
 
 
 def _is_strong(blob: bytes, authority: RSAPublicKey) -> bool:
-    """Whether a signature by RSA, which is as long as the key and ends the blob, uses SHA-2."""
+    """Return whether the blob ends with an RSA signature that uses SHA-2."""
     return blob[: -((authority.key_size + 7) // 8 + _LENGTH_BYTES)].endswith(_RSA_SIGNATURES)
 
 

@@ -11,7 +11,9 @@ _MOST_BYTES = 16 << 20
 
 
 def read_file(path: str) -> bytes:
-    """The content of a file, or of a pipe to which somebody writes; nothing of the null device.
+    """Return the content of a file, or of a pipe to which somebody writes.
+
+    Nothing of the null device.
 
     Raises:
         OSError: it cannot be read, is neither, or is too large; the reason is in `strerror`.

@@ -92,7 +92,7 @@ def opening(program: str, address: str, limits: TraceLimits) -> str:
 
 
 def request(address: str, tries: int) -> str:
-    """Asks for the route to an address, with so many probes for every hop that does not answer."""
+    """Return the request for a route, with so many probes for every hop that does not answer."""
     return f"trace {address} {tries}\n"
 
 

@@ -35,7 +35,7 @@ class PairTurns:
         self.running: set[Direction] = set()
 
     def admit(self, source: int) -> None:
-        """A source can trace."""
+        """Record that a source is ready to trace."""
         if source in self._waiting:
             self._free.append(source)
 
@@ -50,7 +50,7 @@ class PairTurns:
         return begun
 
     def over(self, source: int, destination: int) -> bool:
-        """A direction is settled; False if it was not running."""
+        """Record that a direction is settled; return False if it was not running."""
         if (source, destination) not in self.running:
             return False
         self.running.remove((source, destination))

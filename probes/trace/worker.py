@@ -54,7 +54,7 @@ class Tracer:
     """Traces routes from one address, one after the other."""
 
     def __init__(self, options: Options) -> None:
-        """May raise PermissionError: raw sockets are for root."""
+        """Open raw sockets; raise PermissionError unless this is root."""
         self.options = options
         self.echo_id = int.from_bytes(os.urandom(2), "big")
         self.sender = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
@@ -194,7 +194,7 @@ def read_input(lines: queue.SimpleQueue[str]) -> None:
 
 
 def say(*words: str) -> None:
-    """A line to the coordinator; the end, if it is gone."""
+    """Send a line to the coordinator, or end this program if it is gone."""
     try:
         sys.stdout.write(" ".join(words) + "\n")
         sys.stdout.flush()

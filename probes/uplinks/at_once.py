@@ -94,7 +94,7 @@ class AtOnce:
         return [done[pair] if pair in done else self._why_not(pair) for pair in pairs]
 
     def is_busy(self, pairs: Sequence[tuple[int, int]], outcomes: Sequence[Outcome]) -> bool:
-        """Whether a machine that several hosts share may have been the limit of transfers."""
+        """Return whether a machine that several hosts share may have limited the transfers."""
         residents = Counter(host.facts.machine for host in self.hosts if host.facts.machine)
         used_percent: defaultdict[str, float] = defaultdict(float)
         for pair, outcome in zip(pairs, outcomes, strict=True):
@@ -195,7 +195,7 @@ def at_once(
     port: int = 0,
     ssh_concurrency: int = 16,
 ) -> Iterator[AtOnce]:
-    """Transfers between these hosts; `on_host_lost` is called for those that cannot take part.
+    """Yield transfers between these hosts; call `on_host_lost` for those that cannot take part.
 
     No iperf3 is left on a host when this ends, or when this process does.
     """

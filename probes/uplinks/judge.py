@@ -75,7 +75,7 @@ def is_lower_bound(
     known: KnownRates,
     beside: Sequence[tuple[Flow, float]] = (),
 ) -> bool:
-    """Whether a group may be able to exchange more than these transfers, that ran at once, did.
+    """Return whether a group may exchange more than these simultaneous transfers did.
 
     It is not where all its hosts' own links were full, nor where a transfer had room left on its
     two hosts' links and on the partner's uplink: what kept that one down is the group's own uplink,

@@ -58,7 +58,7 @@ def plan_flows(groups: Sequence[Sequence[int]], together: Sequence[int]) -> list
 
 
 def in_turn(groups: Sequence[Sequence[int]]) -> list[int]:
-    """The first host of every group, then the second of every group that has one, and so on."""
+    """Return the first host of every group, then the second of each, and so on."""
     longest = max(map(len, groups), default=0)
     return [hosts[place] for place in range(longest) for hosts in groups if place < len(hosts)]
 
@@ -74,7 +74,7 @@ def slots(senders: Sequence[int]) -> list[int]:
 
 
 def plan_links(groups: Sequence[Sequence[int]]) -> list[list[tuple[int, int]]]:
-    """Rounds of transfers, from one host to another, that show what each host can do by itself.
+    """Return rounds of transfers between two hosts that show what each host does alone.
 
     The hosts of a group form a circle in which each sends to the next, so that no uplink is in the
     way. The only hosts of their groups form one by themselves; where there is one of them, it meets
@@ -95,7 +95,7 @@ def plan_links(groups: Sequence[Sequence[int]]) -> list[list[tuple[int, int]]]:
 def second_looks(
     groups: Sequence[Sequence[int]], gbit_s: Mapping[tuple[int, int], float]
 ) -> list[list[tuple[int, int]]]:
-    """Rounds in which both ends of slow transfers meet others, to see which end was the limit.
+    """Return rounds in which both ends of slow transfers meet others, to find the slow end.
 
     Each slow sender sends to a host that received well before, each slow receiver gets from a host
     that sent well; of their own group where there is one, so that no uplink is in the way.
@@ -197,7 +197,7 @@ def plan_turns(sizes: Sequence[int], wanted: Collection[tuple[int, bool]]) -> li
 def _pack_turns(
     groups: Sequence[int], sizes: Sequence[int], apart: Iterable[tuple[int, ...]]
 ) -> list[tuple[int, ...]]:
-    """Each group in the first turn that takes it, together with none of those it is `apart` from.
+    """Put each group into the first turn that has room and none that it is `apart` from.
 
     With 4 groups of 9 in a turn, the uplinks of the others are 4/5 full.
     """

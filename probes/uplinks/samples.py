@@ -48,20 +48,20 @@ class LinkSink(Protocol):
     """Receiver of hosts' rates."""
 
     def reading(self, reading: BandwidthReading) -> None:
-        """A host sent to another."""
+        """Record the rate at which a host sent to another."""
 
     def pair_lost(self, loss: PairLoss) -> None:
-        """A transfer failed, from its source to its destination."""
+        """Record that a transfer failed, from its source to its destination."""
 
 
 class UplinkSink(Protocol):
     """Receiver of results as they come, so that an interrupted run keeps what it has."""
 
     def exchange(self, exchange: GroupExchange) -> None:
-        """A group was measured in one direction."""
+        """Record the reading of a group in one direction."""
 
     def exchange_lost(self, group: int, *, sends: bool, reason: str) -> None:
-        """A group could not be measured in one direction."""
+        """Record that a group could not be measured in one direction."""
 
     def pair_lost(self, loss: PairLoss) -> None:
-        """A transfer failed, from its source to its destination."""
+        """Record that a transfer failed, from its source to its destination."""

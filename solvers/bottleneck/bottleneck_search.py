@@ -80,7 +80,7 @@ def search_by_bottleneck(
     threads: int = 1,
     on_progress: OnProgress | None = None,
 ) -> BottleneckSolution:
-    """The least greatest distance first, then the form's cost; the given order if none is better.
+    """Search for the least greatest distance, then the least cost; keep `given` if best.
 
     Whether an order keeps within a distance is a search itself, for one that costs nothing where
     distances beyond count 1 and others 0. By halving, the least such distance is found, from the
@@ -210,7 +210,7 @@ class _BottleneckSearch:
             self._bound = min(max(self._bound, beyond), self._farthest)
 
     def cheapest(self, slack: float, deadline: Deadline) -> BottleneckSolution:
-        """The cheapest order found whose farthest are about as near as those of the best so far."""
+        """Return the cheapest order found whose greatest distance is about the best so far."""
         limit = self._farthest * (1.0 + slack)
         near = [one for one in (*self._cheap, self.order) if self._reach(one) <= limit]
         # The first of several that cost the same: the given one.
@@ -282,7 +282,7 @@ class _BottleneckSearch:
         return self._deadline.left_s
 
     def _suffices_for_others(self) -> bool:
-        """Whether the time suffices for other distances: they are made and looked at in one go."""
+        """Return whether the time left suffices to build and search other distances."""
         return self._left_s() > _S_PER_PAIR * len(self._matrix) ** 2
 
 
@@ -294,12 +294,12 @@ def _least_weight(form: Form) -> float:
 
 
 def _least_beyond(matrix: Matrix, level: float) -> float:
-    """The least distance that is greater than that; row by row, as copies of all take long."""
+    """Return the least distance greater than that, row by row to save memory."""
     return float(min(row.min(where=row > level, initial=np.inf) for row in matrix))
 
 
 def _levels(matrix: Matrix) -> npt.NDArray[np.float64]:
-    """(L,) ascending distances, the least and the greatest among them; of very many a sample."""
+    """Return (L,) ascending distances with the least and the greatest; a sample if very many."""
     size = len(matrix)
     if size <= _MOST_WITH_ALL_LEVELS:
         return np.unique(matrix)

@@ -88,7 +88,7 @@ def _largest_block(neighbours: list[list[int]]) -> int:
 def farthest_bound(
     used: Used, distance: Matrix, levels: npt.NDArray[np.float64], deadline: Deadline
 ) -> int:
-    """The first level within which the hosts could be near enough for an order, by what it needs.
+    """Return the first level of distances at which an order is not yet ruled out.
 
     A ring needs a biconnected part with as many hosts as it goes through, anything else a connected
     one; and hosts with as many near others as the ranks exchange data with. All of that can be

@@ -65,7 +65,7 @@ class _Below:
         ]
 
     def least(self, reached: Matrix) -> Matrix:
-        """(K,) what the longest path is at least, from (K, N) lengths of paths to each host."""
+        """Return (K,) lower bounds of the longest path, from (K, N) path lengths to each host."""
         last = reached.shape[1] - 1
         found = [
             np.partition(reached + onwards, last - exempt, axis=1)[:, last - exempt]
@@ -77,7 +77,7 @@ class _Below:
 
 
 def _paths(distance: Matrix, deadline: Deadline) -> Matrix:
-    """(N, N) the lengths of the shortest paths, by all hosts as third ones in turn (Floyd 1962)."""
+    """Return (N, N) the lengths of the shortest paths between all hosts (Floyd 1962)."""
     paths = distance.copy()
     for host in range(len(paths)):
         if deadline.is_over:

@@ -74,7 +74,7 @@ class LeastNorm:
             self._keep(keep)
 
     def _least_of_the_plane(self) -> Vector | None:
-        """Weights of the least norm where they may be below 0; None where points lie too near."""
+        """Return least-norm weights that may be negative, or None where points lie too near."""
         count = len(self)
         if count == 1:
             return np.ones(1)

@@ -111,7 +111,7 @@ def _cut_bound(form: MeshForm, merges: Floats) -> float:
 
 
 def most_inside(form: MeshForm) -> Floats:
-    """(N + 1,) for each number of ranks of a mesh, the most weight that so many have inside."""
+    """Return (N + 1,) the most weight that each number of ranks of a mesh has inside."""
     sizes = np.arange(form.mesh_ranks + 1, dtype=np.float64)
     sizes[0] = 1.0
     cost = np.array([line.most_per_joint for line in form.lines])

@@ -20,7 +20,7 @@ _LEAST_S = 0.3
 
 
 def nearest_distances(matrix: Matrix, count: int = _MOST_NEAREST) -> Matrix:
-    """(N, K) by host the distances to the K nearest others, ascending, K at most `count` and N - 1.
+    """Return (N, K) each host's distances to its K nearest others, K = min(count, N - 1).
 
     0 for hosts that there was no time for.
 
@@ -69,7 +69,7 @@ def quick_rounds_bound(form: RoundsForm, nearest: Matrix) -> float:
 
 
 def degrees_threshold(degrees: npt.NDArray[np.intp], reached: Matrix) -> float:
-    """The least distance within which as many hosts have as many others as ranks have peers."""
+    """Return the least distance within which hosts have as many others as ranks have peers."""
     threshold = float(reached[0, 0])
     for degree in range(1, min(int(degrees.max()), reached.shape[1]) + 1):
         hosts = int((degrees >= degree).sum())
@@ -84,7 +84,7 @@ def quick_trees_bound(form: TreesForm, nearest: Matrix) -> float:
 
 
 def _depth(parents: npt.NDArray[np.intp]) -> int:
-    """Edges between the root and the farthest rank."""
+    """Return edges between the root and the farthest rank."""
     depth = 0
     above = parents
     while (above >= 0).any():

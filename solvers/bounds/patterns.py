@@ -40,7 +40,7 @@ def adjacency(edges: npt.NDArray[np.intp], ranks: int) -> Adjacency:
 
 
 def digit_of(round_adjacency: Adjacency) -> Digit | None:
-    """The digit in which all ranks of a round differ that exchange messages, if it is such."""
+    """Return the digit in which the two ranks of each pair of a round differ, if there is one."""
     degree = round_adjacency.sum(axis=1)
     members = np.flatnonzero(degree)
     base = int(degree.max()) + 1
@@ -61,7 +61,7 @@ def digit_of(round_adjacency: Adjacency) -> Digit | None:
 
 
 def kind_of(digits: Sequence[Digit | None]) -> tuple[object, ...] | None:
-    """Equal for sets of rounds whose graphs are; None where one is not the digit of a number."""
+    """Return a key that is equal for sets of rounds with the same graph; None if not by digits."""
     known = [digit for digit in digits if digit is not None]
     kinds = {(digit.members, digit.base) for digit in known}
     if len(known) < len(digits) or len(kinds) != 1:
@@ -140,7 +140,7 @@ def _most_inside_hamming(members: int, base: int, digits: int) -> Counts:
 
 
 def common_and_continued(graph: Adjacency) -> tuple[Counts, Counts]:
-    """(N, N) each: of the pair (u, v), how the neighbours of u hang together with those of v.
+    """Return two (N, N): how the neighbours of u are connected with those of v.
 
     The first counts common neighbours. The second counts the neighbours of u other than v that are
     neighbours of v, or have a neighbour other than u that is one.

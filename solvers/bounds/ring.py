@@ -13,7 +13,7 @@ _LEAST_S = 0.3
 
 
 def ring_bound(matrix: Matrix, deadline: Deadline) -> float:
-    """Minimum 1-trees under penalties (Held and Karp 1970), or what nearest hosts prove.
+    """Return minimum 1-trees under penalties (Held and Karp 1970), or what nearest hosts prove.
 
     Args:
         matrix: (N, N), checked, N at least 2.

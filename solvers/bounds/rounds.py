@@ -59,7 +59,7 @@ def _one_by_one(
     hosts: ShortPairs,
     deadline: Deadline,
 ) -> float:
-    """The greater of two sums: of every round's own threshold, and of those that degrees ask for.
+    """Return the greater of two sums: of the rounds' own thresholds, and of degrees' thresholds.
 
     Where no two rounds share an edge, a host has at least so many peers in any k rounds as the rank
     with the fewest; it has them within the k-th cheapest round's distance. The dearest weights are
@@ -121,7 +121,7 @@ def _by_holding(hosts: ShortPairs, pattern: Pattern, least: float, deadline: Dea
 
 
 def _turn(chosen: int, rounds: int) -> tuple[bool, int]:
-    """Single rounds first, then the largest sets: what is left out is bounded by those within."""
+    """Return a sort key: single rounds first, then the largest sets."""
     size = chosen.bit_count()
     return size > 1, rounds - size
 
@@ -131,7 +131,7 @@ def _members(chosen: int) -> list[int]:
 
 
 def _cheapest_sequence(weights: Sequence[float], threshold: dict[int, float]) -> float:
-    """The least sum over sequences of rounds of weight x the greatest threshold of a set so far.
+    """Return the least sum over sequences of rounds of weight x greatest threshold so far.
 
     Sets without a threshold of their own have that of their subsets.
     """

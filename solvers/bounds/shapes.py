@@ -24,7 +24,7 @@ class SubtreeShape:
 
 
 def shapes_of(parents: Sequence[int], emphasis: float) -> list[SubtreeShape]:
-    """The shapes of a tree's subtrees, each after those of its children: the whole tree's is last.
+    """Return the shapes of a tree's subtrees, children first; the whole tree's is last.
 
     Args:
         parents: of every rank, -1 for the root.

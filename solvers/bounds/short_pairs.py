@@ -83,7 +83,7 @@ class ShortPairs:
         return threshold
 
     def holding_threshold(self, pattern: Pattern, least: float, deadline: Deadline) -> float:
-        """The least threshold from `least` on at which `can_hold`; lower if time runs out."""
+        """Return the least threshold from `least` on at which `can_hold`, lower if time ends."""
         low = int(np.searchsorted(self._levels, least))
         high = len(self._levels) - 1
         with_factors = _FACTORS in sys.modules or deadline.left_s > _IMPORT_S
@@ -131,7 +131,7 @@ class ShortPairs:
         return threshold
 
     def _component_threshold(self, pattern: Pattern) -> float:
-        """Components grow as the threshold does; each must be filled by some of the pattern's."""
+        """Return the least threshold whose components can be filled by the pattern's components."""
         fits = _sums(pattern)
         size_of = [1] * len(self._distance)
         unfit = 0 if fits >> 1 & 1 else len(self._distance)
@@ -157,7 +157,7 @@ class ShortPairs:
 
 
 def _clusters(*merges: npt.NDArray[np.float64]) -> Adjacency:
-    """(C, N) whether a cluster of a dendrogram has a host; without single hosts and all hosts."""
+    """Return (C, N) which hosts a dendrogram's clusters have, without single hosts and all."""
     size = len(merges[0]) + 1
     found: dict[bytes, Adjacency] = {}
     for dendrogram in merges:
@@ -169,7 +169,7 @@ def _clusters(*merges: npt.NDArray[np.float64]) -> Adjacency:
 
 
 def _sums(pattern: Pattern) -> int:
-    """Bit m is set where some of the pattern's components have m ranks together."""
+    """Return a bit set: bit m where some of the pattern's components have m ranks together."""
     bits = 1
     for size in pattern.component_sizes.tolist():
         bits |= bits << size
@@ -193,7 +193,7 @@ def _with_surroundings(graph: Adjacency, pattern: Pattern) -> Adjacency:
 
 
 def _has_factor(graph: Adjacency, degree: int) -> bool:
-    """Whether hosts can send and receive `degree` times each, over each pair once either way.
+    """Return whether each host can send and receive `degree` times, each pair once either way.
 
     Every k-regular subgraph on all hosts does so. The other way round does not follow.
     """

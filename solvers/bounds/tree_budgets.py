@@ -188,7 +188,7 @@ class _TriedLimits:
                 points, of_others = LeastNorm(len(away)), 0
 
     def _alike(self, away: Matrix) -> Matrix:
-        """The means of each group's hosts, which then have the same prices: few to be found."""
+        """Return prices averaged over each group's hosts, so that few are to be found."""
         places = np.concatenate([self._group, np.array(self._group) + max(self._group) + 1])
         means = np.bincount(places, away) / np.bincount(places)
         alike: Matrix = means[places]

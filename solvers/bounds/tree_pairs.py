@@ -67,7 +67,7 @@ class PairOfTrees:
 
 
 def pairs_of_trees(form: TreesForm) -> list[PairOfTrees]:
-    """The trees of a form: both together where there are two of one shape over the same ranks.
+    """Return the trees of a form, as a pair where two of one shape have the same ranks.
 
     Others are each paired with themselves, those of one shape once.
     """

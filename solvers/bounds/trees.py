@@ -204,7 +204,7 @@ class _Branch:
 
 
 def _tree_bound(tree: PricedTree, deadline: Deadline) -> float:
-    """The least over all hosts as the root; the set of roots with the lowest bound has its turn."""
+    """Return the least bound over all roots, by refining the set with the lowest bound."""
     try:
         merges = linkage(tree.distance, "average", deadline)
         top = _Branch(tree, np.arange(len(tree.distance)), deadline)

@@ -15,7 +15,7 @@ from plink.solvers.collectives.table import PeerTable, Ranks, Round
 
 
 def group_pairs(ranks: int, group: int, distance: int) -> tuple[Ranks, Ranks]:
-    """All pairs within groups of ranks that lie `distance` apart: the lower ranks and the higher.
+    """Return the lower and higher ranks of all pairs in groups of ranks `distance` apart.
 
     Args:
         ranks: a multiple of group x distance.
@@ -30,7 +30,7 @@ def group_pairs(ranks: int, group: int, distance: int) -> tuple[Ranks, Ranks]:
 
 
 def scatter_in_groups(ranks: int, groups: Sequence[int], size_bytes: float) -> list[Round]:
-    """A reduce-scatter: in each round every rank sends each of its group a part of what it holds.
+    """Return a reduce-scatter in which every rank sends each of its group a part every round.
 
     Args:
         ranks: the product of `groups`.
@@ -67,7 +67,7 @@ def staying(ranks: int, kept: Ranks) -> Ranks:
 
 
 def recursive_doubling(ranks: int, size_bytes: int) -> PeerTable:
-    """Whole buffers between pairs at distances 1, 2, 4, ..., as in Open MPI and MPICH.
+    """Return exchanges of whole buffers at distances 1, 2, 4, ..., as in Open MPI and MPICH.
 
     The even ranks of the first pairs drop out.
     """

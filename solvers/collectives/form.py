@@ -122,7 +122,7 @@ Form: TypeAlias = RingForm | RoundsForm | TreesForm
 
 
 def rounds_form(ranks: int, rounds: Iterable[Round]) -> RoundsForm:
-    """The form of these rounds: rounds between the same pairs of ranks are one, of their number.
+    """Return the form of these rounds, with equal rounds counted and not repeated.
 
     Every pair is named once, the lower rank first.
     """

@@ -23,7 +23,7 @@ DEFAULT_BCUBE_BASE = 2
 
 
 def _legacy_ring(ranks: int, size_bytes: int) -> PeerTable:
-    """Every rank's whole buffer goes round."""
+    """Return a ring in which every rank's whole buffer goes round."""
     return PeerTable(ranks, [ring_round(ranks, 1, size_bytes)] * (ranks - 1))
 
 
@@ -39,19 +39,19 @@ def binary_blocks(ranks: int) -> list[tuple[int, int]]:
 
 
 def _between_blocks(larger: tuple[int, int], smaller: tuple[int, int]) -> tuple[Ranks, Ranks]:
-    """The ranks of the larger block, and of each the one in the smaller that has its part."""
+    """Return the ranks of the larger block, and for each its partner in the smaller one."""
     place = np.arange(larger[1])
     return larger[0] + place, smaller[0] + place % smaller[1]
 
 
 def _within_block(block: tuple[int, int], distance: int, size_bytes: int) -> Round:
-    """The pairs of a block at a distance exchange the half of what they hold."""
+    """Return a round in which pairs of a block exchange half of what they hold."""
     low, high = group_pairs(block[1], 2, distance)
     return exchange(block[0] + low, block[0] + high, size_bytes / (2 * distance))
 
 
 def _halving_doubling(ranks: int, size_bytes: int) -> PeerTable:
-    """Halving and doubling in every block, and between a block and the next larger one.
+    """Return halving and doubling in every block, and between a block and the next larger one.
 
     A smaller block is done with its own halving sooner, so that its part is on the way to the
     larger block while that one still halves; the sum comes back while the larger one doubles.
@@ -98,7 +98,7 @@ def bcube_groups(ranks: int) -> list[int]:
 
 
 def legacy_bcube(base: int, name: str = "gloo-bcube") -> Algorithm:
-    """Gloo's legacy `AllreduceBcube`.
+    """Return Gloo's legacy `AllreduceBcube`.
 
     Args:
         base: how many ranks are in a group; Gloo's `Context::base`.

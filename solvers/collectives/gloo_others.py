@@ -40,7 +40,7 @@ def _to_root(ranks: int, size_bytes: float) -> Round:
 
 
 def _reduce(ranks: int, size_bytes: int) -> PeerTable:
-    """A ring to the rank before reduces and scatters, and the root gathers (gloo/reduce.cc)."""
+    """Return a reduce-scatter in a ring and a gather at the root (gloo/reduce.cc)."""
     part = ring_round(ranks, -1, size_bytes / ranks)
     return PeerTable(ranks, [*[part] * (ranks - 1), _to_root(ranks, size_bytes)])
 
@@ -54,13 +54,13 @@ def _scatter(ranks: int, size_bytes: int) -> PeerTable:
 
 
 def _all_to_all(ranks: int, size_bytes: int) -> PeerTable:
-    """All messages are begun at once (gloo/alltoall.cc)."""
+    """Return one round of all messages, which begin at once (gloo/alltoall.cc)."""
     rounds = [ring_round(ranks, distance, size_bytes / ranks) for distance in range(1, ranks)]
     return PeerTable(ranks, [together(rounds)])
 
 
 def _barrier(ranks: int, size_bytes: int) -> PeerTable:  # noqa: ARG001
-    """Everyone tells the rank 1, 2, 4, ... after it (gloo/barrier.cc)."""
+    """Return rounds in which each rank tells the one 1, 2, 4, ... after it (gloo/barrier.cc)."""
     rounds = []
     distance = 1
     while distance < ranks:

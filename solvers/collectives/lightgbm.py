@@ -25,7 +25,7 @@ Half = Callable[[int, float], list[Round]]
 
 
 def recursive_halving(ranks: int, size_bytes: float) -> list[Round]:
-    """The reduce-scatter, from the farthest ranks to the nearest, so that these move the least.
+    """Return the reduce-scatter from the farthest ranks, which move the most, to the nearest.
 
     In the last pairs of ranks beyond a power of two, the right one hands its buffer to the left
     one and gets its block in the end.

@@ -32,7 +32,7 @@ _MOST_NESTED = 4
 
 
 def _chain_rounds(ranks: int, size_bytes: int) -> list[Round]:
-    """Every rank but the last sends to the next, then every one but the first to the one before."""
+    """Return the rounds of a chain: each rank sends to the next, then each to the one before."""
     low = np.arange(ranks - 1)
     return [send(low, low + 1, size_bytes), send(low + 1, low, size_bytes)]
 
@@ -84,7 +84,7 @@ def _form_of(algorithm: Algorithm) -> RingForm | RoundsForm | TreesForm:
 
 
 def groups_of(sizes: Sequence[int], dimension: int) -> Ranks:
-    """(G, K) the ranks of each group of one dimension; row-major, the last dimension fastest."""
+    """Return (G, K) the ranks of each group of one dimension, in row-major order."""
     ranks = np.arange(int(np.prod(sizes, dtype=np.int64))).reshape(sizes)
     return np.moveaxis(ranks, dimension, -1).reshape(-1, sizes[dimension])
 
@@ -116,7 +116,7 @@ def mesh_table(dimensions: Sequence[Dimension]) -> PeerTable:
 
 
 def mesh_form(dimensions: Sequence[Dimension]) -> MeshForm:
-    """The sum over dimensions and their groups of what each waits for.
+    """Return the sum over dimensions and their groups of what each waits for.
 
     Each dimension's latencies weigh as much as its bytes have a share of those of all.
     """
@@ -159,7 +159,7 @@ def _line(rounds: Sequence[WeightedRound], size: int) -> MeshLine:
 
 
 def _most_per_joint(weights: npt.NDArray[np.float64]) -> float:
-    """The most that j ranks have inside, over j - 1: exact for few ranks and rings, else a bound.
+    """Return the most weight that j ranks have inside, over j - 1, or a bound for many ranks.
 
     Any part of a ring or a chain is chains, of one hop less than ranks.
     """
@@ -182,7 +182,7 @@ def _most_per_joint(weights: npt.NDArray[np.float64]) -> float:
 def _nest_dimensions(
     sizes: Sequence[int], traffic: Sequence[float]
 ) -> tuple[list[Ranks], list[list[list[int]]]]:
-    """Ranks with one dimension inside the other, in every way, the one that exchanges most first.
+    """Return rank sequences for every nesting of dimensions, most traffic innermost first.
 
     The blocks are those of the first way.
     """

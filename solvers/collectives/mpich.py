@@ -16,7 +16,7 @@ TREE_ARITY = 2
 
 
 def _reduce_scatter_allgather(ranks: int, size_bytes: int) -> PeerTable:
-    """Halving and doubling; the even ranks of the first pairs drop out with their whole buffer."""
+    """Return halving and doubling, in which the even ranks of the first pairs drop out."""
     even, odd = folded_pairs(ranks)
     fold = [send(even, odd, size_bytes)] if len(even) else []
     scatter = halving(staying(ranks, odd), size_bytes)

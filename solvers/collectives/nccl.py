@@ -12,7 +12,7 @@ from plink.solvers.collectives.trees import tree_table
 
 
 def binary_tree(ranks: int) -> Ranks:
-    """(N,) parents in the first tree: rank 0 is the root with one child, odd ranks are leaves."""
+    """Return (N,) parents in the first tree, whose root is rank 0 and whose leaves are odd."""
     every = np.arange(ranks)
     lowest_bit = every & -every
     below = every ^ lowest_bit
@@ -23,7 +23,7 @@ def binary_tree(ranks: int) -> Ranks:
 
 
 def double_tree(ranks: int) -> list[Ranks]:
-    """The parents in both trees: the second is the first mirrored, or moved on if N is odd."""
+    """Return the parents in both trees; the second is the first mirrored, or shifted for odd N."""
     first = binary_tree(ranks)
     if ranks % 2 == 0:
         second = np.where(first >= 0, ranks - 1 - first, -1)[::-1].copy()

@@ -39,7 +39,7 @@ def _ring(ranks: int, size_bytes: int) -> PeerTable:
 
 
 def _segmented_ring(ranks: int, size_bytes: int) -> PeerTable:
-    """The reduce-scatter runs once per phase, each with a part of every block."""
+    """Return a ring whose reduce-scatter runs once per phase, with a part of every block."""
     phase_bytes = ranks * SEGMENT_BYTES
     if size_bytes < phase_bytes:
         return _ring(ranks, size_bytes)
@@ -51,7 +51,7 @@ def _segmented_ring(ranks: int, size_bytes: int) -> PeerTable:
 
 
 def _rabenseifner(ranks: int, size_bytes: int) -> PeerTable:
-    """Halving and doubling; the odd ranks of the first pairs drop out after a swap of halves."""
+    """Return halving and doubling, in which the odd ranks of the first pairs drop out."""
     even, odd = folded_pairs(ranks)
     fold, unfold = [], []
     if len(even):

@@ -19,7 +19,7 @@ DEFAULT_BCUBE_BASE = 4
 
 
 def _powers(base: int, name: str, about: str) -> Algorithm:
-    """Exchanges in groups of `base` ranks at distances 1, base, base², ..., then back."""
+    """Return exchanges in groups of `base` ranks at distances 1, base, base², ..., then back."""
 
     def groups(ranks: int) -> list[int]:
         rounds = 0
@@ -51,7 +51,7 @@ def _powers(base: int, name: str, about: str) -> Algorithm:
 
 
 def bcube(base: int, name: str = "bcube") -> Algorithm:
-    """BCube: in each round, groups of `base` ranks reduce and scatter among themselves.
+    """Return BCube: in each round, groups of `base` ranks reduce and scatter.
 
     Args:
         base: ranks in a group.
@@ -67,7 +67,7 @@ def bcube(base: int, name: str = "bcube") -> Algorithm:
 
 
 def halved_tree(ranks: int) -> Ranks:
-    """(N,) parents in the binary tree whose root is the middle rank, and so on in both halves."""
+    """Return (N,) parents in the binary tree that halves ranges: each root is a middle rank."""
     parents = np.full(ranks, -1, dtype=np.intp)
     waiting = [(0, ranks - 1, -1)]
     while waiting:

@@ -43,7 +43,7 @@ class PeerTable:
     is_pipelined: bool = False
 
     def bytes_between(self) -> npt.NDArray[np.float64]:
-        """(N, N) bytes that each rank (row) sends to each other (column) in all rounds together."""
+        """Return (N, N) bytes that each rank (row) sends to each other (column) in all rounds."""
         total = np.zeros((self.ranks, self.ranks))
         for step in self.rounds:
             np.add.at(total, (step.sources, step.destinations), step.sizes_bytes)

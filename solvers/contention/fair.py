@@ -44,7 +44,7 @@ def ends_s(size_bytes: Floats, crossed: Indices, rate_bytes_s: Floats) -> Floats
 
 
 def fair_rates(crossed: Indices, rate_bytes_s: Floats) -> Floats:
-    """(F,) the max-min fair rates of flows, in bytes per second; arguments as of `ends_s`."""
+    """Return (F,) max-min fair rates of flows in bytes per second; arguments as of `ends_s`."""
     links = len(rate_bytes_s)
     rates = np.zeros(len(crossed))
     is_rising = np.ones(len(crossed), dtype=bool)

@@ -139,7 +139,7 @@ class FlowClock:
         return bool(self._exchanges)
 
     def _found_exchanges(self) -> list[tuple[int, int]]:
-        """Messages of one round that go back and forth between two hosts, both large."""
+        """Return messages of one round that go back and forth between two hosts, both large."""
         found: list[tuple[int, int]] = []
         place_of: dict[tuple[int, int, int], int] = {}
         for place, (number, source, destination) in enumerate(
@@ -187,7 +187,7 @@ class FlowClock:
         return socket_paths(self._paths, self._senders, links, turns, manner.kept_s)
 
     def time_s(self, manner: Manner, seed: int = 0, links: SharedLinks | None = None) -> float:
-        """Seconds until all have the result.
+        """Return seconds until all have the result.
 
         Args:
             manner: of the software.

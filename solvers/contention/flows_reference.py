@@ -20,7 +20,7 @@ _SAME_S = 1e-9
 def run_time_s(
     messages: Messages, links: SharedLinks, reduction_s_byte: float, turns: CoreTurns = ALWAYS
 ) -> float:
-    """Seconds until all have arrived (`plink.solvers.contention.flows`)."""
+    """Return seconds until all have arrived (`plink.solvers.contention.flows`)."""
     return _FlowSimulation(messages, links, reduction_s_byte, turns).time_s()
 
 
@@ -109,7 +109,7 @@ class _FlowSimulation:
         return time_s if into_s < turns.slice_s else time_s + turns.cycle_s - into_s
 
     def _go_on(self, rank: int) -> None:
-        """A rank begins its next round."""
+        """Begin a rank's next round."""
         self._place[rank] += 1
         if self._place[rank] >= len(self._steps[rank]):
             return
@@ -157,7 +157,7 @@ class _FlowSimulation:
 def fair(
     paths: Sequence[tuple[int, ...]], links: SharedLinks, tokens: Sequence[float]
 ) -> tuple[list[float], dict[int, float]]:
-    """Max-min fair rates (Bertsekas and Gallager, Data Networks, 1992, §6.5.2).
+    """Return max-min fair rates (Bertsekas and Gallager, Data Networks, 1992, §6.5.2).
 
     Args:
         paths: the links of each flow that is under way.

@@ -88,7 +88,7 @@ def distinct_rounds(table: PeerTable) -> Sequence[DistinctRound]:
 
 
 def _count_equal(rounds: Iterator[Round]) -> tuple[Round, int]:
-    """One of equal rounds, sorted, and how many there are."""
+    """Return one of equal rounds, sorted, and how many there are."""
     first = next(rounds)
     return _sort_flows(first), 1 + sum(1 for _ in rounds)
 

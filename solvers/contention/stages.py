@@ -52,7 +52,7 @@ class Waits:
 
 
 def split(table: PeerTable) -> tuple[Loads, Waits]:
-    """The loads and the waits of a table.
+    """Return the loads and the waits of a table.
 
     All flows of a pipelined table are one stage, since all rounds are under way at once; its
     latencies are those of the first part's way through all rounds.
@@ -93,7 +93,7 @@ def _together(rounds: Sequence[DistinctRound], ranks: int) -> Loads:
 
 
 def over_positions(loads: Loads, waits: Waits, position_of: Ranks) -> tuple[Loads, Waits]:
-    """Loads and waits between positions, each of which one or more ranks share.
+    """Return loads and waits between positions, each of which one or more ranks share.
 
     What ranks of the same position exchange is free. Where messages go round, the mean latency of
     all ranks' messages counts, which those between positions are a part of.
@@ -135,7 +135,7 @@ def _sum_by_pair(loads: Loads) -> Loads:
 def _between(
     flows: Loads | Waits, position_of: Ranks
 ) -> tuple[Ranks, Ranks, Ranks, npt.NDArray[np.bool_]]:
-    """Sources, destinations and starts of the flows between positions, and which those are."""
+    """Return sources, destinations and starts of the flows between positions, and their mask."""
     sources, destinations = position_of[flows.sources], position_of[flows.destinations]
     kept = sources != destinations
     before = np.concatenate([[0], np.cumsum(kept)])

@@ -21,7 +21,7 @@ _PREPARATION_S = 1e-8
 
 
 def in_sequence(order: Sequence[int], group_of: npt.NDArray[np.intp]) -> list[int]:
-    """The order with the hosts of each group together, groups and hosts in their sequence in it.
+    """Return the order with the hosts of each group together, else in their old sequence.
 
     A host without a group stays by itself.
     """
@@ -79,7 +79,7 @@ def ring_by_groups(
 
 
 def _with_penalties(distance: Floats, group_of: npt.NDArray[np.intp]) -> Floats:
-    """Distances at which one crossing between groups more is dearer than all that they can save."""
+    """Return distances at which one more crossing between groups outweighs any other saving."""
     penalty = max(1.0, float(distance.max())) * len(distance)
     found = distance.copy()
     for host, group in enumerate(group_of):

@@ -54,7 +54,7 @@ class TableTimer:
         return _native.ContentionClock(problem, self._ranks)
 
     def time_s(self, order: Sequence[int] | npt.NDArray[np.intp]) -> float:
-        """The time with rank r on host `order[r]`; ranks of the same host exchange data for free.
+        """Return the seconds with rank r on host `order[r]`; ranks on one host exchange for free.
 
         Raises:
             ValueError: not a host for each rank, or for each position.

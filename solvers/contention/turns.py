@@ -40,7 +40,7 @@ ALWAYS = CoreTurns()
 
 
 def drawn_turns(ranks: int, cores: int, slice_s: float, seed: int) -> CoreTurns:
-    """Turns by chance, where there are more ranks than cores.
+    """Return turns by chance, where there are more ranks than cores.
 
     Args:
         ranks: how many there are.

@@ -77,7 +77,7 @@ def _windows(
 
 
 def _covered_weights(last: Ranks, first: Ranks, weights: Floats, size: int, ranks: int) -> Floats:
-    """(W,) the weights of what reaches from `first` to `last`, for windows that hold all of it."""
+    """Return (W,) the weights from `first` to `last` that each window covers as a whole."""
     windows = ranks - size + 1
     begin = np.maximum(last - size + 1, 0)
     end = np.minimum(first, windows - 1) + 1
@@ -171,7 +171,7 @@ def _slots_of_groups(network: Network, takes: Ranks) -> Network:
 
 
 def _slots_of_hosts(network: Network, takes: Ranks) -> Network:
-    """Every slot as a host without a limit of its own, each host being a group of its slots."""
+    """Return the network of slots: each an unlimited host, in a group that is its host."""
     host_of = np.repeat(np.arange(network.hosts), takes)
     return _of_slots(host_of, network.send_bytes_s, network.receive_bytes_s)
 

@@ -86,7 +86,7 @@ def embed(
     seed: int = 0,
     on_progress: Callable[[str], None] | None = None,
 ) -> Embedding:
-    """Points whose distances agree with the measured ones: minimise Luo 2020, eq. 4.1.
+    """Return points whose distances agree with the measured ones: minimise Luo 2020, eq. 4.1.
 
     Residuals count as shares of the distance and through a pseudo-Huber loss (`Objective`). The
     optimiser is L-BFGS from a classical-scaling start, in three dimensions first. Dimensions and
@@ -195,7 +195,7 @@ def _candidates(
 
 
 def _unknowns(size: int, dimensions: int) -> int:
-    """Coordinates, less what moving and turning the whole leaves free."""
+    """Return coordinates, less what moving and turning the whole leaves free."""
     return size * dimensions - dimensions * (dimensions + 1) // 2
 
 
@@ -207,6 +207,6 @@ def _components(is_measured: npt.NDArray[np.bool_]) -> int:
 
 
 def _objective(observations: Observations, fit: Fit) -> float:
-    """Eq. 4.1 as the paper has it: plain squares, each measured pair once."""
+    """Return eq. 4.1 as the paper has it: plain squares, each measured pair once."""
     missed = (fit.distance - observations.distance)[observations.is_measured]
     return float((missed**2).sum() / 2.0) * observations.scale**2

@@ -51,7 +51,7 @@ class Split:
 
 
 def of_pairs(observations: Observations, rng: np.random.Generator) -> list[Split]:
-    """Held-out pairs judge a fit to the others."""
+    """Return splits in which held-out pairs judge a fit to the others."""
     return [
         Split(observations.without(held), observations.distance, held)
         for held in _folds(observations.is_measured, rng)

@@ -111,7 +111,7 @@ class Objective:
             yield start, min(start + _BLOCK_ROWS, self._size)
 
     def _predicted(self, rows: Matrix, columns: Matrix) -> tuple[Matrix, Matrix]:
-        """The distances between points, without heights, and their slopes by the coordinates."""
+        """Return distances between points without heights, and their slopes by coordinates."""
         squared = _squared_between(rows, columns)
         if self._alpha == 1.0:
             length = np.sqrt(squared)

@@ -12,7 +12,7 @@ _SHARE_OF_SMALLEST = 0.45
 
 
 def classical(observations: Observations, dimensions: int, alpha: float) -> Matrix:
-    """Classical multidimensional scaling (Torgerson 1952): (N, D) points.
+    """Return (N, D) points by classical multidimensional scaling (Torgerson 1952).
 
     A pair that was not measured counts with the mean square, and what was is scaled up for it:
     so the estimate stays unbiased where gaps are random (Keshavan, Montanari and Oh, "Matrix
@@ -36,7 +36,7 @@ def classical(observations: Observations, dimensions: int, alpha: float) -> Matr
 
 
 def fitted_to(points: Matrix, dimensions: int, rng: np.random.Generator) -> Matrix:
-    """The points in another number of dimensions: their main axes, or small random steps more."""
+    """Return points in another number of dimensions, by main axes or small random steps."""
     size, known = points.shape
     if dimensions < known:
         centred = points - points.mean(axis=0)

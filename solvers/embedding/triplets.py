@@ -68,7 +68,7 @@ class Gain:
 def gain_of_order(
     halves: Sequence[Observations], fits: Sequence[Fit], rng: np.random.Generator
 ) -> Gain:
-    """Embeddings of one half of the readings against those readings, judged by the other half.
+    """Return how much better an embedding of half the readings orders the other half.
 
     Args:
         halves: of the readings, of N hosts.
@@ -124,7 +124,7 @@ def without_detours(judge: Observations) -> Matrix:
 
 
 def clear_triplets(judge: Matrix, margin: float, rng: np.random.Generator) -> Triplets:
-    """Triplets whose two distances differ by more than a margin to the judge.
+    """Return triplets whose two distances differ by more than a margin to the judge.
 
     Args:
         judge: (N, N), NaN where not measured.

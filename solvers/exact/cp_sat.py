@@ -99,7 +99,7 @@ def _whole_bound(solver: cp_model.CpSolver, least: int, below: int) -> int:
 
 
 def _parts(form: Form) -> int:
-    """About how many constraints and parts of them a model has."""
+    """Return about how many constraints and parts of them a model has."""
     if isinstance(form, RingForm):
         return form.ranks**2
     if isinstance(form, RoundsForm):

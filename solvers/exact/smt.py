@@ -82,7 +82,7 @@ class _Formula:
 
 
 def _places(solver: Any, ranks: int) -> list[list[Any]]:
-    """`places[rank][host]`: whether the rank is there; each host has one rank."""
+    """Return `places[rank][host]`: whether the rank is there; each host has one rank."""
     everyone = range(ranks)
     places = [[z3.Bool(f"rank {p} on host {i}") for i in everyone] for p in everyone]
     for row in [*places, *zip(*places, strict=True)]:
@@ -110,7 +110,7 @@ def _cost(formula: _Formula, form: Form, whole: WholeTerms) -> Any:
 
 
 def _tree(formula: _Formula, terms: Whole, parents: list[int], name: str, cost: Any) -> None:
-    """The sums of hops from the root are at most the cost."""
+    """Add that the sums of hops from the root are at most the cost."""
     from_root = [z3.Int(f"{name}, root to rank {rank}") for rank in range(len(parents))]
     for rank, parent in enumerate(parents):
         if parent < 0:

@@ -98,7 +98,7 @@ class _Room:
         return groups == 2 or float(self._for_gms(time).sum()) >= 1.0
 
     def of_groups(self, time: float) -> Floats:
-        """Shares of GMs: each group's in proportion to its room, or to its size if that is all."""
+        """Return the shares of global masters by group, by the room or else the size of groups."""
         weights = self.sizes if len(self.sizes) < 3 else self._for_gms(time)
         shares: Floats = weights / weights.sum()
         return shares
@@ -150,7 +150,7 @@ def _level_rates(rates: Floats) -> Floats:
 
 
 def _finite(rates: Floats) -> Floats:
-    """Unlimited links as very fast ones, beside which the others still count."""
+    """Return rates with unlimited links as very fast ones, so that others still count."""
     is_finite = np.isfinite(rates)
     most = float(rates[is_finite].max()) if is_finite.any() else 1.0
     return np.where(is_finite, rates, _UNLIMITED * most if is_finite.any() else most)

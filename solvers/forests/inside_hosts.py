@@ -10,7 +10,7 @@ from plink.solvers.forests.routes import Floats, Indices, Parents, Routes, make_
 
 
 def inside_hosts(routes: Routes, host_of: Sequence[int] | Indices) -> Routes:
-    """Routes over ranks from routes over hosts: in every host one rank stands for the others.
+    """Return routes over ranks from routes over hosts; one rank of a host acts for the others.
 
     They send to it, and it takes the host's place in the route. Every route is split into as many
     as the fullest host has ranks, and the ranks of a host take turns so that each has about as many
@@ -57,7 +57,7 @@ def _with_ranks(parents: Parents, heads: Indices, host_of: Indices) -> Parents:
 
 
 def partition(work: Sequence[float], workers: int) -> list[int]:
-    """The worker of each piece of work, so that the busiest has little: largest pieces first.
+    """Return the worker of each piece so that the busiest has little, largest pieces first.
 
     Each goes to the worker that has least so far; all work alike. The busiest has at most
     4/3 - 1/(3 m) times what is best with m workers (Graham 1969, as in Luo 2020, §3.2.4 and

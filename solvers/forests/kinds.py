@@ -65,7 +65,7 @@ def ring(order: Sequence[int]) -> Routes:
 
 
 def double_tree(order: Sequence[int]) -> Routes:
-    """Two binary trees with half of the buffer each; a leaf of one is an inner node of the other.
+    """Return two binary trees with half of the buffer each, whose leaves differ.
 
     The double binary tree (Sanders, Speck, Träff 2009), as NCCL builds it.
 
@@ -85,7 +85,7 @@ def double_tree(order: Sequence[int]) -> Routes:
 def two_level(
     group_of: Sequence[int] | Indices, link_bytes_s: npt.ArrayLike, uplink_bytes_s: npt.ArrayLike
 ) -> Routes:
-    """A chunk's members send to the local master (LM) of their group, LMs to the global one (GM).
+    """Return routes by which members send to a local master (LM), and LMs to the global one.
 
     Two-level hierarchical aggregation (2LHA, Luo 2020, §4.1.2 and §4.2.2). The GM is the LM of its
     own group. How much of the buffer has its masters where is balanced within and across groups
@@ -166,7 +166,7 @@ def _wrap_around(
 
 
 def _in_turns(members: Sequence[Sequence[int]]) -> list[int]:
-    """One of each group, then the next of each."""
+    """Return one of each group, then the next of each."""
     longest = max(map(len, members))
     return [own[turn] for turn in range(longest) for own in members if turn < len(own)]
 

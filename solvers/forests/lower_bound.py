@@ -55,7 +55,7 @@ def allreduce_bound_s(network: Network, size_bytes: float) -> float:
 
 
 def lower_bound_s(network: Network, least: LeastExchange) -> float:
-    """The time in seconds that the slowest of hosts' links and groups' uplinks needs at least.
+    """Return the least seconds that the slowest of hosts' links and groups' uplinks needs.
 
     Args:
         network: the hosts and links.

@@ -50,7 +50,7 @@ class Routes(NamedTuple):
 def make_routes(
     weights: npt.ArrayLike, up: npt.ArrayLike, down: npt.ArrayLike | None = None
 ) -> Routes:
-    """Routes with weights made to sum up to 1; the broadcast trees are the reductions' if None."""
+    """Return routes whose weights sum to 1; broadcast trees are the reductions' if None."""
     shares = np.array(weights, dtype=np.float64)
     reduction = np.array(up, dtype=np.int32)
     broadcast = reduction.copy() if down is None else np.array(down, dtype=np.int32)

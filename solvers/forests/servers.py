@@ -24,7 +24,7 @@ _NOTHING = 1e-9
 
 
 def central(workers: int, at: int) -> Routes:
-    """One worker's host serves all others: a star (CC).
+    """Return one worker's host serves all others: a star (CC).
 
     Raises:
         ValueError: there is no such worker.
@@ -140,7 +140,7 @@ def _turns(ports: Indices, rates: Floats, groups: int) -> list[tuple[float, Indi
 
 
 def _tree(workers: Indices, ports: int, port_of: Indices, top: Indices) -> Parents:
-    """A tree over workers and ports: workers below the port of their group, ports as groups are."""
+    """Return a tree of workers below their group's port, and of ports as groups are."""
     parents = np.full(len(workers) + ports, ABSENT, dtype=np.int32)
     members = len(workers) + port_of
     parents[: len(workers)] = members[workers]

@@ -57,7 +57,7 @@ def routes_s(
     size_bytes: float,
     chunks_bytes: Floats,
 ) -> float:
-    """The time in seconds of what goes along routes, all of them at once.
+    """Return the time in seconds of what goes along routes, all of them at once.
 
     The sum of five. All chunks are under way together, so that the link that takes longest for all
     bytes that cross it decides. Flows share links evenly, though not all of them have as much to
@@ -90,7 +90,7 @@ def routes_s(
 
 
 def direct_s(between_bytes: Floats, host_of: Sequence[int] | Indices, network: Network) -> float:
-    """The time in seconds of messages straight from rank to rank, all of them under way together.
+    """Return the seconds of messages straight from rank to rank, all under way together.
 
     The busiest link, what sharing loses, one latency, and the messages of the rank that handles
     most, one after the other. Nothing passes through a third rank, so that no pipeline fills.
@@ -115,7 +115,7 @@ def direct_s(between_bytes: Floats, host_of: Sequence[int] | Indices, network: N
 
 
 def sharing_s(routes: Routes, host_of: Indices, network: Network, size_bytes: float) -> float:
-    """How much longer flows along routes take that share links than the busiest link (`lost_s`).
+    """Return the seconds that flows lose by sharing links, beyond the busiest link (`lost_s`).
 
     Args:
         routes: over ranks.
@@ -177,7 +177,7 @@ def lost_s(flows: Floats, network: Network) -> float:
 def fill_s(
     routes: Routes, host_of: Indices, network: Network, size_bytes: float, chunks_bytes: Floats
 ) -> float:
-    """How much longer one chunk is on its way than the busiest link needs for its share of it.
+    """Return the seconds of one chunk on its way beyond the busiest link's share of it.
 
     Args:
         routes: over ranks, all of them in use.
@@ -206,7 +206,7 @@ def chunk_bytes(size_bytes: float, routes: int) -> float:
 
 
 def _edge_s(parents: Indices, host_of: Indices, network: Network, size_bytes: Floats) -> Floats:
-    """(R, P) what a chunk of (R, 1) bytes takes to a rank's parent, alone on the slowest link."""
+    """Return (R, P) seconds of a chunk of (R, 1) bytes to a rank's parent, alone on its links."""
     below, above = host_of, host_of[np.maximum(parents, 0)]
     own, theirs = network.group_of[below], network.group_of[above]
     rate = np.minimum(
@@ -226,7 +226,7 @@ def _edge_s(parents: Indices, host_of: Indices, network: Network, size_bytes: Fl
 def deal_chunks(
     forest: ForestLike, size_bytes: float, least_chunk_bytes: float = LEAST_CHUNK_BYTES
 ) -> Routes:
-    """The routes that a buffer uses, which are not all where it has fewer chunks than there are.
+    """Return the routes that a buffer uses, which are fewer if it has fewer chunks than routes.
 
     Chunks go to routes in proportion to weight, by largest remainder, ties to the first.
 

@@ -39,7 +39,7 @@ class Deadline:
         self.native.stop()
 
     def within(self, seconds: float) -> Deadline:
-        """One that is so many seconds away, if this one is not earlier."""
+        """Return one that is so many seconds away, if this one is not earlier."""
         return _of(self.native.part(seconds))
 
     def at_least(self, seconds: float) -> Deadline:
@@ -50,7 +50,7 @@ class Deadline:
         return _of(self.native.at_least(seconds))
 
     def part(self, share: float) -> Deadline:
-        """One after a share of what is left."""
+        """Return one after a share of what is left."""
         return self.within(share * self.left_s)
 
 

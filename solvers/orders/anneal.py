@@ -86,7 +86,7 @@ def anneal(
 
 
 def _near_together(form: RoundsForm | TreesForm, hosts: list[int]) -> list[list[int]]:
-    """Orders of hosts of which near ones stand together, for ranks of which some belong together.
+    """Return orders in which near hosts stand together.
 
     Elsewhere than in a mesh, these have numbers that are near.
     """

@@ -20,7 +20,7 @@ _NO_LIMIT_S = 1e8
 
 
 def order_by_clusters(distance: Matrix, deadline: Deadline | None = None) -> list[int]:
-    """Leaves of the tree of average linkage, by chains of nearest neighbours (Murtagh 1983).
+    """Return leaves of the tree of average linkage, by chains of nearest neighbours (Murtagh 1983).
 
     Ranks whose numbers are near are near in every usual algorithm, so that this is a cheap order
     for all of them. Which of two branches comes first says nothing, as no leaf ordering is done:

@@ -53,7 +53,7 @@ def cheapest_ring(distance: Matrix) -> list[int]:
 
 
 def one_tree_length(distance: Matrix, penalty: Sequence[float]) -> float:
-    """A minimum 1-tree less twice the penalties: at most any ring's cost (Held and Karp 1970).
+    """Return a lower bound of any ring: minimum 1-tree less twice the penalties (Held, Karp 1970).
 
     A minimum spanning tree of the cities 1 to N-1, by Prim, and the two shortest edges of city 0,
     under weights d(i, j) + penalty(i) + penalty(j). For at least 3 cities.

@@ -204,7 +204,7 @@ class _RingSearch:
         self._matrix, self._hosts, self._best = renumbered, ring, best
 
     def _round(self, candidates: list[list[int]], kicks: int) -> None:
-        """Chains of kicks, and what comes of merging their rings."""
+        """Run chains of kicks, and merge their rings."""
         size = len(self._matrix)
         deadline = self._deadline.part(1.0 - _MERGING_SHARE)
         rings = [self._best[1]]

@@ -87,7 +87,7 @@ def found_in(readings_us: Matrix) -> Found | None:
 def sum_by_cluster(
     rows: Labels, columns: Labels, one: Labels, other: Labels, values: Vector
 ) -> Matrix:
-    """Sums of the values of pairs (one, other), by the cluster of the one and of the other."""
+    """Return sums of the values of pairs (one, other), by the clusters of both."""
     height, width = int(rows.max()) + 1, int(columns.max()) + 1
     places = rows[one] * width + columns[other]
     sums = np.bincount(places, values, minlength=height * width).astype(np.float64)
@@ -102,6 +102,6 @@ def _cast(logs: Vector, mode: Vector, end: float) -> Vector:
 
 
 def _join_clusters(clusters: Labels, one: Labels, other: Labels, cast: Vector) -> Labels:
-    """Clusters of clusters."""
+    """Return clusters of clusters."""
     counts = sum_by_cluster(clusters, clusters, one, other, np.ones(len(one)))
     return link_hosts(sum_by_cluster(clusters, clusters, one, other, cast), counts)[clusters]

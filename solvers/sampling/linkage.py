@@ -15,7 +15,7 @@ _COMPACT_AT = 0.7
 
 
 def link_hosts(votes: Matrix, counts: Matrix) -> Labels:
-    """Clusters of hosts whose pairs vote for being together, on average over the pairs measured.
+    """Return clusters of hosts whose measured pairs vote on average for being together.
 
     The two clusters that the most speaks for are joined, as in average linkage (UPGMA), but over
     the pairs that there are, until the average vote between any two is not positive.
@@ -40,7 +40,7 @@ def link_hosts(votes: Matrix, counts: Matrix) -> Labels:
 
 
 def _joined_some(sums: Matrix) -> tuple[Labels, bool]:
-    """The cluster that each goes to, and whether that is all; the sums are those of the joins."""
+    """Return the new cluster of each one, and whether no more can be joined; update the sums."""
     size = sums.shape[1]
     hosts = np.arange(size)
     joins = hosts.copy()

@@ -42,7 +42,7 @@ def match_pairs(weight: Matrix, labels: Labels | None = None) -> Pairs:
 
 
 def _one_each(mutual: Labels, best: Labels, labels: Labels, left: Matrix) -> Labels:
-    """One pair of each two clusters, after which others of the two are barred."""
+    """Return one pair of each two clusters, after which others of the two are barred."""
     low = np.minimum(labels[mutual], labels[best[mutual]])
     high = np.maximum(labels[mutual], labels[best[mutual]])
     is_within = low == high

@@ -55,7 +55,7 @@ class SamplerStep:
 
 
 def usual_share(hosts: int) -> float:
-    """The share of all pairs that is usually enough: 5 times the cube root of N partners a host."""
+    """Return the share of pairs that is usually enough: 5 cube roots of N partners a host."""
     return float(min(1.0, _PARTNERS * np.cbrt(hosts) / max(1, hosts - 1)))
 
 

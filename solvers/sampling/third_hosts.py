@@ -73,7 +73,7 @@ def _table(level: npt.NDArray[np.intp], deviation: float) -> Matrix:
 
 
 def two_steps(readings_us: Matrix) -> Matrix:
-    """How much pairs are worth a meeting: in an ultrametric a near third one makes them near.
+    """Return how much each pair is worth a meeting, by near third hosts (as in an ultrametric).
 
     Args:
         readings_us: (N, N), symmetric, NaN where not measured.

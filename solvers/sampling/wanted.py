@@ -74,7 +74,7 @@ class Wanted:
         self._rank: Matrix = np.where(is_open, rank, -np.inf)
 
     def weight(self, rng: np.random.Generator) -> Matrix:
-        """(N, N) of a round: confirmation first, then what may be one; -inf if not wanted."""
+        """Return (N, N) weights of pairs for a round, confirmations first; -inf if not wanted."""
         weight = self._rank[self._labels][:, self._labels]
         need = np.maximum(_PARTNERS - self._partners, 0)
         is_unsure = (self._votes < _LEAST_VOTES) & (self._partners < _MOST_PARTNERS)

@@ -43,7 +43,7 @@ def slots_bound(form: Form, matrix: Matrix, layout: RankLayout, time_limit_s: fl
 
 
 def by_slot(matrix: Matrix, layout: RankLayout) -> Matrix:
-    """(S, S) the distances between all slots, host after host; 0 between those of one host."""
+    """Return (S, S) distances between slots, host after host; 0 between those of one host."""
     host_of = np.repeat(np.arange(layout.hosts), layout.slots)
     return np.ascontiguousarray(matrix[np.ix_(host_of, host_of)])
 

@@ -108,7 +108,7 @@ def condense_form(form: RoundsForm, place_of: Ranks, places: int) -> RoundsForm:
 
 
 def _condensed_mesh(form: MeshForm, over_places: RoundsForm, place_of: Ranks) -> MeshForm:
-    """The rounds as those of a mesh; a block of ranks is one of places where it fills them."""
+    """Return the rounds as a mesh's, with blocks of ranks as blocks of places they fill."""
     places = over_places.ranks
     sequences = [_places_of(place_of[sequence], places) for sequence in form.sequences]
     blocks = []

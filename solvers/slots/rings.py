@@ -99,7 +99,7 @@ def _exact(distance: Matrix, count: int) -> Ring:
 
 
 def _with_others(ring: Sequence[int], given: Sequence[int]) -> list[int]:
-    """The ring, from its host that is first in `given`, and then the hosts that it leaves out."""
+    """Return the ring from its first host in `given` on, and then the hosts it leaves out."""
     place = {host: number for number, host in enumerate(given)}
     start = min(range(len(ring)), key=lambda at: place[ring[at]])
     inside = set(ring)
@@ -132,7 +132,7 @@ class _SubsetRingSearch:
         self.moves = 0
 
     def run(self) -> EndedBy:
-        """Chains until something ends them."""
+        """Return chains until something ends them."""
         self.bound = subset_ring_bound(
             self._distance, self._layout, self._deadline.part(_BOUND_SHARE)
         )
@@ -160,7 +160,7 @@ class _SubsetRingSearch:
         return [*leaves[start:], *leaves[:start]][: self._count]
 
     def _chain(self, start: Ring, moves: int, hot: float) -> Ring:
-        """Annealing, some of its moves at every temperature of a falling series."""
+        """Anneal a ring, with some moves at every temperature of a falling series."""
         seed = int(self._rng.integers(1 << 63))
         try:
             search = _native.SubsetAnnealing(self._distance, start, seed, self._deadline.native)
@@ -174,7 +174,7 @@ class _SubsetRingSearch:
         return search.ring
 
     def _polish(self, ring: Ring) -> None:
-        """The nearest ring through the same hosts; kept if it is the cheapest so far."""
+        """Find the shortest ring through the same hosts; keep it if it is the cheapest so far."""
         left_s = self._deadline.left_s
         within = self._distance[np.ix_(ring, ring)]
         if left_s > 0.0:

@@ -45,14 +45,14 @@ _LEAST_S = 1e-3
 def cost_with_slots(
     form: Form, distance: Matrix, layout: RankLayout, order: Sequence[int]
 ) -> float:
-    """The latency form of the cost of an order of all hosts; between ranks of a host it is 0."""
+    """Return the latency cost of an order of all hosts; ranks on one host cost nothing."""
     if isinstance(form, RingForm):
         return reference.cost(RingForm(layout.hosts), distance, order[: layout.used(order)])
     return reference.cost(form, distance, layout.placement(order).tolist())
 
 
 def prices_with_slots(form: Form, distance: Matrix, layout: RankLayout) -> Prices:
-    """The same of many orders, with rounds between hosts where orders do not change these."""
+    """Return the `Prices` of many orders, between hosts where all hosts take as many ranks."""
     if isinstance(form, RoundsForm) and layout.is_even:
         places = -(-layout.ranks // layout.slots[0])
         between = condense_form(form, layout.position_of, places)
@@ -125,7 +125,7 @@ def search_with_slots(
 
 
 def over_hosts(form: Form, layout: RankLayout) -> Form | None:
-    """A form over all hosts that costs the same, of which some may be idle; None for others."""
+    """Return a form over all hosts, some idle, that costs the same; None if there is none."""
     if isinstance(form, RingForm):
         return RingForm(layout.hosts) if layout.takes_all_hosts else None
     if not layout.is_even:
@@ -200,7 +200,7 @@ class _WholeOrderSearch:
         return OrderSolution(cheapest, best, best, "exact", tried)
 
     def _start(self, seed: int, deadline: Deadline) -> list[int]:
-        """A cheap order to begin with."""
+        """Return a cheap order to begin with."""
         starts = [self.given, order_by_clusters(self.matrix, deadline.part(0.5))]
         form = self.form
         if not isinstance(form, RoundsForm):
@@ -226,7 +226,7 @@ class _WholeOrderSearch:
 def least_cost(
     form: Form, distance: Matrix, layout: RankLayout, order: Sequence[int], time_limit_s: float
 ) -> float:
-    """A proven lower bound of the cost over all orders and choices of hosts, without a search.
+    """Return a lower bound of the cost over all orders and choices of hosts, without search.
 
     For where orders are searched on other distances than those that something is proven of.
 

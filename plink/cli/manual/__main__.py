@@ -21,7 +21,7 @@ def main(arguments: list[str]) -> None:
 
 
 def _date() -> str:
-    """Today, or the day that a reproducible build asks for (reproducible-builds.org)."""
+    """Return today's date, or that of a reproducible build (reproducible-builds.org)."""
     asked = os.environ.get("SOURCE_DATE_EPOCH")
     now = datetime.now(timezone.utc)
     return (datetime.fromtimestamp(int(asked), timezone.utc) if asked else now).date().isoformat()

@@ -31,7 +31,7 @@ _LAYOUT = ".nh\n.ad l"
 
 
 def pages(date: str) -> dict[str, str]:
-    """The roff text of every page, by name: `plink`, `plink-order`, `plink-autotune-serve`, ...
+    """Return the roff text of every page by its name, such as `plink-autotune-serve`.
 
     Args:
         date: of the pages, as in 2026-01-31.

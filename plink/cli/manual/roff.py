@@ -26,7 +26,7 @@ def bold(text: str) -> str:
 
 
 def prose(text: str) -> str:
-    """A paragraph, in lines that an editor shows whole; what stands in backquotes is bold."""
+    """Return a paragraph in short lines, with what stands in backquotes in bold."""
     parts = _CODE.split(text)
     roff = "".join(
         bold(part) if place % 2 else escape_text(part) for place, part in enumerate(parts)
@@ -35,13 +35,13 @@ def prose(text: str) -> str:
 
 
 def wrap_lines(roff: str) -> str:
-    """Roff text in short lines, none of which is taken for a command."""
+    """Return roff text in short lines, none of which is taken for a command."""
     lines = textwrap.wrap(roff, _WIDTH, break_long_words=False, break_on_hyphens=False)
     return "\n".join(rf"\&{line}" if line[:1] in (".", "'") else line for line in lines)
 
 
 def term(text: str) -> str:
-    """Options as a list has them, `-o, --output FILE`: their names are bold."""
+    """Return options as a list has them, `-o, --output FILE`: their names are bold."""
     parts = _TERM.split(text)
     return "".join(
         bold(part) if place % 2 else escape_text(part) for place, part in enumerate(parts)

@@ -145,7 +145,7 @@ class ApiServer:
     def _request(
         self, method: str, path: str, body: Mapping[str, Any] | None, end_s: float
     ) -> tuple[int, str, dict[str, Any], float | None]:
-        """Status, reason, content, and after how many seconds to ask again, of one request."""
+        """Send a request; return status, reason, content, and seconds until the next try."""
         headers = {"Accept": "application/json", "User-Agent": "plink"}
         token = self._access.token()
         if token is not None:

@@ -125,7 +125,7 @@ def nodes_of(cluster: Cluster, nodes: Sequence[Node]) -> dict[str, str]:
 
 
 def not_measured(cluster: Cluster) -> set[str]:
-    """Hosts of which nothing new is known, so that their nodes keep the labels that they have."""
+    """Return hosts without new measurements, whose nodes keep their labels."""
     unplaced = () if cluster.grouping is None else cluster.grouping.unmeasured
     return {*unplaced, *(host.source for host in cluster.unreachable)}
 

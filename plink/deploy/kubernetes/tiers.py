@@ -125,7 +125,7 @@ def values_of(tier: Tier, key: str, present: Mapping[str, str], taken: set[str])
 
 
 def _match_values(present: Sequence[Sequence[str | None]]) -> dict[int, str]:
-    """The value that a domain keeps, by its number, so that as few hosts as can be change theirs.
+    """Return the value that each domain keeps so that as few hosts as possible change theirs.
 
     Args:
         present: what the hosts of each domain have.

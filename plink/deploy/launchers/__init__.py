@@ -74,7 +74,7 @@ def caveat_of(name: str) -> str | None:
 
 
 def usage_of(name: str, file: str, ranks: int | None) -> str:
-    """The command that uses `file`, of the format `name`; no `ranks` leaves RANKS to the reader."""
+    """Return the command that uses a file of a format; RANKS stays in it without `ranks`."""
     if name in TOPOLOGIES:
         return TOPOLOGIES[name].usage_of(file)
     return FORMATS[name].usage_of(file, ranks)

@@ -38,7 +38,7 @@ class Format:
     caveat: str | None = None
 
     def usage_of(self, file: str, ranks: int | None) -> str:
-        """The command that uses `file`, for `ranks` ranks; None leaves RANKS to the reader."""
+        """Return the command that uses `file`; the word RANKS stays in it where `ranks` is None."""
         return fill_usage(
             self.usage, {"RANKS": "RANKS" if ranks is None else str(ranks), "FILE": file}
         )

@@ -72,7 +72,7 @@ def render_commands(hosts: Sequence[Host]) -> str:
 
 
 def render_script(hosts: Sequence[Host]) -> str:
-    """A shell script: a line per host, then it waits, and ends with the worst exit status."""
+    """Return a shell script that starts one command per host and ends with the worst status."""
     lines = [
         f"on {host.name} {_quote(command)}\n"
         for host, command in zip(hosts, commands(hosts), strict=True)

@@ -82,7 +82,7 @@ def seats(placement: Sequence[int], slots: int) -> tuple[int, ...]:
 
 
 def for_each(items: Sequence[Item], work: Callable[[int, Item], Result]) -> list[Result]:
-    """`work(i, item i)` for all, several at a time; the results in the same order.
+    """Return `work(i, item i)` for all, several at a time; the results in the same order.
 
     Raises:
         HostError: the first that `work` raised.

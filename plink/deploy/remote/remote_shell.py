@@ -78,7 +78,7 @@ def _over_ssh(folder: Path, hosts: Sequence[Host], options: SshOptions) -> str:
 
 
 def _via_command(template: Template) -> str:
-    """A program that is called as `ssh` is: options without values, a host, a command's words."""
+    """Return the words of a program that stands in for `ssh` and is called as `ssh` is."""
     return f"""\
 #!{sys.executable}
 import os, sys

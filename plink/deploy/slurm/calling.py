@@ -35,7 +35,7 @@ _AGENT = (
 def called_by_nodes(
     allocation: Allocation, wait_s: float, progress: ProgressListener
 ) -> Iterator[Callers]:
-    """Agents that were started on all nodes and have called; they end with the block.
+    """Yield agents that were started on all nodes and have called; end them with the block.
 
     Args:
         allocation: the job.
@@ -84,7 +84,7 @@ def called_by_nodes(
 
 
 def own_address(names: Sequence[str]) -> str:
-    """The address of this machine from which other nodes are reached; its name, if there is none.
+    """Return the address from which this machine reaches other nodes, or its name.
 
     Args:
         names: of the nodes.

@@ -143,7 +143,7 @@ def default_folder() -> Path:
 
 
 def fresh_readings(cluster: Cluster, before: Cluster | None) -> Cluster | None:
-    """The hosts with the readings alone that were not there before; None if there are none."""
+    """Return the cluster with its new readings alone, or None if it has none."""
     rtt = cluster.rtt
     if rtt is None:
         return None

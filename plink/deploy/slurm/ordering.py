@@ -118,7 +118,7 @@ def order_allocation(
 
 
 def ask_switches() -> Mapping[str, str]:
-    """The leaf switch of every node that Slurm's controller knows; empty where it knows none."""
+    """Return the leaf switch of every node that Slurm's controller knows."""
     try:
         done = subprocess.run(
             ["scontrol", "show", "topology"],
@@ -133,7 +133,7 @@ def ask_switches() -> Mapping[str, str]:
 
 
 def _of_job(wider: Cluster, allocation: Allocation) -> Cluster:
-    """The same of the job's hosts alone, which come first, with the slots that they have here."""
+    """Return the cluster's part for the job's hosts, with the slots that they have here."""
     size = len(allocation.hosts)
     hosts = [
         replace(host, slots=listed.slots)
@@ -219,7 +219,7 @@ def _readings(cluster: Cluster) -> int:
 
 @contextmanager
 def _way(allocation: Allocation, reaching: Reaching, progress: ProgressListener) -> Iterator[Way]:
-    """The way to the nodes; by steps, too, where agents do not call."""
+    """Yield the way to the nodes, which falls back to job steps where agents do not call."""
     with ExitStack() as stack:
         way: Way = ViaOptions(step_template())
         if reaching.by == "agents":

@@ -70,7 +70,7 @@ def fill_by_switch(
 
 
 def partners(readings_us: Matrix, hosts: int) -> Matrix:
-    """(hosts,) with how many of the first `hosts` each of them was measured, in both directions."""
+    """Return (hosts,) with how many of the first `hosts` each was measured, both ways."""
     among = readings_us[:hosts, :hosts]
     both = ~np.isnan(among) & ~np.isnan(among.T)
     np.fill_diagonal(both, val=False)

@@ -96,7 +96,7 @@ class DriftJudgement:
 
 
 def noise_ceilings(rtt: RttMeasurement) -> Matrix:
-    """(N, N), symmetric: by how much the log of an unchanged pair's reading may differ.
+    """Return (N, N), symmetric: by how much the log of an unchanged pair's reading may differ.
 
     From the file itself: how much both directions of its pairs differ, and of each pair, how far
     its median lies above its reading.
@@ -153,7 +153,7 @@ def expect(rtt: RttMeasurement, estimate: EstimatedDistances | None = None) -> B
 
 
 def common_factor(file_us: Matrix, new_us: Matrix, pairs: Sequence[Pair]) -> float | None:
-    """New over old round-trip time of pairs that are known not to have changed: the median.
+    """Return new over old round-trip time of pairs that are known not to have changed: the median.
 
     None where none of them has readings.
     """
@@ -164,7 +164,7 @@ def common_factor(file_us: Matrix, new_us: Matrix, pairs: Sequence[Pair]) -> flo
 
 
 def nearer_to_file(file_us: Matrix, first_us: Matrix, second_us: Matrix) -> Matrix:
-    """The one of two new readings that is nearer to the file's: only what lasts is a change.
+    """Return the one of two new readings that is nearer to the file's: only what lasts is a change.
 
     Args:
         file_us, first_us, second_us: (N, N) in µs, NaN where not measured, the new ones without
@@ -214,7 +214,7 @@ def _pairs(mask: Mask) -> list[Pair]:
 
 
 def _shifts(file_us: Matrix, new_us: Matrix) -> Matrix:
-    """(N, N): log of new over old; NaN where either has no reading above zero."""
+    """Return (N, N): log of new over old; NaN where either has no reading above zero."""
     with np.errstate(divide="ignore", invalid="ignore"):
         shifts = np.where((file_us > 0.0) & (new_us > 0.0), np.log(new_us / file_us), np.nan)
     np.fill_diagonal(shifts, np.nan)
@@ -222,7 +222,7 @@ def _shifts(file_us: Matrix, new_us: Matrix) -> Matrix:
 
 
 def common_shift(shifts: Matrix, ceilings: Matrix, compared: Mask) -> float:
-    """The shift of the most pairs that can be explained by one; about 0 where that does as well."""
+    """Return the shift that explains most pairs, or about 0 where that explains as many."""
     values, limits = shifts[compared], ceilings[compared]
     candidates = np.quantile(values, np.linspace(0.0, 1.0, _CANDIDATES))
     unchanged = [int((np.abs(values - shift) <= limits).sum()) for shift in candidates]
@@ -234,7 +234,7 @@ def common_shift(shifts: Matrix, ceilings: Matrix, compared: Mask) -> float:
 
 
 def _blame_hosts(near: Mask, compared: Mask, changed: Mask, evidence: Matrix) -> list[int]:
-    """Hosts that explain the changed pairs, each pair by the host of which it says the most."""
+    """Return the hosts that explain the changed pairs, each pair by the likelier of its two."""
     open_ = compared.copy()
     blamed: list[int] = []
     while True:
@@ -255,7 +255,7 @@ def _blame_hosts(near: Mask, compared: Mask, changed: Mask, evidence: Matrix) ->
 
 
 def _together(hosts: Sequence[int], near: Mask, changed: Mask) -> list[list[int]]:
-    """Groups of hosts that were near each other and still are."""
+    """Return groups of hosts that were near each other and still are."""
     is_mate = near & near.T & ~changed
     groups: list[list[int]] = []
     for host in hosts:

@@ -68,6 +68,6 @@ def measure_and_judge(
 
 
 def _suspects(found: DriftJudgement) -> list[int]:
-    """The hosts that seem to have changed, or else all that have a pair that changed."""
+    """Return the hosts that seem to have changed, or else all that have a pair that changed."""
     named = {host for change in found.changes for host in change.hosts}
     return sorted(named or {host for pair in found.changed for host in pair})

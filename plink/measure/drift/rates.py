@@ -100,7 +100,7 @@ def link_ceiling(expected: Matrix) -> float:
 def _blame_links(
     names: Sequence[str], expected: Matrix, now: Matrix, changed: Mask, compared: Mask
 ) -> list[RateChange]:
-    """Directions of links that explain the changed pairs, each pair by one end, the worst first."""
+    """Return the directions of links that explain the changed pairs, the worst first."""
     open_ = compared.copy()
     found: list[RateChange] = []
     while (hit := open_ & changed).any():
@@ -146,7 +146,7 @@ Way = tuple[str, bool]
 
 
 def groups_by_weight(groups: Sequence[Group], uplinks: Sequence[Uplink]) -> list[Group]:
-    """Groups with an uplink, those whose hosts have the least share of it first."""
+    """Return groups with an uplink, those whose hosts have the least share of it first."""
     known = {uplink.group: uplink for uplink in uplinks}
 
     def share(group: Group) -> float:
@@ -162,7 +162,7 @@ def changed_uplinks(
     now_gbit_s: Mapping[Way, float],
     explained_gbit_s: Mapping[Way, float],
 ) -> list[RateChange]:
-    """Uplinks that carry another amount than in the file, the most changed first.
+    """Return uplinks that carry another amount than in the file, the most changed first.
 
     Args:
         uplinks: of the file.
@@ -211,7 +211,7 @@ def explained_by_hosts(
 def nearer_uplinks(
     uplinks: Sequence[Uplink], first: Mapping[Way, float], second: Mapping[Way, float]
 ) -> dict[Way, float]:
-    """The figure of an uplink, measured twice, that is nearer to the file's.
+    """Return the figure of an uplink, measured twice, that is nearer to the file's.
 
     Args:
         uplinks: of the file.

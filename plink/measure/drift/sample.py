@@ -21,7 +21,7 @@ _NEAR_FACTOR = 1.35
 
 
 def both_ways_us(readings_us: Matrix) -> Matrix:
-    """(N, N), symmetric: the geometric mean of both directions, or the one that there is.
+    """Return (N, N), symmetric: the geometric mean of both directions, or the one that there is.
 
     NaN where neither direction has a reading above zero, and on the diagonal.
     """
@@ -34,7 +34,7 @@ def both_ways_us(readings_us: Matrix) -> Matrix:
 
 
 def near_hosts(times_us: Matrix) -> Mask:
-    """(N, N): whether a host is about as near to the row's host as its nearest one.
+    """Return (N, N): whether a host is about as near to the row's host as its nearest one.
 
     Args:
         times_us: (N, N), symmetric, NaN where unknown.
@@ -46,7 +46,7 @@ def near_hosts(times_us: Matrix) -> Mask:
 
 
 def pairs_to_check(times_us: Matrix, partners: int, seed: int) -> list[Pair]:
-    """Pairs so that every host has `partners` partners or more, half of them its nearest.
+    """Return pairs so that every host has `partners` partners or more, half of them its nearest.
 
     Args:
         times_us: (N, N), symmetric, NaN for pairs that cannot be compared.
@@ -62,7 +62,7 @@ def pairs_to_check(times_us: Matrix, partners: int, seed: int) -> list[Pair]:
 def more_partners(
     times_us: Matrix, hosts: Iterable[int], having: Iterable[Pair], partners: int, seed: int
 ) -> list[Pair]:
-    """Pairs beside `having` that give each of `hosts` as many partners, as `pairs_to_check`."""
+    """Return pairs beside `having` that give each of `hosts` as many partners."""
     chance = np.random.default_rng(seed)
     before = set(having)
     met: list[set[int]] = [set() for _ in range(len(times_us))]

@@ -25,7 +25,7 @@ def expected_gbit_s(
     groups: Sequence[Group],
     uplinks: UplinkMeasurement | None,
 ) -> Matrix:
-    """(N, N) what transfers are to achieve by the file, [source][destination]; NaN if unknown.
+    """Return (N, N) Gbit/s that the file promises, [source][destination]; NaN if unknown.
 
     Bandwidths as they were measured, else inside groups what both hosts' links allow.
 
@@ -53,7 +53,7 @@ def expected_gbit_s(
 
 
 def pairs_to_transfer(expected: Matrix, most: int, seed: int) -> list[list[Pair]]:
-    """Rounds of disjoint pairs in which hosts show what their links carry, mostly one round.
+    """Return rounds of disjoint pairs in which hosts show what their links carry, mostly one round.
 
     The hosts with the slowest links come first, each with the partner with which it did best.
 
@@ -87,7 +87,7 @@ def pairs_to_transfer(expected: Matrix, most: int, seed: int) -> list[list[Pair]
 def others_to_transfer(
     expected: Matrix, changed: Mask, compared: Mask, seed: int
 ) -> list[list[Pair]]:
-    """Rounds of the pairs that changed, and of others in which their hosts meet other partners.
+    """Return rounds of the changed pairs, and of pairs of their hosts with other partners.
 
     Others show whose change it is: partners whose own pairs did not change are taken, with which
     the host did best.

@@ -80,12 +80,12 @@ _OF_CLIENT: Mapping[str, tuple[float, float, float]] = {
 
 
 def is_described(source: str) -> bool:
-    """Whether a file is one by its name."""
+    """Return whether a file is one by its name."""
     return source.lower().endswith(SUFFIX)
 
 
 def read_network(path: str) -> Cluster:
-    """The cluster that a file describes.
+    """Return the cluster that a file describes.
 
     Raises:
         WrongUseError: the file cannot be read, or is not such a description.
@@ -95,7 +95,7 @@ def read_network(path: str) -> Cluster:
 
 
 def import_network(content: bytes, source: str) -> Cluster:
-    """The cluster in a description: what it does not say is not limited, and takes no time.
+    """Return the cluster in a description: what it does not say is not limited, and takes no time.
 
     Args:
         content: of the file.

@@ -26,7 +26,7 @@ def latencies(
     *,
     is_limited: bool,
 ) -> RttMeasurement | None:
-    """Twice the latency of the level at which two hosts meet; None where nothing is said at all.
+    """Return round trips of twice the latency at the level of each pair; None without any.
 
     Args:
         top: the whole description.
@@ -67,7 +67,7 @@ def _latencies_us(top: Fields) -> list[float]:
 def _places(
     hosts: Sequence[Host], groups: Sequence[Group], rows: Sequence[GroupRow]
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """(H,) the group of each host, and (H,) the row: numbers that those in the same one share.
+    """Return (H,) the group number of each host, and (H,) its row number.
 
     What is in no group or no row is alone, but where there are no groups, or no rows, at all.
     """

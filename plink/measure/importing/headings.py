@@ -102,7 +102,7 @@ class Columns:
 
 
 def words_of(heading: str) -> list[str]:
-    """The words of a heading, small: `Avg RTT (ms)`, `avg_rtt_ms` and `avgRttMs` alike."""
+    """Return the words of a heading, small: `Avg RTT (ms)`, `avg_rtt_ms` and `avgRttMs` alike."""
     return [word.lower() for word in _WORD.findall(heading)]
 
 
@@ -130,7 +130,7 @@ def find_ends(headings: Sequence[str], source: str) -> tuple[tuple[int, int], bo
 
 
 def _end_columns(words: Sequence[Sequence[str]], roles: set[str], *, needs_noun: bool) -> list[int]:
-    """The columns that may be an end: those alone that name a host best."""
+    """Return the columns that may be an end: those alone that name a host best."""
     found: dict[int, list[int]] = {}
     for column, own in enumerate(words):
         strong = [word for word in own if word in roles - _WEAK_ROLES]
@@ -219,7 +219,7 @@ def _times(
     *,
     is_alone: bool,
 ) -> tuple[Values | None, list[str]]:
-    """The columns of times: those called so, or, with nothing else in the list, those in a unit."""
+    """Return the columns of times: by their names or, failing all others, by their units."""
     own = given if isinstance(given, TimeUnit) else None
     strong: dict[int, TimeUnit | None] = {}
     weak: dict[int, TimeUnit | None] = {}
@@ -252,19 +252,19 @@ def _times(
 
 
 def _is_time(words: set[str]) -> bool:
-    """Whether a heading speaks of the time of a message there, or there and back."""
+    """Return whether a heading speaks of the time of a message there, or there and back."""
     is_two_words = {"round", "trip"} <= words or {"one", "way"} <= words
     return bool(words & (_TIME_WORDS | _ONE_WAY)) or is_two_words
 
 
 def _measured_columns(headings: Sequence[str], columns: Sequence[int]) -> list[int]:
-    """The columns of what was measured, neither of how much it varies nor of what was promised."""
+    """Return the columns of measured values, without those of spreads and of rated speeds."""
     kept = [column for column in columns if not _SPREAD & set(words_of(headings[column]))]
     return [c for c in kept if not _PROMISED & set(words_of(headings[c]))] or kept
 
 
 def _is_rate(heading: str) -> bool:
-    """Whether a heading has a unit of bandwidth, be it an ambiguous one."""
+    """Return whether a heading has a unit of bandwidth, be it an ambiguous one."""
     try:
         return find_rate_unit(heading) is not None
     except WrongUseError:
@@ -272,14 +272,14 @@ def _is_rate(heading: str) -> bool:
 
 
 def _is_bare(words: set[str]) -> bool:
-    """Whether a heading has only a unit, `time` and what kind of value it is."""
+    """Return whether a heading has only a unit, `time` and what kind of value it is."""
     kinds = {*_AVERAGE, *_MEDIAN, *_RUN, *_EXTREME, "time", "value", "response"}
     units = {"ns", "us", "ms", "s", "usec", "msec", "nsec", "sec", "µs", "seconds", "milliseconds"}
     return all(word in kinds or word in units or word.isdigit() for word in words)
 
 
 def _choose_columns(headings: Sequence[str], columns: Sequence[int], source: str) -> list[int]:
-    """The columns of a quantity that count: one, or one of every run.
+    """Return the columns of a quantity that count: one, or one of every run.
 
     Raises:
         WrongUseError: several may be meant.

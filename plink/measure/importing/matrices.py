@@ -11,7 +11,7 @@ from plink.files.measurements import RttMeasurement
 
 
 def import_matrix(content: bytes, source: str, *, unit: str | None, percentile: float) -> Cluster:
-    """The cluster in a CSV text. How often a pair was measured is not known: once, say.
+    """Return the cluster in a CSV text. How often a pair was measured is not known: once, say.
 
     Args:
         content: the CSV text (`matrix_csv.parse`).

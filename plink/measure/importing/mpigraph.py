@@ -25,12 +25,12 @@ HINT = "mpiGraph prints its tables at the end; start one task a host"
 
 
 def is_mpigraph(text: str) -> bool:
-    """Whether a text is mpiGraph's output."""
+    """Return whether a text is mpiGraph's output."""
     return _START in text[:4096]
 
 
 def read_mpigraph(text: str, source: str, size_bytes: int | None = None) -> Readings:
-    """The bandwidths between the hosts; mpiGraph measures no times.
+    """Return the bandwidths between the hosts; mpiGraph measures no times.
 
     Raises:
         WrongUseError: there is no whole table, several tasks ran on a host, or a size is asked for.

@@ -80,12 +80,12 @@ class _NcclRun:
 
 
 def is_nccl_tests(text: str) -> bool:
-    """Whether a text is a log of nccl-tests or of rccl-tests."""
+    """Return whether a text is a log of nccl-tests or of rccl-tests."""
     return "nThread" in text and "Using devices" in text
 
 
 def read_nccl_tests(text: str, source: str, size_bytes: int | None = None) -> Readings:
-    """The bandwidths, and times of sendrecv_perf's least size where that is small.
+    """Return the bandwidths, and times of sendrecv_perf's least size where that is small.
 
     Runs without a result are left out and named: those that printed no row or did not come to
     their end, have no row of the size that is asked for, were not on two hosts, are mixed with
@@ -155,7 +155,7 @@ def _take(run: _NcclRun, line: str, place: str) -> None:
 
 
 def _refusal(run: _NcclRun, size_bytes: int | None) -> SkippedPart | None:
-    """The run as one that is left out, and why; None where it tells of a pair of hosts."""
+    """Return the run as one that is left out, and why; None where it tells of a pair of hosts."""
     hint = kind = None
     if run.ranks_twice:
         reason = f"is of two processes that have rank {run.ranks_twice[0]}"

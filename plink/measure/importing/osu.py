@@ -59,12 +59,12 @@ class _OsuRun:
 
 
 def is_osu(text: str) -> bool:
-    """Whether a text is a log of OSU's benchmarks."""
+    """Return whether a text is a log of OSU's benchmarks."""
     return "# OSU " in text
 
 
 def read_osu(text: str, source: str, size_bytes: int | None = None) -> Readings:
-    """Times of the least size where that is small, and bandwidths.
+    """Return times of the least size where that is small, and bandwidths.
 
     Tests that plink does not read are left out and named, and so are runs with wrong results.
 

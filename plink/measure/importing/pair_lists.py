@@ -46,7 +46,7 @@ _GOOD = {
 
 
 def is_pair_list(text: str) -> bool:
-    """Whether a text is such a list: its heading names two ends, and it is no matrix of hosts."""
+    """Return whether a text is a list of pairs: two ends in its heading, and no matrix."""
     rows = _rows(text[: 2 * _MOST_HEADING], "")
     try:
         heading = next(rows, (0, [""]))[1]
@@ -140,7 +140,7 @@ def read_pair_list(
 
 
 def _rows(text: str, source: str) -> Iterator[tuple[int, list[str]]]:
-    """The rows that are not blank, from the heading on, with their numbers; comments before it go.
+    """Yield the numbered rows from the heading on, without blank ones and comments before it.
 
     Raises:
         WrongUseError: it is not CSV.
@@ -173,7 +173,7 @@ def _ends(row: Sequence[str], columns: Columns, place: str) -> tuple[str, str]:
 
 
 def _value(row: Sequence[str], values: Values | None, place: str) -> float | None:
-    """A row's µs or Gbit/s: the median of its runs; None where it has none."""
+    """Return a row's µs or Gbit/s: the median of its runs; None where it has none."""
     if values is None:
         return None
     cells = [row[column] for column in values.columns]

@@ -63,7 +63,7 @@ def round_trip_us(messages: Sequence[Message]) -> float | None:
 
 
 def bandwidth_of(messages: Sequence[Message], size_bytes: int | None) -> Message | None:
-    """The message whose bandwidth counts: the one of that size, else the fastest of all."""
+    """Return the message whose bandwidth counts: the one of that size, else the fastest of all."""
     known = [each for each in messages if each.gbit_s]
     if size_bytes is not None:
         known = [each for each in known if each.size_bytes == size_bytes]
@@ -137,7 +137,7 @@ class _Gaps:
 def cluster_of(
     parts: Sequence[Readings], source: str, *, percentile: float, hint: str | None = None
 ) -> Cluster:
-    """The hosts, as they first come, and what was measured between them.
+    """Return the hosts, as they first come, and what was measured between them.
 
     Where a pair has several readings, the greatest bandwidth counts, and the least time, or the
     percentile of the times where they are samples.
@@ -204,7 +204,7 @@ def cluster_of(
 def _times(
     parts: Sequence[Readings], index: Mapping[str, int], percentile: float, source: str
 ) -> tuple[Matrix, Counts]:
-    """(N, N) each: the time that stands for a pair, in µs, and how many samples it had."""
+    """Return (N, N) each: the time that stands for a pair, in µs, and how many samples it had."""
     least: dict[tuple[int, int], float] = {}
     all_of: dict[tuple[int, int], list[float]] = {}
     for part in parts:
@@ -240,7 +240,7 @@ def _tools(parts: Sequence[Readings], is_wanted: Callable[[Readings], bool]) -> 
 
 
 def pair_on(line: str, place: str, hint: str) -> tuple[str, str] | None:
-    """The hosts that a line `# pair: A B` names; None for another line.
+    """Return the hosts that a line `# pair: A B` names; None for another line.
 
     Raises:
         WrongUseError: the hosts are the same one, or names that cannot be.
@@ -255,13 +255,13 @@ def pair_on(line: str, place: str, hint: str) -> tuple[str, str] | None:
 
 
 def title_on(line: str) -> str | None:
-    """The line with which a benchmark begins its output, bare; None for any other line."""
+    """Return the line with which a benchmark begins its output, bare; None for any other line."""
     bare = line.strip()
     return bare if _TITLE.fullmatch(bare) else None
 
 
 def checked_name(name: str, place: str) -> str:
-    """A host's name.
+    """Return a host's name.
 
     Raises:
         WrongUseError: no host list could have it; `place` says where it stands.
@@ -274,7 +274,7 @@ def checked_name(name: str, place: str) -> str:
 
 
 def number(text: str, place: str) -> float:
-    """A plain number, not negative.
+    """Return a plain number, not negative.
 
     Raises:
         WrongUseError: it is not valid; `place` says where it stands.
@@ -288,7 +288,7 @@ def number(text: str, place: str) -> float:
 
 
 def text_of(content: bytes, source: str) -> str:
-    """The text of a log, without what launchers put in front of lines.
+    """Return the text of a log, without what launchers put in front of lines.
 
     Raises:
         WrongUseError: it is not text in UTF-8.
@@ -297,7 +297,7 @@ def text_of(content: bytes, source: str) -> str:
 
 
 def decode_text(content: bytes, source: str) -> str:
-    """The text of a file.
+    """Return the text of a file.
 
     Raises:
         WrongUseError: it is not text in UTF-8.
@@ -350,7 +350,7 @@ def _bandwidth(
 
 
 def _gaps(left_out: Sequence[SkippedPart], is_measured: Callable[[str, str], bool]) -> _Gaps:
-    """Runs that were left out, as failures of pairs that no other run measured, else as notes.
+    """Return the skipped runs: failures of pairs that no other run measured, else notes.
 
     Wrong results are a failure whatever else was measured.
     """
@@ -366,7 +366,7 @@ def _gaps(left_out: Sequence[SkippedPart], is_measured: Callable[[str, str], boo
 
 
 def _sizes(sizes: Matrix) -> dict[str, int]:
-    """The sizes of the messages, as a measurement's options."""
+    """Return the sizes of the messages, as a measurement's options."""
     if not sizes.size:
         return {}
     least, most = int(sizes.min()), int(sizes.max())

@@ -64,12 +64,12 @@ class _TestRun:
 
 
 def is_perftest(text: str) -> bool:
-    """Whether a text is a log of perftest's programs."""
+    """Return whether a text is a log of perftest's programs."""
     return "#bytes" in text and "#iterations" in text
 
 
 def read_perftest(text: str, source: str, size_bytes: int | None = None) -> Readings:
-    """Times of the least size where that is small, and bandwidths.
+    """Return times of the least size where that is small, and bandwidths.
 
     Tests that plink does not read are left out and named, and so are latencies without a median.
 

@@ -93,7 +93,7 @@ class ImportOptions:
 def import_measurement(
     content: Content, source: str, *, unit: str | None, percentile: float, size: int | None = None
 ) -> Cluster:
-    """The cluster in another program's output (`docs/files.md`), in CSV, or as it is.
+    """Return the cluster in another program's output (`docs/files.md`), in CSV, or as it is.
 
     Args:
         content: of the file.
@@ -117,7 +117,7 @@ class Imported:
 
 
 def import_files(paths: Sequence[str], options: ImportOptions) -> Imported:
-    """The cluster in one file of any kind, or in several logs and lists of pairs read as one.
+    """Return the cluster in a file of any kind, or in several logs and lists of pairs.
 
     A folder stands for the files in it. Of several files, those that hold no measurement are left
     out and named.
@@ -161,7 +161,7 @@ def import_files(paths: Sequence[str], options: ImportOptions) -> Imported:
 
 
 def files_in(paths: Sequence[str]) -> list[str]:
-    """The files that paths mean: themselves, or those in a folder by name, each of them once.
+    """Return the files that paths name: themselves, or those in a folder, each once.
 
     Raises:
         WrongUseError: a folder that cannot be read or holds no file.
@@ -229,12 +229,12 @@ def _import_one(content: Content, source: str, options: ImportOptions) -> Cluste
 
 
 def kinds_of(text: str) -> list[_Log]:
-    """The kinds of logs that a text may be."""
+    """Return the kinds of logs that a text may be."""
     return [log for log in _LOGS if log.is_kind(text)]
 
 
 def is_log(content: bytes) -> bool:
-    """Whether a file is a log of a benchmark that plink reads."""
+    """Return whether a file is a log of a benchmark that plink reads."""
     return any(log.is_kind(content.decode("utf-8", "replace")) for log in _LOGS)
 
 
@@ -268,7 +268,7 @@ def _read_pairs(content: Content, source: str, options: ImportOptions) -> list[R
 
 
 def _text(content: bytes, source: str) -> str | None:
-    """The text of a file, or None where it is none in UTF-8."""
+    """Return the text of a file, or None where it is none in UTF-8."""
     try:
         return decode_text(content, source)
     except WrongUseError:

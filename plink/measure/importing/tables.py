@@ -36,7 +36,7 @@ def as_csv(text: str, source: str) -> str:
 
 
 def heading_of(text: str) -> str:
-    """The first line of a table with anything on it but a comment."""
+    """Return the first line of a table with anything on it but a comment."""
     for line in text[:_MOST_HEADING].splitlines():
         if line.strip() and not line.startswith("#"):
             return line.strip()
@@ -44,7 +44,7 @@ def heading_of(text: str) -> str:
 
 
 def _rows(text: str, source: str) -> list[list[str]] | None:
-    """The cells of a table that is not CSV; None for one that is."""
+    """Return the cells of a table that is not CSV; None for one that is."""
     heading = heading_of(text)
     separator = next((each for each in "\t;" if each in heading and "," not in heading), None)
     if separator is None and "|" not in text:
@@ -95,12 +95,12 @@ def _cells(line: str) -> list[str]:
 
 
 def _bare(cell: str) -> str:
-    """A cell without emphasis and code marks."""
+    """Return a cell without emphasis and code marks."""
     return cell.strip().strip("*`").strip()
 
 
 def _with_points(rows: Iterable[list[str]], source: str) -> list[list[str]]:
-    """The rows with decimal points for decimal commas."""
+    """Return the rows with decimal points for decimal commas."""
     found = list(rows)
     with_comma = [cell for row in found for cell in row if _WITH_COMMA.fullmatch(cell)]
     if not with_comma:

@@ -19,7 +19,7 @@ _ENOUGH = 0.9
 def with_both_ways(
     request: ProbeRequest, cluster: Cluster, reached: Reached, progress: ProgressListener
 ) -> Cluster:
-    """The cluster with what groups exchange both ways at once, of those whose uplinks are known.
+    """Return the cluster with the rates of groups that exchange both ways at once.
 
     A group whose transfers fail stays as it is.
     """

@@ -77,7 +77,7 @@ class CheckResult:
 
 
 def comparable_rtt(cluster: Cluster, source: str) -> RttMeasurement:
-    """The round-trip times of a cluster that can be measured again; `source` names its file.
+    """Return the round-trip times of a cluster that can be measured again; `source` names its file.
 
     Raises:
         WrongUseError: there are none, or no tool of plink's measured them.
@@ -103,7 +103,7 @@ def check_request(
     concurrency: int | None = None,
     way: Way,
 ) -> ProbeRequest:
-    """How a cluster is measured again: as it says that it was, and else as it is asked for.
+    """Return how a cluster is measured again: as it says that it was, and else as it is asked for.
 
     Args:
         cluster: with round-trip times that are comparable (`comparable_rtt`).

@@ -48,7 +48,7 @@ class RatesResult:
 
 
 def holds_rates(cluster: Cluster) -> bool:
-    """Whether a file holds anything that transfers can check."""
+    """Return whether a file holds anything that transfers can check."""
     return _has_links(cluster) or _has_uplinks(cluster)
 
 
@@ -151,7 +151,7 @@ def _not_checked(cluster: Cluster, hosts: Collection[str], groups: Collection[st
 
 
 def summary(found: RatesResult) -> str:
-    """How many links and uplinks changed, of those that were compared."""
+    """Return how many links and uplinks changed, of those that were compared."""
     parts = []
     for names, what, of, is_uplink in (
         (found.hosts, "links", "host", False),

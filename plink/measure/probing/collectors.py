@@ -88,7 +88,7 @@ class Collector(ABC, Generic[Reading]):
 
     @abstractmethod
     def _readings(self) -> Matrix:
-        """The (N, N) matrix of what stands for a pair, NaN where not measured."""
+        """Return the (N, N) matrix of what stands for a pair, NaN where not measured."""
 
     @abstractmethod
     def _take(self, pair: tuple[int, int], reading: Reading) -> None:
@@ -96,10 +96,10 @@ class Collector(ABC, Generic[Reading]):
 
     @abstractmethod
     def result(self, run: RunRecord) -> tuple[Cluster, Measurement]:
-        """The cluster with what was gathered so far, and the measurement in it."""
+        """Return the cluster with what was gathered so far, and the measurement in it."""
 
     def missing(self, rounds: Rounds) -> Wanted:
-        """The directed pairs of the run's rounds that have no reading yet, or none to trust."""
+        """Return the directed pairs of the run that have no reading yet, or none to trust."""
         unread = np.isnan(self._readings()) | self._untrusted()
         return frozenset(
             (source, destination)
@@ -110,7 +110,7 @@ class Collector(ABC, Generic[Reading]):
         )
 
     def _untrusted(self) -> npt.NDArray[np.bool_]:
-        """The (N, N) pairs whose reading is not to be trusted."""
+        """Return the (N, N) pairs whose reading is not to be trusted."""
         size = len(self._cluster.hosts)
         return np.zeros((size, size), dtype=bool)
 
@@ -143,7 +143,7 @@ class Collector(ABC, Generic[Reading]):
         return int(np.count_nonzero(~np.isnan(self._readings())))
 
     def reading(self, reading: Reading) -> None:
-        """A direction of a pair was measured, for the first time or again."""
+        """Record the reading of a direction of a pair, for the first time or again."""
         self._take((self._measured[reading.source], self._measured[reading.destination]), reading)
         failure = self._lost.pop((reading.source, reading.destination), None)
         if failure is not None:
@@ -151,7 +151,7 @@ class Collector(ABC, Generic[Reading]):
         self._settle(reading.source, reading.destination)
 
     def pair_lost(self, loss: PairLoss) -> None:
-        """A direction of a pair was given up. One that was read before keeps its reading."""
+        """Record that a direction of a pair was given up; an earlier reading stays."""
         pair = loss.source, loss.destination
         ends = self._measured[loss.source], self._measured[loss.destination]
         if np.isnan(self._readings()[ends]) and pair not in self._lost:
@@ -161,11 +161,11 @@ class Collector(ABC, Generic[Reading]):
         self._settle(*pair)
 
     def next_pass(self) -> None:
-        """Pairs meet again: their directions are to be settled once more."""
+        """Begin another pass, in which the directions of these pairs are settled once more."""
         self._settled.clear()
 
     def host_lost(self, loss: HostLoss) -> None:
-        """A host failed during the run."""
+        """Record that a host failed during the run."""
         self.failures.append(Failure(self._name(loss.host), loss.reason))
 
     def remark(self, text: str) -> None:
@@ -206,7 +206,7 @@ class BandwidthCollector(Collector[BandwidthReading]):
         self._retransmits[pair] = np.nan if known is None else known
 
     def result(self, run: RunRecord) -> tuple[Cluster, BandwidthMeasurement]:
-        """The cluster with what was gathered so far, and the measurement in it."""
+        """Return the cluster with what was gathered so far, and the measurement in it."""
         measurement = BandwidthMeasurement(
             gbit_s=self._gbit_s,
             retransmits=self._retransmits,
@@ -242,7 +242,7 @@ class RouteCollector(Collector[RouteReading]):
         self._route_of[pair] = self._routes.setdefault(reading.routers, len(self._routes))
 
     def result(self, run: RunRecord) -> tuple[Cluster, RouteMeasurement]:
-        """The cluster with what was gathered so far, and the measurement in it."""
+        """Return the cluster with what was gathered so far, and the measurement in it."""
         measurement = RouteMeasurement(
             hops=self._hops,
             route_of=self._route_of,

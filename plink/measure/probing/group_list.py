@@ -27,7 +27,7 @@ _HINT = "a line is NAME: HOSTS, as in rack1: gpu[01-16]; # begins a comment"
 def read_groups(
     path: str, hosts: Collection[str], listed_in: str, *, are_positions: bool = False
 ) -> list[Group]:
-    """The groups in a file.
+    """Return the groups in a file.
 
     Args:
         path: the file, or `-`; `topograph:URL` for what a server answers.
@@ -61,7 +61,7 @@ def read_groups(
 
 
 def parse_groups(text: str, source: str, hosts: Collection[str], listed_in: str) -> list[Group]:
-    """The groups that a text lists, in its order. The arguments are those of `read_groups`.
+    """Return the groups that a text lists, in its order. The arguments are those of `read_groups`.
 
     Raises:
         WrongUseError: as `read_groups`.

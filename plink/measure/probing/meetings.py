@@ -27,7 +27,7 @@ _NO_ANSWER = object()
 
 
 def chosen_sample(listed: int, rounds: int | None, seed: int) -> Sample | None:
-    """The sample that a run over `listed` hosts goes through; None for all rounds.
+    """Return the sample that a run over `listed` hosts goes through; None for all rounds.
 
     Args:
         rounds: how many were asked for, None for all, `FOLLOWED_ROUNDS` for pairs that the readings
@@ -40,7 +40,7 @@ def chosen_sample(listed: int, rounds: int | None, seed: int) -> Sample | None:
 
 
 def rounds_among(listed: Sequence[str], present: Sequence[str], sample: Sample | None) -> Rounds:
-    """The rounds in which the hosts of a run meet.
+    """Return the rounds in which the hosts of a run meet.
 
     Args:
         listed: the names of all hosts that were listed. A sample is drawn of them, so that it is
@@ -98,7 +98,7 @@ class Following:
         self._tried = np.triu(np.isfinite(self._least_us()), 1)
 
     def next(self) -> Rounds:
-        """The next rounds of pairs of the run's hosts; none when that is enough."""
+        """Return the next rounds of pairs of the run's hosts; none when that is enough."""
         rounds = next_rounds(
             self._least_us(),
             tried=self._tried,
@@ -171,7 +171,7 @@ class Visits:
         return bool(self._held)
 
     def _begun(self) -> Passes:
-        """The passes over the pairs that are known to be measured by now."""
+        """Return the passes over the pairs that are known to be measured by now."""
         rounds = self._rounds if self._following is None else self._following.pairs
         pairs = (pair for met in rounds for pair in met)
         return Passes(self._before, pairs, self._wanted, self._options)
@@ -204,13 +204,13 @@ class Visits:
         return rounds
 
     def _cluster(self) -> Cluster | None:
-        """The cluster as it is measured so far, where somebody asks for it."""
+        """Return the cluster as it is measured so far, where somebody asks for it."""
         if self._question is NO_QUESTION:
             return None
         return self._collector.result(RunRecord("", {}, None, 0.0, ()))[0]
 
     def _hinges(self, cluster: Cluster | None) -> list[Pair]:
-        """The pairs in the run's indices; those whose hosts did not take part are left out."""
+        """Return pairs in the run's indices, without those of hosts that did not take part."""
         if cluster is None:
             return []
         pairs = [
@@ -239,7 +239,7 @@ def visits_of(
     wanted: Wanted,
     following: Following | None,
 ) -> Visits:
-    """The passes of a run as it was asked for.
+    """Return the passes of a run as it was asked for.
 
     A file from before there were passes keeps its readings as they are, unless more passes are
     asked for.

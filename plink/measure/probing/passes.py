@@ -112,7 +112,7 @@ class Passes:
         return max(_ALWAYS_ALLOWED, int(further))
 
     def is_over(self, seen: Seen) -> bool:
-        """Whether nothing meets again, whatever an answer hinges on.
+        """Return whether nothing meets again, whatever an answer hinges on.
 
         Args:
             seen: what was measured so far.
@@ -126,7 +126,7 @@ class Passes:
     def next(
         self, seen: Seen, hinges: Collection[Pair] = (), *, is_settled: bool = False
     ) -> Rounds:
-        """Rounds of the next pass; none when that is enough.
+        """Return rounds of the next pass; none when that is enough.
 
         Args:
             seen: what was measured so far.
@@ -155,7 +155,7 @@ class Passes:
         return arrange_rounds(size, pairs, (self._options.seed, self.number))
 
     def _disagreement(self, seen: Seen) -> Matrix:
-        """(N, N), upper triangle: by how much a pair's passes disagree, 0 where that is little."""
+        """Return (N, N), upper triangle: how far a pair's passes disagree, 0 where they agree."""
         share = disagreement(seen.halves_us)
         share = np.nan_to_num(np.fmax(share, share.T))
         if self._options.precision_percent == 0.0:
@@ -167,7 +167,7 @@ class Passes:
         return np.triu(np.where(is_unsure | is_apart, np.fmax(share, apart), 0.0), 1)
 
     def _within_budget(self, urgency: Matrix) -> Matrix:
-        """The most urgent ones, as many as may still meet."""
+        """Return the most urgent ones, as many as may still meet."""
         wanted = np.flatnonzero(urgency)
         wanted = wanted[np.argsort(-urgency.ravel()[wanted], kind="stable")][: self._left]
         self._left -= len(wanted)
@@ -176,7 +176,7 @@ class Passes:
         return kept.reshape(urgency.shape)
 
     def _again(self, lost: Mask, count: Counts) -> Mask:
-        """The pairs lost in the first pass that are worth a second try.
+        """Return the pairs lost in the first pass that are worth a second try.
 
         That is where both hosts were heard by others, and at most as many as there are hosts: a
         silent one is waited for.
@@ -190,7 +190,7 @@ class Passes:
 
 
 def arrange_rounds(hosts: int, pairs: Iterable[Pair], seed: tuple[int, int]) -> Rounds:
-    """Pairs in rounds of disjoint ones, in another order for every seed.
+    """Return pairs in rounds of disjoint ones, in another order for every seed.
 
     They are those of a round robin of the `hosts` hosts in which each has a seat by chance, the
     rounds and the pairs of each shuffled, so that a pair's neighbours in time are others.

@@ -98,7 +98,7 @@ def resume_options(
     rounds: int | None = None,
     seed: int | None = None,
 ) -> Resumed:
-    """How to go on with an earlier measurement, so that the readings compare, or how to begin.
+    """Return the settings that continue an earlier measurement, or those of a new one.
 
     Args:
         earlier: the cluster that was measured; None to begin.
@@ -134,7 +134,7 @@ def resume_options(
 
 
 def _before(earlier: Cluster, source: str, tool: str) -> Measurement | None:
-    """The measurement to go on with, or None where the file holds none of the tool's quantity.
+    """Return the measurement to continue, or None where the file has none of this quantity.
 
     Raises:
         WrongUseError: another tool made it.
@@ -163,7 +163,7 @@ def _check_percentiles(rtt: RttMeasurement, source: str, percentile: float) -> N
 def same_network(
     options: Mapping[str, Any], given: IPNetwork | None, source: str
 ) -> IPNetwork | None:
-    """The network whose addresses an earlier measurement used, or None.
+    """Return the network whose addresses an earlier measurement used, or None.
 
     Raises:
         WrongUseError: another one is `given`, or the recorded one is not valid.
@@ -179,7 +179,7 @@ def same_network(
 
 
 def same_interface(options: Mapping[str, Any], given: str | None, source: str) -> str | None:
-    """The interface whose addresses an earlier measurement used, or None.
+    """Return the interface whose addresses an earlier measurement used, or None.
 
     Raises:
         WrongUseError: another one is `given`, or the recorded one is not valid.
@@ -195,7 +195,7 @@ def same_interface(options: Mapping[str, Any], given: str | None, source: str) -
 def same_sample(
     before: Measurement | None, rounds: int | None, seed: int | None, source: str
 ) -> dict[str, int | None]:
-    """The `rounds` and `seed` to go on with: as given, else as an earlier measurement has them.
+    """Return the `rounds` and `seed` that were given, else those of the earlier measurement.
 
     More rounds of the same seed begin with those that were gone through.
 

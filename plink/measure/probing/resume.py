@@ -70,12 +70,12 @@ def _way_as_given(way: Way) -> GivenWay | None:
 
 
 def _from_anywhere(path: str | None) -> str | None:
-    """The absolute path: later verbs read the same file, whatever folder they run in."""
+    """Return the absolute path: later verbs read the same file, whatever folder they run in."""
     return None if path is None else os.path.abspath(path)  # noqa: PTH100  keeps links and `..`
 
 
 def _to_host(reached: ReachedHost) -> Host:
-    """A host as a cluster file has it."""
+    """Return a host as a cluster file has it."""
     hostname = reached.session.hostname
     return Host(
         name=reached.name,
@@ -89,7 +89,7 @@ def _to_host(reached: ReachedHost) -> Host:
 
 
 def _absent(reached: Reached, kept: Container[str]) -> list[Failure]:
-    """Hosts that an earlier run knows and this one could not reach."""
+    """Return hosts that an earlier run knows and this one could not reach."""
     return [
         Failure(error.host, f"{error} (what was measured earlier is kept)")
         for error in reached.failures
@@ -100,7 +100,7 @@ def _absent(reached: Reached, kept: Container[str]) -> list[Failure]:
 def _unreachable(
     listed: Sequence[ListedHost], reached: Reached, kept: Container[str]
 ) -> list[Unreachable]:
-    """The listed hosts that were not reached and have no entry."""
+    """Return the listed hosts that were not reached and have no entry."""
     reasons = {error.host: str(error) for error in reached.failures if error.host not in kept}
     return [
         Unreachable(
@@ -129,7 +129,7 @@ def _moves(hosts: Sequence[Host], moved: Mapping[str, str]) -> list[str]:
 def kept_hosts(
     listed: Sequence[ListedHost], reached: Mapping[str, Host], earlier: Cluster | None
 ) -> list[Host]:
-    """The hosts of the cluster to write, in list order: reached now, or measured earlier.
+    """Return the hosts of the cluster to write, in list order: reached now, or measured earlier.
 
     A host that was not reached and whose address is another's now is not kept.
     """
@@ -146,7 +146,7 @@ def kept_hosts(
 
 
 def moved_hosts(hosts: Sequence[Host], earlier: Cluster | None) -> dict[str, str]:
-    """Hosts that had another traffic address in an earlier run: name to that address.
+    """Return hosts that had another traffic address in an earlier run: name to that address.
 
     A host that has a name for an address, as those of an imported matrix, was never reached, so
     that nothing says that it moved.
@@ -161,7 +161,7 @@ def moved_hosts(hosts: Sequence[Host], earlier: Cluster | None) -> dict[str, str
 
 
 def carried_over(hosts: Sequence[Host], earlier: Cluster | None, moved: Container[str]) -> Cluster:
-    """A cluster of these hosts with all that an earlier one knows of them.
+    """Return a cluster of these hosts with all that an earlier one knows of them.
 
     Args:
         moved: names of hosts of which nothing is kept: they are at other addresses now. Their
@@ -202,7 +202,7 @@ def _uplinks_of(
 
 
 def as_before(before: Measurement, sample: Sample | None, notes: Sequence[str]) -> RunRecord:
-    """The record of a run that found nothing missing: that of the run which measured it all.
+    """Return the record of a run that found nothing missing: that of the run which measured it all.
 
     Args:
         sample: the part of the tournament that the run asked for, which may be another.

@@ -87,7 +87,7 @@ class RttCollector(Collector[RttReading]):
         return disturbed_hosts(self._cluster.names, self._untrusted(), ~np.isnan(self._readings()))
 
     def achieved(self, precision_percent: float) -> list[str]:
-        """How often pairs met, and of how many the passes agree."""
+        """Return how often pairs met, and of how many the passes agree."""
         passes = self._passes[self._passes > 0]
         if not passes.size or passes.max() == 1:
             return []
@@ -120,7 +120,7 @@ class RttCollector(Collector[RttReading]):
         self._disturbance[pair] = np.nan if reading.disturbance is None else reading.disturbance
 
     def result(self, run: RunRecord) -> tuple[Cluster, RttMeasurement]:
-        """The cluster with what was gathered so far, and the measurement in it."""
+        """Return the cluster with what was gathered so far, and the measurement in it."""
         apart_percent = 100.0 * disagreement(self._halves_us)
         precision = np.where(self._passes > 1, apart_percent, self._precision_percent)
         # A reading that a calm meeting confirmed is recorded with that one's disturbance, so that
@@ -158,7 +158,7 @@ def is_untrusted(
     disagreement: npt.NDArray[np.float64],
     is_calm: npt.NDArray[np.bool_],
 ) -> npt.NDArray[np.bool_]:
-    """The (N, N) directions whose reading other work on the hosts may have raised.
+    """Return the (N, N) directions whose reading other work on the hosts may have raised.
 
     Noise only ever adds: the least reading is to be trusted where its meeting was not disturbed,
     and also where it was, if another meeting that was not has read the same.

@@ -237,7 +237,7 @@ def job_for(
 def _options_to_record(
     request: ProbeRequest, job: MeasuringJob[Any], sample: Sample | None
 ) -> dict[str, Any]:
-    """The options that the cluster file records."""
+    """Return the options that the cluster file records."""
     return {
         **request.options.recorded(),
         "timeout_s": job.timeout_s,
@@ -279,7 +279,7 @@ def _requested_rounds(
     following: Following | None,
     measured: Sequence[int],
 ) -> Rounds:
-    """The pairs of the cluster's hosts that were to be measured."""
+    """Return the pairs of the cluster's hosts that were to be measured."""
     if following is None:
         return rounds_among(listed, names, sample)
     return [[(measured[i], measured[j]) for i, j in met] for met in following.pairs]

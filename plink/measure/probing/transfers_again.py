@@ -91,7 +91,7 @@ class _Exchanges:
         self.on_settled()
 
     def pair_lost(self, loss: PairLoss) -> None:
-        """The exchange that it belongs to is not whole."""
+        """Record that the exchange of this pair is incomplete."""
 
 
 class TransfersAgain:
@@ -226,7 +226,7 @@ class TransfersAgain:
         return sink.now
 
     def _link_options(self, *, has_pairs: bool) -> tuple[TransferSettings, bool]:
-        """How hosts' links were measured, and whether both directions at once."""
+        """Return how hosts' links were measured, and whether both directions at once."""
         cluster = self._cluster
         if has_pairs and cluster.bandwidth is not None:
             pairs = Iperf3Options.resumed({}, cluster.bandwidth.options, cluster.source)
@@ -258,7 +258,7 @@ class TransfersAgain:
             self.failures.append(failure)
 
     def _measured(self, between: AtOnce, rounds: Sequence[Sequence[Pair]], *, both: bool) -> Matrix:
-        """(N, N) what these pairs achieve in either direction, NaN where not measured."""
+        """Return (N, N) what these pairs achieve in either direction, NaN where not measured."""
         size, names = len(self._cluster.hosts), self._cluster.names
         sink = _Rates(self._places, np.full((size, size), np.nan), self._progress.step)
         directed: list[list[tuple[int, int]]] = []

@@ -53,7 +53,7 @@ class LinkCollector:
         )
 
     def doubtful(self, rounds: Rounds) -> Rounds:
-        """Transfers that were much slower than most, with other partners: one end was the limit."""
+        """Return rounds that repeat slow transfers with other partners, to find the slow end."""
         pairs = [pair for met in rounds for pair in met]
         rates = {pair: float(self._gbit_s[pair]) for pair in pairs}
         return second_looks(
@@ -61,12 +61,12 @@ class LinkCollector:
         )
 
     def reading(self, reading: BandwidthReading) -> None:
-        """A direction of a pair was measured."""
+        """Record the reading of a direction of a pair."""
         self._gbit_s[reading.source, reading.destination] = reading.gbit_s
         self._on_settled()
 
     def pair_lost(self, loss: PairLoss) -> None:
-        """A direction of a pair was given up."""
+        """Record that a direction of a pair was given up."""
         self.failures.append(_failed_pair(self._names, loss))
         self._on_settled()
 
@@ -98,7 +98,7 @@ class UplinkCollector:
         self.failures: list[Failure] = []
 
     def missing(self) -> list[tuple[int, bool]]:
-        """The groups, by index, and whether they are to send, that are not measured yet."""
+        """Return the groups, by index, and whether they are to send, that are not measured yet."""
         wanted = []
         for index, name in enumerate(self._groups):
             before = self._kept.get(name, Uplink(name, None, None))
@@ -175,7 +175,7 @@ class UplinkCollector:
         return found
 
     def exchange(self, exchange: GroupExchange) -> None:
-        """A group was measured in one direction."""
+        """Record the reading of a group in one direction."""
         way = (exchange.group, exchange.sends)
         before = self._exchanges.get(way)
         if before is not None:
@@ -184,18 +184,18 @@ class UplinkCollector:
         self._on_settled()
 
     def exchange_lost(self, group: int, *, sends: bool, reason: str) -> None:
-        """A group could not be measured in one direction."""
+        """Record that a group could not be measured in one direction."""
         what = "send" if sends else "receive"
         name = list(self._groups)[group]
         self.failures.append(Failure(name, f"what the group can {what} is not known: {reason}"))
         self._on_settled()
 
     def pair_lost(self, loss: PairLoss) -> None:
-        """A transfer failed."""
+        """Record that a transfer failed."""
         self.failures.append(_failed_pair(self._names, loss))
 
     def host_lost(self, loss: HostLoss) -> None:
-        """A host cannot take part."""
+        """Record that a host cannot take part."""
         self.failures.append(Failure(self._names[loss.host], loss.reason))
 
 

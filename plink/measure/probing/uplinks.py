@@ -157,7 +157,7 @@ def _measure_links(
 def _with_earlier(
     links: Sequence[HostLink], before: UplinkMeasurement | None
 ) -> Sequence[HostLink]:
-    """The links of this run, and of hosts that took no part those of an earlier one."""
+    """Return the links of this run, and of hosts that took no part those of an earlier one."""
     names = {link.host for link in links}
     earlier = () if before is None else before.links
     return [*links, *(link for link in earlier if link.host not in names)]
@@ -182,13 +182,13 @@ def _measure_groups(
 
 
 def _groups_of(groups: Sequence[Group], names: set[str]) -> list[Group]:
-    """The groups without hosts that the cluster does not have, and without empty groups."""
+    """Return the groups without hosts that the cluster does not have, and without empty groups."""
     known = [Group(group.name, [name for name in group.hosts if name in names]) for group in groups]
     return [group for group in known if group.hosts]
 
 
 def _members(groups: Sequence[Group], hosts: Sequence[ReachedHost]) -> dict[str, list[int]]:
-    """The indices of the hosts of each group that were reached."""
+    """Return the indices of the hosts of each group that were reached."""
     places = {host.name: place for place, host in enumerate(hosts)}
     members = {
         group.name: [places[name] for name in group.hosts if name in places] for group in groups
@@ -228,7 +228,7 @@ def _link_collector(
 def _unknown_links(
     groups: Sequence[Sequence[int]], collector: LinkCollector, most: int | None
 ) -> Rounds:
-    """Rounds of transfers with a host of which it is not known what it can do by itself.
+    """Return rounds of transfers with a host of which it is not known what it can do by itself.
 
     Args:
         most: transfers in a round at most.

@@ -42,5 +42,5 @@ def _client(place: str) -> Any:
 
 
 def create_executor(place: str) -> Executor:
-    """The engine at `HOST:PORT`, which is the scheduler's."""
+    """Return the engine at `HOST:PORT`, which is the scheduler's."""
     return _DaskExecutor(place)

@@ -24,7 +24,7 @@ class Executor(Protocol):
     def map(
         self, function: Callable[[Shared, int], Result], shared: Shared, seeds: Sequence[int]
     ) -> list[Result]:
-        """`function(shared, seed)` for every seed, in their order.
+        """Return `function(shared, seed)` for every seed, in their order.
 
         Raises:
             PlinkError: the engine cannot be reached, or a call failed there.
@@ -44,7 +44,7 @@ class LocalExecutor:
     def map(
         self, function: Callable[[Shared, int], Result], shared: Shared, seeds: Sequence[int]
     ) -> list[Result]:
-        """`function(shared, seed)` for every seed, in their order."""
+        """Return `function(shared, seed)` for every seed, in their order."""
         with ThreadPoolExecutor(self._threads) as pool:
             return list(pool.map(lambda seed: function(shared, seed), seeds))
 
@@ -63,7 +63,7 @@ def check_address(address: str) -> None:
 
 
 def executor_at(address: str, threads: int) -> Executor:
-    """The engine at an address, not yet connected.
+    """Return the engine at an address, not yet connected.
 
     Args:
         address: `local`, `dask://HOST:PORT` or `ray://HOST:PORT`.
@@ -88,7 +88,7 @@ def executor_at(address: str, threads: int) -> Executor:
 
 
 def cluster_error(engine: str, place: str, error: BaseException) -> PlinkError:
-    """An engine's own error as one sentence."""
+    """Return an engine's own error as one sentence."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     # What came from a worker may be a traceback, whose last line says what is wrong.
     told = ": ".join(dict.fromkeys((lines[0].strip(" :"), lines[-1].strip())))[:300]

@@ -37,7 +37,7 @@ class _RayExecutor:
 
 
 def _session(place: str) -> Any:
-    """A client's session with the cluster; another where its server was stillborn."""
+    """Return a client's session with the cluster; another where its server was stillborn."""
     for _ in range(_TRIES - 1):
         try:
             return _open_client(place)
@@ -52,5 +52,5 @@ def _open_client(place: str) -> Any:
 
 
 def create_executor(place: str) -> Executor:
-    """The engine at `HOST:PORT`, which is that of the cluster's client server."""
+    """Return the engine at `HOST:PORT`, which is that of the cluster's client server."""
     return _RayExecutor(place)

@@ -56,7 +56,7 @@ def order_by_bandwidth(
     *,
     on_progress: OnProgress | None = None,
 ) -> Order:
-    """The hosts in an order whose slowest used pair is as fast as can be, then all used pairs.
+    """Return an order whose slowest used pair is as fast as can be, then all used pairs.
 
     Args:
         cluster: bandwidths between hosts.
@@ -131,7 +131,7 @@ def _figures(
     seed: int,
     deadline: Deadline,
 ) -> tuple[dict[str, Any], int]:
-    """Bottleneck and sum of the best order, and of others, as `BandwidthCost` names them.
+    """Return bottleneck and sum of the best order, and of others, as in `BandwidthCost`.
 
     And how many random orders are among those.
     """
@@ -195,7 +195,7 @@ def _refuse(request: OrderRequest) -> None:
 
 
 def _gbit_s(s_per_gbit: float) -> float:
-    """A bandwidth; that within a host is as good as without limit."""
+    """Return a bandwidth; that within a host is as good as without limit."""
     return min(MAX_GBIT_S, 1.0 / s_per_gbit) if s_per_gbit else MAX_GBIT_S
 
 

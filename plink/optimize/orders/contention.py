@@ -80,14 +80,14 @@ class ContentionObjective:
         return None if position_of is None else TableTimer(self.table, self.network, position_of)
 
     def cost_us(self, order: Sequence[int]) -> float:
-        """The time in µs."""
+        """Return the time in µs."""
         clock = self._clock_of_positions
         if clock is None:
             return self.time_us(self.layout.placement(order))
         return clock.time_s(order[: clock.ranks]) * 1e6
 
     def costs_us(self, orders: npt.NDArray[np.int64], deadline: Deadline) -> Matrix:
-        """(K,) the times of the first of (M, H) orders, as many as the limit suffices for."""
+        """Return (K,) times of the first of (M, H) orders, as many as the limit suffices for."""
         clock = self._clock_of_positions
         if clock is not None:
             return clock.times_s(orders[:, : clock.ranks], deadline) * 1e6
@@ -99,11 +99,11 @@ class ContentionObjective:
         return np.array(costs)
 
     def time_us(self, placement: npt.NDArray[np.intp]) -> float:
-        """The time in µs with rank r on host `placement[r]`."""
+        """Return the time in µs with rank r on host `placement[r]`."""
         return self._clock.time_s(placement) * 1e6
 
     def range_us(self, placement: npt.NDArray[np.intp]) -> Range | None:
-        """From what to what the time of a placement is, as far as latencies decide it."""
+        """Return the range of a placement's time, as far as latencies decide it."""
         if self.limits is None:
             return None
         low_s, high_s = time_range_s(self.table, self.network, self.limits, placement)
@@ -117,7 +117,7 @@ class ContentionObjective:
         deadline: Deadline,
         on_progress: OnProgress | None = None,
     ) -> FoundOrder:
-        """The quickest order found, among several the one whose latencies sum up to least."""
+        """Return the quickest order found; of several, the one with the least sum of latencies."""
         near = self.by_latency.solve(given, seed=seed, deadline=deadline.part(_LATENCY_SHARE))
         if near.ended_by == "interrupt":
             order = min(given, near.order, key=self.cost_us)
@@ -152,11 +152,11 @@ class ContentionObjective:
         return self._position_of is not None and self.by_latency.goes_by_steps
 
     def in_one_thread(self) -> ContentionObjective:
-        """The same objective, searched by one thread."""
+        """Return the same objective, searched by one thread."""
         return replace(self, by_latency=self.by_latency.in_one_thread())
 
     def restart(self, given: Sequence[int], *, seed: int, steps: int) -> FoundOrder:
-        """The quickest order found in so many steps, or a little more: a chain is ended."""
+        """Return the quickest order found in so many steps, or a little more: a chain is ended."""
         near = self.by_latency.restart(given, seed=seed, steps=steps)
         position_of = self._position_of
         found = search_by_contention(
@@ -181,7 +181,7 @@ class ContentionObjective:
         )
 
     def bound_us(self, order: Sequence[int], time_limit_s: float) -> float:  # noqa: ARG002
-        """Nothing beyond what each search proves."""
+        """Return nothing beyond what each search proves."""
         return 0.0
 
     def _bound_us(
@@ -216,7 +216,7 @@ class ContentionObjective:
         deadline: Deadline,
         on_progress: OnProgress | None,
     ) -> FoundOrder:
-        """Annealing in which every order's time is predicted anew."""
+        """Anneal with every order's time predicted anew."""
 
         places = deadline.part(_PLACES_SHARE)
 

@@ -51,7 +51,7 @@ def apart(
     seed: int,
     deadline: Deadline,
 ) -> tuple[FoundOrder, list[int]]:
-    """A cheaper placement of ranks on slots, if there is one, with the bound of all placements.
+    """Return a cheaper placement of ranks on slots, if any, and the bound of all placements.
 
     Args:
         objective: latency or contention.
@@ -86,7 +86,10 @@ def _host_of_slot(layout: RankLayout) -> np.ndarray[tuple[int], np.dtype[np.intp
 
 
 def _slots_in_order(layout: RankLayout, order: Sequence[int]) -> list[int]:
-    """Every host's slots in an order of hosts; those of the host that is filled in part, too."""
+    """Return every host's slots in an order of hosts.
+
+    Those of the host that is filled in part, too.
+    """
     first = np.concatenate([[0], np.cumsum(layout.slots)])
     return [slot for host in order for slot in range(int(first[host]), int(first[host + 1]))]
 

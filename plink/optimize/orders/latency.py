@@ -85,15 +85,15 @@ class LatencyObjective:
         return prices_with_slots(self.form, self.matrix_us, self.layout)
 
     def cost_us(self, order: Sequence[int]) -> float:
-        """The cost of an order."""
+        """Return the cost of an order."""
         return cost_with_slots(self.form, self.matrix_us, self.layout, order)
 
     def costs_us(self, orders: npt.NDArray[np.int64], deadline: Deadline) -> Matrix:
-        """(K,) the costs of the first of (M, H) orders, as many as the time suffices for."""
+        """Return (K,) the costs of the first of (M, H) orders, as many as the time suffices for."""
         return self._prices.of_first(orders, deadline, least=1)
 
     def range_us(self, placement: npt.NDArray[np.intp]) -> Range | None:
-        """From what to what a placement costs."""
+        """Return the range of a placement's cost."""
         if self.limits is None:
             return None
         return latency_range_us(self.form, self.limits, placement)
@@ -106,7 +106,7 @@ class LatencyObjective:
         deadline: Deadline,
         on_progress: OnProgress | None = None,
     ) -> FoundOrder:
-        """The cheapest order found."""
+        """Return the cheapest order found."""
         if self.limits is not None:
             return self._solve_with_gaps(given, self.limits, seed, deadline, on_progress)
         time_limit_s = max(deadline.left_s, _LEAST_S)
@@ -139,11 +139,11 @@ class LatencyObjective:
         return is_ring or over_hosts(self.form, self.layout) is not None
 
     def in_one_thread(self) -> LatencyObjective:
-        """The same objective, searched by one thread."""
+        """Return the same objective, searched by one thread."""
         return replace(self, threads=1)
 
     def restart(self, given: Sequence[int], *, seed: int, steps: int) -> FoundOrder:
-        """The cheapest order found in so many steps; a ring's search ends by itself."""
+        """Return the cheapest order found in so many steps; a ring's search ends by itself."""
         found = search_with_slots(
             self.form,
             self.matrix_us,
@@ -172,7 +172,7 @@ class LatencyObjective:
         deadline: Deadline,
         on_progress: OnProgress | None,
     ) -> FoundOrder:
-        """The cheapest order on distances as they were filled in, with a bound of the true ones."""
+        """Return the cheapest order on filled-in distances, with a bound for the true ones."""
         proof_s = _PROOF_SHARE * deadline.left_s
         as_filled = replace(self, limits=None)
         found = as_filled.solve(

@@ -16,7 +16,7 @@ from plink.solvers.slots.layout import RankLayout
 
 
 def for_mesh(request: OrderRequest) -> OrderRequest:
-    """The request with what follows from its mesh, if it has one.
+    """Return the request with what follows from its mesh, if it has one.
 
     Raises:
         WrongUseError: another number of ranks is asked for than the mesh has.
@@ -49,7 +49,7 @@ def algorithm_asked(request: OrderRequest, layout: RankLayout) -> Algorithm:
 
 
 def mesh_algorithm(mesh: Mesh, name: str = MESH) -> Algorithm:
-    """The iteration of a mesh, whatever buffer it is asked for.
+    """Return the iteration of a mesh, whatever buffer it is asked for.
 
     Raises:
         WrongUseError: what a dimension runs is unknown, or not run with so many ranks.
@@ -87,7 +87,7 @@ def _dimension(one: MeshDimension) -> Dimension:
 
 
 def by_dimension(mesh: Mesh) -> Sequence[Algorithm]:
-    """The whole mesh, then each dimension that carries something, as if it were alone.
+    """Return the whole mesh, then each dimension that carries something, as if it were alone.
 
     Raises:
         WrongUseError: as `mesh_algorithm`.
@@ -102,7 +102,7 @@ def by_dimension(mesh: Mesh) -> Sequence[Algorithm]:
 
 
 def inner_advice(mesh: Mesh, slots: int) -> str | None:
-    """Which dimension to name last, where it exchanges most and hosts have several ranks.
+    """Return which dimension to name last, where it exchanges most and hosts have several ranks.
 
     Args:
         mesh: of an order in which the ranks of a host are neighbours.

@@ -70,7 +70,7 @@ def find_order(
     *,
     deadline: Deadline | None = None,
 ) -> Order:
-    """The hosts in an order that makes an algorithm cheap, at most as costly as the given one.
+    """Return an order of the hosts for an algorithm that costs at most as much as the given one.
 
     Where not all hosts are needed, which ones are is a part of the answer; the given order then is
     that of the first.
@@ -210,7 +210,7 @@ def _search(
     on_progress: OnProgress | None,
     deadline: Deadline,
 ) -> _SearchResult:
-    """The search, then the exact engine, ranks apart, or the check of the gain."""
+    """Return the search, then the exact engine, ranks apart, or the check of the gain."""
     search = deadline.part(1.0 - _CHECK_SHARE)
     # Where an algorithm's peers are hosts, its ranks are adjacent.
     is_interleaved = request.is_interleaved and objective.layout is layout
@@ -320,12 +320,12 @@ def _of_one_host(host: Host, cluster: Cluster, request: OrderRequest) -> Order:
 
 
 def _is_by_bandwidth(cluster: Cluster, objective: str | None) -> bool:
-    """Whether an order goes by bandwidth: where that is asked for, or there is nothing else."""
+    """Return whether an order goes by bandwidth, as asked or as the only thing known."""
     return has_only_bandwidth(cluster) if objective is None else objective == "bandwidth"
 
 
 def _at_percentile(cluster: Cluster, percentile: float | None) -> Cluster:
-    """The cluster with that percentile of round-trip times standing for a pair."""
+    """Return the cluster with that percentile of round-trip times standing for a pair."""
     rtt = measured_rtt(cluster)
     chosen, readings_us = readings_at(rtt, percentile, cluster.source)
     if not any(np.isfinite(row).any() for row in readings_us):

@@ -19,7 +19,10 @@ _LEAST_HOSTS = 4
 
 
 def doubt(order: Order) -> str | None:
-    """Why the order's gain may not be real, as one sentence; None where nothing speaks for that."""
+    """Return why the order's gain may not be real, as one sentence.
+
+    None where nothing speaks for that.
+    """
     if len(order.hosts) == 1:
         return "one host takes all ranks" if order.unused else "one host has one order only"
     if order.is_ring_of_hops and len(order.hosts) < _LEAST_HOSTS and not order.unused:
@@ -68,7 +71,7 @@ def against_random(order: Order) -> str:
 
 
 def confirmation(order: Order) -> str:
-    """How much of the predicted gain was found again, in a few words."""
+    """Return how much of the predicted gain was found again, in a few words."""
     confirmed = order.confirmed_gain
     if confirmed is None:
         return "not checked"
@@ -79,5 +82,5 @@ def confirmation(order: Order) -> str:
 
 
 def _percent(share: float) -> str:
-    """A gain as people read it; a loss is no gain."""
+    """Return a gain as people read it; a loss is no gain."""
     return f"{max(0.0, share):.0%}".replace("%", " %")

@@ -20,7 +20,7 @@ _BLOCK = 1 << 16
 def median_of_random(
     costs_of: Callable[[Orders, Deadline], Matrix], hosts: int, seed: int, deadline: Deadline
 ) -> tuple[Matrix, int]:
-    """The median of what random orders cost, and how many it is of: `RANDOM_ORDERS`, or fewer.
+    """Return the median cost of random orders, and their number, at most `RANDOM_ORDERS`.
 
     Args:
         costs_of: the costs (K, ...) of the first K of (M, H) orders, at least one of them.
@@ -40,7 +40,7 @@ def median_of_random(
 
 
 def _blocks(hosts: int, seed: int) -> Iterator[Orders]:
-    """(M, H) random orders, which do not depend on how many are drawn at once."""
+    """Yield (M, H) random orders, which do not depend on how many are drawn at once."""
     rng = np.random.default_rng([seed, RANDOM_ORDERS])
     at_once = max(1, _BLOCK // hosts)
     for begin in range(0, RANDOM_ORDERS, at_once):

@@ -30,7 +30,7 @@ class _Problem:
 def by_restarts(
     objective: LatencyObjective | ContentionObjective, request: OrderRequest
 ) -> FoundOrder:
-    """The cheapest order of all restarts; of several, the first one's.
+    """Return the cheapest order of all restarts; of several, the first one's.
 
     Raises:
         WrongUseError: such a search goes by time alone, or there is no such engine.
@@ -59,5 +59,5 @@ def by_restarts(
 
 
 def _restart(problem: _Problem, seed: int) -> FoundOrder:
-    """One search, on whichever machine."""
+    """Return one search, on whichever machine."""
     return problem.objective.restart(problem.given, seed=seed, steps=problem.steps)

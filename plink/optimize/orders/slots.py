@@ -23,12 +23,12 @@ ALL_ALGORITHMS = "plink.algorithms() names them all"
 
 
 def with_slots(hosts: Sequence[Host], slots: int | None) -> list[Host]:
-    """The hosts, each with so many slots; with their own for None."""
+    """Return the hosts, each with so many slots; with their own for None."""
     return list(hosts) if slots is None else [_with_slots(host, slots) for host in hosts]
 
 
 def order_with_slots(order: Order, slots: int) -> Order:
-    """An order that was made before, with so many ranks on every host.
+    """Return an order that was made before, with so many ranks on every host.
 
     Raises:
         WrongUseError: it was made for other numbers of ranks, and what it costs hinges on them.
@@ -45,7 +45,7 @@ def order_with_slots(order: Order, slots: int) -> Order:
 
 
 def layout_of(hosts: Sequence[Host], ranks: int | None) -> RankLayout:
-    """How so many ranks lie on hosts: on all their slots for None.
+    """Return how so many ranks lie on hosts: on all their slots for None.
 
     Raises:
         WrongUseError: there are not enough slots.
@@ -64,12 +64,12 @@ def layout_of(hosts: Sequence[Host], ranks: int | None) -> RankLayout:
 
 
 def layout_in(cluster: Cluster, order: Order) -> RankLayout:
-    """How so many ranks as an order has lie on the cluster's hosts in other orders."""
+    """Return how so many ranks as an order has lie on the cluster's hosts in other orders."""
     return RankLayout(slots_of(order, cluster.hosts), order.ranks)
 
 
 def slots_of(order: Order, hosts: Sequence[Host]) -> list[int]:
-    """How many ranks each of a cluster's hosts could have taken when an order was made of them.
+    """Return the slots that each of a cluster's hosts had when the order was made.
 
     An order has ranks in place of the slots of hosts that it uses, which may be fewer; those that
     it left out show whether the cluster's slots counted, or one number for all.
@@ -87,7 +87,9 @@ def slots_of(order: Order, hosts: Sequence[Host]) -> list[int]:
 
 
 def placement_in(cluster: Cluster, order: Order, source: str) -> list[int]:
-    """The index in the cluster of the host of every rank; `source` names the order in errors.
+    """Return the index in the cluster of the host of every rank.
+
+    `source` names the order in errors.
 
     Raises:
         WrongUseError: the order is not of the cluster's hosts.
@@ -104,7 +106,7 @@ def placement_in(cluster: Cluster, order: Order, source: str) -> list[int]:
 
 
 def peers_of(algorithm: Algorithm, layout: RankLayout) -> RankLayout:
-    """How an algorithm's peers lie on the hosts: its ranks, or hosts with one peer each.
+    """Return how an algorithm's peers lie on the hosts: its ranks, or hosts with one peer each.
 
     Raises:
         WrongUseError: its peers are hosts, and orders differ in how many they use.
@@ -137,7 +139,7 @@ class Placed:
 
 
 def placed_on(hosts: Sequence[Host], placement: Sequence[int]) -> Placed:
-    """The hosts of a placement (the host of every rank), the others as listed."""
+    """Return the hosts of a placement (the host of every rank), the others as listed."""
     ranks_on = Counter(placement)
     used = list(ranks_on)
     place = {host: number for number, host in enumerate(used)}
@@ -154,7 +156,7 @@ def _with_slots(host: Host, slots: int) -> Host:
 
 
 def algorithm_for(name: str, layout: RankLayout) -> Algorithm:
-    """The algorithm of that name.
+    """Return the algorithm of that name.
 
     Raises:
         WrongUseError: no algorithm has it, or its library does not run it with that many ranks.
@@ -191,7 +193,7 @@ def refuse_too_many(algorithm: Algorithm, ranks: int, *, by_table: bool) -> None
 
 
 def _alternative(name: str, ranks: int) -> str | None:
-    """Algorithms of the same kind that take so many ranks."""
+    """Return algorithms of the same kind that take so many ranks."""
     kind = name.split("-", 1)[-1] if name not in ALGORITHMS else name
     others = [
         other

@@ -82,7 +82,7 @@ class ChosenCandidate:
 
 
 def refusal(kind: str, network: Network) -> str | None:
-    """Why a network has no plan of that kind; None where it has one."""
+    """Return why a network has no plan of that kind; None where it has one."""
     if kind != "2lha":
         return None
     if not (network.group_of >= 0).any():
@@ -93,7 +93,7 @@ def refusal(kind: str, network: Network) -> str | None:
 
 
 def build(kind: str, network: Network, order: list[int], host_of: Indices) -> Forest:
-    """The forest over ranks.
+    """Return the forest over ranks.
 
     Args:
         kind: one of `KINDS` that the network does not refuse.
@@ -112,7 +112,7 @@ def build(kind: str, network: Network, order: list[int], host_of: Indices) -> Fo
 
 
 def near_order(network: Network, seed: int, distance: Floats | None = None) -> list[int]:
-    """The hosts in a ring that leaves each group once, and is short within and between groups.
+    """Return the hosts in a short ring that leaves each group once.
 
     It begins with a group's first host, so that trees over it hold groups together, too.
 
@@ -149,7 +149,7 @@ def candidate(
     *,
     seen_as: Network | None = None,
 ) -> Candidate:
-    """The plan of a kind that the network does not refuse, and what is predicted of it.
+    """Return the plan of a kind that the network does not refuse, and what is predicted of it.
 
     Args:
         kind, network, order, host_of: as `build` has them.
@@ -171,7 +171,7 @@ def candidate(
 
 
 def best(candidates: Sequence[Candidate]) -> ChosenCandidate:
-    """The quickest.
+    """Return the quickest.
 
     Where several are predicted to be about as quick, it is the one that sends least between groups,
     where others may have traffic too, and among those the one with the fewest rounds.
@@ -198,7 +198,7 @@ def best(candidates: Sequence[Candidate]) -> ChosenCandidate:
 
 
 def asked_for(kind: str, candidates: Sequence[Candidate]) -> ChosenCandidate:
-    """The candidate of a kind, and what would have been chosen without that wish."""
+    """Return the candidate of a kind, and what would have been chosen without that wish."""
     chosen = next(each for each in candidates if each.kind == kind)
     preferred = best(candidates).candidate
     if preferred is chosen:

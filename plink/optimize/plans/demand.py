@@ -62,14 +62,14 @@ class Demand:
             raise ValueError("parts are not shares of the buffer")
 
     def parts_bytes(self, ranks: int) -> Floats:
-        """(P,) the part of each rank."""
+        """Return (P,) the part of each rank."""
         shares = np.full(ranks, 1.0 / ranks) if self.parts is None else self.parts
         parts: Floats = self.size_bytes * shares
         return parts
 
 
 def between_bytes(demand: Demand, ranks: int) -> Floats:
-    """(P, P) what goes straight from each rank (row) to each other, where no tree is used."""
+    """Return (P, P) bytes that go straight from each rank (row) to each other, without trees."""
     between = np.zeros((ranks, ranks))
     if demand.collective == GATHER:
         between[:, demand.root] = demand.parts_bytes(ranks)

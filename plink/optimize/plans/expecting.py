@@ -25,7 +25,7 @@ def expected_of_plan(
 
 
 def plan_s(times: ExpectedTimes, traffic: Traffic, hosts: Sequence[int]) -> tuple[float, float]:
-    """The time along a plan without the client's overhead, and with it."""
+    """Return the time along a plan without the client's overhead, and with it."""
     share = times.fit.flow_share.value
     free_s = traffic_time_s(traffic, hosts, _scale_rates(times.network, share))
     if traffic.routes is not None:

@@ -117,7 +117,7 @@ def forecast_plan(
 
 
 def to_json(found: PlanForecast) -> dict[str, Any]:
-    """The JSON object that `--json` prints."""
+    """Return the JSON object that `--json` prints."""
     return asdict(found, dict_factory=_without_unknown)
 
 

@@ -9,7 +9,7 @@ from plink.files.plan import Plan
 
 
 def hosts_of(plan: Plan, cluster: Cluster, source: str) -> list[int]:
-    """The index in the cluster of the host of every rank; `source` names the plan in errors.
+    """Return the index in the cluster of the host of every rank; `source` names the plan in errors.
 
     Raises:
         WrongUseError: the plan is of other hosts.
@@ -25,7 +25,7 @@ def hosts_of(plan: Plan, cluster: Cluster, source: str) -> list[int]:
 
 
 def grouped_as(plan: Plan, cluster: Cluster) -> Cluster:
-    """The cluster with the groups of a plan, which may be of some of its hosts.
+    """Return the cluster with the groups of a plan, which may be of some of its hosts.
 
     Where these are the cluster's own but for hosts without a rank, the cluster as it is: its
     uplinks were measured with all hosts of its groups.

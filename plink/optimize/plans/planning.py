@@ -89,7 +89,7 @@ def find_plan(
     request: PlanRequest = DEFAULT_REQUEST,
     on_progress: Callable[[str], None] | None = None,
 ) -> Planned:
-    """A plan of the kind asked for, or of the one that is predicted to be best.
+    """Return a plan of the kind asked for, or of the one that is predicted to be best.
 
     Args:
         cluster: hosts and what was measured. Groups are found if it has none.
@@ -147,14 +147,14 @@ def find_plan(
 
 
 def distances_without_times(cluster: Cluster) -> Matrix | None:
-    """Distances where no round-trip time is known, by bandwidth; None where times tell."""
+    """Return distances where no round-trip time is known, by bandwidth; None where times tell."""
     if not has_only_bandwidth(cluster):
         return None
     return filled_bandwidth_distances(cluster).s_per_gbit
 
 
 def with_known_groups(cluster: Cluster, seed: int, tell: Callable[[str], None]) -> Cluster:
-    """The cluster with its groups, or those that are found where it has none."""
+    """Return the cluster with its groups, or those that are found where it has none."""
     if cluster.groups or len(cluster.hosts) < 3:
         return cluster
     try:
@@ -174,7 +174,7 @@ def _refuse(kind: str, refused: Sequence[Refused]) -> None:
 
 
 def levels_to_plan_on(cluster: Cluster, network: Network) -> list[Sequence[Group]]:
-    """The groups of the file first, then other levels that may be quicker.
+    """Return the groups of the file first, then other levels that may be quicker.
 
     Where no uplink is known, a prediction cannot tell levels apart, and those of the file stand.
     """
@@ -192,7 +192,7 @@ def levels_to_plan_on(cluster: Cluster, network: Network) -> list[Sequence[Group
 
 
 def grouped_as(network: Network, names: Sequence[str], groups: Sequence[Group]) -> Network:
-    """The network as a plan on these groups sees it: their uplinks are not known.
+    """Return the network as a plan on these groups sees it: their uplinks are not known.
 
     Args:
         network: of hosts with these names.

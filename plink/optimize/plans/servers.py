@@ -36,7 +36,7 @@ class ServerHost:
 
 
 def parse_servers(texts: Sequence[str], cluster: Cluster) -> list[ServerHost]:
-    """Servers as they are typed: `box`, `box:4`, `box:4@25gbit`, `box=10.0.0.9+10.0.0.10`.
+    """Return servers as they are typed: `box`, `box:4`, `box:4@25gbit`, `box=10.0.0.9+10.0.0.10`.
 
     Args:
         texts: of servers, one or several with commas in each.
@@ -85,7 +85,7 @@ def _parse(text: str, cluster: Cluster) -> ServerHost:
 
 
 def port_rates(servers: Sequence[ServerHost], network: Network) -> Floats:
-    """(K,) what each port carries either way, server by server."""
+    """Return (K,) what each port carries either way, server by server."""
     links = np.minimum(network.send_bytes_s, network.receive_bytes_s)
     return np.array(
         [
@@ -99,7 +99,7 @@ def port_rates(servers: Sequence[ServerHost], network: Network) -> Floats:
 def members_network(
     network: Network, workers: Indices, servers: Sequence[ServerHost], rates: Floats
 ) -> Network:
-    """A network of workers' hosts, then of servers' ports, each of them a link of its own.
+    """Return a network of workers' hosts, then of servers' ports, each of them a link of its own.
 
     Args:
         network: of all hosts.
@@ -120,7 +120,7 @@ def members_network(
 
 
 def server_ranks(servers: Sequence[ServerHost], cluster: Cluster, rates: Floats) -> list[PlanRank]:
-    """The servers as ranks of a plan, with weights by what their ports carry."""
+    """Return the servers as ranks of a plan, with weights by what their ports carry."""
     ranks, first = [], 0
     most = float(rates.max())
     for server in servers:

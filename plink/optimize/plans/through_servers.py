@@ -92,13 +92,13 @@ class ServerPlanSearch:
         self._demand = Demand(ALL_REDUCE, setting.size_bytes)
 
     def ports(self) -> tuple[int, float]:
-        """How many workers' hosts there are, and ports in units of such a host's link."""
+        """Return how many workers' hosts there are, and ports in units of such a host's link."""
         between = self._between_workers
         links = np.minimum(between.send_bytes_s, between.receive_bytes_s)
         return len(self._workers), float(np.sum(self.rates / np.median(links)))
 
     def candidates(self, tell: Callable[[str], None]) -> tuple[list[Candidate], list[Refused]]:
-        """Every kind that there is a plan of, and those that there is none of."""
+        """Return every kind that there is a plan of, and those that there is none of."""
         network, refused = self._between_workers, []
         tell("order")
         distance = distances_without_times(self._cluster)
@@ -130,12 +130,12 @@ class ServerPlanSearch:
         return found, refused
 
     def bound_s(self) -> float:
-        """No way through these links takes less."""
+        """Return a lower bound in seconds of any way through these links."""
         is_worker = np.arange(self._members.hosts) < len(self._workers)
         return lower_bound_s(self._members, _least(self._demand.size_bytes, is_worker))
 
     def _no_racks(self) -> str | None:
-        """Why there are no servers of racks; None where there are."""
+        """Return why there are no servers of racks; None where there are."""
         of_workers = self._members.group_of[: len(self._workers)]
         of_ports = self._members.group_of[len(self._workers) :]
         if (of_workers < 0).any():
@@ -147,7 +147,7 @@ class ServerPlanSearch:
         return None
 
     def _by_racks(self, between: str) -> Routes:
-        """Over all members; ports of groups without workers stay unused."""
+        """Return routes over all members; ports of groups without workers stay unused."""
         count, network = len(self._workers), self._members
         groups, dense = np.unique(network.group_of[:count], return_inverse=True)
         used = np.flatnonzero(np.isin(network.group_of[count:], groups))
@@ -188,7 +188,7 @@ class ServerPlanSearch:
 
 
 def _among(routes: Routes, members: Indices, count: int) -> Routes:
-    """Routes over some members as routes over all, which do without the others."""
+    """Return routes over some members as routes over all, which do without the others."""
 
     def spread(parents: Parents) -> Parents:
         trees = np.full((len(parents), count), ABSENT, dtype=np.int32)

@@ -86,7 +86,7 @@ def traffic_of(demand: Demand, forest: Forest) -> Traffic:
 
 
 def traffic_time_s(traffic: Traffic, host_of: Sequence[int] | Indices, network: Network) -> float:
-    """The time in seconds that one call is predicted to take.
+    """Return the time in seconds that one call is predicted to take.
 
     Args:
         traffic: the call's.
@@ -106,7 +106,10 @@ def traffic_time_s(traffic: Traffic, host_of: Sequence[int] | Indices, network: 
 
 
 def traffic_bytes(traffic: Traffic) -> Floats:
-    """(P, P) what each rank (row) sends to each other in one call; at least one rank sends."""
+    """Return (P, P) what each rank (row) sends to each other in one call.
+
+    At least one rank sends.
+    """
     if traffic.routes is not None:
         return bytes_between(Forest(*traffic.routes), traffic.size_bytes)
     if traffic.direct_bytes is None:
@@ -115,7 +118,7 @@ def traffic_bytes(traffic: Traffic) -> Floats:
 
 
 def measure_traffic(traffic: Traffic, group_of: Sequence[int], host_of: Sequence[int]) -> Measures:
-    """Rounds and bytes of one call.
+    """Return rounds and bytes of one call.
 
     Args:
         traffic: the call's.
@@ -133,7 +136,7 @@ def measure_traffic(traffic: Traffic, group_of: Sequence[int], host_of: Sequence
 def _along(
     segments: Sequence[tuple[Forest, float]], *, goes_up: bool, goes_down: bool | None = None
 ) -> Traffic:
-    """Segments of so many bytes, each along its forest, up or down it unless both."""
+    """Return segments of so many bytes, each along its forest, up or down it unless both."""
     goes_down = not goes_up if goes_down is None else goes_down
     size_bytes = sum(size for _, size in segments)
     # One size for the chunks of all segments.

@@ -33,7 +33,10 @@ _AT_LEAST = "≥: at least; something else, as the other groups' links, may have
 
 
 def bandwidth_section(subject: Subject) -> Section | None:
-    """Rates, links, uplinks and what they limit; how to measure them where nothing is known."""
+    """Return rates, links, uplinks and what they limit.
+
+    How to measure them where nothing is known.
+    """
     cluster = subject.cluster
     if cluster is None or len(subject.names) < 2:
         return None

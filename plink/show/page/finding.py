@@ -24,7 +24,7 @@ _ALIKE = 1.3
 
 
 def finding(subject: Subject) -> str:
-    """The most important of what is known, and what follows."""
+    """Return the most important of what is known, and what follows."""
     who = groups_text(subject)
     cluster = subject.cluster
     if cluster is not None and cluster.rtt is None and cluster.bandwidth is None:

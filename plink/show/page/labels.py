@@ -33,7 +33,7 @@ def short_names(names: Sequence[str]) -> list[str]:
 
 
 def shortening_note(names: Sequence[str]) -> str:
-    """A sentence on what short names leave out; empty where they are whole."""
+    """Return a sentence on what short names leave out; empty where they are whole."""
     short = short_names(names)
     changed = [pair for pair in zip(short, names, strict=True) if pair[0] != pair[1]]
     if not changed:
@@ -42,7 +42,7 @@ def shortening_note(names: Sequence[str]) -> str:
 
 
 def plotly_names(names: Sequence[str]) -> list[str]:
-    """Short names for plotly.js."""
+    """Return short names for plotly.js."""
     return [plotly_text(name) for name in short_names(names)]
 
 

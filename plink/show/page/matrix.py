@@ -108,7 +108,7 @@ def matrix_legend(colours: Sequence[str], ticks: Sequence[str], *, has_gaps: boo
 def log_stops(
     least: float, low: float, high: float, colour: Callable[[float], str]
 ) -> list[list[Any]]:
-    """Colours from 0, which is a host itself, to `high`; the logarithm is in their places.
+    """Return colours from 0, which is a host itself, to `high`; the logarithm is in their places.
 
     Args:
         least: of all values, above 0.
@@ -122,7 +122,10 @@ def log_stops(
 
 
 def _cells(readings_us: Matrix, sequence: npt.NDArray[np.intp], per_cell: int) -> Matrix:
-    """The median of what was measured in each block; a host itself is 0 where a cell is a host."""
+    """Return the median of what was measured in each block.
+
+    A host itself is 0 where a cell is a host.
+    """
     if per_cell == 1:
         cells = readings_us[np.ix_(sequence, sequence)]
         np.fill_diagonal(cells, 0.0)

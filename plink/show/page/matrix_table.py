@@ -95,6 +95,6 @@ def _spread(values: Matrix, text: Callable[[float], str]) -> tuple[str, ...]:
 
 
 def _text(values: Matrix, text: Callable[[float], str]) -> str:
-    """The median of what was measured."""
+    """Return the median of what was measured."""
     known = values[np.isfinite(values)]
     return text(float(np.median(known))) if known.size else _UNKNOWN

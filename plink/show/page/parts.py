@@ -189,7 +189,7 @@ def plotly_text(text: str) -> str:
 
 
 def round_to_digits(value: float, digits: int = 4) -> float:
-    """A number with `digits` significant digits: a page holds many, and nobody reads more."""
+    """Return a number rounded to `digits` significant digits."""
     return float(f"{value:.{digits}g}")
 
 

@@ -66,7 +66,7 @@ def quality_section(subject: Subject) -> Section | None:
 
 
 def spreads(rtt: RttMeasurement) -> list[tuple[str, Vector]]:
-    """Ways in which a reading may be off, each a title and shares of the reading over all pairs.
+    """Return the spreads of readings: a title each, and shares of the reading over all pairs.
 
     How far other percentiles are above the reading; how much the two directions of a pair differ;
     how much its passes disagree, or how far its confidence interval reaches.

@@ -190,7 +190,7 @@ def _places(subject: Subject) -> npt.NDArray[np.float64]:
 def _ring(
     subject: Subject, ranks: Sequence[int], places: npt.NDArray[np.float64]
 ) -> list[dict[str, Any]]:
-    """Hops within groups, hops between groups, and a trace of hosts for each group."""
+    """Return hops within groups, hops between groups, and a trace of hosts for each group."""
     leaves = leaves_group(subject, ranks)
     dash = "dash" if leaves.sum() <= _MANY else "solid"
     staying = {"color": WITHIN if subject.groups else MUTED, "dash": "solid"}

@@ -9,7 +9,7 @@ from plink.files import document
 
 
 def shown_sources(paths: Sequence[str]) -> list[str]:
-    """The files' names, with as many folders as tell them apart from the one that all are in."""
+    """Return the files' names, with as many folders as tell them apart."""
     files = [path for path in paths if path != document.STANDARD_STREAM]
     folders = [os.path.dirname(os.path.abspath(path)) for path in files]  # noqa: PTH100, PTH120
     common = os.path.commonpath(folders) if folders else ""

@@ -173,7 +173,7 @@ def read_inputs(paths: Sequence[str]) -> Subject | History | Timeline:
 
 
 def _history(logs: Sequence[tuple[str, bytes]]) -> History:
-    """The run that logs of the same ranks tell of, whichever order they are given in."""
+    """Return the run that logs of the same ranks tell of, whichever order they are given in."""
     parts = []
     for source, content in logs:
         start, entries = records.parse(content, source)

@@ -36,7 +36,7 @@ def prose_html(text: str) -> str:
 
 
 def table_html(part: Table | Bars) -> str:
-    """A table in a frame that scrolls where it is longer or wider than the page has room for."""
+    """Return a table in a frame that scrolls where the page has no room for all of it."""
     caption = f"<caption>{prose_html(part.caption)}</caption>"
     if isinstance(part, Bars):
         head, rows = _head(part.header, ()), _bar_rows(part)

@@ -210,7 +210,7 @@ def _marks(run: History, axis: _Axis) -> list[dict[str, Any]]:
 
 
 def _changes_to_mark(run: History) -> Sequence[Change]:
-    """The decisions in the figure: all, or the changes of the plan, or the first of these."""
+    """Return the decisions to mark: all, or the changes of the plan, or the first of these."""
     if len(run.changes) <= MAX_MARKED:
         return run.changes
     return run.new_plans[:MAX_MARKED]

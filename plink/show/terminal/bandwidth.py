@@ -20,7 +20,10 @@ _UNKNOWN = "-"
 
 
 def bandwidth_facts(cluster: Cluster) -> list[Fact]:
-    """The extremes and the middle, the slowest directions, and what failed; empty without any."""
+    """Return the extremes and the middle, the slowest directions, and what failed.
+
+    Empty without any.
+    """
     bandwidth = cluster.bandwidth
     if bandwidth is None:
         return []

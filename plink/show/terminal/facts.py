@@ -22,7 +22,7 @@ Fact = tuple[str, Sequence[str]]
 
 
 def facts(summary: Summary) -> list[Fact]:
-    """Modes, extremes, asymmetry, losses and gaps; what is in order takes one line."""
+    """Return modes, extremes, asymmetry, losses and gaps; what is in order takes one line."""
     return [
         (
             "modes",
@@ -37,7 +37,7 @@ def facts(summary: Summary) -> list[Fact]:
 
 
 def failures(title: str, items: Sequence[Failure]) -> list[Fact]:
-    """Failures by reason, the most frequent first, with some of the hosts or pairs by name."""
+    """Return failures by reason, the most frequent first, with some hosts or pairs by name."""
     if not items:
         return []
     by_reason: dict[str, list[str]] = {}
@@ -89,7 +89,10 @@ def table(rows: Sequence[Fact], separator: str = "\n") -> Table:
 
 
 def align_columns(rows: Sequence[Sequence[str]], left: Collection[int] = (0,)) -> list[str]:
-    """Rows as lines of columns; those numbered in `left` are flush left, the others flush right."""
+    """Return rows as lines of columns.
+
+    Those numbered in `left` are flush left, the others flush right.
+    """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(

@@ -122,7 +122,7 @@ def grouping_lines(cluster: Cluster, grouping: Grouping) -> list[str]:
 
 
 def method_lines(cluster: Cluster, grouping: Grouping) -> list[str]:
-    """How groups were found, whether they were found again, and what they mean for a plan."""
+    """Return lines on how groups were found, whether again, and what plans exchange by them."""
     if not cluster.groups:
         return []
     distances = (
@@ -166,7 +166,7 @@ def _doubtful(grouping: Grouping) -> str:
 
 
 def _nearest(grouping: Grouping, host: str, before: str = "") -> str:
-    """The two groups that a host suits best, in brackets unless something stands before them."""
+    """Return the two groups that a host suits best, in brackets unless text precedes them."""
     nearest = {each.host: each.groups for each in grouping.nearest}
     groups = " or ".join(printable(group) for group in nearest.get(host, ()))
     if not groups:

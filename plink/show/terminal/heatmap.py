@@ -50,7 +50,7 @@ def draw(
     width: int,
     shades: str | None = None,
 ) -> Picture:
-    """The heat map of a matrix, rows from top to bottom and columns from left to right in `order`.
+    """Return the heat map of a matrix with rows and columns in `order`.
 
     Args:
         readings_us: (N, N), [source][destination], NaN where not measured.
@@ -103,7 +103,7 @@ def legend(scale: Scale, *, has_gaps: bool, shades: str | None = None) -> Text:
 
 
 def _bins(order: Sequence[int], limit: int) -> Groups:
-    """Consecutive hosts in equal groups (the last may be smaller), at most `limit` of them."""
+    """Return consecutive hosts in at most `limit` equal groups; the last may be smaller."""
     least = math.ceil(len(order) / limit)
     # A size that divides the number of hosts is likelier to divide their racks.
     sizes = range(least, least + least // 4 + 1)
@@ -161,7 +161,7 @@ def _halves(cells: Matrix, scale: Scale) -> Iterable[Text]:
 
 
 def _half_colour(positions: Matrix, row: int, column: int) -> str | None:
-    """The colour of a half, or None where the background shows: below the end, or a host itself."""
+    """Return the colour of a half cell, or None where the background shows."""
     if row >= len(positions):
         return None
     position = float(positions[row, column])

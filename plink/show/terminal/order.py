@@ -58,7 +58,7 @@ def what_for(order: Order) -> str:
 
 
 def hosts_text(order: Order) -> str:
-    """How many hosts and ranks it has, and how many hosts there are where some are left out."""
+    """Return how many hosts and ranks an order has, and of how many where some are left out."""
     hosts = len(order.hosts)
     text = format_count(hosts, "host")
     if order.unused:
@@ -97,7 +97,10 @@ def _how(order: Order) -> str:
 
 
 def _costs(order: Order, width: int) -> Table:
-    """Costs as sums, in shares, and for a hop; `width` in columns decides how much of that."""
+    """Return costs as sums, in shares, and for a hop.
+
+    `width` in columns decides how much of that.
+    """
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="cyan")
     table.add_column("", no_wrap=True)
     most = 2 if width < _WIDE else 4 if order.is_ring_of_latencies else 3
@@ -210,7 +213,7 @@ def _names(hosts: Sequence[Host]) -> str:
 
 
 def bandwidth_table(bandwidth: BandwidthCost) -> Table:
-    """The bottleneck of the given order, of random ones, of plink's and of the best that could be.
+    """Return a table of bottlenecks: the given order's, random ones', plink's and the bound.
 
     Beside it is the time that a Gbit takes, summed as the algorithm's latencies are.
     """

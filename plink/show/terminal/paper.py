@@ -24,7 +24,7 @@ class Paper:
 
 
 def paper(width: int | None) -> Paper:
-    """Standard output as a paper; `width` in columns overrides the terminal's.
+    """Return standard output as a paper; `width` in columns overrides the terminal's.
 
     Raises:
         PlinkError: there is no standard output.

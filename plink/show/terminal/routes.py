@@ -35,7 +35,7 @@ class RouteSummary:
 
 
 def summarise_routes(routes: RouteMeasurement) -> RouteSummary:
-    """The statistics of the routes that are in use: a pair that was traced again has a new one."""
+    """Return statistics of the routes in use; a pair that was traced again has a new one."""
     hops = routes.hops[np.isfinite(routes.hops)]
     used = [routes.routes[index] for index in np.unique(routes.route_of[routes.route_of >= 0])]
     return RouteSummary(
@@ -50,7 +50,7 @@ def summarise_routes(routes: RouteMeasurement) -> RouteSummary:
 
 
 def route_facts(cluster: Cluster) -> list[Fact]:
-    """Hop counts, the number of routes, oddities and failures; empty without any routes."""
+    """Return hop counts, the number of routes, oddities and failures; empty without any routes."""
     routes = cluster.routes
     if routes is None:
         return []

@@ -65,7 +65,7 @@ def facts_of(run: History) -> list[tuple[str, str]]:
 
 
 def decision_rows(run: History) -> list[tuple[str, ...]]:
-    """A row of `DECISION_COLUMNS` for each decision but to wait."""
+    """Return a row of `DECISION_COLUMNS` for each decision but to wait."""
     return [_row(run, number, change) for number, change in enumerate(run.changes, 1)]
 
 

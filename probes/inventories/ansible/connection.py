@@ -95,7 +95,7 @@ class Connection:
 
 
 def is_local(values: Mapping[str, Any]) -> bool:
-    """Whether Ansible does not leave this machine for a host with these variables."""
+    """Return whether Ansible does not leave this machine for a host with these variables."""
     return values.get("ansible_connection") in _HERE
 
 
@@ -183,7 +183,7 @@ def _check_known(variable: str, value: Any, name: str, source: str) -> None:
 
 
 def _ssh_options(name: str, values: Mapping[str, Any], source: str) -> tuple[list[str], list[str]]:
-    """The options that `ssh` gets from a host's variables, and the private keys they name."""
+    """Return the options for `ssh` from a host's variables, and the private keys they name."""
     options: list[str] = []
     keys: dict[str, None] = {}
     for variable in _ARGUMENTS:
@@ -207,7 +207,7 @@ def _ssh_options(name: str, values: Mapping[str, Any], source: str) -> tuple[lis
 
 
 def _is_unchecked(name: str, values: Mapping[str, Any], source: str) -> bool:
-    """Whether a variable turns the check of host keys off."""
+    """Return whether a variable turns the check of host keys off."""
     for variable in _CHECKING:
         value = values.get(variable)
         if value is None or value == "":
@@ -223,7 +223,7 @@ def _is_unchecked(name: str, values: Mapping[str, Any], source: str) -> bool:
 def _arguments(
     name: str, variable: str, values: Mapping[str, Any], source: str
 ) -> Iterator[tuple[str, str]]:
-    """The options and flags in arguments of `ssh` that matter, with their values."""
+    """Yield the options and flags in arguments of `ssh` that matter, with their values."""
     text = _text(values, source, name, variable) or ""
     try:
         words = shlex.split(text)
@@ -246,7 +246,7 @@ def _arguments(
 
 
 def _text(values: Mapping[str, Any], source: str, host: str, *names: str) -> str | None:
-    """The first of these variables that a host has."""
+    """Return the first of these variables that a host has."""
     for name in names:
         value = values.get(name)
         if value is None or value == "":
@@ -260,7 +260,7 @@ def _text(values: Mapping[str, Any], source: str, host: str, *names: str) -> str
 
 
 def _flag(value: Any) -> bool | None:
-    """A value as Ansible reads it for a boolean; None for one that is none."""
+    """Return a value as Ansible reads it for a boolean; None for one that is none."""
     text = str(value).strip().lower()
     if text in ("y", "yes", "on", "1", "true", "t", "1.0"):
         return True

@@ -22,7 +22,7 @@ _HINT = "an inventory has lines [GROUP] and HOST key=value, or is YAML (ansible-
 
 
 def parse_ini(text: str, source: str) -> Inventory:
-    """The inventory in a text.
+    """Return the inventory in a text.
 
     Raises:
         HostListError: a line is not understood.
@@ -57,7 +57,7 @@ def parse_ini(text: str, source: str) -> Inventory:
 
 
 def _literal(text: str) -> str:
-    """A value as Ansible reads it in a section of variables: a literal of Python, or plain text."""
+    """Return a value as Ansible reads it: a literal of Python, or plain text."""
     if text[:1] not in ("'", '"'):
         return text
     try:

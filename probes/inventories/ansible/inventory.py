@@ -56,7 +56,7 @@ class Inventory:
             self.group(group).hosts[name] = None
 
     def group(self, name: str) -> AnsibleGroup:
-        """The group of that name, made if it was not there."""
+        """Return the group of that name, made if it was not there."""
         return self.groups.setdefault(name, AnsibleGroup())
 
 
@@ -90,7 +90,7 @@ def find_connections(inventory: Inventory, group: str) -> list[Connection]:
 
 
 def _members(inventory: Inventory, group: str) -> Iterator[str]:
-    """The hosts of a group and of those in it, each once, its own first."""
+    """Yield the hosts of a group and of those in it, each once, its own first."""
     seen_groups: set[str] = set()
     seen: set[str] = set()
     waiting = [group]
@@ -107,7 +107,7 @@ def _members(inventory: Inventory, group: str) -> Iterator[str]:
 
 
 def _depths(inventory: Inventory) -> dict[str, int]:
-    """How deep each group is below `all`, by the longest way.
+    """Return how deep each group is below `all`, by the longest way.
 
     Raises:
         HostListError: groups that contain each other.

@@ -18,7 +18,7 @@ _HINT = "a range is [01:50], [a:f] or [1:9:2]"
 
 
 def expand_pattern(pattern: str, place: str) -> list[str]:
-    """Every name that a pattern stands for, the last range counting fastest.
+    """Return every name that a pattern stands for, the last range counting fastest.
 
     Raises:
         HostListError: a range is wrong, or stands for too many names; `place` says where.

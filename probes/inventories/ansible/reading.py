@@ -17,7 +17,7 @@ _YAML = re.compile(r"\s*(?:(?:#[^\n]*|---[^\n]*)\n\s*)*(?:\{|[\w.\-\"']+:(?:\s|$
 
 
 def read(where: str, read_file: ReadFile) -> FoundHosts:
-    """The hosts of an inventory's group, all of them if none is named.
+    """Return the hosts of an inventory's group, all of them if none is named.
 
     Raises:
         HostListError: it is not an inventory, or does not have such hosts.
@@ -35,7 +35,7 @@ def read(where: str, read_file: ReadFile) -> FoundHosts:
 
 
 def parse_inventory(content: bytes, source: str) -> Inventory:
-    """An inventory of either form; `source` names it. Pure.
+    """Return an inventory of either form; `source` names it. Pure.
 
     Raises:
         HostListError: it is not one.

@@ -26,7 +26,7 @@ _JSON = re.compile(r'\s*\{\s*"[^"]*"\s*:')
 
 
 def parse_structured(text: str, source: str) -> Inventory:
-    """The inventory in a text.
+    """Return the inventory in a text.
 
     Raises:
         HostListError: it is neither YAML nor JSON, or not an inventory.
@@ -65,7 +65,7 @@ def _take_group(inventory: Inventory, name: Any, group: Any, depth: int) -> None
 
 
 def _pairs(value: Any) -> Iterator[tuple[str, dict[str, Any] | None]]:
-    """The entries of a mapping, a list of names or one name, each with what it holds."""
+    """Yield the entries of a mapping, a list of names or one name, each with what it holds."""
     entries = value.items() if isinstance(value, dict) else _names(value)
     for name, content in entries:
         if isinstance(name, str | int | float):

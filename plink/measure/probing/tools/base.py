@@ -32,7 +32,7 @@ class ToolOptions(ABC):
 
     @classmethod
     def resumed(cls, given: Mapping[str, Any], recorded: Mapping[str, Any], source: str) -> Self:
-        """The options to go on with an earlier measurement.
+        """Return the options to go on with an earlier measurement.
 
         Args:
             given: the fields that were asked for now.
@@ -48,7 +48,7 @@ class ToolOptions(ABC):
 
     @abstractmethod
     def describe(self) -> str:
-        """A few words on how the tool measures with these options."""
+        """Return a few words on how the tool measures with these options."""
 
     @abstractmethod
     def recorded(self) -> dict[str, Any]:
@@ -59,7 +59,7 @@ Options = TypeVar("Options", bound=ToolOptions)
 
 
 def no_limit() -> float:
-    """Any number of seconds is left."""
+    """Return infinity, as there is no limit."""
     return math.inf
 
 
@@ -122,7 +122,7 @@ class Tool:
 
 
 def recorded_count(recorded: Mapping[str, Any]) -> int | None:
-    """The probes per direction and meeting that a measurement records, if it does.
+    """Return the probes per direction and meeting that a measurement records, if it does.
 
     Before there were passes, a meeting with a precision was so long at most, and mostly shorter.
     """
@@ -133,13 +133,13 @@ def recorded_count(recorded: Mapping[str, Any]) -> int | None:
 
 
 def recorded_passes(recorded: Mapping[str, Any]) -> int | None:
-    """How often pairs met at most, by what a measurement records; None before there were passes."""
+    """Return the recorded number of passes, or None where none is recorded."""
     passes = recorded.get("passes")
     return passes if type(passes) is int and 1 <= passes <= MAX_PASSES else None
 
 
 def recorded_precision(recorded: Mapping[str, Any]) -> float | None:
-    """The precision in per cent that a measurement records, if it does."""
+    """Return the precision in per cent that a measurement records, if it does."""
     precision_percent = finite_number(recorded.get("precision_percent"))
     if precision_percent is None or not 0.0 <= precision_percent <= 100.0:
         return None
@@ -147,7 +147,7 @@ def recorded_precision(recorded: Mapping[str, Any]) -> float | None:
 
 
 def measured_otherwise(source: str, option: str, before: object, given: object) -> WrongUseError:
-    """The error for an option that must be as in the earlier measurement, and is not."""
+    """Return the error for an option that must be as in the earlier measurement, and is not."""
     how = f"without {option}" if before is None else f"with {option}={before}"
     hint = f"leave out {option}={given}, or measure anew into another file"
     return WrongUseError(f"{source}: was measured {how}, not {given}", hint)

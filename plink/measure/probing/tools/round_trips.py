@@ -68,7 +68,7 @@ class RttOptions(ToolOptions):
         return (self.percentile, *sorted({*STANDARD_PERCENTILES} - {self.percentile}))
 
     def describe(self) -> str:
-        """A few words on how the tool measures."""
+        """Return a few words on how the tool measures."""
         return f"{self.tool} x {self.count}"
 
     def recorded(self) -> dict[str, Any]:

@@ -39,7 +39,7 @@ class TraceOptions(ToolOptions):
         return cls(**{**({} if count is None else {"count": count}), **given})
 
     def describe(self) -> str:
-        """A few words on how it measures."""
+        """Return a few words on how it measures."""
         return f"trace x {self.count}"
 
     def recorded(self) -> dict[str, Any]:

@@ -70,7 +70,7 @@ class Iperf3Options(_TransferOptions):
     direction: str = "each"
 
     def describe(self) -> str:
-        """A few words on how it measures."""
+        """Return a few words on how it measures."""
         return f"iperf3 for {self.duration_s} s"
 
     def recorded(self) -> dict[str, Any]:
@@ -101,7 +101,7 @@ class UplinkOptions(_TransferOptions):
         return self.duration_s or 1
 
     def describe(self) -> str:
-        """A few words on how it measures."""
+        """Return a few words on how it measures."""
         return f"uplinks for {self.group_duration_s} s"
 
     def recorded(self) -> dict[str, Any]:
@@ -110,7 +110,7 @@ class UplinkOptions(_TransferOptions):
 
 
 def _check_recorded_options(recorded: Mapping[str, Any], source: str) -> dict[str, Any]:
-    """The options that an earlier measurement records."""
+    """Return the options that an earlier measurement records."""
     names = ("duration_s", "streams", "direction", "congestion")
     duration_s, streams, direction, congestion = map(recorded.get, names)
     for name, value, high in (
