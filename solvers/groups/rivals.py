@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import gammaln
+from threadpoolctl import threadpool_limits
 
 from plink.solvers.gaps import fill_gaps
 from plink.solvers.groups.classes import Classes, Floats, Ints, Mask
@@ -221,13 +222,15 @@ def _placed(  # noqa: PLR0917  all of them are needed
         total = 0.01 * float((root - 1.0).sum())
         return total, np.append(gradient.ravel(), float((slope * time).sum()))
 
-    found = minimize(
-        loss,
-        np.append(begin.ravel(), np.log(time)),
-        jac=True,
-        method="L-BFGS-B",
-        options={"maxiter": iterations},
-    ).x
+    # OpenBLAS starts threads for triangles of 20 numbers, which poll longer than they compute.
+    with threadpool_limits(limits=1, user_api="blas"):
+        found = minimize(
+            loss,
+            np.append(begin.ravel(), np.log(time)),
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": iterations},
+        ).x
     return found[:-1].reshape(shape), _time(found)
 
 
