@@ -273,7 +273,12 @@ def _measure(
     """
     from plink.base.replacing import replace  # noqa: PLC0415
     from plink.renumber.kept import Kept  # noqa: PLC0415  only here is anything measured
-    from plink.renumber.measuring import is_lacking, measured, still_holds  # noqa: PLC0415
+    from plink.renumber.measuring import (  # noqa: PLC0415
+        group_hosts,
+        is_lacking,
+        measured,
+        still_holds,
+    )
 
     if len(set(names)) < 2:
         return replace(basis, cluster=None)
@@ -299,6 +304,7 @@ def _measure(
         raise _LostError(
             f"not all hosts could be measured{f': {format_names(lost)}' if lost else ''}"
         )
+    cluster = group_hosts(cluster, say)
     kept.write(cluster, say)
     return replace(basis, cluster=cluster)
 

@@ -17,14 +17,15 @@ from typing import Any, cast
 
 import numpy as np
 
-from plink.base.errors import PlinkError
+from plink.base.errors import PlinkError, WrongUseError
 from plink.base.replacing import replace
-from plink.base.text import format_count
+from plink.base.text import format_count, format_names
 from plink.files.cluster import Cluster
 from plink.measure.drift.judge import expect
 from plink.measure.probing.check import check_reached, check_request, comparable_rtt
 from plink.measure.probing.request import ProbeRequest, resume_options
 from plink.measure.probing.run import measure_pairs
+from plink.optimize.groups.finding import find_groups, with_groups
 from plink.probes import facts
 from plink.probes.errors import ProbesError
 from plink.probes.facts import HostFacts
@@ -51,6 +52,7 @@ _FEW_ROUNDS = 24
 _CHECK_PARTNERS = 3
 # Seconds of silence after which a host counts as lost.
 _SILENT_S = 2.0
+_MOST_NAMED = 16
 _KEPT = "what was measured earlier"
 
 
@@ -123,6 +125,27 @@ def measured(
         f"{result.measured} of {result.asked} directed pairs"
     )
     return result.cluster
+
+
+def group_hosts(cluster: Cluster, say: Callable[[str], None]) -> Cluster:
+    """Return the cluster with the groups that its round-trip times show, if any.
+
+    Args:
+        cluster: what was measured.
+        say: tells the user.
+    """
+    began = time.monotonic()
+    try:
+        found = find_groups(cluster)
+    except WrongUseError:
+        # Too few hosts, or too many.
+        return cluster
+    sizes = [f"{group.name} ({len(group.hosts)})" for group in found.groups]
+    say(
+        f"{format_count(len(sizes), 'group')} of hosts found in {time.monotonic() - began:.1f} s"
+        + (f": {format_names(sizes, _MOST_NAMED)}" if sizes else "")
+    )
+    return with_groups(cluster, found)
 
 
 def still_holds(

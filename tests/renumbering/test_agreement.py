@@ -221,6 +221,26 @@ def test_hosts_are_measured_once_and_checked_the_next_time(
     assert "still holds" in said or "measured anew" in said
 
 
+def test_groups_are_found_once_and_kept_with_what_was_measured(
+    port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    network = [f"{rack}{place}" for rack in "abc" for place in range(3)]
+    cluster = racks(network)
+    hosts = [*network[::3], *network[1::3], *network[2::3]]
+    jobs = [environment(rank, host, WORLD_SIZE="9") for rank, host in enumerate(hosts)]
+    monkeypatch.setattr(measuring, "measured", lambda *_, **__: cluster)
+    first = ranks(run(port, probed(tmp_path), jobs))
+    (file,) = tmp_path.glob("*.npz")
+    found = sorted(sorted(group.hosts) for group in plink.Cluster.read(file).groups)
+    assert found == [network[:3], network[3:6], network[6:]]
+    ring = [host[0] for _, host in sorted(zip(first, hosts, strict=True))]
+    assert sum(one != other for one, other in zip(ring, ring[1:] + ring[:1], strict=True)) == 3
+    # They are there the next time.
+    monkeypatch.setattr(measuring, "still_holds", lambda *_, **__: True)
+    monkeypatch.delattr(measuring, "find_groups")
+    assert ranks(run(port, probed(tmp_path), jobs)) == first
+
+
 @pytest.mark.parametrize("on_failure", ["launcher", "error"])
 def test_a_rank_that_dies_while_measuring_leaves_the_launchers_order(
     on_failure: str,
