@@ -143,14 +143,14 @@ def _refuse_finding(options: Mapping[str, str]) -> None:
 def _take_over(file: str, given: str, output: str | None, *, as_json: bool) -> int:
     """Write groups that are known into the cluster file."""
     from plink.files import cluster as cluster_file  # noqa: PLC0415
-    from plink.measure.probing.group_list import read_groups  # noqa: PLC0415
+    from plink.measure.probing.group_list import read_given_groups  # noqa: PLC0415
     from plink.optimize.groups.finding import with_given_groups  # noqa: PLC0415
 
     target = file if output is None else output
     _check(target, output, given, as_json=as_json)
     cluster = cluster_file.read_cluster(file)
-    groups = read_groups(given, cluster.names, cluster.source)
-    grouped = with_given_groups(cluster, groups)
+    groups, domains = read_given_groups(given, cluster.names, cluster.source)
+    grouped = with_given_groups(cluster, groups, domains)
     cluster_file.write_cluster(target, grouped)
     assumptions = _print(grouped, None, as_json=as_json, to_stderr=_is_stdout(target))
     for text in () if as_json else assumptions:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -25,6 +25,7 @@ class Host(Struct, frozen=True, forbid_unknown_fields=True):
         user: user that SSH logs in as
         port: TCP port of SSH
         slots: number of ranks that the host takes
+        domain: NVLink domain of the host, whose hosts are side by side in every order
     """
 
     name: HostName
@@ -33,6 +34,7 @@ class Host(Struct, frozen=True, forbid_unknown_fields=True):
     user: User | None = None
     port: Port | None = None
     slots: Slots = 1
+    domain: Word | None = None
 
 
 class Group(Struct, frozen=True, forbid_unknown_fields=True):
@@ -78,6 +80,20 @@ def check_groups(groups: Iterable[Group], hosts: Iterable[str]) -> None:
     twice = find_repeated(host for group in groups for host in group.hosts)
     if twice is not None:
         raise ValueError(f"host {brief(twice)} is in two groups")
+
+
+def places_by_domain(domains: Iterable[Hashable]) -> list[int]:
+    """Return places in their order, but those of each domain where its first one is.
+
+    Args:
+        domains: domain at each place; None where there is none.
+    """
+    first: dict[Hashable, int] = {}
+    begins = [
+        place if domain is None else first.setdefault(domain, place)
+        for place, domain in enumerate(domains)
+    ]
+    return sorted(range(len(begins)), key=lambda place: begins[place])
 
 
 def check_way(way: GivenWay | None) -> None:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from plink.files.hosts import places_by_domain
+
 Matrix = npt.NDArray[np.float64]
 
 
@@ -112,11 +114,4 @@ def join_domains(runs: Sequence[Run], domain_of: Mapping[str, str]) -> list[Run]
         runs: stretches of adjacent ranks in rank order.
         domain_of: the NVLink domain of each host that is in one.
     """
-    place_of: dict[str, int] = {}
-    for place, run in enumerate(runs):
-        place_of.setdefault(domain_of.get(run.host, ""), place)
-    places = [
-        place_of[domain_of[run.host]] if domain_of.get(run.host) else place
-        for place, run in enumerate(runs)
-    ]
-    return [runs[place] for place in sorted(range(len(runs)), key=lambda place: places[place])]
+    return [runs[place] for place in places_by_domain(domain_of.get(run.host) for run in runs)]

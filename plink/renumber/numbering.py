@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
 from plink.base.text import format_names
@@ -25,8 +23,6 @@ from plink.renumber.members import Member, names_of
 
 # All processes wait for the search. A ring of 100 hosts takes a tenth of that.
 _SEARCH_S = 1.0
-# Factor by which readings inside an NVLink domain are made shorter, so that no search splits it.
-_INSIDE_A_DOMAIN = 1e-3
 
 
 @dataclass(frozen=True)
@@ -101,8 +97,10 @@ def order_hosts(
     Raises:
         WrongUseError: the mesh has another number of ranks than the job.
     """
-    runs, notes = _runs(present, basis, ranks_on or {}, domain_of or {})
-    return join_domains(runs, domain_of or {}), notes
+    domains = {host.name: host.domain for host in basis.hosts if host.domain}
+    domains |= domain_of or {}
+    runs, notes = _runs(present, basis, ranks_on or {}, domains)
+    return join_domains(runs, domains), notes
 
 
 def _runs(
@@ -167,7 +165,7 @@ def _search(
     )
     part = _part(cluster, [by_name[name] for name in start])
     try:
-        found = find_order(_shorten_domains(part, domain_of), request)
+        found = find_order(_with_domains(part, domain_of), request)
     except WrongUseError as error:
         if basis.mesh is not None:
             raise
@@ -175,8 +173,8 @@ def _search(
     if basis.mesh is not None:
         return [Run(host.name, host.slots) for host in found.runs], []
     names = found.names
-    if found.is_ring_of_hops:
-        # A ring may begin anywhere: rank 0 stays on its host.
+    if found.is_ring_of_hops and not domain_of:
+        # A ring may begin anywhere, but within a domain: rank 0 stays on its host.
         first = names.index(start[0])
         names = [*names[first:], *names[:first]]
     return [Run(name) for name in names], []
@@ -200,20 +198,7 @@ def _with_ranks(cluster: Cluster, ranks_on: Mapping[str, int]) -> Cluster:
     return replace(cluster, hosts=hosts)
 
 
-def _shorten_domains(cluster: Cluster, domain_of: Mapping[str, str]) -> Cluster:
-    """Return the cluster with hosts of one domain far nearer to each other than any others."""
-    domains = [domain_of.get(name, name) for name in cluster.names]
-    if cluster.rtt is None or len(set(domains)) == len(domains):
-        return cluster
-    codes = np.unique(domains, return_inverse=True)[1]
-    factor = np.where(codes[:, None] == codes[None, :], _INSIDE_A_DOMAIN, 1.0)
-    rtt = cluster.rtt
-    halves = rtt.halves_us
-    return replace(
-        cluster,
-        rtt=replace(
-            rtt,
-            rtt_us={key: times * factor for key, times in rtt.rtt_us.items()},
-            halves_us=None if halves is None else type(halves)(*(half * factor for half in halves)),
-        ),
-    )
+def _with_domains(cluster: Cluster, domain_of: Mapping[str, str]) -> Cluster:
+    """Return the cluster with the domains that hosts say they are in."""
+    hosts = [replace(host, domain=domain_of.get(host.name, host.domain)) for host in cluster.hosts]
+    return replace(cluster, hosts=hosts)

@@ -113,6 +113,16 @@ def parse_topology_groups(text: str, source: str) -> dict[str, tuple[str, list[s
     return groups
 
 
+def parse_block_names(text: str, source: str) -> set[str]:
+    """Return the names of all blocks.
+
+    Raises:
+        HostListError: a line is not understood.
+    """
+    lines = [_values(line, f"{source}:{number}") for number, line in _logical_lines(text)]
+    return {values["blockname"] for values in lines if "blockname" in values}
+
+
 def parse_topology_parents(text: str, source: str) -> dict[str, str]:
     """Return the switch above every switch that has one, by name.
 

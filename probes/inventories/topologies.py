@@ -22,6 +22,7 @@ from plink.probes.hosts.ranges import MAX_NAMES
 from plink.probes.hosts.slurm import (
     expand_names,
     is_topology_conf,
+    parse_block_names,
     parse_topology_groups,
     parse_topology_parents,
 )
@@ -38,6 +39,8 @@ _MOST_DEEP = 32
 # Labels of a node, of the widest switch first (topograph's reference of node labels; the clouds').
 _TIER = re.compile(r"fabric\.topograph\.run/tier-([0-9]{1,3})")
 _NVIDIA = "network.topology.nvidia.com"
+# The NVLink domain of a node's GPUs, by NVIDIA's device plugin or by topograph.
+_DOMAINS = ("nvidia.com/gpu.clique", "accelerator.topograph.run/domain", f"{_NVIDIA}/accelerator")
 _FAMILIES: Sequence[Sequence[str]] = (
     [f"{_NVIDIA}/{name}" for name in ("datacenter", "core", "spine", "block", "leaf")],
     [f"topology.k8s.aws/network-node-layer-{number}" for number in (1, 2, 3)],
@@ -48,6 +51,7 @@ _FAMILIES: Sequence[Sequence[str]] = (
         f"oci.oraclecloud.com/rdma.{name}_id"
         for name in ("hpc_island", "network_block", "local_block")
     ],
+    _DOMAINS[:1],
 )
 
 
@@ -59,11 +63,14 @@ class Topology:
         source: names it in messages.
         paths: of every host, the names of switches or blocks, the widest first.
         doubles: hosts that the file has below two switches, with the names of both.
+        domains: NVLink domain of each host that the file has in one: its block in topology.conf,
+            or a label of its Kubernetes node.
     """
 
     source: str
     paths: Mapping[str, tuple[str, ...]]
     doubles: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    domains: Mapping[str, str] = field(default_factory=dict)
 
 
 def parse_topology(content: bytes, source: str) -> Topology | None:
@@ -86,7 +93,23 @@ def parse_topology(content: bytes, source: str) -> Topology | None:
             raise HostListError(f"{source}: names more than {MAX_NAMES:,} hosts")
     if not paths:
         raise HostListError(f"{source}: no switch and no block has hosts", _HINT)
-    return Topology(source, paths, doubles)
+    return Topology(source, paths, doubles, _read_domains(read, data, source))
+
+
+def _read_domains(read: object, data: Any, source: str) -> dict[str, str]:
+    """Return the NVLink domains of a topology that `read` has read from `data`."""
+    if read is _of_conf:
+        blocks = parse_block_names(data, source)
+        groups = parse_topology_groups(data, source)
+        return {host: name for name in groups if name in blocks for host in groups[name][1]}
+    if read is not _of_nodes:
+        return {}
+    domains: dict[str, str] = {}
+    for node in data:
+        labels = [at(node, "metadata", "labels", key) for key in _DOMAINS]
+        found = [label for label in labels if isinstance(label, str) and label]
+        domains |= {at(node, "metadata", "name"): label for label in found[:1]}
+    return domains
 
 
 Paths = Iterator[tuple[str, tuple[str, ...]]]

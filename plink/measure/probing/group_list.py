@@ -7,7 +7,7 @@ blocks.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from plink.base.errors import WrongUseError
 from plink.base.text import brief
@@ -40,24 +40,35 @@ def read_groups(
         WrongUseError: a line is not valid, a group or a host stands there twice, or a host is not
             listed.
     """
+    return read_given_groups(path, hosts, listed_in, are_positions=are_positions)[0]
+
+
+def read_given_groups(
+    path: str, hosts: Collection[str], listed_in: str, *, are_positions: bool = False
+) -> tuple[list[Group], Mapping[str, str]]:
+    """Return the groups in a file, and the NVLink domains of hosts that a topology has in one.
+
+    The arguments and errors are those of `read_groups`.
+    """
     source = document.label(path)
     try:
         if path.startswith(topograph.PREFIX):
             topology, content = topograph.read_topology(path.removeprefix(topograph.PREFIX), _read)
-            return _of_topology(topology, hosts, listed_in, are_positions=are_positions)
+            return _of_topology(topology, hosts, listed_in, are_positions=are_positions), {}
         content = _read(path)
         found = parse_topology(content, source)
     except HostListError as error:
         raise WrongUseError(str(error), error.hint) from None
     if found is not None:
-        return _of_topology(found, hosts, listed_in, are_positions=are_positions)
+        groups = _of_topology(found, hosts, listed_in, are_positions=are_positions)
+        return groups, _domains_of(found)
     if content.lstrip().startswith(b"{"):
-        return _of_cluster(content, source, hosts, listed_in)
+        return _of_cluster(content, source, hosts, listed_in), {}
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise WrongUseError(f"{source}: is not text in UTF-8", _HINT) from None
-    return parse_groups(text, source, hosts, listed_in)
+    return parse_groups(text, source, hosts, listed_in), {}
 
 
 def parse_groups(text: str, source: str, hosts: Collection[str], listed_in: str) -> list[Group]:
@@ -145,6 +156,15 @@ def _of_topology(
             raise WrongUseError(f"{topology.source}: {brief(name)} {fault}")
         groups[name] = Group(name, names)
     return list(groups.values())
+
+
+def _domains_of(topology: Topology) -> Mapping[str, str]:
+    for name in topology.domains.values():
+        if not is_word(name):
+            raise WrongUseError(
+                f"{topology.source}: {brief(name)} is no name of a domain: {WORD_EXPECTED}"
+            )
+    return topology.domains
 
 
 def _read(path: str) -> bytes:

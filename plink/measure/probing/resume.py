@@ -169,6 +169,8 @@ def carried_over(hosts: Sequence[Host], earlier: Cluster | None, moved: Containe
     """
     if earlier is None:
         return Cluster(hosts)
+    domains = {host.name: host.domain for host in earlier.hosts}
+    hosts = [replace(host, domain=host.domain or domains.get(host.name)) for host in hosts]
     before = {name: index for index, name in enumerate(earlier.names) if name not in moved}
     places = [before.get(host.name) for host in hosts]
     names = {host.name for host in hosts}

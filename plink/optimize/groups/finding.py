@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -163,9 +163,18 @@ def with_groups(cluster: Cluster, found: FoundGroups) -> Cluster:
     return _with(cluster, found.groups, found.grouping)
 
 
-def with_given_groups(cluster: Cluster, groups: Sequence[Group]) -> Cluster:
-    """The cluster with groups that are known, of which nothing says how sure they are."""
-    return _with(cluster, groups, None)
+def with_given_groups(
+    cluster: Cluster, groups: Sequence[Group], domains: Mapping[str, str]
+) -> Cluster:
+    """Return the cluster with groups that are known, of which nothing says how sure they are.
+
+    Args:
+        cluster: what was measured.
+        groups: its groups.
+        domains: NVLink domain of each host of which one is known; others stay as they are.
+    """
+    hosts = [replace(host, domain=domains.get(host.name, host.domain)) for host in cluster.hosts]
+    return _with(replace(cluster, hosts=hosts), groups, None)
 
 
 def _with(cluster: Cluster, groups: Sequence[Group], grouping: Grouping | None) -> Cluster:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from plink.base.errors import WrongUseError
+from plink.base.replacing import replace
 from plink.files.cluster import Cluster
 from plink.files.hosts import Host
 from plink.files.limits import MAX_GBIT_S
@@ -16,6 +17,7 @@ from plink.files.matrices import Matrix
 from plink.files.order import BandwidthCost, Order, Solver
 from plink.files.order_basis import order_basis
 from plink.model.distance import filled_bandwidth_distances
+from plink.optimize.orders.domains import Domains, given_order
 from plink.optimize.orders.mesh import algorithm_asked
 from plink.optimize.orders.random_orders import Orders, median_of_random
 from plink.optimize.orders.request import (
@@ -32,7 +34,7 @@ from plink.solvers.collectives.form import Form, RingForm
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.orders.solution import SearchProgress
 from plink.solvers.slots.layout import RankLayout
-from plink.solvers.slots.slot_search import prices_with_slots
+from plink.solvers.slots.slot_search import cost_with_slots, prices_with_slots
 
 NAME = "bandwidth"
 _SOLVER = "threshold"
@@ -77,7 +79,8 @@ def order_by_bandwidth(
     peers = peers_of(algorithm, layout)
     refuse_too_many(algorithm, peers.ranks, by_table=False)
     form = algorithm.form(peers.ranks)
-    given = list(range(len(hosts)))
+    domains = Domains.of(hosts, request)
+    given = given_order(domains, len(hosts))
     best = search_by_bottleneck(
         form,
         found.s_per_gbit,
@@ -90,11 +93,15 @@ def order_by_bandwidth(
         threads=request.threads,
         on_progress=None if on_progress is None else _in_us(on_progress),
     )
+    if domains is not None:
+        order = domains.join(best.order)
+        joined = [_priced(best, order, found.s_per_gbit, form, peers) for order in (order, given)]
+        best = min(joined, key=lambda each: (each.farthest, each.cost))
     placement = layout.placement(best.order).tolist()
     placed = placed_on(hosts, placement)
     used = list(dict.fromkeys(placement))
     figures, random_orders = _figures(
-        found.s_per_gbit, form, peers, best, seed=request.seed, deadline=deadline
+        found.s_per_gbit, form, peers, best, given, seed=request.seed, deadline=deadline
     )
     bandwidth = BandwidthCost(
         hops_gbit_s=[_gbit_s(hop) for hop in found.s_per_gbit[used, np.roll(used, -1)].tolist()],
@@ -122,11 +129,26 @@ def order_by_bandwidth(
     )
 
 
+def _priced(
+    best: BottleneckSolution, order: Sequence[int], matrix: Matrix, form: Form, peers: RankLayout
+) -> BottleneckSolution:
+    """Return an order in place of the one that was found, with what is known of it."""
+    return replace(
+        best,
+        order=order,
+        farthest=Used(form, peers).farthest(matrix, order),
+        cost=cost_with_slots(form, matrix, peers, order),
+        cost_bound=0.0,
+        ended_by="interrupt" if _is_cut(best) else "time",
+    )
+
+
 def _figures(
     matrix: Matrix,
     form: Form,
     peers: RankLayout,
     best: BottleneckSolution,
+    given: Sequence[int],
     *,
     seed: int,
     deadline: Deadline,
@@ -150,8 +172,7 @@ def _figures(
     left_s = min(deadline.left_s, AFTER_INTERRUPT_S) if _is_cut(best) else deadline.left_s
     deadline = Deadline(max(LEAST_RANDOM_S, left_s))
     (random_farthest, random_sum), count = median_of_random(figures, len(matrix), seed, deadline)
-    given = np.arange(len(matrix))[None, :]
-    given_farthest, given_sum = figures(given, deadline)[0]
+    given_farthest, given_sum = figures(np.array([given]), deadline)[0]
     return {
         "bottleneck_gbit_s": _gbit_s(best.farthest),
         "listed_gbit_s": _gbit_s(float(given_farthest)),

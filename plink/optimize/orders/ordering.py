@@ -18,6 +18,7 @@ from plink.files.order import CostRange, Order, Proof, Solver, TimeCost
 from plink.files.order_basis import order_basis
 from plink.model.distance import Distances, both_directions, distances, has_only_bandwidth
 from plink.model.estimating import MOST_UNGROUPED
+from plink.optimize.orders.domains import Domains, given_order
 from plink.optimize.orders.latency import FoundOrder, LatencyObjective
 from plink.optimize.orders.mesh import algorithm_asked, for_mesh
 from plink.optimize.orders.random_orders import median_of_random
@@ -123,6 +124,7 @@ def find_order(
         from plink.optimize.orders.interleave import check_size  # noqa: PLC0415
 
         check_size(layout)
+    domains = Domains.of(hosts, request)
     random_s = RANDOM_SHARE * deadline.left_s
     answer = _search(
         cluster,
@@ -130,6 +132,7 @@ def find_order(
         algorithm,
         objective,
         layout,
+        domains=domains,
         on_progress=on_progress,
         deadline=deadline.within(deadline.left_s - random_s),
     )
@@ -155,7 +158,7 @@ def find_order(
         cost=TimeCost(
             objective=objective.name,
             cost_us=best.cost_us,
-            listed_us=objective.cost_us(range(len(hosts))),
+            listed_us=objective.cost_us(given_order(domains, len(hosts))),
             random_us=float(random_us),
             hops_us=known.matrix_us[used, following].tolist(),
             lower_bound_us=best.lower_bound_us,
@@ -207,6 +210,7 @@ def _search(
     objective: Objective,
     layout: RankLayout,
     *,
+    domains: Domains | None,
     on_progress: OnProgress | None,
     deadline: Deadline,
 ) -> _SearchResult:
@@ -214,20 +218,23 @@ def _search(
     search = deadline.part(1.0 - _CHECK_SHARE)
     # Where an algorithm's peers are hosts, its ranks are adjacent.
     is_interleaved = request.is_interleaved and objective.layout is layout
+    searched = objective if domains is None else domains.search(objective)
     if request.executor is not None:
         from plink.optimize.orders.restarts import by_restarts  # noqa: PLC0415
 
         left_s = deadline.left_s
-        best = by_restarts(objective, request)
+        best = by_restarts(searched, request)
         # Restarts have as many steps as they were given, whatever time that takes.
         deadline = Deadline(left_s)
     else:
-        best = objective.solve(
-            range(layout.hosts),
+        best = searched.solve(
+            given_order(domains, layout.hosts),
             seed=request.seed,
             deadline=search.part(0.5) if is_interleaved else search,
             on_progress=on_progress,
         )
+    if domains is not None:
+        best = domains.settle(best, objective)
     confirmed, proof = None, None
     placement: list[int] = layout.placement(best.order).tolist()
     rest = deadline

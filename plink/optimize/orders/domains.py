@@ -1,0 +1,116 @@
+"""Hosts of one NVLink domain, which an order has side by side whatever was measured.
+
+Between domains a search sees a time that no saving elsewhere pays for. A ring that is cheapest with
+it crosses between domains as seldom as can be, and is the cheapest of those that do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from plink.base.errors import WrongUseError
+from plink.base.replacing import replace
+from plink.files.hosts import Host, places_by_domain
+from plink.optimize.orders.latency import FoundOrder, LatencyObjective
+from plink.optimize.orders.request import OrderRequest
+from plink.solvers.collectives.form import RingForm
+
+if TYPE_CHECKING:
+    from plink.optimize.orders.contention import ContentionObjective
+
+    Objective = LatencyObjective | ContentionObjective
+
+
+@dataclass(frozen=True)
+class Domains:
+    """The NVLink domains of hosts, some of which share one.
+
+    Args:
+        codes: (N,) number of each host's domain; a host in none has a number of its own.
+    """
+
+    codes: npt.NDArray[np.intp]
+
+    @classmethod
+    def of(cls, hosts: Sequence[Host], request: OrderRequest) -> Domains | None:
+        """Return the domains; None where no two hosts share one.
+
+        Raises:
+            WrongUseError: the request is for an order that cannot keep domains together.
+        """
+        names = [
+            (True, host.domain) if host.domain else (False, str(place))
+            for place, host in enumerate(hosts)
+        ]
+        numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+        if len(numbers) == len(names):
+            return None
+        if request.is_interleaved or request.prove_s > 0.0:
+            given = "interleave=True" if request.is_interleaved else f"prove_s={request.prove_s:g}"
+            raise WrongUseError(
+                f"hosts have NVLink domains, which {given} does not keep together",
+                "leave it out, or the hosts' domains in the cluster file",
+            )
+        return cls(np.array([numbers[name] for name in names], dtype=np.intp))
+
+    def join(self, order: Sequence[int]) -> list[int]:
+        """Return an order of all hosts with those of each domain at its first one's place."""
+        return [order[place] for place in places_by_domain([self.codes[host] for host in order])]
+
+    def search(self, objective: Objective) -> Objective:
+        """Return the objective to search by."""
+        if not isinstance(objective, LatencyObjective):
+            return objective
+        apart = self.codes[:, None] != self.codes[None, :]
+        return replace(
+            objective, matrix_us=objective.matrix_us + self._crossing_us(objective) * apart
+        )
+
+    def settle(self, found: FoundOrder, objective: Objective) -> FoundOrder:
+        """Return what was found by `search`, joined, with its true cost and bound.
+
+        Args:
+            found: an order that was searched.
+            objective: the true one.
+        """
+        is_by_latency = isinstance(objective, LatencyObjective)
+        by_latency = objective if isinstance(objective, LatencyObjective) else objective.by_latency
+        layout = objective.layout
+        is_ring = isinstance(by_latency.form, RingForm) and layout.ranks == sum(layout.slots)
+        order = self.join(self._turn(found.order) if is_ring else found.order)
+        given = given_order(self, len(order))
+        order = min(order, given, key=objective.cost_us)
+        cost_us, bound_us = objective.cost_us(order), found.lower_bound_us
+        if is_by_latency and objective.limits is None:
+            # A ring leaves every domain once at least.
+            count = len(set(self.codes.tolist()))
+            penalty_us = (count if count > 1 else 0) * self._crossing_us(by_latency)
+            bound_us = bound_us - penalty_us if is_ring else 0.0
+        ended_by = found.ended_by
+        if ended_by in {"exact", "bound"} and not (is_by_latency and is_ring):
+            # Proven of another cost, or of another order.
+            ended_by = "time"
+        bound_us = max(0.0, min(bound_us, cost_us))
+        return replace(
+            found, order=order, cost_us=cost_us, lower_bound_us=bound_us, ended_by=ended_by
+        )
+
+    def _turn(self, ring: Sequence[int]) -> list[int]:
+        """Return a ring from a host on whose domain is another one than the last host's."""
+        codes = self.codes[np.asarray(ring)]
+        begins = np.flatnonzero(codes != np.roll(codes, 1))
+        begin = int(begins[0]) if len(begins) else 0
+        return [*ring[begin:], *ring[:begin]]
+
+    def _crossing_us(self, objective: LatencyObjective) -> float:
+        return float(len(self.codes) * np.max(objective.matrix_us))
+
+
+def given_order(domains: Domains | None, hosts: int) -> list[int]:
+    """Return the given order of hosts, with those of each domain at its first one's place."""
+    return list(range(hosts)) if domains is None else domains.join(range(hosts))
