@@ -83,5 +83,5 @@ def _format_option(option: click.Option, values: Mapping[str, Any]) -> list[str]
     short = next((name for name in option.opts if len(name) == 2), max(option.opts, key=len))
     if option.is_flag:
         return [short]
-    written = getattr(option.type, "written", str)
-    return [short, written(values[option.name or ""])]
+    format_value = getattr(option.type, "format_value", str)
+    return [short, format_value(values[option.name or ""])]

@@ -150,7 +150,7 @@ class RoundsType(click.ParamType):  # type: ignore[type-arg]  # generic since cl
             self.fail("fewer than 2 rounds do not connect the hosts", param, ctx)
         return int(text)
 
-    def written(self, rounds: int) -> str:
+    def format_value(self, rounds: int) -> str:
         """Return a value as it can be typed."""
         return {ALL_ROUNDS: "all", FOLLOWED_ROUNDS: "auto"}.get(rounds, str(rounds))
 

@@ -53,12 +53,12 @@ def run_command(
     except KeyboardInterrupt:
         if stages.is_empty:
             raise
-        stages.interrupted()
+        stages.report_interrupt()
     except PlinkError as error:
         if stages.is_empty:
             raise
         # What is written stays: a later stage cannot be carried out.
-        stages.failed(error)
+        stages.report_failure(error)
     finally:
         stages.end()
     if options["as_json"]:
@@ -78,7 +78,7 @@ def _uplink_options(options: Mapping[str, Any], earlier: Cluster | None) -> Upli
     given = given_to(UplinkOptions.tool, {**options, "groups": None})
     if earlier is None or earlier.uplinks is None:
         return UplinkOptions(**given)
-    return UplinkOptions.resumed(given, earlier.uplinks.options, options["resume"])
+    return UplinkOptions.resume(given, earlier.uplinks.options, options["resume"])
 
 
 class _Stages:
@@ -114,12 +114,12 @@ class _Stages:
         else:
             self._keep_uplinks(result)
 
-    def interrupted(self) -> None:
+    def report_interrupt(self) -> None:
         """Report that the user stopped the run."""
         if not (self._said_interrupted or self._is_over):
             warn(f"interrupted; go on with: {self._again}")
 
-    def failed(self, error: PlinkError) -> None:
+    def report_failure(self, error: PlinkError) -> None:
         """Report that a later stage cannot be carried out."""
         self._is_over = False
         warn(str(error), error.hint)

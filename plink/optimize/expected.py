@@ -141,12 +141,12 @@ class ExpectedTimes:
         if table.is_pipelined:
             free_s = self.pipelined_s(table, hosts, is_free=True)
             whole_s = [self.pipelined_s(table, hosts)]
-            return self.expected(whole_s, free_s, size_bytes, hosts, rounds=len(table.rounds))
+            return self.estimate(whole_s, free_s, size_bytes, hosts, rounds=len(table.rounds))
         clock = FlowClock(table, hosts, self.latency_s, self.links)
         runs_s = self.runs_s(clock, _RUNS)
         free = replace(self.manner, overhead_s=0.0, rendezvous_s=0.0)
         free_s = statistics.median(clock.time_s(free, seed) for seed in range(len(runs_s)))
-        return self.expected(runs_s, free_s, size_bytes, hosts, rounds=len(table.rounds))
+        return self.estimate(runs_s, free_s, size_bytes, hosts, rounds=len(table.rounds))
 
     @cached_property
     def manner(self) -> Manner:
@@ -197,7 +197,7 @@ class ExpectedTimes:
         begun_s = 0.0 if is_free else self.manner.overhead_s * len(table.rounds)
         return self.links.carried_s(table, hosts) + waits_s + begun_s
 
-    def expected(
+    def estimate(
         self,
         runs_s: Sequence[float],
         free_s: float,

@@ -132,7 +132,7 @@ def fit_client(
     """
     if not readings:
         raise PlinkError("nothing was measured that a client could be fitted to")
-    return _FitSearch(cluster, client, readings, costs, shared_cores).found()
+    return _FitSearch(cluster, client, readings, costs, shared_cores).find()
 
 
 class _FitSearch:
@@ -202,7 +202,7 @@ class _FitSearch:
         ]
         return fitted_turn([model for model, _ in small], [times for _, times in small], cores)
 
-    def found(self) -> ClientFit:
+    def find(self) -> ClientFit:
         from scipy.optimize import minimize  # noqa: PLC0415  only a fit needs it
 
         ends = []
@@ -240,7 +240,7 @@ class _FitSearch:
         return with_estimates(self._fit, values)
 
     def _miss(self, places: Sequence[float]) -> float:
-        logs = np.log(self._predicted(self._with_places(places)))
+        logs = np.log(self._predict(self._with_places(places)))
         beyond = sum(
             (place - _COSTS[name].place(_COSTS[name].inside(place))) ** 2
             for name, place in zip(self._names, places, strict=True)
@@ -267,7 +267,7 @@ class _FitSearch:
             ends.append(cost.inside(places[number] + sign * step))
         return Estimate(value, min(ends[0], value), max(ends[1], value))
 
-    def _predicted(self, fit: ClientFit) -> list[float]:
+    def _predict(self, fit: ClientFit) -> list[float]:
         times = ExpectedTimes(self._cluster, fit, self._first.network)
         return [
             _time_s(times, model, reading)
@@ -278,7 +278,7 @@ class _FitSearch:
         """Return, for each size, how far repetitions spread around the prediction."""
         misses: dict[int, list[float]] = {}
         for reading, logs, predicted in zip(
-            self._readings, self._logs, self._predicted(fit), strict=True
+            self._readings, self._logs, self._predict(fit), strict=True
         ):
             of_size = misses.setdefault(reading.sample.size_bytes, [])
             of_size += (logs - math.log(predicted)).tolist()

@@ -121,8 +121,8 @@ class PlinkRendezvousHandler(RendezvousHandler):
         deadline = time.monotonic() + self._join_s
         while True:
             try:
-                info = self._joined()
-                decision = self._agreed(info)
+                info = self._join()
+                decision = self._agree(info)
             except RendezvousError:
                 raise
             except (MeetAgainError, RuntimeError) as error:
@@ -158,7 +158,7 @@ class PlinkRendezvousHandler(RendezvousHandler):
         """Leave, and end it for good."""
         return self._inner.shutdown()
 
-    def _joined(self) -> RendezvousInfo:
+    def _join(self) -> RendezvousInfo:
         """Join PyTorch's round, in which all wait for a word of its rank 0, which may be lost."""
         before = cast("Any", self._store).timeout
         self._store.set_timeout(timedelta(seconds=_WAIT_S))
@@ -167,7 +167,7 @@ class PlinkRendezvousHandler(RendezvousHandler):
         finally:
             self._store.set_timeout(before)
 
-    def _agreed(self, info: RendezvousInfo) -> Decision:
+    def _agree(self, info: RendezvousInfo) -> Decision:
         store = C10dStore(PrefixStore("plink", info.store))
         meeting = Meeting(store, info.rank, info.world_size, wait_s=_WAIT_S)
         own = self._member(info.store)
@@ -175,14 +175,14 @@ class PlinkRendezvousHandler(RendezvousHandler):
             meeting.come(own)
             return meeting.decision(functools.partial(take_part, number=info.rank))
         try:
-            decision = self._decided(meeting, own)
+            decision = self._decide(meeting, own)
         except MeetAgainError as error:
             meeting.decide(Decision(again=str(error)))
             raise
         meeting.decide(decision)
         return decision
 
-    def _decided(self, meeting: Meeting, own: Member) -> Decision:
+    def _decide(self, meeting: Meeting, own: Member) -> Decision:
         members = meeting.members(own)
         settings = self._settings
         basis = settings.basis
@@ -192,7 +192,7 @@ class PlinkRendezvousHandler(RendezvousHandler):
             except (PlinkError, ValueError) as error:
                 say(f"{error}: the hosts are measured anew")
                 known = basis.cluster
-            basis = replace(basis, cluster=self._measured(meeting, members, known))
+            basis = replace(basis, cluster=self._measure(meeting, members, known))
         elif others := differing_files(members):
             say(
                 f"{format_names(others)}: the files there say something else than those of "
@@ -209,7 +209,7 @@ class PlinkRendezvousHandler(RendezvousHandler):
             master_port=master.master_port,
         )
 
-    def _measured(
+    def _measure(
         self, meeting: Meeting, members: Sequence[Member], known: Cluster | None
     ) -> Cluster | None:
         """Return what is known of the hosts of a round, measured where that is not enough."""

@@ -65,7 +65,7 @@ def gather(
         listener.wait_until(enough, options.wait_s)
         callers = Callers(options, listener)
         if len(callers.hosts) < 2:
-            turned_away = "; ".join(listener.refused())
+            turned_away = "; ".join(listener.refusals())
             raise HostListError(
                 f"{len(callers.hosts)} of {expected} agents have called within "
                 f"{options.wait_s:g} s" + (f" (turned away: {turned_away})" if turned_away else ""),

@@ -64,7 +64,7 @@ class Listener:
         with self._changed:
             return sorted(name for name, session in self._sessions.items() if session.is_open)
 
-    def refused(self) -> list[str]:
+    def refusals(self) -> list[str]:
         """Return why callers were turned away, the first few."""
         with self._changed:
             return list(self._refused)

@@ -37,7 +37,7 @@ class CallOpener(Opener):
         session = self._listener.session(host.name)
         if session is not None:
             return session
-        reason = "; ".join(self._listener.refused())
+        reason = "; ".join(self._listener.refusals())
         more = f" (turned away: {reason})" if reason else ""
         raise HostError(
             host.name,

@@ -56,7 +56,7 @@ class Agents:
         deadline = time.monotonic() + _EXIT_WAIT_S
         for process in self._processes.values():
             process.wait_for_exit(max(0.0, deadline - time.monotonic()))
-            with self._stalls.guarded(process.abandon):
+            with self._stalls.guard(process.abandon):
                 process.close()
         self._stalls.stop()
         for reader in self._readers:
@@ -95,7 +95,7 @@ class Agents:
         process = self._processes[index]
         self._lines_told[index] += text.count("\n")
         # Its reader knows better why it is gone.
-        with suppress(HostError), self._stalls.guarded(process.abandon):
+        with suppress(HostError), self._stalls.guard(process.abandon):
             process.write(text)
 
     def hear(self, timeout_s: float) -> tuple[int, Event | OutputEnded] | None:

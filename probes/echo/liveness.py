@@ -34,7 +34,7 @@ class Liveness:
             self._doubted.add(index)
         return self._asked_at.setdefault(index, now) == now
 
-    def settled(self, index: int) -> None:
+    def settle(self, index: int) -> None:
         """Record that an agent answered or is lost, and owes no answer any more."""
         self._asked_at.pop(index, None)
         self._doubted.discard(index)

@@ -138,7 +138,7 @@ class RunState:
         if isinstance(event, OutputEnded):
             self.lose_host(index, event.reason)
             return True
-        self._liveness.settled(index)
+        self._liveness.settle(index)
         if isinstance(event, ListeningPort):
             self.ports.setdefault(index, event.port)
         elif not isinstance(event, Alive):
@@ -151,7 +151,7 @@ class RunState:
             return
         self.alive.discard(index)
         self._why_lost[index] = f"{self._name(index)} {reason}"
-        self._liveness.settled(index)
+        self._liveness.settle(index)
         self._reports.host_lost(index)
         self._sink.host_lost(HostLoss(index, reason))
         self._delivery.host_lost(index)

@@ -60,7 +60,7 @@ class Pings(Running):
         arguments = [*map(str, (count, period_ms, timeout_ms)), address]
         longest_s = (count * period_ms + timeout_ms) / 1000.0 + _SPARE_S
         is_late = threading.Event()
-        with self.started(session, posix_command(_MEASURE, *arguments)) as process:
+        with self.start(session, posix_command(_MEASURE, *arguments)) as process:
             if self.is_stopped:
                 return ""
             limit = threading.Timer(longest_s, _end_late, (process, is_late))

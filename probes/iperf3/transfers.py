@@ -88,14 +88,14 @@ class Transfers(Running):
         options = replace(self._options, silence_s=self._options.silence_s / timeout_divisor)
         for port in self._ports:
             try:
-                with self.prepared(sender, receiver, port, options) as test:
+                with self.prepare(sender, receiver, port, options) as test:
                     return test.run()
             except PortTakenError as error:
                 taken = error
         raise TransferError(str(taken))
 
     @contextmanager
-    def prepared(
+    def prepare(
         self, sender: End, receiver: End, port: int, options: TransferSettings
     ) -> Iterator[Prepared]:
         """Yield a test whose server listens and whose client waits for the word to start.
@@ -107,17 +107,17 @@ class Transfers(Running):
         _check_time(options, options.duration_s)
         limit_s = options.duration_s + options.silence_s + _SPARE_S
         serve = serve_command(sender.address, port, limit_s + _LEFT_ALONE_S)
-        with self._started(sender.session, serve) as server:
+        with self._start(sender.session, serve) as server:
             _wait_for_server(server, options.silence_s + _SPARE_S, port)
             receive = receive_command(
                 sender.address, port, options, receiver.version, limit_s + _LEFT_ALONE_S
             )
-            with self._started(receiver.session, receive) as client:
+            with self._start(receiver.session, receive) as client:
                 yield Prepared(client, limit_s, options)
 
     @contextmanager
-    def _started(self, session: Session, command: str) -> Iterator[RemoteProcess]:
-        with self.started(session, command, _START_S) as process:
+    def _start(self, session: Session, command: str) -> Iterator[RemoteProcess]:
+        with self.start(session, command, _START_S) as process:
             if self.is_stopped:
                 raise TransferError("was stopped")
             yield process

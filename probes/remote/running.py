@@ -31,7 +31,7 @@ class Running:
             process.close()
 
     @contextmanager
-    def started(
+    def start(
         self, session: Session, command: str, timeout_s: float = 30.0
     ) -> Iterator[RemoteProcess]:
         """Yield a process that is closed at the end of the block.

@@ -26,7 +26,7 @@ class StallGuard:
         self._thread.start()
 
     @contextmanager
-    def guarded(self, abandon: Callable[[], None]) -> Iterator[None]:
+    def guard(self, abandon: Callable[[], None]) -> Iterator[None]:
         """Guard a write: call `abandon`, which must make it fail, if it takes too long."""
         with self._lock:
             self._current = (time.monotonic() + self._limit_s, abandon)

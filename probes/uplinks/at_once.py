@@ -179,7 +179,7 @@ class AtOnce:
         for place in places:
             try:
                 return held.enter_context(
-                    self._transfers.prepared(sender, receiver, self._port + place, options)
+                    self._transfers.prepare(sender, receiver, self._port + place, options)
                 )
             except PortTakenError as error:
                 taken = error

@@ -59,7 +59,7 @@ class _RunningTurn:
                 reason = OUT_OF_TIME
                 break
             flows = dict(zip(self._left, plan_flows(present, self._left), strict=True))
-            done, is_busy = self._done(flows, duration_s)
+            done, is_busy = self._run_transfers(flows, duration_s)
             if self._between.transfer.left_s() <= 0.0:
                 # Some of them may have ended in time: those are not what all exchange.
                 reason = OUT_OF_TIME
@@ -84,7 +84,7 @@ class _RunningTurn:
             self._left.remove(group)
             self._sink.exchange_lost(group, sends=self._sends, reason=reason)
 
-    def _done(
+    def _run_transfers(
         self, flows: Mapping[int, Sequence[Flow]], duration_s: int
     ) -> tuple[dict[int, dict[Flow, Timed]], bool]:
         """Return the transfers that succeeded, and whether a machine may have been their limit."""

@@ -79,7 +79,7 @@ class Used:
     def _hosts(self, order: Sequence[int]) -> Edges:
         """Return the hosts of a form's ranks: of a ring the hosts in turn, else each rank's."""
         if isinstance(self.form, RingForm):
-            return np.asarray(order[: self.layout.used(order)], dtype=np.intp)
+            return np.asarray(order[: self.layout.count_used(order)], dtype=np.intp)
         return self.layout.placement(order)
 
 

@@ -97,7 +97,7 @@ def budget_bound(form: TreesForm, distance: Matrix, known: float, deadline: Dead
     for left, pair in zip(range(len(parts), 0, -1), parts, strict=True):
         limits = _TriedLimits(pair, distance, group, by_root)
         try:
-            best = limits.raised(best, deadline.part(1.0 / left))
+            best = limits.raise_limit(best, deadline.part(1.0 / left))
         except TimeoutError:
             best = max(best, limits.ruled_out)
     return best
@@ -116,7 +116,7 @@ class _TriedLimits:
         self._points = LeastNorm(2 * len(distance) + 1)
         self._root_bounds = root_bounds
 
-    def raised(self, known: float, deadline: Deadline) -> float:
+    def raise_limit(self, known: float, deadline: Deadline) -> float:
         """Return the greatest limit that is ruled out, or what was known if that is more.
 
         Raises:
@@ -153,7 +153,7 @@ class _TriedLimits:
         while True:
             nearest = points.nearest
             prices, way = self._exact(nearest, cells)
-            paid = pair.paid(prices)
+            paid = pair.most_paid(prices)
             leaf_prices, inner_prices = prices.tolist()
             found = tree.cheapest(leaf_prices, inner_prices, way, deadline.native)
             costs = np.array(found, dtype=np.float64)

@@ -44,7 +44,7 @@ class PairOfTrees:
         diagonal = np.eye(len(both), dtype=np.bool_)
         return both & (diagonal if self.is_one_root else ~diagonal)
 
-    def paid(self, prices: Matrix) -> npt.NDArray[np.float64]:
+    def most_paid(self, prices: Matrix) -> npt.NDArray[np.float64]:
         """Return (2, N) how often each price is paid at most, where no host is two ranks.
 
         The sum of prices times this is no less than what both trees pay in any order. A host pays

@@ -231,7 +231,7 @@ class _ContentionSearch:
             if self._most_steps is not None and self._steps >= self._most_steps:
                 return "steps"
             is_warm = number % 2 == 1
-            start = self._best[2] if is_warm else self._shuffled()
+            start = self._best[2] if is_warm else self._random_order()
             is_better = self._chain(problem, start, steps, _WARM if is_warm else _HOT)
             idle_chains = 0 if is_better else idle_chains + 1
             number += 1
@@ -268,7 +268,7 @@ class _ContentionSearch:
             raise
         return self._take(chain.order)
 
-    def _shuffled(self) -> Order:
+    def _random_order(self) -> Order:
         order: Order = self._rng.permutation(self._network.hosts).tolist()
         return order
 

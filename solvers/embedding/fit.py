@@ -114,13 +114,13 @@ def fit_points(
     free: list[tuple[float | None, float | None]] = [(None, None)] * (size * dimensions)
     found = minimize(
         chosen,
-        chosen.packed(points, begin.heights),
+        chosen.pack(points, begin.heights),
         jac=True,
         method="L-BFGS-B",
         bounds=[*free, *[(0.0, None)] * size] if begin.has_heights else None,
         options={"maxiter": most_steps, "ftol": _TOLERANCE},
     )
-    points, heights = chosen.unpacked(found.x)
+    points, heights = chosen.unpack(found.x)
     return replace(begin, points=points, heights=heights, steps=begin.steps + int(found.nit))
 
 

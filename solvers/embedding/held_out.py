@@ -39,7 +39,7 @@ class Split:
     judge: Matrix
     judged: Mask
 
-    def missed(self, predicted: Matrix) -> npt.NDArray[np.float64]:
+    def relative_errors(self, predicted: Matrix) -> npt.NDArray[np.float64]:
         """Return how far predictions are from each judged distance, as a share of it, at most 1."""
         pairs = np.triu(self.judged, 1)
         judge = self.judge[pairs]
@@ -105,7 +105,7 @@ def prediction_errors(
 ) -> npt.NDArray[np.float64]:
     """Return how far each split's predictions are from what it judges by, one after the other."""
     return np.concatenate(
-        [split.missed(found) for split, found in zip(splits, predictions, strict=True)]
+        [split.relative_errors(found) for split, found in zip(splits, predictions, strict=True)]
     )
 
 

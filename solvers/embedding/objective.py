@@ -50,13 +50,13 @@ class Objective:
         self._has_heights = has_heights
         self._cutoff = cutoff
 
-    def unpacked(self, parameters: npt.NDArray[np.float64]) -> tuple[Matrix, Matrix]:
+    def unpack(self, parameters: npt.NDArray[np.float64]) -> tuple[Matrix, Matrix]:
         """Return the (N, D) points and (N,) heights in a vector of parameters."""
         split = self._size * self._dimensions
         points = parameters[:split].reshape(self._size, self._dimensions)
         return points, parameters[split:] if self._has_heights else np.zeros(self._size)
 
-    def packed(self, points: Matrix, heights: Matrix) -> npt.NDArray[np.float64]:
+    def pack(self, points: Matrix, heights: Matrix) -> npt.NDArray[np.float64]:
         """Return the vector of parameters that stands for points and heights."""
         parts = [points.ravel(), heights] if self._has_heights else [points.ravel()]
         return np.concatenate(parts)
@@ -71,13 +71,13 @@ class Objective:
         self, parameters: npt.NDArray[np.float64]
     ) -> tuple[float, npt.NDArray[np.float64]]:
         """Return the sum, and its gradient by the parameters."""
-        points, heights = self.unpacked(parameters)
+        points, heights = self.unpack(parameters)
         value = 0.0
         by_point = np.zeros_like(points)
         by_height = np.zeros(self._size)
         for start, end in self._blocks():
             rows, columns = slice(start, end), slice(start, None)
-            residual, slope = self._predicted(points[rows], points[columns])
+            residual, slope = self._distances_and_slopes(points[rows], points[columns])
             if self._has_heights:
                 residual += heights[rows, None]
                 residual += heights[None, columns]
@@ -110,7 +110,7 @@ class Objective:
         for start in range(0, self._size, _BLOCK_ROWS):
             yield start, min(start + _BLOCK_ROWS, self._size)
 
-    def _predicted(self, rows: Matrix, columns: Matrix) -> tuple[Matrix, Matrix]:
+    def _distances_and_slopes(self, rows: Matrix, columns: Matrix) -> tuple[Matrix, Matrix]:
         """Return distances between points without heights, and their slopes by coordinates."""
         squared = _squared_between(rows, columns)
         if self._alpha == 1.0:

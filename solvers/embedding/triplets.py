@@ -37,7 +37,7 @@ class Triplets:
     nearer: npt.NDArray[np.intp]
     farther: npt.NDArray[np.intp]
 
-    def ordered(self, distance: Matrix) -> npt.NDArray[np.float64]:
+    def agreement(self, distance: Matrix) -> npt.NDArray[np.float64]:
         """Return (T,) 1 where the distances say so too, 0.5 where they are equal, else 0."""
         near = distance[self.observer, self.nearer]
         far = distance[self.observer, self.farther]
@@ -92,10 +92,10 @@ def _gain(
         differences = np.abs(np.log(readings * half.scale / (judged * judge.scale)))
         margin = clear * _MEDIAN_TO_DEVIATION * float(np.nanmedian(differences))
         found = clear_triplets(np.where(np.isnan(readings), np.nan, judged), margin, rng)
-        by_readings = found.ordered(readings)
+        by_readings = found.agreement(readings)
         triplets += np.bincount(found.observer, minlength=size)
         right += np.bincount(found.observer, by_readings, size)
-        more = found.ordered(fit.distance) - by_readings
+        more = found.agreement(fit.distance) - by_readings
         gained += np.bincount(found.observer, more, size)
     total = float(triplets.sum())
     looked_at = min(_MOST_TRIPLETS, _count(size)) * min(len(halves), len(fits))

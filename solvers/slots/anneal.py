@@ -72,7 +72,7 @@ class _OrderAnnealing:
         time_limit_s = deadline.left_s
         changes: list[float] = []
         while len(changes) < _SAMPLES and not deadline.is_over:
-            changes.append(abs(self._price(self._moved()) - self._cost))
+            changes.append(abs(self._price(self._propose()) - self._cost))
         unit = float(np.mean(changes)) if changes else 0.0
         told_s, is_descending = 0.0, False
         while not deadline.is_over:
@@ -89,7 +89,7 @@ class _OrderAnnealing:
         return "time"
 
     def _step(self, temperature: float) -> None:
-        order = self._moved()
+        order = self._propose()
         cost = self._price(order)
         self.tried += 1
         allowed = -temperature * math.log(1.0 - self._rng.random()) if temperature else 0.0
@@ -99,7 +99,7 @@ class _OrderAnnealing:
         if cost < self._best_cost:
             self.best, self._best_cost = order, cost
 
-    def _moved(self) -> Order:
+    def _propose(self) -> Order:
         """Return another order, which differs in a place that matters."""
         order = list(self._order)
         first = int(self._rng.integers(self._used(order)))

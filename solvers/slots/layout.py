@@ -85,7 +85,7 @@ class RankLayout:
         placed: Ranks = np.repeat(hosts, self._slots[hosts])[: self.ranks]
         return placed
 
-    def used(self, order: Sequence[int] | Ranks) -> int:
+    def count_used(self, order: Sequence[int] | Ranks) -> int:
         """Return how many hosts of an order take a rank: the first so many."""
         reached = np.cumsum(self._slots[np.asarray(order, dtype=np.intp)])
         return int(np.searchsorted(reached, self.ranks)) + 1

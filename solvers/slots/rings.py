@@ -147,7 +147,7 @@ class _SubsetRingSearch:
                 return "time"
             before = self.best[0]
             is_warm = number % 2 == 1
-            start = self.best[1] if is_warm or number == 0 else self._turned(leaves)
+            start = self.best[1] if is_warm or number == 0 else self._rotate(leaves)
             self._polish(self._chain(start, moves, _WARM if is_warm else _HOT))
             idle = 0 if self.best[0] < before else idle + 1
             number += 1
@@ -155,7 +155,7 @@ class _SubsetRingSearch:
                 moves *= 2
         return "steps"
 
-    def _turned(self, leaves: Ring) -> Ring:
+    def _rotate(self, leaves: Ring) -> Ring:
         start = int(self._rng.integers(len(leaves)))
         return [*leaves[start:], *leaves[:start]][: self._count]
 

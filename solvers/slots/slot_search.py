@@ -47,7 +47,7 @@ def cost_with_slots(
 ) -> float:
     """Return the latency cost of an order of all hosts; ranks on one host cost nothing."""
     if isinstance(form, RingForm):
-        return reference.cost(RingForm(layout.hosts), distance, order[: layout.used(order)])
+        return reference.cost(RingForm(layout.hosts), distance, order[: layout.count_used(order)])
     return reference.cost(form, distance, layout.placement(order).tolist())
 
 
@@ -173,7 +173,7 @@ class _WholeOrderSearch:
         found, steps, ended_by = anneal_order(
             self.price,
             start,
-            self.layout.used,
+            self.layout.count_used,
             seed=seed,
             deadline=search,
             on_progress=on_progress,

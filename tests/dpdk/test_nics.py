@@ -80,7 +80,7 @@ def test_a_wrong_line_is_named(line: str) -> None:
 
 
 def resumed_nics(recorded: Mapping[str, object], **given: object) -> Sequence[Nic]:
-    return DpdkOptions.resumed(given, recorded, "c").nics
+    return DpdkOptions.resume(given, recorded, "c").nics
 
 
 def test_the_recorded_nics_are_used_again() -> None:

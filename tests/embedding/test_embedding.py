@@ -40,7 +40,7 @@ def test_the_gradient_is_that_of_the_objective(alpha, has_heights, cutoff):
     rng = np.random.default_rng(1)
     observations = observe(observed(between(rng.random((9, 3))), 0.8))
     objective = Objective(observations, 3, alpha=alpha, has_heights=has_heights, cutoff=cutoff)
-    start = objective.packed(rng.random((9, 3)), rng.random(9))
+    start = objective.pack(rng.random((9, 3)), rng.random(9))
     value, gradient = objective(start)
     error = check_grad(lambda x: objective(x)[0], lambda x: objective(x)[1], start, seed=1)
     assert error <= 1e-4 * np.linalg.norm(gradient)
@@ -62,7 +62,7 @@ def test_without_cutoff_and_weights_the_objective_is_equation_4_1():
                 ) ** 2
     weight = observations.is_measured.astype(float)
     objective = Objective(observations, 2, alpha=1.5, has_heights=True, cutoff=1e5, weight=weight)
-    value, _ = objective(objective.packed(points, heights))
+    value, _ = objective(objective.pack(points, heights))
     assert value == pytest.approx(2.0 * expected, rel=1e-5)
 
 

@@ -130,9 +130,9 @@ def test_triplets_are_those_that_differ_clearly():
     }
     assert len(listed) == len(expected) > 10
     assert set(listed) == expected
-    assert found.ordered(judge).all()
-    assert not found.ordered(-judge).any()
-    assert (found.ordered(np.ones((7, 7))) == 0.5).all()
+    assert found.agreement(judge).all()
+    assert not found.agreement(-judge).any()
+    assert (found.agreement(np.ones((7, 7))) == 0.5).all()
 
 
 def test_a_detour_is_no_evidence_but_a_short_way_is():

@@ -93,7 +93,7 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Play:
             pass
 
         @contextmanager
-        def prepared(
+        def prepare(
             self, sender: int, receiver: int, port: int, options: TransferSettings
         ) -> Iterator[Transfer]:
             if port in played.taken_ports:

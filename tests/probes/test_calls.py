@@ -101,7 +101,7 @@ def test_a_quick_command_does_not_end_before_it_has_begun(
     monkeypatch.setattr(_SshServer, "check_channel_exec_request", slow)
     with agent(listener.port, "far") as said:
         listener.wait_until(lambda names: names == {"far"}, 10)
-        assert listener.refused() == []
+        assert listener.refusals() == []
         session = listener.session("far")
         assert session is not None
         processes = [session.start("echo there") for _ in range(4)]
@@ -122,7 +122,7 @@ def test_many_call_at_once_past_the_first_limit_of_connections() -> None:
             for name in names:
                 calling.enter_context(agent(opened.port, name))
             opened.wait_until(lambda there: there == names, 60)
-            assert set(opened.names()) == names, opened.refused()
+            assert set(opened.names()) == names, opened.refusals()
             opened.close()
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
@@ -175,10 +175,10 @@ def test_nothing_but_commands_is_served(session: SshSession) -> None:
 
 def test_an_agent_with_another_secret_is_turned_away(listener: Listener) -> None:
     with agent(listener.port, "far", b"another-secret-altogether") as said:
-        wait_for(lambda: bool(listener.refused()), 10)
+        wait_for(lambda: bool(listener.refusals()), 10)
         wait_for(lambda: any("does not know the secret" in line for line in said), 10)
     assert listener.names() == []
-    assert listener.refused()[0] == "127.0.0.1: does not know the secret"
+    assert listener.refusals()[0] == "127.0.0.1: does not know the secret"
 
 
 def test_an_agent_waits_for_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,11 +221,11 @@ def test_names_are_names_and_each_is_one_host(listener: Listener) -> None:
     with agent(listener.port, "same"):
         listener.wait_until(lambda names: names == {"same"}, 10)
         with agent(listener.port, "same"), agent(listener.port, "-rf $(id)"):
-            wait_for(lambda: len(listener.refused()) >= 2, 10)
+            wait_for(lambda: len(listener.refusals()) >= 2, 10)
             assert listener.names() == ["same"]
             listener.close()
-    assert any("another host called same is there already" in text for text in listener.refused())
-    assert any("the agent at 127.0.0.1" in text for text in listener.refused())
+    assert any("another host called same is there already" in text for text in listener.refusals())
+    assert any("the agent at 127.0.0.1" in text for text in listener.refusals())
 
 
 def test_an_agent_calls_again_when_plink_comes_back() -> None:

@@ -8,7 +8,7 @@ def test_an_agent_that_does_not_answer_is_overdue() -> None:
     assert liveness.unanswered == {3}
     assert liveness.overdue(110.0) == []
     assert liveness.overdue(110.5) == [(3, 10.0)]
-    liveness.settled(3)
+    liveness.settle(3)
     assert liveness.overdue(200.0) == []
     assert liveness.ask(3, 200.0)
 
@@ -22,15 +22,15 @@ def test_a_doubted_agent_is_overdue_sooner() -> None:
     liveness.ask(1, 102.0, doubted=True)
     assert liveness.doubts_end_at() == 104.0
     assert liveness.overdue(105.5) == [(1, 4.0), (2, 4.0)]
-    liveness.settled(2)
-    liveness.settled(1)
+    liveness.settle(2)
+    liveness.settle(1)
     assert liveness.doubts_end_at() == float("inf")
 
 
 def test_a_doubt_ends_with_the_first_word() -> None:
     liveness = Liveness(10.0, 4.0)
     liveness.ask(1, 100.0, doubted=True)
-    liveness.settled(1)
+    liveness.settle(1)
     liveness.ask(1, 103.0)
     assert liveness.overdue(110.0) == []
 

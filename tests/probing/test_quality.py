@@ -155,10 +155,10 @@ def test_passes_are_told() -> None:
     for _ in range(2):
         for pair in all_pairs(3):
             run.reading(reading(pair, 20.0, 0.0))
-    assert run.achieved(2.0) == ["2 passes", "6 of 6 agree within 2 %"]
+    assert run.describe_precision(2.0) == ["2 passes", "6 of 6 agree within 2 %"]
     run.reading(reading((0, 1), 20.0, 0.0))
     run.reading(reading((0, 1), 19.0, 0.0))
-    assert run.achieved(2.0) == [
+    assert run.describe_precision(2.0) == [
         "2.3 passes on average (2 to 4)",
         "5 of 6 agree within 2 %",
     ]
@@ -188,7 +188,7 @@ def test_where_hosts_do_not_tell_nothing_is_claimed() -> None:
     run.reading(reading((0, 1), 20.0, None))
     _, measurement = run.result(RUN)
     assert run.warnings() == []
-    assert run.achieved(2.0) == []
+    assert run.describe_precision(2.0) == []
     assert measurement.disturbance is None
     assert measurement.precision_percent is None
 

@@ -16,7 +16,7 @@ def test_ranks_fill_the_order_from_the_front(data):
     order = data.draw(st.permutations(range(len(slots))))
     placement = layout.placement(order).tolist()
     assert placement == [host for host in order for _ in range(slots[host])][: layout.ranks]
-    used = layout.used(order)
+    used = layout.count_used(order)
     assert list(dict.fromkeys(placement)) == list(order)[:used]
     assert layout.fewest_hosts <= used
     if layout.takes_all_hosts:

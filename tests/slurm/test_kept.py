@@ -56,21 +56,21 @@ def test_the_newest_reading_counts_and_the_old_are_dropped(tmp_path):
     folder = tmp_path / "a" / "b"
     kept(folder).keep(cluster({("n1", "n2"): 10.0, ("n2", "n1"): 11.0}), None, "1")
     kept(folder, 3).keep(cluster({("n2", "n3"): 20.0, ("n1", "n2"): 12.0}), None, "2")
-    found = kept(folder, 4).known(["n3", "n2", "n1", "n9"])
+    found = kept(folder, 4).read_known(["n3", "n2", "n1", "n9"])
     assert found is not None
     assert found.names == ["n3", "n2", "n1", "n9"]
     assert readings(found) == {("n1", "n2"): 12.0, ("n2", "n1"): 11.0, ("n2", "n3"): 20.0}
     # The first job's are too old then, and go when the next job keeps something.
-    assert readings(kept(folder, 8).known(["n1", "n2"])) == {("n1", "n2"): 12.0}
+    assert readings(kept(folder, 8).read_known(["n1", "n2"])) == {("n1", "n2"): 12.0}
     kept(folder, 8).keep(cluster({("n4", "n5"): 1.0}), None, "3")
     assert len(list(folder.iterdir())) == 2
-    assert kept(folder, 4, max_age_days=0.0).known(["n1", "n2"]) is None
-    assert kept(tmp_path / "absent").known(["n1", "n2"]) is None
+    assert kept(folder, 4, max_age_days=0.0).read_known(["n1", "n2"]) is None
+    assert kept(tmp_path / "absent").read_known(["n1", "n2"]) is None
 
 
 def test_others_stand_behind_those_that_are_wanted(tmp_path):
     kept(tmp_path).keep(cluster({("n1", "n2"): 10.0, ("n2", "n3"): 11.0}), None, "1")
-    found = kept(tmp_path).known(["n2", "n7"], ["n3", "n8"])
+    found = kept(tmp_path).read_known(["n2", "n7"], ["n3", "n8"])
     assert found is not None
     assert found.names == ["n2", "n7", "n3"]
     assert readings(found) == {("n2", "n3"): 11.0}
@@ -80,7 +80,7 @@ def test_a_host_at_another_address_is_another(tmp_path):
     kept(tmp_path).keep(cluster({("n1", "n2"): 10.0}), None, "1")
     moved = cluster({("n2", "n3"): 5.0}, "10.1.0.{}")
     kept(tmp_path, 1).keep(moved, None, "2")
-    assert readings(kept(tmp_path, 1).known(["n1", "n2", "n3"])) == {("n2", "n3"): 5.0}
+    assert readings(kept(tmp_path, 1).read_known(["n1", "n2", "n3"])) == {("n2", "n3"): 5.0}
 
 
 def test_only_what_is_new_is_kept():
@@ -101,18 +101,18 @@ def test_files_of_others_are_passed_over(tmp_path):
     (tmp_path / f"{stamp}-2-x.npz").write_bytes(b"PK broken")
     (tmp_path / "notes.npz").write_text("mine")
     (tmp_path / "hostfiles").mkdir()
-    assert readings(kept(tmp_path).known(["n1", "n2"])) == {("n1", "n2"): 10.0}
+    assert readings(kept(tmp_path).read_known(["n1", "n2"])) == {("n1", "n2"): 10.0}
 
 
 def test_jobs_at_the_same_time_lose_nothing(tmp_path):
     def job(number: int) -> None:
         own = cluster({(f"n{number}", f"n{number + 1}"): float(number)})
         kept(tmp_path).keep(own, None, str(number))
-        kept(tmp_path).known([f"n{number}"])
+        kept(tmp_path).read_known([f"n{number}"])
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(job, range(1, 25)))
-    found = readings(kept(tmp_path).known([f"n{number}" for number in range(1, 26)]))
+    found = readings(kept(tmp_path).read_known([f"n{number}" for number in range(1, 26)]))
     assert found == {(f"n{n}", f"n{n + 1}"): float(n) for n in range(1, 25)}
 
 

@@ -32,7 +32,7 @@ def test_no_order_pays_more_for_its_hosts(ranks, left_out, seed, data):
     first, *others = form.parents
     is_idle = first == -2
     are_two = len(pairs) == len(others) == 1 and ((others[0] == -2) == is_idle).all()
-    most = float((prices * pairs[0].paid(prices)).sum())
+    most = float((prices * pairs[0].most_paid(prices)).sum())
     for order in itertools.permutations(range(hosts)):
         paid = sum(
             (inner if rank in tree else leaf)[order[rank]]

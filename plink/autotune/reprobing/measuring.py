@@ -220,7 +220,7 @@ class _Remeasurement:
     ) -> Cluster:
         request = replace(
             self.request(None, merging.without_uplinks(cluster, self.concerned)),
-            options=UplinkOptions.resumed({"groups": cluster.groups}, before.options, self._source),
+            options=UplinkOptions.resume({"groups": cluster.groups}, before.options, self._source),
             left_s=left_s,
         )
         found: list[UplinkResult] = []

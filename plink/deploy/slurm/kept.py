@@ -48,7 +48,7 @@ class Kept:
         self._max_age = max_age
         self._now = now
 
-    def known(self, names: Sequence[str], others: Collection[str] = ()) -> Cluster | None:
+    def read_known(self, names: Sequence[str], others: Collection[str] = ()) -> Cluster | None:
         """Return earlier readings of these hosts, in this order, then of others; None without any.
 
         Args:

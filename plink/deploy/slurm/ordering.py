@@ -103,7 +103,7 @@ def order_allocation(
     switch_of = ask_switches() if group_of is None else group_of
     under = {switch_of[name] for name in allocation.names if name in switch_of}
     others = [name for name, switch in switch_of.items() if switch in under]
-    wider = kept.known(allocation.names, others)
+    wider = kept.read_known(allocation.names, others)
     known = None if wider is None else _of_job(wider, allocation)
     if known is not None and _suffices(known):
         return _order_hosts(known, allocation, request, "kept", 0)

@@ -100,7 +100,7 @@ class Collector(ABC, Generic[Reading]):
 
     def missing(self, rounds: Rounds) -> Wanted:
         """Return the directed pairs of the run that have no reading yet, or none to trust."""
-        unread = np.isnan(self._readings()) | self._untrusted()
+        unread = np.isnan(self._readings()) | self._untrusted_pairs()
         return frozenset(
             (source, destination)
             for pairs in rounds
@@ -109,7 +109,7 @@ class Collector(ABC, Generic[Reading]):
             if unread[self._measured[source], self._measured[destination]]
         )
 
-    def _untrusted(self) -> npt.NDArray[np.bool_]:
+    def _untrusted_pairs(self) -> npt.NDArray[np.bool_]:
         """Return the (N, N) pairs whose reading is not to be trusted."""
         size = len(self._cluster.hosts)
         return np.zeros((size, size), dtype=bool)
@@ -118,12 +118,12 @@ class Collector(ABC, Generic[Reading]):
         """Return why some readings are not to be trusted, as sentences for the user."""
         return []
 
-    def achieved(self, precision_percent: float) -> list[str]:
+    def describe_precision(self, precision_percent: float) -> list[str]:
         """Describe the precision that the readings reached, where one was asked for."""
         del precision_percent
         return []
 
-    def asked(self, rounds: Rounds) -> int:
+    def count_asked(self, rounds: Rounds) -> int:
         """Return how many directed pairs were to be measured, those that were read among them.
 
         A question of the run, such as which groups there are, may ask for pairs beside the rounds.

@@ -118,7 +118,7 @@ class Following:
         return [[(int(i), int(j)) for i, j in np.argwhere(np.triu(known, 1))]]
 
     def _least_us(self) -> Matrix:
-        least = np.fmin(*self._collector.seen().halves_us)
+        least = np.fmin(*self._collector.read_passes().halves_us)
         return np.fmin(least, least.T)
 
 
@@ -150,7 +150,7 @@ class Visits:
     ) -> None:
         self._collector = collector
         self._index = {place: index for index, place in enumerate(measured)}
-        self._before = collector.seen()
+        self._before = collector.read_passes()
         self._options = options
         self._following = following
         self._is_following = following is not None
@@ -170,7 +170,7 @@ class Visits:
             self._held = self._next()
         return bool(self._held)
 
-    def _begun(self) -> Passes:
+    def _begin_passes(self) -> Passes:
         """Return the passes over the pairs that are known to be measured by now."""
         rounds = self._rounds if self._following is None else self._following.pairs
         pairs = (pair for met in rounds for pair in met)
@@ -193,8 +193,8 @@ class Visits:
 
     def _next(self) -> Rounds:
         if self._passes is None:
-            self._passes = self._begun()
-        seen = self._collector.seen()
+            self._passes = self._begin_passes()
+        seen = self._collector.read_passes()
         # An answer may take long to find.
         cluster = None if self._passes.is_over(seen) else self._cluster()
         rounds = self._passes.next(

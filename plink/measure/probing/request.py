@@ -117,7 +117,7 @@ def resume_options(
     if isinstance(before, RttMeasurement):
         given = {"percentile": before.reading, **given}
         _check_percentiles(before, source, given["percentile"])
-    chosen = options(**given) if before is None else options.resumed(given, before.options, source)
+    chosen = options(**given) if before is None else options.resume(given, before.options, source)
     # Hosts at other addresses than before would count as moved, and lose what is known of them.
     others = (earlier.rtt, earlier.bandwidth, earlier.routes, earlier.uplinks)
     known = before or next((other for other in others if other is not None), None)
@@ -142,7 +142,7 @@ def _before(earlier: Cluster, source: str, tool: str) -> Measurement | None:
     quantity = TOOLS[tool].quantity
     if quantity == "uplinks":
         return earlier.uplinks
-    measurement = earlier.measured(quantity)
+    measurement = earlier.measurement_of(quantity)
     if measurement is not None and measurement.tool != tool:
         hint = "measure anew into another file"
         if measurement.tool in TOOLS:

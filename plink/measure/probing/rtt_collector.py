@@ -60,8 +60,10 @@ class RttCollector(Collector[RttReading]):
             self._losses = kept.losses.astype(np.int64)
             self._passes, self._halves_us = _passes_of(kept)
         # What earlier runs recorded for pairs without a second pass.
-        self._precision_percent = self._kept(None if kept is None else kept.precision_percent)
-        self._disturbance = self._kept(None if kept is None else kept.disturbance)
+        self._precision_percent = self._copy_or_unknown(
+            None if kept is None else kept.precision_percent
+        )
+        self._disturbance = self._copy_or_unknown(None if kept is None else kept.disturbance)
         # Least disturbance of the meetings, 0 where unknown; of earlier runs, the recorded one.
         self._calmest = np.where(
             np.isnan(self._readings()), np.nan, np.nan_to_num(self._disturbance, nan=0.0)
@@ -71,22 +73,24 @@ class RttCollector(Collector[RttReading]):
         size = len(self._cluster.hosts)
         return np.full((size, size), np.nan)
 
-    def _kept(self, matrix: Matrix | None) -> Matrix:
+    def _copy_or_unknown(self, matrix: Matrix | None) -> Matrix:
         return self._unknown() if matrix is None else matrix.copy()
 
     def _readings(self) -> Matrix:
         return self._rtt_us[self._percentiles[0]]
 
-    def _untrusted(self) -> npt.NDArray[np.bool_]:
+    def _untrusted_pairs(self) -> npt.NDArray[np.bool_]:
         return is_untrusted(
             self._disturbance, disagreement(self._halves_us), self._calmest < DISTURBED
         )
 
     def warnings(self) -> list[str]:
         """Name the readings that other work on the hosts may have raised."""
-        return disturbed_hosts(self._cluster.names, self._untrusted(), ~np.isnan(self._readings()))
+        return disturbed_hosts(
+            self._cluster.names, self._untrusted_pairs(), ~np.isnan(self._readings())
+        )
 
-    def achieved(self, precision_percent: float) -> list[str]:
+    def describe_precision(self, precision_percent: float) -> list[str]:
         """Return how often pairs met, and of how many the passes agree."""
         passes = self._passes[self._passes > 0]
         if not passes.size or passes.max() == 1:
@@ -99,7 +103,7 @@ class RttCollector(Collector[RttReading]):
             found.append(f"{agree} of {self.readings} agree within {precision_percent:g} %")
         return found
 
-    def seen(self) -> Seen:
+    def read_passes(self) -> Seen:
         """Return the passes' readings of the run's hosts, in the run's order."""
         here = np.ix_(self._measured, self._measured)
         odd_us, even_us = self._halves_us
@@ -125,7 +129,7 @@ class RttCollector(Collector[RttReading]):
         precision = np.where(self._passes > 1, apart_percent, self._precision_percent)
         # A reading that a calm meeting confirmed is recorded with that one's disturbance, so that
         # whoever reads the file doubts the same directions as `warnings`.
-        is_confirmed = (self._disturbance >= DISTURBED) & ~self._untrusted()
+        is_confirmed = (self._disturbance >= DISTURBED) & ~self._untrusted_pairs()
         disturbance = np.where(is_confirmed, self._calmest, self._disturbance)
         measurement = RttMeasurement(
             rtt_us={percentile: matrix.copy() for percentile, matrix in self._rtt_us.items()},

@@ -157,7 +157,7 @@ def measure_pairs(
             raise
         interrupted = True
     with held_back_interrupts():
-        before = kept.measured(collector.quantity)
+        before = kept.measurement_of(collector.quantity)
         if is_due or before is None:
             run = RunRecord(
                 tool=request.tool,
@@ -168,7 +168,7 @@ def measure_pairs(
             )
             done = [options.describe()]
             if isinstance(options, RttOptions):
-                done += collector.achieved(options.precision_percent)
+                done += collector.describe_precision(options.precision_percent)
         else:
             run = as_before(before, sample, state.moves)
             done = ["nothing measured anew"]
@@ -181,7 +181,7 @@ def measure_pairs(
             cluster=cluster,
             measurement=measurement,
             how=", ".join(done),
-            asked=collector.asked(asked),
+            asked=collector.count_asked(asked),
             measured=collector.readings,
             sample=sample,
             warnings=collector.warnings(),
@@ -239,7 +239,7 @@ def _options_to_record(
 ) -> dict[str, Any]:
     """Return the options that the cluster file records."""
     return {
-        **request.options.recorded(),
+        **request.options.to_record(),
         "timeout_s": job.timeout_s,
         "concurrency": job.concurrency,
         **({} if sample is None else sample.to_options()),

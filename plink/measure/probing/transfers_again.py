@@ -144,7 +144,7 @@ class TransfersAgain:
         expected = np.where(is_here[:, None] & is_here[None, :], expected, np.nan)
         rounds = pairs_to_transfer(expected, CHECK_LINKS, self._seed)
         with self._transfers(options, limit_s) as between:
-            now = self._measured(between, rounds, both=both)
+            now = self._measure_rates(between, rounds, both=both)
             found = judge_links(cluster.names, expected, now)
             self._until_s = time.monotonic() + limit_s
             for number in range(_LINK_CONFIRMATIONS):
@@ -152,7 +152,7 @@ class TransfersAgain:
                     break
                 seed = self._seed + number
                 again = others_to_transfer(expected, found.changed, found.compared, seed)
-                rates = self._measured(between, again, both=both)
+                rates = self._measure_rates(between, again, both=both)
                 # What could not be confirmed is not known.
                 now[found.changed & np.isnan(rates)] = np.nan
                 now = nearer_to_file(expected, now, rates)
@@ -170,7 +170,7 @@ class TransfersAgain:
             limit_s: seconds for all uplinks, and as many again for those that seem changed.
         """
         cluster = self._cluster
-        options = UplinkOptions.resumed({}, uplinks.options, cluster.source)
+        options = UplinkOptions.resume({}, uplinks.options, cluster.source)
         present = {
             group.name: [self._index_of[name] for name in group.hosts if name in self._index_of]
             for group in cluster.groups
@@ -191,7 +191,7 @@ class TransfersAgain:
         transfer = self._transfer_options(options.group_duration_s, options)
         with self._transfers(transfer, limit_s) as between:
             self._progress.stage("checking uplinks", len(ways))
-            now = self._exchanged(between, names, groups, turns)
+            now = self._measure_exchanges(between, names, groups, turns)
             changes = changed_uplinks(uplinks.uplinks, now, explained)
             self._until_s = time.monotonic() + limit_s
             for _ in range(_UPLINK_CONFIRMATIONS):
@@ -199,7 +199,7 @@ class TransfersAgain:
                     break
                 self._progress.stage("checking uplinks again", len(changes))
                 alone = [ExchangeTurn((names.index(each.name),), each.sends) for each in changes]
-                again = self._exchanged(between, names, groups, alone)
+                again = self._measure_exchanges(between, names, groups, alone)
                 for each in changes:
                     # What could not be confirmed is not known.
                     before = now.pop((each.name, each.sends))
@@ -209,7 +209,7 @@ class TransfersAgain:
                 changes = changed_uplinks(uplinks.uplinks, now, explained)
         return now, changes
 
-    def _exchanged(
+    def _measure_exchanges(
         self,
         between: AtOnce,
         names: Sequence[str],
@@ -229,10 +229,10 @@ class TransfersAgain:
         """Return how hosts' links were measured, and whether both directions at once."""
         cluster = self._cluster
         if has_pairs and cluster.bandwidth is not None:
-            pairs = Iperf3Options.resumed({}, cluster.bandwidth.options, cluster.source)
+            pairs = Iperf3Options.resume({}, cluster.bandwidth.options, cluster.source)
             return self._transfer_options(pairs.duration_s, pairs), pairs.direction == "both"
         recorded = {} if cluster.uplinks is None else cluster.uplinks.options
-        groups = UplinkOptions.resumed({}, recorded, cluster.source)
+        groups = UplinkOptions.resume({}, recorded, cluster.source)
         return self._transfer_options(_LINK_DURATION_S, groups), True
 
     def _transfer_options(
@@ -250,14 +250,16 @@ class TransfersAgain:
     ) -> AbstractContextManager[AtOnce]:
         self._until_s = time.monotonic() + limit_s
         limited = replace(options, left_s=lambda: self._until_s - time.monotonic())
-        return at_once(self._hosts, limited, self._lost)
+        return at_once(self._hosts, limited, self._record_loss)
 
-    def _lost(self, loss: HostLoss) -> None:
+    def _record_loss(self, loss: HostLoss) -> None:
         failure = Failure(self._hosts[loss.host].name, loss.reason)
         if failure not in self.failures:
             self.failures.append(failure)
 
-    def _measured(self, between: AtOnce, rounds: Sequence[Sequence[Pair]], *, both: bool) -> Matrix:
+    def _measure_rates(
+        self, between: AtOnce, rounds: Sequence[Sequence[Pair]], *, both: bool
+    ) -> Matrix:
         """Return (N, N) what these pairs achieve in either direction, NaN where not measured."""
         size, names = len(self._cluster.hosts), self._cluster.names
         sink = _Rates(self._places, np.full((size, size), np.nan), self._progress.step)

@@ -162,10 +162,10 @@ class UplinkCollector:
         return {
             (index, sends): gbit_s
             for index, name in enumerate(self._groups)
-            for sends, gbit_s in self._carried(index, name)
+            for sends, gbit_s in self._carried_rates(index, name)
         }
 
-    def _carried(self, index: int, name: str) -> list[tuple[bool, float]]:
+    def _carried_rates(self, index: int, name: str) -> list[tuple[bool, float]]:
         before = self._kept.get(name, Uplink(name, None, None))
         found = []
         for sends, known in ((True, before.send_gbit_s), (False, before.receive_gbit_s)):

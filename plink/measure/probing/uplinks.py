@@ -117,7 +117,7 @@ def measure_uplinks(
             run = RunRecord(
                 tool=request.tool,
                 options={
-                    **options.recorded(),
+                    **options.to_record(),
                     "timeout_s": request.timeout_s,
                     **request.recorded_addresses(),
                 },

@@ -244,7 +244,7 @@ class ContentionObjective:
         order, steps, ended_by = anneal_order(
             self.cost_us,
             start,
-            self.layout.used,
+            self.layout.count_used,
             seed=seed,
             deadline=deadline,
             on_progress=on_progress,

@@ -21,7 +21,7 @@ def expected_of_plan(
     """Return the expected time of one call along a plan with rank r on host `hosts[r]`."""
     free_s, whole_s = plan_s(times, traffic, hosts)
     rounds = _messages_of(traffic)
-    return times.expected([whole_s], free_s, size_bytes, hosts, rounds=rounds)
+    return times.estimate([whole_s], free_s, size_bytes, hosts, rounds=rounds)
 
 
 def plan_s(times: ExpectedTimes, traffic: Traffic, hosts: Sequence[int]) -> tuple[float, float]:

@@ -61,14 +61,14 @@ class _Axis:
     places: Floats
     groups: Sequence[npt.NDArray[np.intp]]
 
-    def thinned(self, values: Floats) -> list[float | None]:
+    def thin(self, values: Floats) -> list[float | None]:
         """Return the median of each point's windows; None where nothing is known."""
         return [_round_finite(_median(values[group])) for group in self.groups]
 
     @property
     def x(self) -> list[float | None]:
         """Horizontal positions of the points."""
-        return self.thinned(self.places)
+        return self.thin(self.places)
 
 
 def run_figure(run: History) -> Figure:
@@ -147,7 +147,7 @@ def _snapshots(run: History, axis: _Axis) -> dict[str, Any]:
         "mode": "lines",
         "name": "throughput",
         "x": axis.x,
-        "y": axis.thinned(run.throughput_bytes_s / 1e6),
+        "y": axis.thin(run.throughput_bytes_s / 1e6),
         "line": {"color": WITHIN, "width": 2},
         "hovertemplate": f"%{{x}} {axis.unit}: %{{y}} MB/s<extra></extra>",
     }
@@ -230,7 +230,7 @@ def _of_hosts(
             "showlegend": vertical == "y2",
             "yaxis": vertical,
             "x": axis.x,
-            "y": axis.thinned(values[:, host]),
+            "y": axis.thin(values[:, host]),
             "line": {
                 "color": group_colour(place),
                 "width": 1.5,
@@ -259,7 +259,7 @@ def _band(axis: _Axis, values: Floats, vertical: str) -> list[dict[str, Any]]:
             "showlegend": vertical == "y2" and place == 1,
             "yaxis": vertical,
             "x": axis.x,
-            "y": axis.thinned(edge),
+            "y": axis.thin(edge),
             "line": {"color": NO_GROUP_COLOUR, "width": 0.5},
             "fill": "tonexty" if place else "none",
             "hoverinfo": "skip",

@@ -14,7 +14,7 @@ def main() -> None:
     task = json.loads(sys.stdin.readline())
     options = ListenOptions("127.0.0.1", 0, task["secret"].encode(), wait_s=task["wait_s"])
     callers = gather(options, task["agents"], lambda port: say({"port": port}))
-    say({"called": len(callers.hosts), "refused": callers.listener.refused()})
+    say({"called": len(callers.hosts), "refused": callers.listener.refusals()})
     sys.stdin.read()
     callers.listener.close()
 

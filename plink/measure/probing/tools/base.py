@@ -31,7 +31,7 @@ class ToolOptions(ABC):
     tool: ClassVar[str]
 
     @classmethod
-    def resumed(cls, given: Mapping[str, Any], recorded: Mapping[str, Any], source: str) -> Self:
+    def resume(cls, given: Mapping[str, Any], recorded: Mapping[str, Any], source: str) -> Self:
         """Return the options to go on with an earlier measurement.
 
         Args:
@@ -51,7 +51,7 @@ class ToolOptions(ABC):
         """Return a few words on how the tool measures with these options."""
 
     @abstractmethod
-    def recorded(self) -> dict[str, Any]:
+    def to_record(self) -> dict[str, Any]:
         """Return the options as JSON values, as the cluster file records them."""
 
 

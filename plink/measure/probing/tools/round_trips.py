@@ -50,8 +50,8 @@ class RttOptions(ToolOptions):
     percentile: float = 10.0
 
     @classmethod
-    def resumed(cls, given: Mapping[str, Any], recorded: Mapping[str, Any], source: str) -> Self:
-        """Resume as `ToolOptions.resumed`; additional passes are added for every pair."""
+    def resume(cls, given: Mapping[str, Any], recorded: Mapping[str, Any], source: str) -> Self:
+        """Resume as `ToolOptions.resume`; additional passes are added for every pair."""
         del source
         before = {
             "count": recorded_count(recorded),
@@ -71,7 +71,7 @@ class RttOptions(ToolOptions):
         """Return a few words on how the tool measures."""
         return f"{self.tool} x {self.count}"
 
-    def recorded(self) -> dict[str, Any]:
+    def to_record(self) -> dict[str, Any]:
         """Return the options as the cluster file records them."""
         return {
             "count": self.count,
@@ -108,15 +108,15 @@ class DpdkOptions(EchoOptions):
     nics: Sequence[Nic] = ()
 
     @classmethod
-    def resumed(cls, given: Mapping[str, Any], recorded: Mapping[str, Any], source: str) -> Self:
-        """Resume as `RttOptions.resumed`, with the same NICs."""
+    def resume(cls, given: Mapping[str, Any], recorded: Mapping[str, Any], source: str) -> Self:
+        """Resume as `RttOptions.resume`, with the same NICs."""
         nics = _same_nics(recorded, given.get("nics", ()), source)
-        return super().resumed({**given, "nics": nics}, recorded, source)
+        return super().resume({**given, "nics": nics}, recorded, source)
 
-    def recorded(self) -> dict[str, Any]:
+    def to_record(self) -> dict[str, Any]:
         """Return the options as the cluster file records them."""
         nics = {"nics": [str(nic) for nic in self.nics]} if self.nics else {}
-        return {**super().recorded(), **nics}
+        return {**super().to_record(), **nics}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,8 +32,8 @@ class TraceOptions(ToolOptions):
     port: int = 0
 
     @classmethod
-    def resumed(cls, given: Mapping[str, Any], recorded: Mapping[str, Any], source: str) -> Self:
-        """Resume as `ToolOptions.resumed`."""
+    def resume(cls, given: Mapping[str, Any], recorded: Mapping[str, Any], source: str) -> Self:
+        """Resume as `ToolOptions.resume`."""
         del source
         count = recorded_count(recorded)
         return cls(**{**({} if count is None else {"count": count}), **given})
@@ -42,7 +42,7 @@ class TraceOptions(ToolOptions):
         """Return a few words on how it measures."""
         return f"trace x {self.count}"
 
-    def recorded(self) -> dict[str, Any]:
+    def to_record(self) -> dict[str, Any]:
         """Return the options as the cluster file records them."""
         return {"count": self.count, "max_hops": self.max_hops}
 

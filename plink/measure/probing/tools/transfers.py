@@ -35,8 +35,8 @@ class _TransferOptions(ToolOptions):
     port: int = 0
 
     @classmethod
-    def resumed(cls, given: Mapping[str, Any], recorded: Mapping[str, Any], source: str) -> Self:
-        """Resume as `ToolOptions.resumed`; only the duration of a transfer may differ."""
+    def resume(cls, given: Mapping[str, Any], recorded: Mapping[str, Any], source: str) -> Self:
+        """Resume as `ToolOptions.resume`; only the duration of a transfer may differ."""
         known = {field.name for field in fields(cls)}
         before = {
             name: value
@@ -48,7 +48,7 @@ class _TransferOptions(ToolOptions):
                 raise measured_otherwise(source, name, value, given[name])
         return cls(**{**before, **given})
 
-    def recorded(self) -> dict[str, Any]:
+    def to_record(self) -> dict[str, Any]:
         """Return the options as the cluster file records them."""
         return {
             "duration_s": self.duration_s,
@@ -73,9 +73,9 @@ class Iperf3Options(_TransferOptions):
         """Return a few words on how it measures."""
         return f"iperf3 for {self.duration_s} s"
 
-    def recorded(self) -> dict[str, Any]:
+    def to_record(self) -> dict[str, Any]:
         """Return the options as the cluster file records them."""
-        return {**super().recorded(), "direction": self.direction}
+        return {**super().to_record(), "direction": self.direction}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,9 +104,9 @@ class UplinkOptions(_TransferOptions):
         """Return a few words on how it measures."""
         return f"uplinks for {self.group_duration_s} s"
 
-    def recorded(self) -> dict[str, Any]:
+    def to_record(self) -> dict[str, Any]:
         """Return the options as the cluster file records them."""
-        return {**super().recorded(), "duration_s": self.group_duration_s}
+        return {**super().to_record(), "duration_s": self.group_duration_s}
 
 
 def _check_recorded_options(recorded: Mapping[str, Any], source: str) -> dict[str, Any]:
