@@ -72,14 +72,16 @@ class Meeting:
         """
         slices_s = _slices()
         while True:
-            leader = next((one for one in self._expected() if not self._has_gone(one)), None)
+            leader = next(
+                (one for one in self._expected_members() if not self._has_gone(one)), None
+            )
             if leader is None or leader.number == self.number:
                 return self._propose(plan)
-            decided = self._decided(next(slices_s))
+            decided = self._read_decision(next(slices_s))
             if decided is not None:
                 return decided
 
-    def _expected(self) -> list[Member]:
+    def _expected_members(self) -> list[Member]:
         """Return the members to wait for, this one included."""
         out = {*self.suspects, *self.banned}
         return [one for one in self.before.members if one.number not in out]
@@ -89,7 +91,7 @@ class Meeting:
         return life in (Life.ENDED, Life.SILENT)
 
     def _propose(self, plan: Callable[[Sequence[int]], str]) -> Roster:
-        decided, present = self._gathered()
+        decided, present = self._gather()
         if decided is None:
             decided = self._decided_by_more(present)
         if decided is not None:
@@ -102,10 +104,10 @@ class Meeting:
         claimed = pack_roster(Roster(members, steps, asked, key))
         return parse_roster(self.store.claim(roster_key(self.generation), claimed))
 
-    def _gathered(self) -> tuple[Roster | None, dict[int, Presence]]:
+    def _gather(self) -> tuple[Roster | None, dict[int, Presence]]:
         """Return the members that have come; or the decision made meanwhile."""
         present: dict[int, Presence] = {}
-        expected = self._expected()
+        expected = self._expected_members()
         suspected = [one for one in self.before.members if one.number in self.suspects]
         for one in suspected:
             # They are called meanwhile.
@@ -129,7 +131,7 @@ class Meeting:
             try:
                 present[member.number] = parse_presence(self.store.get(key, slice_s))
             except TimeoutError:
-                decided = self._decided(0.0)
+                decided = self._read_decision(0.0)
                 if decided is not None or self._has_gone(member) or time.monotonic() > deadline:
                     return decided
             else:
@@ -145,7 +147,7 @@ class Meeting:
         deadline = time.monotonic() + self.silence_s
         slices_s = _slices()
         while self._may_be_more(absent, present) and time.monotonic() < deadline:
-            decided = self._decided(next(slices_s))
+            decided = self._read_decision(next(slices_s))
             if decided is not None:
                 return decided
         return None
@@ -156,7 +158,7 @@ class Meeting:
         first = min((one.number for one in living), default=self.number)
         return len(living) > len(present) or (len(living) == len(present) and first < min(present))
 
-    def _decided(self, timeout_s: float) -> Roster | None:
+    def _read_decision(self, timeout_s: float) -> Roster | None:
         try:
             return parse_roster(self.store.get(roster_key(self.generation), timeout_s))
         except TimeoutError:

@@ -143,7 +143,7 @@ class _Call:
             self._listen(now)
         except OSError as error:
             self._fail(error)
-        return self._judged(now - self._heard_at > silence_s)
+        return self._judge(now - self._heard_at > silence_s)
 
     def close(self) -> None:
         if self._socket is not None:
@@ -166,7 +166,7 @@ class _Call:
             is_right = self._heard.hex() == self._address.token
             self._life = Life.ALIVE if is_right else Life.ENDED
 
-    def _judged(self, is_silent: bool) -> Life:
+    def _judge(self, is_silent: bool) -> Life:
         if is_silent and self._life is not Life.ENDED:
             self._life = Life.SILENT
         return self._life

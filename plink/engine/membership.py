@@ -112,7 +112,7 @@ class Members(Closing):
             try:
                 self._connect()
             except EngineError as error:
-                self._succeed(self._blamed(error), self._forest, self.numbers)
+                self._succeed(self._blamed_members(error), self._forest, self.numbers)
         return self
 
     def _prepare(self, store: SharedStore, options: Options | None) -> None:
@@ -246,10 +246,10 @@ class Members(Closing):
         try:
             self._engine.check()
         except EngineError as error:
-            return self._blamed(error)
+            return self._blamed_members(error)
         return set()
 
-    def _blamed(self, error: EngineError) -> set[int]:
+    def _blamed_members(self, error: EngineError) -> set[int]:
         return set() if error.rank is None else {self.numbers[error.rank]} - {self.number}
 
     def _succeed(self, suspects: set[int], plan: Forest, numbers: Sequence[int]) -> None:
@@ -267,7 +267,7 @@ class Members(Closing):
                 vain = 0 if self.ranks < before else vain + 1
                 if vain > _MOST_VAIN:
                     raise
-                suspects = self._blamed(error)
+                suspects = self._blamed_members(error)
                 plan, numbers = self._forest, self.numbers
             else:
                 return

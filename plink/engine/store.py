@@ -99,7 +99,7 @@ class DirectoryStore:
             self._directory.mkdir(mode=0o700)
             # A umask can take away rights of the owner, too.
             self._directory.chmod(0o700)
-        with self._opened():
+        with self._open_directory():
             pass
 
     def set(self, key: str, value: bytes) -> None:
@@ -108,7 +108,7 @@ class DirectoryStore:
         Raises:
             WrongUseError: others may write to the directory by now.
         """
-        with self._written(key, value) as (folder, part):
+        with self._write_part(key, value) as (folder, part):
             os.rename(part, _file_name(key), src_dir_fd=folder, dst_dir_fd=folder)
 
     def claim(self, key: str, value: bytes) -> bytes:
@@ -117,7 +117,7 @@ class DirectoryStore:
         Raises:
             WrongUseError: others may write to the directory by now.
         """
-        with self._written(key, value) as (folder, part), suppress(FileExistsError):
+        with self._write_part(key, value) as (folder, part), suppress(FileExistsError):
             os.link(part, _file_name(key), src_dir_fd=folder, dst_dir_fd=folder)
         return self.get(key, 0.0)
 
@@ -131,7 +131,7 @@ class DirectoryStore:
         deadline = time.monotonic() + timeout_s
         pause_s = _POLL_S
         while True:
-            with self._opened() as folder, suppress(FileNotFoundError):
+            with self._open_directory() as folder, suppress(FileNotFoundError):
                 descriptor = os.open(_file_name(key), os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder)
                 with os.fdopen(descriptor, "rb") as stream:
                     return stream.read()
@@ -141,11 +141,11 @@ class DirectoryStore:
             pause_s = min(2 * pause_s, _LONGEST_POLL_S)
 
     @contextmanager
-    def _written(self, key: str, value: bytes) -> Iterator[tuple[int, str]]:
+    def _write_part(self, key: str, value: bytes) -> Iterator[tuple[int, str]]:
         """The directory and a file in it under another name; it is gone afterwards."""
         part = f".{_file_name(key)}.{os.getpid()}.{time.monotonic_ns()}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        with self._opened() as folder:
+        with self._open_directory() as folder:
             try:
                 with os.fdopen(os.open(part, flags, 0o600, dir_fd=folder), "wb") as stream:
                     os.fchmod(stream.fileno(), 0o600)
@@ -156,7 +156,7 @@ class DirectoryStore:
                     os.unlink(part, dir_fd=folder)
 
     @contextmanager
-    def _opened(self) -> Iterator[int]:
+    def _open_directory(self) -> Iterator[int]:
         """The directory itself: what is checked is used, whatever its path comes to mean."""
         descriptor = os.open(self._directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -198,7 +198,7 @@ class C10dStore:
     def get(self, key: str, timeout_s: float) -> bytes:
         """Waits in the store, as PyTorch's does; for less than a second it asks now and then."""
         if timeout_s < _SHORTEST_WAIT_S:
-            return self._polled(key, timeout_s)
+            return self._poll(key, timeout_s)
         try:
             self._store.wait([key], datetime.timedelta(seconds=timeout_s))
         except RuntimeError as error:
@@ -229,7 +229,7 @@ class C10dStore:
         """Claim a key by `compare_set`; `value` is text in UTF-8."""
         return bytes(self._store.compare_set(key, "", value.decode()))
 
-    def _polled(self, key: str, timeout_s: float) -> bytes:
+    def _poll(self, key: str, timeout_s: float) -> bytes:
         deadline = time.monotonic() + timeout_s
         pause_s = _POLL_S
         while not self._store.check([key]):

@@ -115,11 +115,11 @@ class Worker:
         self.iteration = joined.iteration
         self._client: _native.Client | None = None
         try:
-            self._client = self._made(self._connected)
+            self._client = self._create_client(self._connected)
         finally:
             self._connected.close_data()
 
-    def _made(self, connected: Connected) -> _native.Client:
+    def _create_client(self, connected: Connected) -> _native.Client:
         return _native.Client(
             connected.chunks.items.astype(np.uint32),
             connected.placement.loops.astype(np.uint32),

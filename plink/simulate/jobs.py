@@ -139,7 +139,7 @@ class Job:
     def window(self, plan: int, forest: Forest, network: State | Turn) -> Window:
         """Return the ranks' report of the next iterations, with one rank on each host."""
         if isinstance(network, Turn):
-            sent, times_s, took = self._turned(forest, network)
+            sent, times_s, took = self._simulate_turn(forest, network)
             state = network.after
         else:
             state = network
@@ -159,7 +159,7 @@ class Job:
             {name: self.collectives.count(name) * self.size_bytes for name in self.collectives},
         )
 
-    def _turned(self, forest: Forest, turn: Turn) -> tuple[Floats, Floats, Floats]:
+    def _simulate_turn(self, forest: Forest, turn: Turn) -> tuple[Floats, Floats, Floats]:
         """Return bytes and mean busy seconds of each flow, and what each iteration takes."""
         whole = int(turn.at)
         sent, early_s, before_s = self._flows(forest, turn.before)

@@ -155,7 +155,7 @@ class AcceleratorStage:
                 # What has been copied is not kept from the others by waiting for a buffer.
                 may_copy = not copied or (len(copied) < _COPIED_AHEAD and ring.has_free)
                 if waiting and may_copy:
-                    copied.append(self._copied(waiting.popleft()))
+                    copied.append(self._start_copy(waiting.popleft()))
                 else:
                     self._post(*copied[0], post, work)
                     copied.popleft()
@@ -163,7 +163,7 @@ class AcceleratorStage:
             for _, buffer, event in copied:
                 ring.give_back(buffer, event)
 
-    def _copied(self, piece: Tensor) -> tuple[Tensor, Tensor, Any]:
+    def _start_copy(self, piece: Tensor) -> tuple[Tensor, Tensor, Any]:
         """A piece, the buffer to which its copy is on the way, and the event of the copy's end."""
         lane = self._lane
         buffer = lane.ring.take(piece.nbytes)

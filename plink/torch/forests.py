@@ -123,7 +123,7 @@ class PlanChoice:
                     f"ranks differ in the option `control`: rank 0 has {self._control}, "
                     f"rank {rank} has {control}"
                 )
-        agreed = replace(self._chosen(told), is_cut=torch.cuda.is_available())
+        agreed = replace(self._choose(told), is_cut=torch.cuda.is_available())
         return agreement_to_json(agreed)
 
     def forest(self, decided: Any) -> Prepared:
@@ -146,7 +146,7 @@ class PlanChoice:
         if not self._is_part or len(plan.ranks) == self._ranks:
             self._plan = plan
 
-    def _chosen(self, told: Sequence[Any]) -> Agreed:
+    def _choose(self, told: Sequence[Any]) -> Agreed:
         without = Agreed(flat(self._ranks), Placing(range(self._ranks)))
         plan = self._plan
         if plan is None:

@@ -118,7 +118,7 @@ class Markers:
     @property
     def source(self) -> IterationSource:
         """Source for the next window."""
-        optimizer = self._chosen()
+        optimizer = self._choose_optimizer()
         most = max(map(len, list(self._stepped_s.values())), default=0)
         is_clear = most >= _TO_CHOOSE and self._is_enough(self._steps(optimizer))
         is_known = optimizer == self._before.optimizer or is_clear
@@ -139,7 +139,7 @@ class Markers:
         """How many collectives the latest iteration began; None where nothing tells."""
         if self.is_by_program:
             return self._between_marks or None
-        optimizer = self._chosen()
+        optimizer = self._choose_optimizer()
         return None if optimizer is None else self._between_steps.get(optimizer)
 
     @property
@@ -150,7 +150,7 @@ class Markers:
     def _steps(self, optimizer: int | None) -> Sequence[float]:
         return [] if optimizer is None else self._stepped_s[optimizer]
 
-    def _chosen(self) -> int | None:
+    def _choose_optimizer(self) -> int | None:
         """Return the optimizer whose steps count; it stays the one that was chosen before.
 
         One that has stepped only a few times is waited for, until another has stepped so often

@@ -52,7 +52,7 @@ class Tls:
         Raises:
             WrongUseError: one cannot.
         """
-        return self._filled({"rank": str(self.names[rank] if self.names else rank)})
+        return self._fill({"rank": str(self.names[rank] if self.names else rank)})
 
     def for_host(self) -> Tls:
         """Return the files of a process that is no rank.
@@ -60,9 +60,9 @@ class Tls:
         Raises:
             WrongUseError: a file cannot be read.
         """
-        return self._filled({})
+        return self._fill({})
 
-    def _filled(self, words: Mapping[str, str]) -> Tls:
+    def _fill(self, words: Mapping[str, str]) -> Tls:
         words = {**words, "host": socket.gethostname()}
         paths = {}
         for part in ("certificate", "key", "authority"):

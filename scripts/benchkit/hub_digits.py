@@ -103,7 +103,7 @@ class _Job:
             self._lost.wait()
         net, optimizer = self._task.made()
         hub = Hub(self._server, "job", secret_file=self._secret, workers=WORKERS, on_loss="shrink")
-        stepped, now = self._joined(hub, net, optimizer)
+        stepped, now = self._join(hub, net, optimizer)
         if worker < WORKERS:
             self._ready.wait()
         is_lost = self._lost_at > 0 and worker == WORKERS - 1
@@ -116,7 +116,7 @@ class _Job:
         hub.close()
         return self._task.accuracy_of(net)
 
-    def _joined(
+    def _join(
         self, hub: Hub, net: nn.Module, optimizer: torch.optim.Optimizer
     ) -> tuple[Any, Callable[[], int]]:
         if self._sync_every:

@@ -201,7 +201,7 @@ class Bench:
             cost = self._cost(tuned) if self.scenario.change is None else None
         static: dict[float, float] = {}
         if self.scenario.change is not None and not self.arguments.no_search:
-            with self._changed():
+            with self._change():
                 static[1.0] = self._static_s(path)
                 for part, other in other_plans(plan, self.scenario.hosts):
                     static[part] = self._static_s(write_plan(other, self.lab.dir / f"{part}.json"))
@@ -230,7 +230,7 @@ class Bench:
         if self.scenario.change is None:
             self._wait(60 * self.arguments.minutes)
             return Phases(changing_s, changing_s, time.time())
-        with self._changed():
+        with self._change():
             changed_s = time.time()
             self._calm(daemon, changed_s, "changed", PHASE_S)
             restored_s = time.time()
@@ -238,7 +238,7 @@ class Bench:
         return Phases(changing_s, changed_s, restored_s)
 
     @contextlib.contextmanager
-    def _changed(self) -> Iterator[None]:
+    def _change(self) -> Iterator[None]:
         if self.scenario.change is None:
             raise ValueError("nothing changes")
         with self.scenario.change(self.lab, self.lab.in_rack_order(), self.rate_bits_s):

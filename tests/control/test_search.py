@@ -95,7 +95,7 @@ class NotInverted(BitVector):
     def _status(self, said: int) -> int:
         return said
 
-    def _heard(self, status: int) -> int:
+    def _invert_status(self, status: int) -> int:
         return status
 
 

@@ -139,10 +139,10 @@ class Reprobing:
                 )
             )
         except (PlinkError, ProbesError) as error:
-            self._failed(hosts, str(error))
+            self._record_failure(hosts, str(error))
         except Exception as error:
             # Whatever a host said: the daemon goes on.
-            self._failed(hosts, repr(error))
+            self._record_failure(hosts, repr(error))
         else:
             self._take(hosts, done)
         self._job.status.reprobe_hosts = ()
@@ -164,7 +164,7 @@ class Reprobing:
             self._planned_for = done.cluster
         self._send(self._job, sent)
 
-    def _failed(self, hosts: Sequence[str], reason: str) -> None:
+    def _record_failure(self, hosts: Sequence[str], reason: str) -> None:
         pause_s = self._back_off.record_failure(time.time(), hosts)
         self._say(f"probing again failed: {reason}; left alone for {pause_s:.0f} s")
 

@@ -139,7 +139,7 @@ class Server:
         peer, host = _peer(writer)
         caller = self._door.enter(source_of(host), writer.transport.abort)
         try:
-            admitted = await self._admitted(reader, writer, caller)
+            admitted = await self._admit(reader, writer, caller)
             if admitted is not None:
                 await self._serve(admitted)
         except ProtocolError as error:
@@ -158,7 +158,7 @@ class Server:
             with contextlib.suppress(OSError, asyncio.CancelledError):
                 await writer.wait_closed()
 
-    async def _admitted(
+    async def _admit(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, caller: Caller
     ) -> _Admitted | None:
         """Authenticate a rank; None if it does not prove the secret."""

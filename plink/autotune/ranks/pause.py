@@ -66,7 +66,7 @@ class Pause:
             if self._drains(plan):
                 self._say(plan)
                 self._wait(plan, plan.pause_s)
-        self._done(plan)
+        self._finish_pause(plan)
 
     def _drains(self, plan: NewPlan) -> bool:
         until_s = time.monotonic() + plan.pause_s
@@ -88,7 +88,7 @@ class Pause:
         with self._changed:
             self._changed.wait_for(lambda: self._asked != plan.identity.number, seconds)
 
-    def _done(self, plan: NewPlan) -> None:
+    def _finish_pause(self, plan: NewPlan) -> None:
         """Ranks pause once for a plan."""
         with self._changed:
             if self._asked == plan.identity.number:

@@ -275,7 +275,7 @@ class TunedRank:
         self._source = window.markers.source
         if self._client is not None:
             plan = self._in_force.identity
-            self._client.submit(lambda: self._measured(plan, window, at, now_s))
+            self._client.submit(lambda: self._measure(plan, window, at, now_s))
 
     def _open(self, at: int, now_s: float) -> None:
         # A window that ended there has left its figures.
@@ -283,7 +283,7 @@ class TunedRank:
         if not is_known and time.monotonic() - now_s < _LATE_S:
             self._snapshot = snapshot_of(at, self._engine.statistics(), self._placing)
 
-    def _measured(self, plan: Identity, window: Window, at: int, now_s: float) -> Report | None:
+    def _measure(self, plan: Identity, window: Window, at: int, now_s: float) -> Report | None:
         before = self._snapshot
         after = snapshot_of(at, self._engine.statistics(), self._placing)
         seconds = now_s - window.began_s

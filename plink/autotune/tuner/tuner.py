@@ -86,14 +86,14 @@ class Tuner:
             return self._wait(f"a window of plan {window.plan}, {self.plan} is in force")
         if not window.is_measured:
             return self._wait("a window in which nothing was sent")
-        self.recent = [*self.recent, window][-self._kept() :]
+        self.recent = [*self.recent, window][-self._windows_to_keep() :]
         if self.trial is not None:
             return self._judge(now_s, self.trial)
         if self.baseline is None:
             return self._learn()
         return self._watch(now_s, self.baseline)
 
-    def _kept(self) -> int:
+    def _windows_to_keep(self) -> int:
         options = self.options
         return max(options.confirming_windows, options.trial_windows, 2 * options.learning_windows)
 
@@ -104,7 +104,7 @@ class Tuner:
         self.baseline = learn([window.median_s for window in self.recent])
         noise = _NOISE_MULTIPLE * reading_noise(self.recent, self.layout)
         self.options = replace(self.options, alike=max(self.options.alike, noise))
-        self.rates_bytes_s = self._believed(self.recent).rate_bytes_s
+        self.rates_bytes_s = self._form_belief(self.recent).rate_bytes_s
         # They stay: a plan that the next windows suggest has to be promised by these, too.
         return self._wait(
             f"learned: an iteration takes {self.baseline.median_s:.4g} s, "
@@ -120,7 +120,7 @@ class Tuner:
         changed = f"iterations take {100 * change(baseline, took_s):+.1f} %"
         if len(earlier) == lasting and self._is_steady():
             belief = first_belief(later, self.layout, self.options)
-            masters = self._quicktuned(now_s, belief)
+            masters = self._choose_masters(now_s, belief)
             if self._is_better(now_s, masters, belief, took_s):
                 # Windows that did not suggest this plan have to promise as much of it.
                 control = first_belief(earlier, self.layout, self.options)
@@ -140,7 +140,7 @@ class Tuner:
         windows = self.recent[-self.options.confirming_windows :]
         took_s = median_s(windows)
         changed = f"iterations take {100 * change(baseline, took_s):+.1f} %"
-        belief = self._believed(windows)
+        belief = self._form_belief(windows)
         beliefs = [belief]
         if self.rates_bytes_s is not None and took_s < baseline.median_s:
             # What has become slower does not make iterations shorter.
@@ -149,7 +149,7 @@ class Tuner:
             # What limits nothing any more does not show what it carries: hosts may be alike again.
             beliefs = [belief, first_belief(windows, self.layout, self.options)]
         for each in beliefs:
-            masters = self._quicktuned(now_s, each)
+            masters = self._choose_masters(now_s, each)
             if self._is_better(now_s, masters, each, took_s):
                 return self._quicktune(now_s, masters, each, took_s, changed)
         return self._resign(belief, changed, took_s)
@@ -197,10 +197,10 @@ class Tuner:
             return self._count("on trial", needed)
         took_s = median_s(self.recent)
         worse = took_s / trial.before_s - 1.0
-        belief = self._believed(self.recent)
+        belief = self._form_belief(self.recent)
         if worse > self.options.sudden_change:
             # So much is rarely a plan's doing: the network may have changed again meanwhile.
-            masters = self._quicktuned(now_s, belief)
+            masters = self._choose_masters(now_s, belief)
             if self._is_better(now_s, masters, belief, took_s):
                 changed = f"iterations take {100 * worse:+.1f} %"
                 rates = self._hosts_bytes_s()
@@ -212,7 +212,7 @@ class Tuner:
         if worse > allowed or worse > allowed - self.options.least_kept * trial.promised:
             return self._roll_back(now_s, trial, worse)
         changed = f"kept: iterations take {100 * worse:+.1f} %"
-        move = self._finetuned(now_s, belief, trial.move)
+        move = self._finetune(now_s, belief, trial.move)
         if move is None:
             self._settle(belief, took_s)
             return self._wait(f"{changed}, nothing left to move")
@@ -243,9 +243,9 @@ class Tuner:
         """Return the chance variation of an iteration time, as a share of it."""
         return 0.0 if self.baseline is None else self.baseline.deviation
 
-    def _quicktuned(self, now_s: float, belief: Belief) -> Masters:
+    def _choose_masters(self, now_s: float, belief: Belief) -> Masters:
         """Return the masters that links call for, or those of now where these failed lately."""
-        most = self._trusted(now_s)
+        most = self._trusted_rates(now_s)
         belief = self._with_avoided(now_s, belief)
         masters = quicktune(belief, self.layout, self.home, self.options, most)
         rates = belief.hosts_bytes_s(self.layout)
@@ -256,7 +256,7 @@ class Tuner:
         """Return the gain that masters promise, as a share of the iteration."""
         if masters is self.masters:
             return 0.0
-        most = self._trusted(now_s)
+        most = self._trusted_rates(now_s)
         moved = self.recent[-1].bytes_of if self.recent else {}
         now, then = (
             needed_s(
@@ -271,7 +271,7 @@ class Tuner:
         )
         return (now - then) / iteration_s
 
-    def _finetuned(self, now_s: float, belief: Belief, last: Move | None) -> Move | None:
+    def _finetune(self, now_s: float, belief: Belief, last: Move | None) -> Move | None:
         if self.moves >= self.options.finetune_moves:
             return None
         held = set(self.memory.damped(now_s, self.options))
@@ -302,7 +302,7 @@ class Tuner:
         ]
         return replace(belief, slow_flows=[*belief.slow_flows, *avoided])
 
-    def _trusted(self, now_s: float) -> Floats:
+    def _trusted_rates(self, now_s: float) -> Floats:
         """Return (H,) no limit; for hosts that go up and down, the lowest rate that they had."""
         most = np.full(self.layout.hosts, np.inf)
         for host, rate_bytes_s in self.memory.damped(now_s, self.options).items():
@@ -314,7 +314,7 @@ class Tuner:
             return np.ones(self.layout.hosts)
         return hosts_bytes_s(self.rates_bytes_s, self.layout)
 
-    def _believed(self, windows: Sequence[Window]) -> Belief:
+    def _form_belief(self, windows: Sequence[Window]) -> Belief:
         if self.rates_bytes_s is None:
             return first_belief(windows, self.layout, self.options)
         return believe(self.rates_bytes_s, windows, self.layout, self.options)

@@ -29,7 +29,7 @@ class NcclClient(PyTorchClient):
     def _parts(self) -> dict[str, str]:
         return {**super()._parts(), "nccl": "NCCL", "gpu": "GPU"}
 
-    def _told(self) -> Sequence[Message]:
+    def _settings_of_ranks(self) -> Sequence[Message]:
         taken: Counter[str] = Counter()
         told = []
         for host in self._hosts:

@@ -45,7 +45,7 @@ class PyTorchClient(ABC):
             interpreter_command(self._python, program),
             self._idle_limit_s,
             source.decode(),
-            [{"library": self.library, **told} for told in self._told()],
+            [{"library": self.library, **told} for told in self._settings_of_ranks()],
         )
         return ClientRecord(self._versions(replies), self._switches())
 
@@ -63,7 +63,7 @@ class PyTorchClient(ABC):
         """Components with a version, by their name in a worker's answer."""
         return {"torch": "PyTorch"}
 
-    def _told(self) -> Sequence[Message]:
+    def _settings_of_ranks(self) -> Sequence[Message]:
         """Settings of each seat, beside the library."""
         return [{} for _ in self._hosts]
 

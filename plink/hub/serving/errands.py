@@ -23,7 +23,7 @@ class Errands:
             return
         task = asyncio.get_running_loop().create_task(errand)
         self._tasks.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._finish)
 
     def stop(self) -> None:
         """The server ends."""
@@ -31,7 +31,7 @@ class Errands:
         for task in self._tasks:
             task.cancel()
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
+    def _finish(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         error = None if task.cancelled() else task.exception()
         if error is not None and not isinstance(error, ServiceError):

@@ -61,13 +61,13 @@ class Follower:
                     raise
 
     def _call(self, manifest: Manifest) -> None:
-        self._orders = self._connected()
-        self._reports = self._connected()
+        self._orders = self._connect()
+        self._reports = self._connect()
         self._orders.ask(Lead(self._namespace, manifest))
         if self._is_over.is_set():
             raise HubError("the service is closed")
 
-    def _connected(self) -> Control:
+    def _connect(self) -> Control:
         *firsts, last = self._addresses
         for address in firsts:
             with contextlib.suppress(HubError):

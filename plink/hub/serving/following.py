@@ -76,9 +76,9 @@ class Following:
 
     def obey(self, order: Order) -> Obeyed:
         """Do what the first server says."""
-        return Obeyed(self._done(order), *self._lanes.iterations)
+        return Obeyed(self._execute(order), *self._lanes.iterations)
 
-    def _done(self, order: Order) -> bool:
+    def _execute(self, order: Order) -> bool:
         lanes, worker, iteration = self._lanes, order.worker, order.iteration
         if order.order == "seat":
             self._seats[worker] = order.incarnation

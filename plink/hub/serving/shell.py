@@ -163,7 +163,7 @@ class Shell:
         with connection:
             caller = self._doors.door.enter(source_of(host), lambda: _cut(connection))
             stream = Stream(connection)
-            proven = await self._proven(stream, connection, caller, peer)
+            proven = await self._authenticate(stream, connection, caller, peer)
             if proven is None:
                 return
             try:
@@ -177,7 +177,7 @@ class Shell:
             except OSError:
                 pass  # It has gone.
 
-    async def _proven(
+    async def _authenticate(
         self, stream: Stream, connection: socket.socket, caller: Caller, peer: str
     ) -> Session | DataHello | None:
         """Authenticate a caller; None if it proves nothing."""

@@ -41,7 +41,7 @@ class Stream:
         try:
             while not tls.shake_hands():
                 await self._flush(tls)
-                tls.hear(await self._received(_READ_BYTES))
+                tls.hear(await self._receive(_READ_BYTES))
         except ProtocolError:
             # It is told why, where it still listens.
             with contextlib.suppress(OSError):
@@ -57,9 +57,9 @@ class Stream:
             OSError: the connection is lost, or the other end closed it.
         """
         if self._tls is None:
-            return await self._received(most_bytes)
+            return await self._receive(most_bytes)
         while (found := self._tls.read(most_bytes)) is None:
-            self._tls.hear(await self._received(_READ_BYTES))
+            self._tls.hear(await self._receive(_READ_BYTES))
             await self._flush(self._tls)
         if not found:
             raise _closed_error()
@@ -90,7 +90,7 @@ class Stream:
         async with self._sending:
             await asyncio.get_running_loop().sock_sendall(self._connection, data)
 
-    async def _received(self, most_bytes: int) -> bytes:
+    async def _receive(self, most_bytes: int) -> bytes:
         data = await asyncio.get_running_loop().sock_recv(self._connection, most_bytes)
         if not data:
             raise _closed_error()

@@ -125,7 +125,7 @@ class Tenant:
             self._check()
         member = Member(seat.number, seat.incarnation, host, Opened(data_key, Nonces()))
         self._members[seat.number] = member
-        return member, self._joined(member, seat.iteration)
+        return member, self._build_joined(member, seat.iteration)
 
     def opened(self, number: int, incarnation: int) -> Opened | None:
         """Return what a worker's data connections must prove."""
@@ -323,7 +323,7 @@ class Tenant:
             raise ServiceError(*no_values(self.options.namespace))
         return self._manifest
 
-    def _joined(self, member: Member, iteration: int) -> Joined:
+    def _build_joined(self, member: Member, iteration: int) -> Joined:
         if self._placement is None:
             raise ServiceError("there is no manifest")
         return Joined(

@@ -59,7 +59,7 @@ class Recording:
         """
         steps = self.steps
         before, sender_of = self._before()
-        needed = self._needed(last, before, sender_of)
+        needed = self._needed_steps(last, before, sender_of)
         made = _Operations(ranks)
         tail_of: dict[int, int] = {}
         for number in np.flatnonzero(needed).tolist():
@@ -108,7 +108,7 @@ class Recording:
                     self._reader_of[id(event)] = number
         return before, sender_of
 
-    def _needed(
+    def _needed_steps(
         self, last: Sequence[int], before: Sequence[int], sender_of: dict[int, int]
     ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         needed = np.zeros(len(self.steps), dtype=bool)

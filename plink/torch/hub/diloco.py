@@ -105,13 +105,13 @@ class DiLoCo:
             "skip_nonfinite": True,
             "wire": wire,
         }
-        workers = self._joined(hub, parts, options)
+        workers = self._join(hub, parts, options)
         self._exchanges = [
             Exchange(worker, layout, hyper) for worker, layout in zip(workers, parts, strict=True)
         ]
         self._step = self.schedule.begin([one.iteration for one in self._exchanges])
         self._last: Step | None = None
-        self._hook = inner.register_step_post_hook(self._stepped)
+        self._hook = inner.register_step_post_hook(self._after_step)
 
     @property
     def rounds(self) -> int:
@@ -159,7 +159,7 @@ class DiLoCo:
                     for parameter, value in zip(exchange.parameters, kept, strict=True):
                         parameter.copy_(value)
 
-    def _joined(self, hub: Hub, parts: Sequence[Layout], options: dict[str, Any]) -> list[Worker]:
+    def _join(self, hub: Hub, parts: Sequence[Layout], options: dict[str, Any]) -> list[Worker]:
         """A worker of each fragment's service, at rounds that go together."""
         for _ in range(_TRIES):
             # All before the first waits for values: the others go on only as far as without them.
@@ -177,7 +177,7 @@ class DiLoCo:
             "a larger sync_every, or fewer fragments, leave more time",
         )
 
-    def _stepped(self, _inner: Optimizer, _args: Any, _kwargs: Any) -> None:
+    def _after_step(self, _inner: Optimizer, _args: Any, _kwargs: Any) -> None:
         self._step += 1
         taken, sent = self.schedule.taken(self._step), self.schedule.sent(self._step)
         if self.schedule.overlap_steps:

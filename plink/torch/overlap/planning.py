@@ -178,9 +178,9 @@ class Planning:
 
     def _end_window(self) -> Arrangement | None:
         began_s = time.monotonic()
-        measured = together(self._measured(), self._group)
+        measured = together(self._measure(), self._group)
         decision = self._decide(measured) if self._group.rank() == 0 else None
-        own = None if decision is None else self._told(decision, measured)
+        own = None if decision is None else self._build_message(decision, measured)
         said = broadcast_decision(own, len(self._profile), self._group)
         self._passes_wanted = said.passes
         self._windows += 1
@@ -194,7 +194,7 @@ class Planning:
         names = self._profile.names
         return Arrangement(tuple(names[place] for place in said.order), said.cuts)
 
-    def _measured(self) -> Measured:
+    def _measure(self) -> Measured:
         passes, timings = self._passes, self._passes.timings
         shape = (self._in_window, passes.collectives)
         is_counted = bool(passes.steps_s) and timings.begun_s.shape == shape
@@ -210,7 +210,7 @@ class Planning:
     def _decide(self, measured: Measured) -> Decision:
         """Return the decision, on rank 0."""
         if not measured.is_counted:
-            return self._noted(self._planner.wait("times are not known on all ranks"))
+            return self._note(self._planner.wait("times are not known on all ranks"))
         timings = self._passes.timings.shortened_to(measured.durations_s)
         fitted = self._fit.add(timings)
         profile = profile_of(self._profile.names, self._profile.sizes_bytes, measured.ready_s)
@@ -225,9 +225,9 @@ class Planning:
             measured.is_frozen,
             self._error_of_median(),
         )
-        return self._noted(self._planner.decide(window))
+        return self._note(self._planner.decide(window))
 
-    def _noted(self, decision: Decision) -> Decision:
+    def _note(self, decision: Decision) -> Decision:
         self._last = decision.reason
         if decision.action is not Action.WAIT:
             self._decisions.append((self._passed, decision))
@@ -235,7 +235,7 @@ class Planning:
             _LOG.info("%s %s, %d groups: %s", *said, decision.reason)
         return decision
 
-    def _told(self, decision: Decision, measured: Measured) -> Told:
+    def _build_message(self, decision: Decision, measured: Measured) -> Told:
         options = self._options
         # Planning anew costs more, and is rare: where it is not, it counts.
         costs = sorted(self._deciding_s)

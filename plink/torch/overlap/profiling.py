@@ -67,16 +67,16 @@ class CudaClock:
         self._gradients, self._device = gradients, device
         self._events: dict[int, Any] = {}
         self._before: tuple[Any, dict[int, Any]] | None = None
-        self._begun = self._recorded()
+        self._begun = self._record_event()
 
     def begin(self) -> None:
         """Times are counted from where the device comes here."""
         self._before = (self._begun, self._events)
-        self._events, self._begun = {}, self._recorded()
+        self._events, self._begun = {}, self._record_event()
 
     def note(self, place: int) -> None:
         """Record a gradient for when the device reaches this point."""
-        self._events[place] = self._recorded()
+        self._events[place] = self._record_event()
 
     def ready_s(self) -> Floats | None:
         """Return the ready times in the last pass; None if the device is not done with it."""
@@ -90,7 +90,7 @@ class CudaClock:
             found[place] = 1e-3 * begun.elapsed_time(event)
         return found
 
-    def _recorded(self) -> Any:
+    def _record_event(self) -> Any:
         event = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         event.record(torch.cuda.current_stream(self._device))
         return event

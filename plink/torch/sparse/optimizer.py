@@ -195,7 +195,7 @@ class SparseSGD(Optimizer):
             for part in self._parts:
                 part.pool.attach()
         # It is missing where no gradient came on this rank.
-        waiting, self._waiting = self._waiting or self._exchanged(), None
+        waiting, self._waiting = self._waiting or self._exchange(), None
         if not waiting.exchanged.is_finite:
             self._skipped += 1
             return loss
@@ -314,10 +314,10 @@ class SparseSGD(Optimizer):
                 "a backward pass within a backward pass cannot be followed",
                 "give use_reentrant=False to checkpoints",
             )
-        self._waiting = self._exchanged()
+        self._waiting = self._exchange()
 
     @torch.no_grad()
-    def _exchanged(self) -> _Waiting:
+    def _exchange(self) -> _Waiting:
         for part in self._parts:
             part.pool.attach()
         scale = self._scale

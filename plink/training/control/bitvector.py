@@ -124,7 +124,7 @@ class BitVector(Cycles):
         """Inverted: what one rank says is heard by all."""
         return ~said & STATUS
 
-    def _heard(self, status: int) -> int:
+    def _invert_status(self, status: int) -> int:
         return ~status & STATUS
 
     def _intersect(self, values: dict[int, bytes]) -> bytes:
@@ -139,7 +139,7 @@ class BitVector(Cycles):
 
     def _take_bits(self, data: bytes) -> None:
         bits = parse_bits(data, len(self._cache) + STATUS_BITS)
-        heard = self._heard(bits & STATUS)
+        heard = self._invert_status(bits & STATUS)
         # Before anything is erased: then positions mean something else.
         self._common = [self._cache.at(position) for position in positions(bits >> STATUS_BITS)]
         if heard & INVALID:
@@ -216,7 +216,7 @@ class BitVector(Cycles):
         position = self._cache.position(request)
         return Member(0, request) if position is None else Member(position, None)
 
-    def _named(self, members: Sequence[Member]) -> list[Request]:
+    def _requests_named(self, members: Sequence[Member]) -> list[Request]:
         return [
             self._cache.at(member.position) if member.request is None else member.request
             for member in members

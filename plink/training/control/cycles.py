@@ -122,7 +122,7 @@ class Cycles:
         """Return how the coordinator names a request to all ranks."""
         raise NotImplementedError
 
-    def _named(self, members: Sequence[Member]) -> list[Request]:
+    def _requests_named(self, members: Sequence[Member]) -> list[Request]:
         """Return the requests that the coordinator names by these members.
 
         Raises:
@@ -213,7 +213,7 @@ class Cycles:
     def _obey(self, data: bytes) -> None:
         response = parse_response(data, self._place.ranks)
         said = response.said
-        batches = [tuple(self._named(members)) for members in said.batches]
+        batches = [tuple(self._requests_named(members)) for members in said.batches]
         self._learn([request for batch in batches for request in batch], response)
         self._release(batches)
         for name, text in said.refused:

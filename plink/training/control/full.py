@@ -30,7 +30,7 @@ class Full(Cycles):
     def _member(self, request: Request) -> Member:
         return Member(0, request)
 
-    def _named(self, members: Sequence[Member]) -> list[Request]:
+    def _requests_named(self, members: Sequence[Member]) -> list[Request]:
         requests = [member.request for member in members if member.request is not None]
         if len(requests) != len(members):
             raise WireError("a released request is not named")

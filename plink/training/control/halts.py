@@ -105,7 +105,7 @@ class Halts:
         if self._place.parent is not None:
             self._send([self._place.parent], own)
             return None
-        return self._end(self._decided(own))
+        return self._end(self._decide(own))
 
     def _stop(self, stop: Stop) -> None:
         if stop.round > self._round:
@@ -120,7 +120,7 @@ class Halts:
         self.is_asked = False
         return go
 
-    def _decided(self, whole: Report) -> Go:
+    def _decide(self, whole: Report) -> Go:
         """Return the root's decision for all ranks."""
         begun = max(progress.begun for progress in whole.progress)
         least = min(progress.begun for progress in whole.progress)

@@ -234,9 +234,9 @@ class Readiness:
                 else:
                     names[owner] = None
         first, *others = names
-        pending = self._named(first, now_s)
+        pending = self._get_pending(first, now_s)
         for name in others:
-            other = self._named(name, now_s)
+            other = self._get_pending(name, now_s)
             if other is not pending:
                 pending.absorb(other)
                 for absorbed in other.names:
@@ -248,7 +248,7 @@ class Readiness:
         pending = self._pending.get(name)
         return pending is not None and pending.is_passed_on
 
-    def _named(self, name: str, now_s: float) -> Pending:
+    def _get_pending(self, name: str, now_s: float) -> Pending:
         if name not in self._pending:
             since_s = self._alarms.since_s(name)
             if since_s is None:

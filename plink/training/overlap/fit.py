@@ -106,14 +106,14 @@ class NetworkFit:
                 self._probes = None
         self._probes_age += 1
         self._windows = [*self._windows, timings][-self._options.windows :]
-        return self._fitted(is_new=is_new)
+        return self._fit(is_new=is_new)
 
     def add_probes(self, timings: Timings) -> Fitted:
         """Collectives of many sizes have been timed: they count as long as the network is this."""
         self._probes, self._probes_age = timings, 0
-        return self._fitted(is_new=False)
+        return self._fit(is_new=False)
 
-    def _fitted(self, *, is_new: bool) -> Fitted:
+    def _fit(self, *, is_new: bool) -> Fitted:
         self._stack()
         scales = self._scales()
         found = self._best(scales)

@@ -90,11 +90,11 @@ class CountedByName:
             # All children are told the same.
             down = [one.message for one in sent if one.rank == sent[0].rank]
         up = [one.message for one in sent if one.rank == self._parent]
-        self._counts.told += sum(self._named(message, is_up=False) for message in down)
-        self._counts.asked += sum(self._named(message, is_up=True) for message in up)
+        self._counts.told += sum(self._count_named(message, is_up=False) for message in down)
+        self._counts.asked += sum(self._count_named(message, is_up=True) for message in up)
         return actions
 
-    def _named(self, message: bytes, *, is_up: bool) -> int:
+    def _count_named(self, message: bytes, *, is_up: bool) -> int:
         """How many collectives a message names."""
         if self._is_cyclic:
             if message[0] != REQUESTS:

@@ -79,23 +79,21 @@ class _Trainings:
     def __init__(self, effort: Effort) -> None:
         self._effort = effort
         self._known: dict[tuple[object, ...], Means] = {}
-        few = self._simulated("full", FEW, NETWORK, NCCL, 0)
+        few = self._simulate("full", FEW, NETWORK, NCCL, 0)
         self._request_bytes = few.root_bytes / (FEW - 1) / TENSORS
 
     def gain(self, ranks: int, request_s: float, data: DataPlane = NCCL) -> float:
         """Of a cache, over naming everything."""
         # What a request takes to be parsed is what its bytes take.
         costs = replace(NETWORK, in_s_per_byte=request_s / self._request_bytes)
-        full = self._simulated("full", ranks, costs, data, 0)
+        full = self._simulate("full", ranks, costs, data, 0)
         return full.took_s / self.means("bitvector", ranks, data=data).took_s
 
     def means(self, mode: str, ranks: int, *, data: DataPlane = NCCL, groups: int = 0) -> Means:
         """Of a mode that names nothing twice."""
-        return self._simulated(mode, ranks, NETWORK, data, groups)
+        return self._simulate(mode, ranks, NETWORK, data, groups)
 
-    def _simulated(
-        self, mode: str, ranks: int, costs: Costs, data: DataPlane, groups: int
-    ) -> Means:
+    def _simulate(self, mode: str, ranks: int, costs: Costs, data: DataPlane, groups: int) -> Means:
         key = (mode, ranks, costs, data, groups)
         if key not in self._known:
             workload = overlapped_workload(COMPUTE_S, groups)
