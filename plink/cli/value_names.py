@@ -77,6 +77,7 @@ FORMATS = (
 
 # `plink verify --launcher`
 LAUNCHERS = (
+    "renumber",
     "openmpi",
     "openmpi-rankfile",
     "openmpi5-rankfile",

@@ -37,7 +37,8 @@ _MAX_ROWS = 40
     "--launcher",
     metavar="NAME",
     required=True,
-    help="A format of plink order, whose launcher is run: openmpi, mpich, slurm, torchrun, ...",
+    help="A format of plink order, whose launcher is run: openmpi, mpich, slurm, torchrun, ...; or "
+    "renumber, for a command of your own with plink renumber in it.",
 )
 @click.option("--program", metavar="PATH", help="The launcher, if not the one on PATH.")
 @click.option(
@@ -72,7 +73,13 @@ def command(**values: Any) -> int:
     """
     # numpy and paramiko would slow `--help`.
     from plink.deploy.remote.remote_shell import write_remote_shell  # noqa: PLC0415
-    from plink.deploy.verify import compare, known_cause, run_trial  # noqa: PLC0415
+    from plink.deploy.verify import (  # noqa: PLC0415
+        RENUMBERED,
+        compare,
+        fit_to_job,
+        known_cause,
+        run_trial,
+    )
     from plink.files import document  # noqa: PLC0415
     from plink.files import order as order_file  # noqa: PLC0415
     from plink.measure.recorded_way import with_recorded  # noqa: PLC0415
@@ -89,7 +96,9 @@ def command(**values: Any) -> int:
         folder = Path(name)
         # The launcher finds this `ssh` first, which reaches the hosts as plink does.
         write_remote_shell(folder, order.hosts, with_recorded(way, order.way, source))
-        ranks = compare(order.runs, run_trial(trial, order.runs, folder))
+        reports = run_trial(trial, order.runs, folder)
+    is_renumbered = trial.launcher == RENUMBERED
+    ranks = compare(fit_to_job(order.runs, reports) if is_renumbered else order.runs, reports)
     is_kept = all(rank.is_kept for rank in ranks)
     cause = None if is_kept else known_cause(ranks, _local(order.hosts))
     if values["as_json"]:
@@ -112,12 +121,18 @@ def _trial(values: dict[str, Any]) -> Trial:
     Raises:
         WrongUseError: a launcher that cannot be run, or options that exclude each other.
     """
-    from plink.deploy.verify import RANK_VARIABLES, Trial, default_command  # noqa: PLC0415
+    from plink.deploy.verify import (  # noqa: PLC0415
+        RANK_VARIABLES,
+        RENUMBERED,
+        Trial,
+        default_command,
+    )
 
-    line = default_command(values["launcher"], values["program"])
+    if values["words"] and values["program"] is not None:
+        raise WrongUseError("--program cannot be combined with a command of your own")
+    is_renumbered = values["words"] and values["launcher"] == RENUMBERED
+    line = "" if is_renumbered else default_command(values["launcher"], values["program"])
     if values["words"]:
-        if values["program"] is not None:
-            raise WrongUseError("--program cannot be combined with a command of your own")
         line = _own(values["words"])
     if values["python"] is not None and RANK_VARIABLES[values["launcher"]] != "RANK":
         raise WrongUseError(f"--python is not for {values['launcher']}", "see plink verify -h")

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from plink.base.errors import PlinkError, WrongUseError
+from plink.base.replacing import replace
 from plink.base.text import format_names
 from plink.deploy.launchers import FORMATS, render
 from plink.deploy.launchers.format import fill_usage, places
@@ -32,7 +33,10 @@ RANK_VARIABLES = {
     "horovod": "HOROVOD_RANK",
     "jax": "JAX_PROCESS_ID",
     "mlx": "MLX_RANK",
+    # Not a launcher: `plink renumber` in a job that one starts, and no file is written for it.
+    "renumber": "PLINK_RANK",
 }
+RENUMBERED = "renumber"
 # How a launcher of Python scripts is told that the program is not one.
 _NOT_PYTHON = {
     **dict.fromkeys(["torchrun", "torchrun-script"], ("--no-python",)),
@@ -105,6 +109,11 @@ def default_command(launcher: str, path: str | None) -> str:
         raise WrongUseError(
             f"plink verify cannot run {launcher!r}", f"it runs {', '.join(RANK_VARIABLES)}"
         )
+    if launcher == RENUMBERED:
+        raise WrongUseError(
+            "no launcher is told how to start a job whose ranks plink renumbers",
+            "give the job's own command: -- 'srun plink renumber --order ORDER -- PROGRAM'",
+        )
     usage = FORMATS[launcher].usage
     first, _, rest = usage.partition(" ")
     if path is not None:
@@ -132,7 +141,7 @@ def run_trial(trial: Trial, hosts: Sequence[Host], folder: Path) -> list[RankRep
         PlinkError: the launcher failed, or took too long.
     """
     file = folder / "order"
-    text = render(trial.launcher, hosts, ())
+    text = "" if trial.launcher == RENUMBERED else render(trial.launcher, hosts, ())
     if trial.python is not None:
         module = f"{shlex.quote(trial.python)} -m torch.distributed.run"
         text = text.replace(" torchrun --", f" {module} --")
@@ -192,6 +201,22 @@ def parse_reports(output: str) -> list[RankReport]:
             known = [address for address in addresses if is_address(address)]
             reports.append(RankReport(int(words[0]), words[1], known))
     return reports
+
+
+def fit_to_job(hosts: Sequence[Host], reports: Sequence[RankReport]) -> list[Host]:
+    """Return the hosts of an order that a renumbered job has, with as many ranks as it has there.
+
+    Hosts whose ranks the order has apart stay as they are.
+
+    Args:
+        hosts: in rank order.
+        reports: of the job's ranks.
+    """
+    ranks = Counter(_host_of(report, hosts) for report in reports)
+    runs = Counter(host.name for host in hosts)
+    if any(count > 1 for count in runs.values()):
+        return list(hosts)
+    return [replace(host, slots=ranks[host.name]) for host in hosts if ranks[host.name]]
 
 
 def compare(hosts: Sequence[Host], reports: Sequence[RankReport]) -> list[PlacedRank]:

@@ -2,8 +2,8 @@
 
     bundles = plink.ray.order(group)
 
-gives the indices of the bundles in the order in which ranks should take them
-(`docs/renumbering.md`).
+gives the indices of the bundles in the order in which ranks should take them, and `verify` compares
+where they are with an order (`docs/renumbering.md`).
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ import ray
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from plink.base.errors import PlinkError, WrongUseError
+from plink.deploy.verify import PlacedRank, RankReport, compare, fit_to_job
+from plink.renumber.host_identity import own_addresses
 from plink.renumber.source import PROBE, RenumberRequest
 from plink.renumber.standalone import renumber_process
 
@@ -109,6 +111,28 @@ def hosts(placement_group: PlacementGroup, bundles: Sequence[int]) -> list[str]:
         bundles: indices, such as `order` returns.
     """
     return _in_bundles(placement_group, bundles, socket.gethostname)
+
+
+def verify(
+    placement_group: PlacementGroup, bundles: Sequence[int], order: Order
+) -> list[PlacedRank]:
+    """Return each rank's host and the one that an order has for it, if ranks take these bundles.
+
+    Args:
+        placement_group: that `order` was asked for.
+        bundles: indices by rank, such as `order` returns.
+        order: that the ranks are to follow.
+
+    Raises:
+        PlinkError: the order has other numbers of ranks on hosts where it has ranks apart.
+    """
+    said = _in_bundles(placement_group, bundles, _say_where)
+    reports = [RankReport(rank, name, addresses) for rank, (name, addresses) in enumerate(said)]
+    return compare(fit_to_job(order.runs, reports), reports)
+
+
+def _say_where() -> tuple[str, list[str]]:
+    return socket.gethostname(), own_addresses()
 
 
 def _in_bundles(

@@ -21,12 +21,14 @@ from support.plink_command import plink_here
 from support.ray_nodes import HEAD_OPTIONS, ray_node
 from support.require import require_engine
 from test_docs import CHECKOUT
+from torchrun.networks import order_of
 
 pytestmark = [pytest.mark.lab, pytest.mark.needs("ray")]
 
 SECRET = "0123456789abcdef0123456789abcdef"
 _RAY_PORT = 6379
 _MOST_LINES = 20
+_DRIVER_S = 200.0
 
 
 @pytest.fixture(scope="module")
@@ -105,15 +107,53 @@ def test_ray_starts_an_agent_on_every_node(lab: Lab, ray_address: str, tmp_path:
     assert not found.rtt.failures
 
 
+def driven(lab: Lab, words: list[str]) -> str:
+    """What a driver of Ray prints on the first host; it waits for workers to start."""
+    done = subprocess.run(
+        lab.command(lab.names[0], words),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=_DRIVER_S,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+VERIFY = """
+import sys
+import ray
+from ray.util.placement_group import placement_group
+import plink, plink.ray
+ray.init()
+order = plink.read(sys.argv[1])
+group = placement_group([{"CPU": 1}] * 6, strategy="SPREAD")
+bundles = plink.ray.order(group, order)
+for bundles in (bundles, bundles[::-1]):
+    ranks = plink.ray.verify(group, bundles, order)
+    print([(rank.expected, rank.found, rank.is_kept) for rank in ranks])
+"""
+
+
+@pytest.mark.timeout(300)
+def test_bundles_are_compared_with_an_order(lab: Lab, ray_address: str, tmp_path: Path) -> None:
+    names = lab.names[::-1]
+    order_of(names).save(tmp_path / "order.json")
+    words = ["env", f"RAY_ADDRESS={ray_address}", sys.executable, "-c", VERIFY]
+    said = driven(lab, [*words, str(tmp_path / "order.json")])
+    followed, turned = map(ast.literal_eval, said.splitlines()[-2:])
+    assert followed == [(name, name, True) for name in names for _ in range(3)]
+    assert turned == [
+        (one, other, False) for (one, *_), (other, *_) in zip(followed, followed[::-1], strict=True)
+    ]
+
+
 @pytest.mark.timeout(300)
 def test_bundles_of_a_node_get_adjacent_ranks(lab: Lab, ray_address: str, tmp_path: Path) -> None:
     (tmp_path / "actors.py").write_text(lines_for_ray("renumbering.md"))
     words = ["env", f"RAY_ADDRESS={ray_address}", f"PLINK_CACHE={tmp_path}"]
-    done = lab.exec(
-        lab.names[0], [*words, sys.executable, str(tmp_path / "actors.py")], check=False
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    found = ast.literal_eval(done.stdout.splitlines()[-1])
+    said = driven(lab, [*words, sys.executable, str(tmp_path / "actors.py")])
+    found = ast.literal_eval(said.splitlines()[-1])
     assert [rank for rank, _ in found] == list(range(8))
     nodes = [address for _, address in found]
     assert sorted(set(nodes)) == sorted(lab.truth["addresses"].values())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,8 @@ from pathlib import Path
 import pytest
 
 import plink.renumber
+from plink.base.errors import EXIT_CHANGED
+from plink.cli import run
 from support.lab import Lab, lab_cluster
 from support.launchers import placement
 from support.require import require_launcher
@@ -229,3 +232,8 @@ def test_an_mpi_program_gets_a_communicator_or_a_key_in_the_order(
     key = [sys.executable, "-c", KEY]
     for words in ([*renumbered, str(program)], [*renumbered, *key], [*key, order, meeting]):
         assert placement([launcher, *options, *words], {"PATH": os.environ["PATH"]}) == names
+    # Once more by `plink verify`, which tells an order that is followed from another one.
+    order_of(sorted(names)).save(tmp_path / "sorted.json")
+    command = f"{shlex.join([launcher, *options, *renumbered])} PROGRAM"
+    for asked, code in ((order, 0), (str(tmp_path / "sorted.json"), EXIT_CHANGED)):
+        assert run(["verify", asked, "--launcher", "renumber", "--", command]) == code

@@ -13,12 +13,14 @@ from plink.base.errors import PlinkError, WrongUseError
 from plink.deploy.launchers import FORMATS
 from plink.deploy.verify import (
     RANK_VARIABLES,
+    RENUMBERED,
     PlacedRank,
     RankReport,
     Trial,
     compare,
     default_command,
     filled_in,
+    fit_to_job,
     known_cause,
     parse_reports,
     program,
@@ -50,6 +52,17 @@ def test_a_rank_is_known_by_its_address_or_else_by_its_name() -> None:
 def test_a_machine_that_is_none_of_the_hosts() -> None:
     reports = [RankReport(rank, name, []) for rank, name in enumerate(["c", "a", "a", "login"])]
     assert compare(HOSTS, reports)[3] == PlacedRank(3, "b", "login")
+
+
+def test_a_renumbered_job_has_its_own_numbers_of_ranks() -> None:
+    job = [RankReport(rank, name, []) for rank, name in enumerate(["c", "c", "b"])]
+    assert all(rank.is_kept for rank in compare(fit_to_job(HOSTS, job), job))
+    turned = [RankReport(2 - report.rank, report.hostname, []) for report in job]
+    kept = [rank.is_kept for rank in compare(fit_to_job(HOSTS, turned), turned)]
+    assert kept == [False, True, False]
+    # Where the order has ranks of a host apart, it says how many.
+    apart = [HOSTS[0], HOSTS[1], HOSTS[0]]
+    assert fit_to_job(apart, job) == apart
 
 
 @pytest.mark.parametrize(
@@ -127,7 +140,7 @@ def test_any_output_is_read(output: str) -> None:
         assert report.rank >= 0
 
 
-@pytest.mark.parametrize("launcher", RANK_VARIABLES)
+@pytest.mark.parametrize("launcher", sorted({*RANK_VARIABLES} - {RENUMBERED}))
 def test_every_usage_line_has_a_place_for_the_program(launcher: str) -> None:
     words = ["sh", "-c", "echo $RANK"]
     command = filled_in(FORMATS[launcher].usage, "/tmp/a b", 4, words)
@@ -144,6 +157,8 @@ def test_commands_that_cannot_be() -> None:
         default_command("lightgbm", None)
     with pytest.raises(WrongUseError, match="not by a program that another could replace"):
         default_command("torchrun", "/usr/bin/torchrun")
+    with pytest.raises(WrongUseError):
+        default_command(RENUMBERED, None)
     with pytest.raises(WrongUseError, match="no PROGRAM in it"):
         filled_in("mpirun hostname", "f", 1, [])
     assert default_command("openmpi", "/opt/my mpi/mpirun").startswith("'/opt/my mpi/mpirun' -np")
