@@ -24,7 +24,7 @@ from plink.files.hosts import Host
 from plink.measure.importing.matrices import import_matrix
 from plink.show.page.subject import read_inputs
 from plink.show.terminal.next_steps import next_steps
-from support.plink_command import plink_here, read_json
+from support.plink_command import parse_command, plink_here, read_json
 
 WAY = GivenWay("my config", "/keys/it's", "me")
 HOSTS = [Host(name, f"10.0.0.{number}") for number, name in enumerate("abcdef", 1)]
@@ -45,9 +45,7 @@ def parsed(line: str) -> click.Context:
     """What plink makes of a line that it printed."""
     plink, verb, *words = shlex.split(line)
     assert plink == "plink"
-    command = cli.get_command(click.Context(cli), verb)
-    assert command is not None
-    return command.make_context(verb, words)
+    return parse_command(verb, words)
 
 
 def ssh_of(line: str) -> tuple[object, ...]:
@@ -206,8 +204,6 @@ def test_rounds_are_written_as_they_were_typed(rounds: str, tmp_path: Path) -> N
     done = plink_here("probe", "--check", bare, "--rounds", rounds)
     (line,) = [line for line in done.stderr.splitlines() if "now spelled" in line]
     assert line.endswith(f" --rounds {rounds}")
-    probe = cli.get_command(click.Context(cli), "probe")
-    assert probe is not None
-    with probe.make_context("probe", ["hosts", "-o", "c.json", "--rounds", rounds]) as context:
+    with parse_command("probe", ["hosts", "-o", "c.json", "--rounds", rounds]) as context:
         context.meta["plink.running"] = context
         assert all_words() == ["--rounds", rounds]

@@ -13,7 +13,6 @@ import pytest
 
 from plink.base.replacing import replace
 from plink.cli import run as run_plink
-from plink.cli.probe import command as probe_command
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.measure.importing.matrices import import_matrix
@@ -23,7 +22,7 @@ from plink.probes.reach import Reached
 from plink.probes.samples import BandwidthReading, RttReading, Sink
 from plink.probes.ssh.opener import SshOpener
 from plink.probes.ssh.options import SshOptions
-from support.plink_command import read_json
+from support.plink_command import parse_command, read_json
 from support.reached import reached_host
 
 HOSTS = [reached_host(number) for number in (1, 2, 3)]
@@ -125,7 +124,7 @@ def test_the_command_that_goes_on_reaches_the_same_hosts(
     plink, *words = shlex.split(line.partition("go on with: ")[2])
     assert plink == "plink"
     assert words[:3] == ["probe", "--resume", str(out)]
-    context = probe_command.make_context("probe", words[1:])
+    context = parse_command("probe", words[1:])
     names = ("ssh_config", "user", "accept_new_host_keys", "timeout_s", "count")
     assert [context.params[name] for name in names] == [str(config), "me", True, 7.5, None]
     assert read_json(out)["way"] == {"config": str(config), "user": "me"}

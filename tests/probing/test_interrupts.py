@@ -14,7 +14,6 @@ from plink.base.errors import PlinkError
 from plink.base.interrupts import held_back_interrupts
 from plink.base.replacing import replace
 from plink.cli import probe_action
-from plink.cli.probe import command as probe_command
 from plink.cli.progress import StageProgress
 from plink.files import cluster as cluster_file
 from plink.measure.probing import request, run
@@ -23,6 +22,7 @@ from plink.probes.reach import Reached
 from plink.probes.samples import PairLoss, RttReading, Sink
 from plink.probes.ssh.opener import SshOpener
 from plink.probes.ssh.options import SshOptions
+from support.plink_command import parse_command
 from support.reached import reached_host
 
 
@@ -43,9 +43,7 @@ def two_hosts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]
     listed = tmp_path / "hosts"
     listed.write_text("h1\nh2\n")
     argv = [str(listed), "-o", str(tmp_path / "c.json")]
-    # click keeps what a command's help option is called from its first context on.
-    context = probe_command.make_context("probe", argv, help_option_names=["-h", "--help"])
-    values = context.params
+    values = parse_command("probe", argv).params
     others = ("check", "all_stages")
     return {name: value for name, value in values.items() if name not in others}
 

@@ -16,10 +16,12 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import click
+
 from labkit.bound import BOUND
 from labkit.namespaces import processes_in
 from labkit.wiring import namespace
-from plink.cli import run
+from plink.cli import cli, run
 from support.lab import Lab
 from support.schemas import check_printed
 
@@ -88,6 +90,14 @@ def plink_here(*arguments: object, text: str = "") -> Done:
     ):
         code = run(list(map(str, arguments)))
     return Done(code, *(_written(stream) for stream in (stdout, stderr)))
+
+
+def parse_command(verb: str, words: Sequence[str]) -> click.Context:
+    """What plink makes of a verb's words, which click reads as of the whole command line."""
+    root = cli.make_context("plink", [verb])
+    command = cli.get_command(root, verb)
+    assert command is not None
+    return command.make_context(verb, list(words), parent=root)
 
 
 def _written(stream: io.TextIOWrapper) -> str:
