@@ -37,13 +37,14 @@ if how == "fails":
 """
 
 
+@pytest.mark.timeout(240)
 def test_a_program_without_close_runs_again_until_one_fails(place: Place) -> None:
     done = subprocess.run(
         [*BOUND, sys.executable, "-c", PROGRAM, place.servers[0], str(place.secret_file)],
         capture_output=True,
         text=True,
         cwd="/",
-        timeout=100,
+        timeout=200,
         check=False,
     )
     said = ["3", "ends 0", "6", "ends 0", "9", "fails 1", "ends 1"]
