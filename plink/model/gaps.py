@@ -15,8 +15,8 @@ import numpy.typing as npt
 from plink.base.replacing import replace
 from plink.model.distance import DistanceLimits
 from plink.solvers.collectives.form import Form, RingForm
+from plink.solvers.limits.progress import SearchProgress
 from plink.solvers.orders.reference import cost
-from plink.solvers.orders.solution import SearchProgress
 
 Hosts = Sequence[int] | npt.NDArray[np.intp]
 

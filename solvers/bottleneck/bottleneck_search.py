@@ -14,8 +14,9 @@ from plink.solvers.bottleneck.used import Used
 from plink.solvers.collectives.form import Form, RoundsForm
 from plink.solvers.distances import Matrix, check_distances
 from plink.solvers.limits.deadline import Deadline
+from plink.solvers.limits.progress import SearchProgress
 from plink.solvers.orders.latency_search import require_order
-from plink.solvers.orders.solution import EndedBy, OrderSolution, SearchProgress
+from plink.solvers.orders.solution import EndedBy, OrderSolution
 from plink.solvers.slots.layout import RankLayout
 from plink.solvers.slots.slot_search import prices_with_slots, search_with_slots
 

@@ -9,10 +9,11 @@ from plink.solvers.bounds.lower_bound import lower_bound_of_checked
 from plink.solvers.collectives.form import Form, RingForm
 from plink.solvers.distances import Matrix, check_distances
 from plink.solvers.limits.deadline import Deadline
+from plink.solvers.limits.progress import SearchProgress
 from plink.solvers.orders import reference
 from plink.solvers.orders.anneal import anneal
 from plink.solvers.orders.brute_force import brute_force
-from plink.solvers.orders.solution import EndedBy, OrderSolution, SearchProgress
+from plink.solvers.orders.solution import EndedBy, OrderSolution
 from plink.solvers.ring.ring_search import search_checked_ring
 from plink.solvers.ring.solution import RingSolution
 

@@ -1,4 +1,4 @@
-"""Results of a search for an order: its answer, its progress, and an engine's answer."""
+"""Results of a search for an order: its answer, and an engine's answer."""
 
 from __future__ import annotations
 
@@ -27,15 +27,6 @@ class OrderSolution:
     lower_bound: float
     ended_by: EndedBy
     steps: int
-
-
-@dataclass(frozen=True)
-class SearchProgress:
-    """State of a search: seconds since it began, cheapest cost so far, proven bound so far."""
-
-    seconds: float
-    cost: float
-    lower_bound: float
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from plink.solvers import _native
 from plink.solvers.distances import check_distances
 from plink.solvers.limits.deadline import Deadline
-from plink.solvers.orders.solution import SearchProgress
+from plink.solvers.limits.progress import SearchProgress
 from plink.solvers.ring import reference
 from plink.solvers.ring.bound import rising_bounds, two_nearest_bound
 from plink.solvers.ring.merging import edges_of_rings

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from plink.solvers.limits.deadline import Deadline
-from plink.solvers.orders.solution import EndedBy, SearchProgress
+from plink.solvers.limits.progress import SearchProgress
+from plink.solvers.orders.solution import EndedBy
 
 Order = list[int]
 

@@ -14,11 +14,12 @@ from plink.solvers.bounds.lower_bound import lower_bound
 from plink.solvers.collectives.form import Form, RingForm, RoundsForm
 from plink.solvers.distances import check_distances
 from plink.solvers.limits.deadline import Deadline
+from plink.solvers.limits.progress import SearchProgress
 from plink.solvers.orders import reference
 from plink.solvers.orders.clusters import order_by_clusters
 from plink.solvers.orders.latency_search import require_order, search_by_latency
 from plink.solvers.orders.pricing import Prices
-from plink.solvers.orders.solution import OrderSolution, SearchProgress
+from plink.solvers.orders.solution import OrderSolution
 from plink.solvers.slots.anneal import anneal_order
 from plink.solvers.slots.bound import slots_bound
 from plink.solvers.slots.layout import RankLayout, condense_form, pad_form

@@ -32,7 +32,7 @@ from plink.solvers.bottleneck.bottleneck_search import BottleneckSolution, searc
 from plink.solvers.bottleneck.used import Used
 from plink.solvers.collectives.form import Form, RingForm
 from plink.solvers.limits.deadline import Deadline
-from plink.solvers.orders.solution import SearchProgress
+from plink.solvers.limits.progress import SearchProgress
 from plink.solvers.slots.layout import RankLayout
 from plink.solvers.slots.slot_search import cost_with_slots, prices_with_slots
 

@@ -28,7 +28,7 @@ from plink.solvers.contention.starts import in_sequence
 from plink.solvers.contention.time import TableTimer
 from plink.solvers.contention.unequal_bound import unequal_bound_s
 from plink.solvers.limits.deadline import Deadline
-from plink.solvers.orders.solution import SearchProgress
+from plink.solvers.limits.progress import SearchProgress
 from plink.solvers.slots.anneal import anneal_order
 from plink.solvers.slots.layout import RankLayout
 from plink.solvers.slots.uneven import TURNS, by_places

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from plink.base.size import DEFAULT_SIZE_BYTES
 from plink.files.mesh import Mesh
 from plink.solvers.collectives.algorithm import Algorithm
-from plink.solvers.orders.solution import SearchProgress
+from plink.solvers.limits.progress import SearchProgress
 
 if TYPE_CHECKING:
     from plink.solvers.exact.prove import Engine

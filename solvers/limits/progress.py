@@ -1,0 +1,14 @@
+"""Progress of a search."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class SearchProgress:
+    """State of a search: seconds since it began, cheapest cost so far, proven bound so far."""
+
+    seconds: float
+    cost: float
+    lower_bound: float
