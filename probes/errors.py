@@ -14,7 +14,7 @@ class ProbesError(Exception):
 
 
 class HostListError(ProbesError):
-    """The host list is wrong: the message names the source and the line."""
+    """Error in a host list; the message names the source and the line."""
 
 
 class OptionError(ProbesError):

@@ -31,7 +31,7 @@ class Silence:
 
 
 class Method(Protocol[Reading_co]):
-    """How a tool measures. Threads share it."""
+    """Interface of a tool to a run, shared by threads."""
 
     # What is said of a host that was silent to all others.
     silent_to_all: str

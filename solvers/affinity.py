@@ -16,7 +16,7 @@ Matrix = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Affinity:
-    """How many triplets were comparable, and how many of them the matrix ordered rightly."""
+    """Numbers of comparable triplets, and of those that the matrix ordered rightly."""
 
     right: int
     triplets: int

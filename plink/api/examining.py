@@ -98,7 +98,7 @@ def _request(
 
 
 class _TimeBudget:
-    """How many seconds are left, from `begin` on; before that, any number."""
+    """Seconds left from `begin` on; unlimited before that."""
 
     def __init__(self) -> None:
         self._until_s = math.inf

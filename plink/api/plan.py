@@ -27,7 +27,7 @@ _MAX_RANKS_PER_HOST = 1 << 12
 
 
 class Plan(plan_file.Plan, frozen=True):
-    """How ranks aggregate: a weighted forest that plink's engine runs.
+    """Aggregation plan: a weighted forest that plink's engine runs.
 
     The members of `plink.files.plan.Plan`, of which most are used: `kind`, `ranks`, `size_bytes`,
     `collectives`, `groups`, `predicted`, `bound_s`, `assumptions`.

@@ -1,4 +1,4 @@
-"""How far a call is, for a callback of the caller's."""
+"""Progress of a call, for a callback of the caller's."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import warnings
 
 
 class PlinkWarning(UserWarning):
-    """A result lacks hosts or pairs, or is not to be trusted everywhere."""
+    """Warning that a result lacks hosts or pairs, or is not to be trusted everywhere."""
 
 
 def warn(text: str) -> None:

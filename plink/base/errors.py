@@ -21,7 +21,7 @@ EXIT_INTERRUPTED = 130
 
 
 class PlinkError(Exception):
-    """Base of plink's errors. The message is one sentence without a full stop.
+    """Base of plink's errors, whose message is one sentence without a full stop.
 
     Args:
         message: what went wrong, naming the file, line or host.
@@ -83,6 +83,6 @@ class NotJsonError(WrongUseError):
 
 
 class PartialResultError(PlinkError):
-    """A result was written, but some hosts or pairs are missing from it."""
+    """Error after a result was written from which some hosts or pairs are missing."""
 
     exit_code = EXIT_PARTIAL

@@ -1,4 +1,4 @@
-"""How a long run reports its progress, to whatever shows it."""
+"""Interface by which a long run reports its progress."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ _probing = options_of("To probe hosts again")
 
 
 class AutotuneVerbs(click.Group):
-    """The verbs. A command line without one, as they once were, is understood, too."""
+    """Command group of the tuner's verbs, which accepts a command line without a verb, too."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """Return the verbs, in the order in which they are used."""

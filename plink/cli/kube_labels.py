@@ -28,7 +28,7 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True)
 class LabelOptions:
-    """The options, as they are typed."""
+    """Options as they are typed."""
 
     keys: Sequence[str]
     overwrite: bool

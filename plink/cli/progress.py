@@ -70,7 +70,7 @@ class StageProgress:
 
 
 class _ProgressLines(threading.Thread):
-    """Says every few seconds how many steps of the current stage are done."""
+    """Thread that prints every few seconds how many steps of the current stage are done."""
 
     def __init__(self) -> None:
         super().__init__(name="progress", daemon=True)

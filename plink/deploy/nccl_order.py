@@ -63,7 +63,7 @@ class NcclOrder:
 
     @property
     def ways(self) -> int:
-        """How many ways its whole rings go through the hosts, whatever their beginning and side."""
+        """Number of distinct rings through the hosts, in either direction from any start."""
         return len({_way(ring.hosts) for ring in self.rings if ring.is_whole})
 
 

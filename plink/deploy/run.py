@@ -121,7 +121,7 @@ def rank_settings(environment: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True)
 class EndedRank:
-    """How a rank ended: its exit status, or why it has no status."""
+    """End of a rank: its exit status, or why it has none."""
 
     rank: int
     host: str

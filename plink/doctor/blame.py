@@ -41,7 +41,7 @@ class Cause:
 
     @property
     def explained(self) -> int:
-        """How many pairs it explains."""
+        """Number of pairs it explains."""
         return int(self.pairs.sum())
 
 

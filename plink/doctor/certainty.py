@@ -1,4 +1,4 @@
-"""How sure a deviation is: the chance that noise alone makes any of many readings deviate so far.
+"""Certainty of deviations: the chance that noise alone makes a reading deviate so far.
 
 Deviations are counted in robust standard deviations, whose tails are taken to be those of Student's
 distribution with three degrees of freedom: readings of networks have outliers that a normal

@@ -1,4 +1,4 @@
-"""All findings about a cluster, without those that another one explains, the weightiest first."""
+"""Findings about a cluster, without those that another one explains, the weightiest first."""
 
 from __future__ import annotations
 

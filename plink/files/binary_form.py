@@ -1,4 +1,4 @@
-"""How the binary form of a file is known: by its name and by how it begins (`plink.files.arrays`).
+"""Recognition of the binary form of a file, by name and first bytes (`plink.files.arrays`).
 
 Apart from what reads and writes it, so that a command line is understood without NumPy.
 """

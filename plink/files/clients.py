@@ -49,7 +49,7 @@ class Estimate(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SizeSpread(Struct, frozen=True, forbid_unknown_fields=True):
-    """How far times with buffers of a size are from what is predicted.
+    """Spread of times with buffers of a size around their prediction.
 
     Attributes:
         size_bytes: size of the buffer, in bytes

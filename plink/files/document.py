@@ -29,7 +29,7 @@ MOST_LIST_BYTES = 64 << 20
 
 @dataclass(frozen=True)
 class Document:
-    """A file before anything is made of it.
+    """File that was parsed into a JSON object, not yet into a format's type.
 
     Args:
         source: what messages call it.

@@ -107,7 +107,7 @@ class LinkFacts(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class GroupQuality(Struct, frozen=True, forbid_unknown_fields=True):
-    """How far a group is from the others, and how sure it is.
+    """Separation of a group from the others, and how certain it is.
 
     Attributes:
         group: name of the group
@@ -166,7 +166,7 @@ class Partition(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Grouping(Struct, frozen=True, forbid_unknown_fields=True):
-    """How groups were found.
+    """Record of how groups were found.
 
     Attributes:
         method: `levels`, `linkage` or `kmeans`

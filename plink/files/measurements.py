@@ -77,7 +77,7 @@ class Failure(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Measurement(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How and when something was measured.
+    """Record of how and when something was measured.
 
     Attributes:
         tool: what measured it: `echo`, `fping`, `iperf3`, `import`, ...

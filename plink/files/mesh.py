@@ -73,7 +73,7 @@ class Mesh(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def ranks(self) -> int:
-        """How many ranks the mesh has."""
+        """Number of ranks of the mesh."""
         return math.prod(one.size for one in self.dimensions)
 
     @property

@@ -99,7 +99,7 @@ class CostRange(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TimeCost(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="time"):
-    """A cost in µs beside those of other orders; less is better.
+    """Cost in µs beside those of other orders; less is better.
 
     Attributes:
         objective: `latency`, the sum of round-trip times on the algorithm's critical path (Luo

@@ -77,7 +77,7 @@ class Predicted(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Plan(Struct, frozen=True, forbid_unknown_fields=True):
-    """How ranks aggregate.
+    """Aggregation plan: a weighted forest over ranks.
 
     Attributes:
         kind: how the forest was built: `2lha`, `flat`, `ring`, `tree`, or another word

@@ -1,1 +1,1 @@
-"""From a host list to a cluster file: probing, importing, drift."""
+"""Measuring hosts into a cluster file: probing, importing, drift."""

@@ -43,7 +43,7 @@ class HostList:
 
     @property
     def notes(self) -> Sequence[str]:
-        """What the list says of the way to its hosts that plink does not follow, in sentences."""
+        """Sentences on settings of the list's way to its hosts that plink does not follow."""
         return () if self.found is None else self.found.notes
 
     def way(self, given: Outgoing, *, is_ssh_said: bool = False) -> Outgoing:

@@ -1,4 +1,4 @@
-"""How a verb reaches hosts where only the file that it reads says so."""
+"""Way to hosts that a verb takes from the file that it reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From what was measured to the distances that hosts are grouped by."""
+"""Distances for grouping hosts, denoised from what was measured."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Denoised:
 
     @property
     def filled_pairs(self) -> int:
-        """How many unordered pairs were not measured."""
+        """Number of unordered pairs that were not measured."""
         size = len(self.hosts)
         return (size * (size - 1) - int(self.is_measured.sum())) // 2
 

@@ -1,4 +1,4 @@
-"""How far hosts are from each other: by round-trip times, or by bandwidth."""
+"""Distances between hosts, by round-trip times or by bandwidth."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Distances:
 
     @property
     def filled_pairs(self) -> int:
-        """How many unordered pairs were filled."""
+        """Number of unordered pairs that were filled in."""
         return int(self.is_filled.sum()) // 2
 
     @cached_property
@@ -216,7 +216,7 @@ class BandwidthDistances:
 
     @property
     def filled_pairs(self) -> int:
-        """How many unordered pairs were not measured."""
+        """Number of unordered pairs that were not measured."""
         return int(self.is_filled.sum()) // 2
 
 

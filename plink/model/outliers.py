@@ -64,7 +64,7 @@ class Outlier:
 
     @property
     def factor(self) -> float:
-        """How many times slower, or farther, it is."""
+        """Factor by which it is slower, or farther."""
         return self.value / self.usual if self.kind == "round trip" else self.usual / self.value
 
 

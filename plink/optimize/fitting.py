@@ -80,7 +80,7 @@ class Costs:
 
 @dataclass(frozen=True)
 class _Parameter:
-    """One number that is looked for: where the search begins, and within what it stays.
+    """Parameter of a fit: where the search begins, and within what limits it stays.
 
     Logarithms are searched where it is a matter of magnitude.
     """

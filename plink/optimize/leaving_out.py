@@ -63,7 +63,7 @@ class LeavingOutCosts:
 
 @dataclass(frozen=True)
 class Limiting:
-    """Which hosts limit a job.
+    """Hosts that limit a job.
 
     Args:
         found: the hosts that stand out, among those that have a rank.

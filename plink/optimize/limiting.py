@@ -20,7 +20,7 @@ _MOST_HOSTS = 2048
 
 @dataclass(frozen=True)
 class Limited:
-    """One collective, how long it takes, and what it waits for.
+    """Collective with its predicted time and what it waits for.
 
     Args:
         algorithm: its name.

@@ -69,7 +69,7 @@ class OrderCost:
 
 @dataclass(frozen=True)
 class PredictionRow:
-    """One algorithm: what it costs in the order, in the given one, and in a random one (median).
+    """Costs of an algorithm in the order, in the given one, and in a random one (median).
 
     Where its client was fitted, `expected` is what that takes in the order, or else in the given
     one (`plink.optimize.expected`).

@@ -30,7 +30,7 @@ ABSENT = -2
 
 
 class Forest(Struct, frozen=True, forbid_unknown_fields=True):
-    """R routes over P ranks. Chunks of a buffer are dealt to routes in proportion to weight.
+    """R routes over P ranks, which share the chunks of a buffer in proportion to weight.
 
     Attributes:
         weights: (R,) weight of each route, not negative, with a positive sum
@@ -47,12 +47,12 @@ class Forest(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def routes(self) -> int:
-        """How many there are."""
+        """Number of routes."""
         return len(self.weights)
 
     @property
     def ranks(self) -> int:
-        """How many there are."""
+        """Number of ranks."""
         return int(self.reduce_parents.shape[1])
 
     @property

@@ -1,4 +1,4 @@
-"""What torchrun loads to learn of plink's rendezvous, in every run: hence it imports little."""
+"""Entry point by which torchrun learns of plink's rendezvous; every run loads it: few imports."""
 
 from __future__ import annotations
 

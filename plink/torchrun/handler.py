@@ -109,7 +109,7 @@ class PlinkRendezvousHandler(RendezvousHandler):
 
     @property
     def use_agent_store(self) -> bool:
-        """Each round's workers have a store of their own, which rank 0 holds."""
+        """Whether workers use the agent's store: no, rank 0 holds a store of their own."""
         return False
 
     def next_rendezvous(self) -> RendezvousInfo:

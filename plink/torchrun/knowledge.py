@@ -1,4 +1,4 @@
-"""What agents have measured, kept in the job's store: agent 0 of a later round may be another."""
+"""Measurements of agents, kept in the job's store, as a later round may have another agent 0."""
 
 from __future__ import annotations
 

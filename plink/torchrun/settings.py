@@ -1,4 +1,4 @@
-"""What `--rdzv-conf` and the environment ask of plink's rendezvous, checked and read."""
+"""Settings of plink's rendezvous from `--rdzv-conf` and the environment, checked and read."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _PYTORCHS = (
 
 @dataclass(frozen=True)
 class Settings:
-    """What an agent is to do.
+    """Settings of an agent.
 
     Args:
         basis: what the order of hosts is found from.

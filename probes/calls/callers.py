@@ -27,7 +27,7 @@ class Callers:
 
     @property
     def concurrency(self) -> int:
-        """How many hosts are asked at once."""
+        """Number of hosts that are asked at once."""
         return self.options.concurrency
 
     @property

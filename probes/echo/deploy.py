@@ -1,4 +1,4 @@
-"""Which agent goes to the hosts of a run, and how it is started there."""
+"""Choice of the agent for the hosts of a run, and its start there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the echo agent is installed, for whoever runs it on this very host."""
+"""Path of the installed echo agent, to run it on this host."""
 
 from pathlib import Path
 

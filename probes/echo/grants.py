@@ -1,4 +1,4 @@
-"""Which pairs meet next, how many at once and where, on hosts that share a machine. Pure."""
+"""Choice of the next pairs, their number and processors on a shared machine. Pure."""
 
 from __future__ import annotations
 

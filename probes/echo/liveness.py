@@ -1,4 +1,4 @@
-"""Which agents live, and which do not say how their meetings ended. Pure."""
+"""Detection of dead agents, and of those that do not report the end of meetings. Pure."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class EchoProtocolError(Exception):
 
 @dataclass(frozen=True)
 class EchoSettings:
-    """How the agents measure.
+    """Settings of the agents' measurements.
 
     Args:
         count: probes per direction of a meeting.

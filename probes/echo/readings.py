@@ -1,4 +1,4 @@
-"""From what both ends of a meeting report to readings, with how much the meeting was disturbed."""
+"""Readings from what both ends of a meeting report, with the meeting's disturbance."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from plink.probes.samples import More, PairLoss, Rounds, RttReading, Sink, Wante
 
 @dataclass(frozen=True)
 class FpingSettings:
-    """How fping measures: as `plink.probes.echo.protocol.EchoSettings`, without the port."""
+    """Settings of fping, as `plink.probes.echo.protocol.EchoSettings` without the port."""
 
     count: int
     percentiles: Sequence[float]

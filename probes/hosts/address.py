@@ -1,4 +1,4 @@
-"""Which of its own addresses a host's traffic uses, all IPv4 or all IPv6. Pure."""
+"""Choice of the address that a host's traffic uses, all IPv4 or all IPv6. Pure."""
 
 from __future__ import annotations
 

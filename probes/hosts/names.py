@@ -1,4 +1,4 @@
-"""Which names, users and addresses of hosts plink takes, wherever they come from. Pure.
+"""Checks of names, users and addresses of hosts, wherever they come from. Pure.
 
 SSH configurations hand names to shells (`Match exec`, `ProxyCommand`), known_hosts reads `*` in
 them, and programs take a dash in front for an option: what could mean anything but a host is

@@ -1,4 +1,4 @@
-"""Which switches are above which hosts, as schedulers and discoverers of networks write it. Pure.
+"""Topologies of switches and hosts, as schedulers and network discovery write them. Pure.
 
 - Slurm's topology.conf and topology.yaml (25.05), trees of switches and blocks, which topograph
   writes for Slurm, too.

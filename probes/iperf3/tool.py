@@ -20,7 +20,7 @@ WARM_UP_SHARE = 0.2
 
 @dataclass(frozen=True)
 class Iperf3Settings:
-    """How iperf3 measures pairs.
+    """Settings of iperf3 for pairs of hosts.
 
     Args:
         test: what is the same for all tests.

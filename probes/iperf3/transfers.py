@@ -50,7 +50,7 @@ class TransferError(Exception):
 
 
 class PortTakenError(TransferError):
-    """The port is taken by another program."""
+    """Error that another program has the port."""
 
 
 @dataclass(frozen=True)

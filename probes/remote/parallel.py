@@ -1,4 +1,4 @@
-"""One call for each of many items, some at a time, that an interrupt can leave behind."""
+"""Calls for many items, some at a time, which an interrupt can leave behind."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class Completed:
 
 @dataclass(frozen=True)
 class OutputEnded:
-    """The program's output has ended, and why."""
+    """Event that a program's output has ended, and why."""
 
     reason: str
 

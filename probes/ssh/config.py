@@ -1,4 +1,4 @@
-"""From a listed host and the SSH configuration to what a connection needs.
+"""Settings of a connection, from a listed host and the SSH configuration.
 
 The OpenSSH client says what its configuration means (`ssh -G`), so that plink agrees with it. Where
 there is no client, there must be no configuration.

@@ -15,7 +15,7 @@ _DEFAULT_FILES = tuple(f"~/.ssh/id_{kind}" for kind in ("ed25519", "ecdsa", "rsa
 
 
 class NoKeyError(Exception):
-    """There is no key to offer. The message says why."""
+    """Error that there is no key to offer; the message says why."""
 
 
 def authenticate(transport: paramiko.Transport, target: Target) -> None:

@@ -187,7 +187,7 @@ class RevokedHostKeyError(Exception):
 
 
 class UnreadableKnownHostsError(Exception):
-    """Whether the key is known cannot be told. The message is the file's name."""
+    """Error that a file of known keys cannot be read; the message is its name."""
 
 
 class UnfitNameError(Exception):

@@ -1,4 +1,4 @@
-"""One authenticated SSH connection to one host."""
+"""Authenticated SSH connection to one host."""
 
 from __future__ import annotations
 

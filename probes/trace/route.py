@@ -1,4 +1,4 @@
-"""From answers to a route, or to the reason why no route is known. Pure."""
+"""Route from answers, or the reason why none is known. Pure."""
 
 from __future__ import annotations
 

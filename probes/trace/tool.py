@@ -28,7 +28,7 @@ _LEAST_WAIT_S = 0.1
 
 @dataclass(frozen=True)
 class TraceSettings:
-    """How routes are traced.
+    """Settings of tracing routes.
 
     Args:
         count: how often a hop that does not answer is probed.

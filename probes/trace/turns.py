@@ -1,4 +1,4 @@
-"""Which route is traced next. Pure."""
+"""Choice of the route to trace next. Pure."""
 
 from __future__ import annotations
 

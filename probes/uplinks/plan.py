@@ -1,4 +1,4 @@
-"""Which transfers show what a group's uplink carries, and which groups share a turn. Pure."""
+"""Plan of transfers that show what uplinks carry, and of groups that share a turn. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the heat of raced courses falls, and how the time is shared."""
+"""Cooling of raced courses, and their shares of the time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Falling:
 
 @dataclass(frozen=True)
 class Race:
-    """Courses of some heats are tried from the same start, for a share of the time each.
+    """Race of courses with different heats from one start, each for a share of the time.
 
     Where hosts stand in racks, a cold course polishes those that the start has; where few outliers
     make the cost, all but a hot one is stuck, and where few distances differ, a smoothed maximum

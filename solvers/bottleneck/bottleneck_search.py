@@ -47,7 +47,7 @@ _ONE_BEYOND = 1e-6
 
 @dataclass(frozen=True)
 class BottleneckSolution:
-    """An order, and how it was found.
+    """Order and how it was found.
 
     Args:
         order: a permutation of all hosts.

@@ -1,4 +1,4 @@
-"""How near the farthest two neighbours of any order can be at best, by what it needs of a graph."""
+"""Lower bound of the distance of an order's farthest neighbours, by the graph that it needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which hosts an order lets exchange data, and how far the farthest of them are apart."""
+"""Pairs of an order's hosts that exchange data, and the greatest distance among them."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def root_bounds(form: TreesForm, distance: Matrix, deadline: Deadline) -> Matrix
 
 
 class _Below:
-    """How far paths go on below hosts, at least."""
+    """Lower bounds of path lengths below hosts."""
 
     def __init__(self, form: TreesForm, distance: Matrix) -> None:
         hosts = len(distance)

@@ -42,7 +42,7 @@ class RoundsForm:
 
     @cached_property
     def joined(self) -> JoinedRounds:
-        """All rounds that have edges, in one piece."""
+        """Rounds that have edges, in one piece."""
         kept = [step for step in self.rounds if len(step.edges) > 0]
         edges = [np.asarray(step.edges, dtype=np.intp).reshape(-1, 2) for step in kept]
         return JoinedRounds(
@@ -101,7 +101,7 @@ class MeshForm(RoundsForm):
 
     @property
     def mesh_ranks(self) -> int:
-        """How many ranks the mesh has."""
+        """Number of ranks of the mesh."""
         return int(np.prod([line.size for line in self.lines], dtype=np.int64))
 
 

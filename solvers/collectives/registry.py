@@ -1,4 +1,4 @@
-"""All algorithms by name."""
+"""Registry of all algorithms by name."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ _NO_LIMIT_S = 1e8
 
 @dataclass(frozen=True)
 class ContentionSolution:
-    """An order, and how it was found.
+    """Order and how it was found.
 
     Args:
         order: a permutation of all hosts; rank or position p is on host `order[p]`, and hosts

@@ -130,7 +130,7 @@ class FlowClock:
 
     @property
     def ranks(self) -> int:
-        """How many there are."""
+        """Number of ranks."""
         return self._ranks
 
     @property

@@ -32,12 +32,12 @@ class Network:
 
     @property
     def hosts(self) -> int:
-        """How many there are."""
+        """Number of hosts."""
         return len(self.group_of)
 
     @property
     def groups(self) -> int:
-        """How many there are."""
+        """Number of groups."""
         return len(self.uplink_send_bytes_s)
 
 

@@ -44,7 +44,7 @@ class TableTimer:
 
     @property
     def ranks(self) -> int:
-        """How many hosts an order has: one for each rank, or position."""
+        """Number of hosts of an order: one for each rank, or position."""
         return self._ranks
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Which dimensions an embedding gets, and whether it has heights."""
+"""Choice of an embedding's dimensions, and of heights."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class Embedding:
 
     @property
     def dimensions(self) -> int:
-        """How many coordinates a point has."""
+        """Number of coordinates of a point."""
         return int(self.points.shape[1])
 
     @property

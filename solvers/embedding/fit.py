@@ -1,4 +1,4 @@
-"""One fit of points, and heights where wanted, to what was measured."""
+"""Fit of points, and heights where wanted, to what was measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How well distances order triplets of hosts, judged by other readings of the same hosts."""
+"""Ordering of triplets of hosts by distances, judged by other readings of the same hosts."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Triplets:
 
 @dataclass(frozen=True)
 class Gain:
-    """How much better an embedding orders triplets than the readings that it was fitted to.
+    """Gain of an embedding over its own readings in ordering triplets.
 
     Args:
         readings: the share of triplets that the readings order as the judge does.

@@ -1,4 +1,4 @@
-"""Which rank is on which host, for CP-SAT."""
+"""Variables of CP-SAT for which rank is on which host."""
 
 from __future__ import annotations
 

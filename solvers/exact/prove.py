@@ -1,4 +1,4 @@
-"""One way to ask for a proof, whatever the engine, and what it tells."""
+"""Interface to the exact engines: the request for a proof, and its result."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class ProofResult:
 
 
 class EngineMissingError(ImportError):
-    """The library of an exact engine is not installed.
+    """Error that the library of an exact engine is not installed.
 
     Args:
         package: what to install.
@@ -128,7 +128,7 @@ def prove(
 
 @dataclass(frozen=True)
 class _Task:
-    """Problem to prove. The form is without equal rounds; `known` is a lower bound."""
+    """Problem to prove, whose form has no equal rounds; `known` is a lower bound."""
 
     form: Form
     matrix: Matrix

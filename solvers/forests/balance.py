@@ -1,4 +1,4 @@
-"""How much of the buffer each member is a master of, so that no link is the last to end.
+"""Shares of the buffer by master, balanced so that no link is the last to end.
 
 With shares x of the buffer that a member is global master (GM) of, m that it is a master of (global
 or of its group), n members in its group, G groups, and X the sum of x over a group, two-level

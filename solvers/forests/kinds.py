@@ -121,7 +121,7 @@ def with_masters(groups: Indices, shares: MasterShares) -> Routes:
 
 @dataclass
 class _Queue:
-    """The members of a group, and how much of the buffer each is still to be LM of."""
+    """Members of a group with the share of the buffer that each is still to be local master of."""
 
     members: Sequence[int]
     left: list[float]
@@ -129,7 +129,7 @@ class _Queue:
 
     @property
     def share(self) -> float:
-        """How much the one whose turn it is has left; no end to the last one's."""
+        """Share that the next member has left; unlimited for the last one."""
         return self.left[self.turn] if self.turn + 1 < len(self.left) else np.inf
 
     def take(self, share: float) -> None:

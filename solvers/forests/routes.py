@@ -43,7 +43,7 @@ class Routes(NamedTuple):
 
     @property
     def members(self) -> int:
-        """How many there are."""
+        """Number of members."""
         return int(self.reduce_parents.shape[1])
 
 

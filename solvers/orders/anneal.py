@@ -25,7 +25,7 @@ _START_SHARE = 0.25
 
 
 class _SearchClock:
-    """How far a search is: by steps if so many were asked for, else by time."""
+    """Clock of a search: by steps if so many were asked for, else by time."""
 
     def __init__(self, deadline: Deadline, steps: int | None) -> None:
         self.deadline = deadline
@@ -98,7 +98,7 @@ def _near_together(form: RoundsForm | TreesForm, hosts: list[int]) -> list[list[
 
 
 class _CourseThread:
-    """One thread's course."""
+    """Course of annealing in a thread."""
 
     def __init__(self, course: Course, clock: _SearchClock) -> None:
         self.course = course

@@ -11,7 +11,7 @@ EndedBy = Literal["exact", "bound", "steps", "time", "interrupt"]
 
 @dataclass(frozen=True)
 class OrderSolution:
-    """An order, and how it was found.
+    """Order and how it was found.
 
     Args:
         order: `order[rank]` = host.

@@ -145,7 +145,7 @@ def _from_first(order: Sequence[int], first: int) -> list[int]:
 
 
 class _RingSearch:
-    """One run: a quick ring, the bound and the candidates that come from it, then the search."""
+    """Run of a ring search: a quick ring, a bound and its candidates, then kicks."""
 
     def __init__(
         self,

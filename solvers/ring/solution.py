@@ -11,7 +11,7 @@ EndedBy = Literal["exact", "bound", "kicks", "time", "interrupt"]
 
 @dataclass(frozen=True)
 class RingSolution:
-    """A ring, and how it was found.
+    """Ring and how it was found.
 
     Args:
         order: the hosts' indices around the ring, from the given order's first host.

@@ -1,1 +1,1 @@
-"""Which pairs of a large cluster to measure, so that its groups show in few of them."""
+"""Choice of few pairs of a large cluster that show its groups."""

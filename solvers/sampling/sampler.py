@@ -1,4 +1,4 @@
-"""Which pairs of a large cluster to measure next, by the readings that there are."""
+"""Choice of the next pairs of a large cluster to measure, by the readings so far."""
 
 from __future__ import annotations
 

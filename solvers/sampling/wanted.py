@@ -1,4 +1,4 @@
-"""How much every pair is wanted, by what is known of its hosts."""
+"""Value of measuring each pair, by what is known of its hosts."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Wanted:
 
     @property
     def open_searches(self) -> int:
-        """How many meetings the search may still take, about."""
+        """Number of meetings that the search may still take, about."""
         lone = int((self._most == 0).sum())
         return int((self._rank > -np.inf).sum()) // 2 + _LOOKS * lone
 

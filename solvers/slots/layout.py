@@ -1,4 +1,4 @@
-"""How ranks fill hosts, each with as many as it takes, and forms over these hosts."""
+"""Layout of ranks on hosts with different numbers of slots, and forms over these hosts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ IDLE = -2
 
 @dataclass(frozen=True)
 class RankLayout:
-    """Slots of hosts, and how many ranks there are for them.
+    """Slots of hosts, and the number of ranks for them.
 
     An order is a permutation of all hosts. Ranks fill it from the front, so that the ranks of a
     host are adjacent; the hosts that are left at its end stay empty.
@@ -49,7 +49,7 @@ class RankLayout:
 
     @property
     def hosts(self) -> int:
-        """How many there are."""
+        """Number of hosts."""
         return len(self.slots)
 
     @cached_property
@@ -64,7 +64,7 @@ class RankLayout:
 
     @cached_property
     def fewest_hosts(self) -> int:
-        """How many hosts take all ranks at least."""
+        """Least number of hosts that take all ranks."""
         reached = np.cumsum(sorted(self.slots, reverse=True))
         return int(np.searchsorted(reached, self.ranks)) + 1
 

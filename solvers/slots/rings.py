@@ -108,7 +108,7 @@ def _with_others(ring: Sequence[int], given: Sequence[int]) -> list[int]:
 
 
 class _SubsetRingSearch:
-    """One search."""
+    """Search for a ring through a subset of the hosts."""
 
     def __init__(
         self,

@@ -31,16 +31,16 @@ _PERMISSION = "the account needs get, list and patch of nodes, as in plink kube 
 
 
 class ConflictError(Exception):
-    """The node was changed by somebody else since it was read."""
+    """Error that somebody else changed the node since it was read."""
 
 
 class NoNodeError(Exception):
-    """The node does not exist any more."""
+    """Error that the node does not exist any more."""
 
 
 @dataclass(frozen=True)
 class Access:
-    """How the API server is reached.
+    """Address and credentials of the API server.
 
     Args:
         place: what messages call it.

@@ -1,4 +1,4 @@
-"""Which labels of which nodes are to change, decided from the nodes as they are.
+"""Changes of nodes' labels, decided from the nodes as they are.
 
 What plink has written stands in an annotation of the node, so that it never changes or removes what
 somebody else has.
@@ -24,7 +24,7 @@ Labels = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Node:
-    """A node, as the API server has it.
+    """Node as the API server describes it.
 
     Args:
         name: its own.

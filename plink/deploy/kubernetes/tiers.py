@@ -1,4 +1,4 @@
-"""From a cluster's groups to tiers of the network, and to the value that each host has in each.
+"""Tiers of the network from a cluster's groups, and each host's value in each tier.
 
 A tier parts the hosts into domains: hosts of one domain share a switch, or whatever plays that
 part. The finest tier comes first, as topology-aware schedulers number them from the node outwards.

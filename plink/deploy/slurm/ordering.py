@@ -47,7 +47,7 @@ _MOST_TOPOLOGY = 4 << 20
 
 @dataclass(frozen=True)
 class Reaching:
-    """How the nodes are reached.
+    """Way to reach the nodes.
 
     Args:
         by: `steps`, one for each node, or `agents`, which one step starts.

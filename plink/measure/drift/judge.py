@@ -60,7 +60,7 @@ class DistanceChange:
 
     @property
     def changed(self) -> int:
-        """How many of the pairs have changed."""
+        """Number of pairs that have changed."""
         return self.longer + self.shorter
 
 
@@ -85,7 +85,7 @@ class DriftJudgement:
 
     @property
     def pairs(self) -> int:
-        """How many pairs were compared."""
+        """Number of pairs that were compared."""
         return len(self.changed) + len(self.unchanged)
 
     @property
@@ -118,7 +118,7 @@ def noise_ceilings(rtt: RttMeasurement) -> Matrix:
 
 @dataclass(frozen=True)
 class Baseline:
-    """What a file expects of new readings.
+    """Expectations of a file for new readings.
 
     Args:
         times_us: (N, N) in µs, NaN where not measured.

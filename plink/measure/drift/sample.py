@@ -1,4 +1,4 @@
-"""Which pairs to measure again: of every host its nearest partners and some others by chance.
+"""Choice of pairs to measure again: each host's nearest partners and random others.
 
 A host that is moved to another rack keeps its distance to most hosts: only what was near it is far
 now. Partners taken by chance alone would miss that in any large cluster.

@@ -1,4 +1,4 @@
-"""Which transfers show whether links still carry what a cluster file says: of each host one pair.
+"""Choice of transfers that check a cluster file's link rates: one pair of each host.
 
 A host's link shows with the partner with which the host did best: what racks share is least in the
 way there.

@@ -1,4 +1,4 @@
-"""Which columns of a list of pairs are the ends, the times, the bandwidths and the sizes.
+"""Recognition of columns in a list of pairs: ends, times, bandwidths and sizes.
 
 Columns are known by the words of their headings. Where runs have a column each, that of the average
 counts, else that of the median, else the median of the runs.

@@ -59,7 +59,7 @@ _LOGS = (
 
 @dataclass(frozen=True)
 class ImportOptions:
-    """How measurements are taken.
+    """Options for reading measurements of other programs.
 
     Args:
         unit: of numbers that a file names no unit of, in any spelling; None where none was given.

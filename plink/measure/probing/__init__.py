@@ -1,1 +1,1 @@
-"""From a host list to a cluster file: between the `probes` package and plink's files."""
+"""Probing hosts into a cluster file, between the `probes` package and plink's files."""

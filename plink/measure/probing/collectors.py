@@ -25,7 +25,7 @@ from plink.probes.samples import BandwidthReading, HostLoss, PairLoss, Rounds, R
 
 
 class OfPair(Protocol):
-    """Whatever was measured, from one host of a run to another."""
+    """Anything measured from one host of a run to another."""
 
     @property
     def source(self) -> int:
@@ -41,7 +41,7 @@ Reading = TypeVar("Reading", bound=OfPair)
 
 @dataclass(frozen=True)
 class RunRecord:
-    """How and when a run measured: the fields of `Measurement` but for its failures."""
+    """Record of a run: the fields of `Measurement` but for its failures."""
 
     tool: str
     options: Mapping[str, Any]

@@ -85,7 +85,7 @@ def advice(hosts: int, sample: Sample | None, example: int) -> list[str]:
 
 
 class Following:
-    """Asks for the next pairs until the groups show or the share of pairs is spent.
+    """Sampler of a run, which chooses pairs until groups show or the share of pairs is spent.
 
     Args:
         collector: takes what the run reads; what it holds already counts.
@@ -112,7 +112,7 @@ class Following:
 
     @property
     def pairs(self) -> Rounds:
-        """All pairs that were tried or measured, in this run or before it."""
+        """Pairs that were tried or measured, in this run or before it."""
         # A later pass may have read a pair that was not asked for here.
         known = self._tried | self._tried.T | np.isfinite(self._least_us())
         return [[(int(i), int(j)) for i, j in np.argwhere(np.triu(known, 1))]]

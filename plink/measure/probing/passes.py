@@ -1,4 +1,4 @@
-"""Which pairs meet again, and in what order: several passes over the pairs of a run. Pure.
+"""Several passes over the pairs of a run: which meet again, and in what order. Pure.
 
 Noise only ever adds to a round-trip time, and comes in spells that outlast a meeting: the least of
 a few short meetings, far apart in time and between other neighbours each, is nearer to the truth
@@ -35,7 +35,7 @@ _OWED, _HINGE = 2e9, 1e9
 
 @dataclass(frozen=True)
 class PassOptions:
-    """How often pairs meet.
+    """Limits of the passes over pairs: how many, and until what precision.
 
     Args:
         most: passes, at least 1.

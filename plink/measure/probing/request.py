@@ -212,7 +212,7 @@ def same_sample(
 
 
 class TooFewReachedError(PlinkError):
-    """Fewer than two hosts were reached. `failures` says why."""
+    """Error that fewer than two hosts were reached; `failures` says why."""
 
     def __init__(self, failures: Sequence[HostError]) -> None:
         hint = next((error.hint for error in failures if error.hint), None)

@@ -1,1 +1,1 @@
-"""From a cluster to the rank order that suits an algorithm."""
+"""Search for the rank order of a cluster that suits an algorithm."""

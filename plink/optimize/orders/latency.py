@@ -46,7 +46,7 @@ _RELATIVE_TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class FoundOrder:
-    """An order, and how it was found (`plink.files.order`).
+    """Order and how it was found (`plink.files.order`).
 
     Args:
         order: a permutation of all hosts, which ranks fill from the front.

@@ -1,4 +1,4 @@
-"""From a cluster to the rank order that suits an algorithm."""
+"""Search for the rank order of a cluster that suits an algorithm."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ LEAST_RANDOM_S = 0.05
 
 @dataclass(frozen=True)
 class OrderRequest:
-    """Which order of a cluster's hosts, for whom, and how long to search.
+    """Request for an order: the algorithm, its objective, and limits of the search.
 
     Args:
         algorithm: a name of `plink.solvers.collectives.registry`.

@@ -1,4 +1,4 @@
-"""How ranks lie on hosts with slots, and which algorithms run with so many."""
+"""Layouts of ranks on hosts with slots, and which algorithms run with so many ranks."""
 
 from __future__ import annotations
 

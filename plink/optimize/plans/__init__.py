@@ -1,1 +1,1 @@
-"""From a cluster to a plan of aggregation."""
+"""Search for a cluster's aggregation plan."""

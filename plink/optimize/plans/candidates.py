@@ -45,7 +45,7 @@ class PortUse:
 
 @dataclass(frozen=True)
 class Candidate:
-    """One kind of plan.
+    """Plan of one kind that was considered.
 
     Args:
         kind: of `KINDS`, or of those with servers (`plink.optimize.plans.serving`).
@@ -75,7 +75,7 @@ class Refused:
 
 @dataclass(frozen=True)
 class ChosenCandidate:
-    """The chosen candidate, and why it was chosen, as a sentence."""
+    """Chosen candidate, with the reason as a sentence."""
 
     candidate: Candidate
     reason: str

@@ -32,7 +32,7 @@ BARRIER_BYTES = 8
 
 @dataclass(frozen=True)
 class Demand:
-    """One call of a collective by all ranks.
+    """Call of a collective by all ranks.
 
     Args:
         collective: of `plink.plans.names.COLLECTIVES`.

@@ -23,7 +23,7 @@ from plink.solvers.forests.lower_bound import lower_bound_s
 
 @dataclass(frozen=True)
 class CollectiveRow:
-    """One collective along the plan.
+    """Predicted figures of one collective along the plan.
 
     Args:
         collective: of `plink.plans.names.COLLECTIVES`.

@@ -1,4 +1,4 @@
-"""From a cluster to a plan, and what it was chosen from."""
+"""Search for a cluster's plan, and the candidates that it was chosen from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which hosts of a cluster are servers, and what their ports carry."""
+"""Hosts of a cluster that are servers, and the rates of their ports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a cluster to a plan through servers, beside the plans that need none."""
+"""Search for a cluster's plan through servers, beside plans that need none."""
 
 from __future__ import annotations
 

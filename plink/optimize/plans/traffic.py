@@ -39,7 +39,7 @@ SMALL_BYTES = 64 * 1024
 
 @dataclass(frozen=True)
 class Traffic:
-    """One call.
+    """Messages of one call of a collective.
 
     Args:
         size_bytes: of all that goes along routes.

@@ -32,7 +32,7 @@ BETWEEN = "#d55e00"
 
 @dataclass(frozen=True)
 class Paragraph:
-    """Sentences; a note is set apart, and a lead is larger."""
+    """Paragraph of sentences; a note is set apart, and a lead is larger."""
 
     text: str
     is_note: bool = False
@@ -176,7 +176,7 @@ def figures_of(parts: Sequence[Part]) -> Iterator[Figure]:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page under its own heading; `anchor` is a word and unique."""
+    """Part of the page under its own heading; `anchor` is a unique word."""
 
     anchor: str
     title: str

@@ -1,4 +1,4 @@
-"""How good the measurement is: what is missing, what was lost, how much readings spread."""
+"""Quality of the measurement: missing pairs, losses and the spread of readings."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class NamedOrder:
 
 @dataclass(frozen=True)
 class Subject:
-    """Subject of a report; there is a cluster or an order.
+    """Subject of a report: a cluster, orders, or both.
 
     Args:
         cluster: hosts and what was measured.

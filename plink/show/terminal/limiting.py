@@ -1,4 +1,4 @@
-"""Which hosts limit a job, in sentences, and what the job would gain without them."""
+"""Sentences on the hosts that limit a job, and what it would gain without them."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class Loss:
 
 @dataclass(frozen=True)
 class Gap:
-    """A host, and how many of its pairs, either way, are missing and not a worse host's."""
+    """Host with the number of missing pairs that are not a worse host's."""
 
     host: str
     pairs: int
@@ -54,7 +54,7 @@ class Gap:
 
 @dataclass(frozen=True)
 class Asymmetry:
-    """How much the directions of a pair differ: |ij - ji| / min(ij, ji)."""
+    """Difference of the directions of a pair: |ij - ji| / min(ij, ji)."""
 
     median: float
     worst: float

@@ -79,7 +79,7 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True)
 class Connection:
-    """How an inventory says that a host is reached.
+    """Connection settings of a host in an inventory.
 
     Args:
         host: as plink lists it.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ToolOptions(ABC):
-    """The options of one tool; each tool has a class of its own."""
+    """Options of one tool; each tool has a class of its own."""
 
     tool: ClassVar[str]
 
@@ -117,7 +117,7 @@ class Tool:
 
     @property
     def name(self) -> str:
-        """How a user names it."""
+        """Name by which users call the tool."""
         return self.options.tool
 
 

@@ -31,7 +31,7 @@ _DPDK_CORES_PER_PAIR = 2
 
 @dataclass(frozen=True, kw_only=True)
 class RttOptions(ToolOptions):
-    """How round-trip times are measured.
+    """Options of tools that measure round-trip times.
 
     Args:
         count: probes per direction of a pair, each time it meets.

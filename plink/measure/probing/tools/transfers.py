@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class _TransferOptions(ToolOptions):
-    """How data is transferred.
+    """Options of tools that transfer data.
 
     Args:
         duration_s: whole seconds a transfer; None for the tool's own.
