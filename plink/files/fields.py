@@ -52,14 +52,6 @@ class Fields:
             raise self.error(name, WORD_EXPECTED)
         return value
 
-    def optional_word(self, name: str) -> str | None:
-        """Return a word, or None where the field is absent or null."""
-        return None if self.values.get(name) is None else self.word(name)
-
-    def optional_text(self, name: str) -> str | None:
-        """Return a text, or None where the field is absent or null."""
-        return None if self.values.get(name) is None else self.text(name)
-
     def texts(self, name: str) -> list[str]:
         """Return a list of texts; empty where the field is absent."""
         value = self.values.get(name, [])

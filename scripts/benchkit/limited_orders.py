@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -19,7 +18,6 @@ from plink.files.order import Order
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
 from plink.solvers import datacenters
-from plink.solvers.collectives.registry import ALGORITHMS
 
 OBJECTIVES = ("latency", "contention", "bandwidth")
 
@@ -128,11 +126,3 @@ def cluster_of(hosts: int, *, has_gaps: bool = False) -> Cluster:
         groups=groups,
         uplinks=UplinkMeasurement(tool="simulated", uplinks=uplinks),
     )
-
-
-def all_cases(hosts: int, slots: Sequence[int] = (1,)) -> Iterator[Case]:
-    """Every algorithm and objective."""
-    for algorithm in ALGORITHMS:
-        for objective in OBJECTIVES:
-            for each in slots:
-                yield Case(algorithm, objective, hosts, each)

@@ -122,12 +122,6 @@ class Setting:
         ]
         self.crowd.open(name, "hub", specs)
 
-    def close_hub(self, name: str, servers: Sequence[str], crowd: Crowd | None = None) -> None:
-        """All leave the service, which is deleted."""
-        (crowd or self.crowd).close(name)
-        addresses = [self._servers[one].address for one in servers]
-        self._servers[servers[0]].ask("delete", servers=addresses, namespace=name)
-
     def open_engine(self, name: str, forest: Forest | Routes, items: int) -> None:
         """An engine of all workers along a plan."""
         specs = [
@@ -163,10 +157,6 @@ class Setting:
         """Let it write a snapshot."""
         addresses = [self._servers[server].address]
         self._servers[server].ask("checkpoint", servers=addresses, namespace=name)
-
-    def server_cpu_s(self, server: str) -> float:
-        """Of the processor, that a server has used so far."""
-        return float(self._servers[server].ask("cpu")["cpu_s"])
 
 
 @contextmanager
