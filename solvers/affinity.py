@@ -38,7 +38,7 @@ def affinity(distance: Matrix, positions: Sequence[Sequence[Hashable]]) -> Affin
 
     Args:
         distance: (N, N), [c][a] is what c measured of a; NaN where not measured.
-        positions: of the N hosts.
+        positions: positions of the N hosts.
 
     Raises:
         ValueError: shapes that do not fit.

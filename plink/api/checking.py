@@ -32,7 +32,7 @@ class Verdict(checking.CheckResult):
     `is_whole`, `moved`, `unreachable`, `rates` (of links and uplinks) and `not_checked`.
 
     Args:
-        names: of the cluster's hosts.
+        names: names of the cluster's hosts.
     """
 
     names: Sequence[str] = ()
@@ -80,7 +80,7 @@ def check(
         via: a command that leads into a host, in place of SSH, as in
             `kubectl exec -i {host} --`; None for SSH.
         progress: called at every step, by any thread.
-        options: of the tool, as `count` and `passes`.
+        options: options of the tool, as `count` and `passes`.
 
     Raises:
         WrongUseError: an argument that cannot be, or round-trip times of another program.

@@ -55,11 +55,11 @@ class Cluster(cluster_file.Cluster, frozen=True, dict=True):
         """Return a cluster of which the measurements are at hand.
 
         Args:
-            names: of the N hosts. A host's name is its address, too.
+            names: names of the N hosts. A host's name is its address, too.
             rtt_us: (N, N) round-trip times in µs, `[source][destination]`; NaN where not measured.
                 The diagonal says nothing.
             gbit_s: (N, N) bandwidths in Gbit/s, alike.
-            groups: of near hosts, where they are known: name to the names of its hosts.
+            groups: groups of near hosts, where they are known: name to the names of its hosts.
             slots: ranks that every host takes.
 
         Raises:
@@ -105,7 +105,7 @@ class Cluster(cluster_file.Cluster, frozen=True, dict=True):
             path: of a log of nccl-tests, OSU's benchmarks or perftest, of mpiGraph's output, or of
                 a table: a row for every pair, or a matrix. Several paths of logs and lists, or
                 that of a folder, are read as one.
-            unit: of the numbers where a table names none: `ns`, `us`, `ms`, `s`, `Gbit/s`, ...
+            unit: unit of the numbers where a table names none: `ns`, `us`, `ms`, `s`, `Gbit/s`, ...
             percentile: of a pair's samples, which one the numbers are.
             size: of the messages whose bandwidth counts: `32MiB`, or bytes; None for the greatest
                 of any size.

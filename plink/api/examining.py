@@ -44,7 +44,7 @@ def examine(
     round trips of more than 64 hosts, and what cannot be measured.
 
     Args:
-        cluster: of hosts that can be reached.
+        cluster: cluster of hosts that can be reached.
         way: how they are reached.
         progress: told how far it is.
         source: what errors call the cluster's file.

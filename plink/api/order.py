@@ -163,7 +163,7 @@ def order(
         objective: `latency` sums round-trip times, `contention` predicts the time of flows that
             share links, `bandwidth` widens the bottleneck. None for contention where uplinks are
             known, bandwidth where no round-trip time is, else latency.
-        size: of the buffer, for contention: `25MB`, `4KiB`, or bytes.
+        size: size of the buffer, for contention: `25MB`, `4KiB`, or bytes.
         ranks: how many there are; None for all slots. The best hosts are chosen where
             there are more than are needed.
         slots: ranks on every host; None for the cluster's own.

@@ -93,7 +93,7 @@ def plan(
 
     Args:
         cluster: hosts and what was measured between them. Groups are found where it has none.
-        size: of the buffer that the plan is for: `25MB`, `4KiB`, or bytes.
+        size: size of the buffer that the plan is for: `25MB`, `4KiB`, or bytes.
         kind: `2lha` aggregates by groups in two levels, `flat` by a star for every rank, `ring`
             in chunks round a ring, `tree` by the double binary tree; with servers, `ps` by a star
             at each of their ports, `hub` by groups, to a server in each; `auto` takes what is

@@ -98,7 +98,7 @@ def probe(
             `kubectl exec -i {host} --`; None for SSH, or for what the host list says; `ssh` for
             SSH whatever it says.
         progress: called at every step, by any thread.
-        options: of the tool (`docs/probe.md`): of round-trip times `count`, `passes`,
+        options: options of the tool (`docs/probe.md`): of round-trip times `count`, `passes`,
             `precision_percent` and `percentile`; of transfers `duration_s`, `streams`,
             `congestion`, and of uplinks `groups`, by default the cluster's.
 

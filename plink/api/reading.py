@@ -29,7 +29,7 @@ def read(path: PathName, kind: type[Any] | None = None) -> Cluster | Order | Pla
     """Return what a file of plink's holds: a `Cluster`, an `Order`, a `Plan` or a comparison.
 
     Args:
-        path: of the file; what ends in `.gz` is unpacked.
+        path: path of the file; what ends in `.gz` is unpacked.
         kind: the class that the file has to hold, which a type checker then knows, such as
             `plink.Cluster`; None for any.
 

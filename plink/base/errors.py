@@ -49,7 +49,7 @@ class NotMeasuredError(WrongUseError):
     Args:
         message, hint: as of every error.
         source: what messages call the cluster's file.
-        tool: of `plink probe`, that measures it; None for the one that it takes by itself.
+        tool: tool of `plink probe`, that measures it; None for the one that it takes by itself.
         way: how the hosts were reached, as the file has it.
     """
 
@@ -73,7 +73,7 @@ class NotJsonError(WrongUseError):
 
     Args:
         source: what messages call it.
-        content: of the file.
+        content: content of the file.
     """
 
     def __init__(self, source: str, content: bytes) -> None:

@@ -20,7 +20,7 @@ def next_command(verb: str, *words: str, way: GivenWay | Sequence[str] | None = 
     """Return the shell line `plink VERB WORDS...`, quoted, with what reaches the same hosts.
 
     Args:
-        verb: of plink.
+        verb: verb of plink.
         words: as plink is to get them.
         way: how the hosts were reached, or options that say it; left out for a verb that reaches
             none.

@@ -35,7 +35,7 @@ def prober_of(
         hosts: or else the host list.
         output: where the renewed cluster file goes.
         way: how hosts are reached.
-        plans: of the jobs, whose hosts have to be there.
+        plans: plans of the jobs, whose hosts have to be there.
         is_ssh_said: whether that is SSH, whatever the host list knows.
 
     Raises:

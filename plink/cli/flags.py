@@ -27,7 +27,7 @@ def spell_as_options(text: str, command: click.Command | None) -> str:
     """Return a message with `--network 10.0.0.0/16` in place of `network=10.0.0.0/16`.
 
     Args:
-        text: of the library, or of anything else; what is no option of the command stays.
+        text: text of the library, or of anything else; what is no option of the command stays.
         command: that is running, or None.
     """
     options = {} if command is None else _options(command)

@@ -131,7 +131,7 @@ def request_of(
     """Build the request from the command line's options.
 
     Args:
-        options: of the command line.
+        options: options of the command line.
         tool: that is to measure.
         earlier: what --resume names.
         progress: told of hosts that call.

@@ -53,7 +53,7 @@ def print_outcome(
 
     Args:
         cluster: that was written.
-        results: of every stage.
+        results: results of every stage.
         output: where it was written.
         again: the command that goes on.
         is_partial: something is missing.

@@ -40,7 +40,7 @@ class NcclJob:
 
     Args:
         ranks: how many there are.
-        version: of the library, or None.
+        version: version of the library, or None.
         library: NCCL or RCCL, as it calls itself beside its version.
         host_of_rank: the machine's own name, up to the first dot, by rank.
         rings: by channel, the ranks from rank 0 on; the first 20 to 28 alone where NCCL cuts the
@@ -86,8 +86,8 @@ def parse_nccl_log(text: str, ranks: int) -> NcclJob:
     Communicators of fewer ranks are passed over; where several have all ranks, the first counts.
 
     Args:
-        text: of the logs.
-        ranks: of the job.
+        text: text of the logs.
+        ranks: ranks of the job.
     """
     job = NcclJob(ranks)
     next_of: dict[int, dict[int, int]] = {}

@@ -45,7 +45,7 @@ class NcclOrder:
     Args:
         job: as logged.
         ranks: where each is and should be.
-        rings: of every channel.
+        rings: rings of every channel.
         other_trees: channels whose tree joins other hosts than NCCL's trees do in plink's model.
         trees: how many channels logged a tree.
     """
@@ -72,7 +72,7 @@ def nccl_order(hosts: Sequence[Host], text: str, source: str) -> NcclOrder:
 
     Args:
         hosts: in rank order.
-        text: of the logs of all ranks.
+        text: text of the logs of all ranks.
         source: what errors call them.
 
     Raises:

@@ -146,8 +146,8 @@ def run_job(
 
     Args:
         sessions: one for each rank, to its host.
-        command: of the shell (`rank_command`).
-        settings: of each rank (`rank_settings`).
+        command: command of the shell (`rank_command`).
+        settings: settings of each rank (`rank_settings`).
         on_line: called with a rank and a line of its output, from one thread at a time.
 
     Returns:

@@ -210,7 +210,7 @@ def fit_to_job(hosts: Sequence[Host], reports: Sequence[RankReport]) -> list[Hos
 
     Args:
         hosts: in rank order.
-        reports: of the job's ranks.
+        reports: reports of the job's ranks.
     """
     ranks = Counter(_host_of(report, hosts) for report in reports)
     runs = Counter(host.name for host in hosts)

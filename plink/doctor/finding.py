@@ -40,7 +40,7 @@ class Finding:
     """Finding: one cause, with all that it explains.
 
     Args:
-        kind: of trouble.
+        kind: kind of trouble.
         hosts: names: one, two for a pair, or all of a group.
         says: what is wrong, a clause that names the host, pair or group, numbers with units.
         probability: that this is no chance, 0 to 1 (`plink.doctor.certainty`).

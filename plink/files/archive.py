@@ -38,7 +38,7 @@ def read(
     """Return the object in a binary file, with an array for every matrix, and the file's hash.
 
     Args:
-        content: of the file.
+        content: content of the file.
         source: what errors call it.
         parse: makes an object of JSON text.
 

@@ -165,7 +165,7 @@ def check_writable(path: str, *, has_matrices: bool = False) -> None:
     """Refuse early a place where a result could not be written after a long run.
 
     Args:
-        path: of the result.
+        path: path of the result.
         has_matrices: the result has a binary form, as clusters do.
 
     Raises:

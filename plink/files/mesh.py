@@ -113,7 +113,7 @@ def parse_mesh(mesh: str, traffic: str | None, size_bytes: int) -> Mesh:
         mesh: sizes of dimensions: `dp=4,pp=2,tp=8`.
         traffic: what some of them carry: `tp=2GB,dp=halving-doubling:500MB`; the others then carry
             nothing. Where it is None, all carry `size_bytes`.
-        size_bytes: of each dimension, without traffic.
+        size_bytes: size of each dimension, without traffic.
 
     Raises:
         WrongUseError: not a mesh or traffic, or the traffic of a dimension that the mesh lacks.

@@ -21,7 +21,7 @@ def write_whole(path: Path, write_to: WriteTo, *, is_packed: bool) -> None:
     """Let `write_to` write a file, which replaces the one at `path` when it is complete.
 
     Args:
-        path: of the file. A link keeps pointing where it did; what it points to is replaced.
+        path: path of the file. A link keeps pointing where it did; what it points to is replaced.
         write_to: given the stream to write to.
         is_packed: by gzip.
 

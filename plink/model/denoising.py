@@ -121,7 +121,7 @@ def denoise(
         cluster: with round-trip times or bandwidths.
         hosts: indices of those that `measured_hosts` has; at least two.
         needs_points: make an embedding in any case.
-        seed: of the embedding.
+        seed: seed of the embedding.
         on_progress: told what is being done.
     """
     readings = least_of_both_directions(cluster)[np.ix_(hosts, hosts)]

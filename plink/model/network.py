@@ -47,7 +47,7 @@ class Capacity:
 
     Args:
         send_gbit_s, receive_gbit_s: (N,) of each host's link; NaN where unknown.
-        uplinks: of each group.
+        uplinks: uplinks of each group.
         assumed_send_gbit_s, assumed_receive_gbit_s: (N,) what predictions and plans assume of
             the links: the same where they are known; infinite for unlimited.
         assumptions: what is assumed where something was not measured, a sentence each.
@@ -77,7 +77,7 @@ def capacity(
 
     Args:
         cluster: hosts and what was measured.
-        groups: of its hosts.
+        groups: groups of its hosts.
         unknown_gbit_s: what every host's link is assumed to carry where none is known.
     """
     measured = _measured_uplinks(cluster, groups)

@@ -49,7 +49,7 @@ class Outlier:
 
     Args:
         host: index in the cluster.
-        name: of the host.
+        name: name of the host.
         kind: what differs: what it sends or receives at best, or its round trips to most others.
         value: in Gbit/s, or in µs.
         usual: the median of the other hosts; of round trips, the longest that others have to the

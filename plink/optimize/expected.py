@@ -88,7 +88,7 @@ class ExpectedTimes:
 
     Args:
         cluster: hosts, and what is known of their network.
-        fit: of the client.
+        fit: fit of the client.
         network: what is known of the hosts' links, where it was made before.
     """
 
@@ -211,7 +211,7 @@ class ExpectedTimes:
         Args:
             runs_s: times with all of the client's costs.
             free_s: what it would take without overhead.
-            size_bytes: of the buffer.
+            size_bytes: size of the buffer, in bytes.
             hosts: (R,) of the ranks.
             rounds: in each of which a rank may have to wait for a core.
         """

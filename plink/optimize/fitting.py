@@ -57,7 +57,7 @@ class Reading:
     Args:
         sample: as the file has it.
         hosts: (R,) of the ranks, by their places in the cluster.
-        forest: of the engine; None for a library.
+        forest: forest of the engine; None for a library.
     """
 
     sample: FitSample
@@ -121,11 +121,11 @@ def fit_client(
     the more its repetitions differ. What they leave is the spread.
 
     Args:
-        cluster: of the readings' hosts.
-        client: of `plink.files.clients.FITTED`.
-        readings: of some sizes and numbers of hosts.
+        cluster: cluster of the readings' hosts.
+        client: one of `plink.files.clients.FITTED`.
+        readings: readings of some sizes and numbers of hosts.
         costs: measured beside them.
-        shared_cores: of the one machine that all hosts are on, or None.
+        shared_cores: shared cores of the one machine that all hosts are on, or None.
 
     Raises:
         PlinkError: there is no reading.

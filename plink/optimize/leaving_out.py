@@ -36,8 +36,8 @@ class LeavingOutCosts:
         is_time: the costs are times under contention; else sums of latencies.
         with_us: the cost of the order with them, in µs.
         without_us: without them; None where the algorithm does not take so many ranks.
-        size_bytes: of the buffer.
-        slots: of every host, where the order has other ones than the cluster; else None.
+        size_bytes: size of the buffer, in bytes.
+        slots: slots of every host, where the order has other ones than the cluster; else None.
     """
 
     hosts: Sequence[str]

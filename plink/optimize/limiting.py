@@ -47,7 +47,7 @@ def what_limits(
         network: what the cluster says of the network (`plink.model.network.network_of`).
         algorithms: names.
         size_bytes: the buffer of each rank.
-        order: of the cluster's hosts; None for the cluster's own order.
+        order: order of the cluster's hosts; None for the cluster's own order.
     """
     if len(cluster.hosts) > _MOST_HOSTS:
         return []

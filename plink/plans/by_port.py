@@ -91,7 +91,7 @@ def bytes_by_port(
 
     Args:
         forest, route_ports, ports_of: as of `over_members`.
-        size_bytes: of the buffer.
+        size_bytes: size of the buffer, in bytes.
     """
     measures = measure(over_members(forest, route_ports, ports_of), size_bytes)
     both = list(zip(measures.sent_bytes.tolist(), measures.received_bytes.tolist(), strict=True))

@@ -45,8 +45,8 @@ def measure(
     Ranks that a route does without, which are servers, send and receive nothing along it.
 
     Args:
-        forest: of P ranks; a tree without edges is a direction in which nothing goes.
-        size_bytes: of the buffer.
+        forest: forest of P ranks; a tree without edges is a direction in which nothing goes.
+        size_bytes: size of the buffer, in bytes.
         group_of: (P,) the group of each rank; None for one group.
         host_of: (P,) the host of each rank; None for a host each.
 

@@ -81,7 +81,7 @@ class PlinkRendezvousHandler(RendezvousHandler):
 
     Args:
         inner: PyTorch's.
-        store: of the job.
+        store: store of the job.
         settings: what was asked for.
         local_address: at which other hosts reach this one; None to look.
         join_s: how long a round may take to come about, with all meetings that come to nothing.

@@ -35,8 +35,8 @@ class Call:
 
     Args:
         connection: that this host has opened.
-        keys: of the secret.
-        name: of this host.
+        keys: keys of the secret.
+        name: name of this host.
 
     Raises:
         OSError, EOFError, paramiko.SSHException: the other end does not speak SSH, or goes away.

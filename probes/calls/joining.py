@@ -28,7 +28,7 @@ class Home:
 
     Args:
         host, port: where plink listens.
-        keys: of the secret.
+        keys: keys of the secret.
         name: what this host is called.
     """
 

@@ -37,7 +37,7 @@ class RunState:
     """State by agents' reports: readings and losses go to the sink, silent hosts are lost.
 
     Args:
-        hosts: of the run, in index order.
+        hosts: hosts of the run, in index order.
         schedule: whom each of them meets, and what is still owed.
         options: how the agents measure.
         sink: where readings and losses go.

@@ -46,7 +46,7 @@ class Schedule:
         A direction that was asked for before is owed no more by this; another one is.
 
         Args:
-            number: of its round, in which neither of them meets anybody else.
+            number: number of its round, in which neither of them meets anybody else.
         """
         self._partner[one][number] = other
         self._partner[other][number] = one

@@ -104,7 +104,7 @@ def check_hosts(listed: Iterable[ListedHost], source: str, *, least: int = 2) ->
 
     Args:
         listed: what it names.
-        source: of the list.
+        source: source of the list.
         least: how many there have to be; one is enough where nothing is measured.
 
     Raises:

@@ -17,7 +17,7 @@ def output_of(words: Sequence[str], place: str, hint: str) -> bytes:
     Args:
         words: the program and its arguments; no shell sees them.
         place: what asked for it, for errors.
-        hint: of the errors.
+        hint: hint of the errors.
 
     Raises:
         HostListError: there is no such program, it fails, or does not end within `TIMEOUT_S`.

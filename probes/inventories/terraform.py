@@ -65,7 +65,7 @@ def parse_outputs(content: bytes, place: str, name: str) -> list[ListedHost]:
     Args:
         content: that.
         place: names it in errors.
-        name: of the output; empty for the only one that lists hosts.
+        name: name of the output; empty for the only one that lists hosts.
 
     Raises:
         HostListError: no output lists hosts, or several do.

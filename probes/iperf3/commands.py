@@ -61,7 +61,7 @@ class TransferSettings:
     """Options common to all tests of a run.
 
     Args:
-        duration_s: of a test; iperf3 knows whole seconds only.
+        duration_s: duration of a test; iperf3 knows whole seconds only.
         streams: TCP connections of a test.
         silence_s: how long a host may be silent before it is given up.
         congestion: the senders' congestion control, None for the hosts' own.

@@ -106,7 +106,7 @@ def start_words(
 
     Args:
         program, folder: as uploaded.
-        arguments: of the program.
+        arguments: arguments of the program.
         start: what the shell there does in the end (`EXEC`).
     """
     return ["sh", "-c", f"{_START}f=./$n; {start}", "sh", *_words(program, folder), *arguments]

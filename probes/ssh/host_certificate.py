@@ -75,7 +75,7 @@ def check(
     Args:
         blob: the certificate.
         key: the key whose possession the host has proved.
-        name: of the host, without its port.
+        name: name of the host, without its port.
         authorities: keys that may sign for this host.
         now_s: seconds since 1970; None for the clock's.
 

@@ -40,7 +40,7 @@ class _Start:
     """Barrier of transfers: each reports that it is ready, and waits for the start signal.
 
     Args:
-        options: of all of them.
+        options: options of all of them.
         there: gets one item a transfer, whether it is ready or failed.
         word: set when they may begin.
     """

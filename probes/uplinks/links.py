@@ -27,7 +27,7 @@ def measure(
     Args:
         rounds: of transfers, from the first host to the second; each host sends to one at most and
             receives from one at most.
-        duration_s: of a transfer.
+        duration_s: duration of a transfer, in s.
         concurrency: transfers at a time where the hosts' machine is the limit.
     """
     for wanted in rounds:

@@ -37,7 +37,7 @@ def common_windows_s(
 
     Args:
         transfers: at least one.
-        duration_s: of each of them.
+        duration_s: duration of each of them, in s.
         warm_up_s: what is left out of the time together.
 
     Returns:

@@ -57,7 +57,7 @@ class Course(Protocol):
         """Try some moves; returns how many.
 
         Args:
-            progress: of the course, from 0 to 1.
+            progress: progress of the course, from 0 to 1.
             deadline: none is tried beyond it.
         """
 

@@ -31,7 +31,7 @@ class HardCourse:
 
     Args:
         native: what is annealed.
-        unit: of heat, where no swap changes anything.
+        unit: unit of heat, where no swap changes anything.
         seed: decides where it begins.
     """
 
@@ -70,7 +70,7 @@ class RacedCourse:
         start: an order.
         spread: the distances', the unit of heat.
         hotter: a factor of the first temperatures.
-        moves: of one step.
+        moves: moves of one step.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class RacedCourse:
         """Try some moves; returns how many.
 
         Args:
-            progress: of all courses, from 0 to 1.
+            progress: progress of all courses, from 0 to 1.
             deadline: none is tried beyond it.
         """
         leg, within = leg_at(progress, self._shares)

@@ -18,7 +18,7 @@ class LeastNorm:
     """Points, and the weights with which their mean has the least norm.
 
     Args:
-        size: of each point.
+        size: size of each point.
     """
 
     def __init__(self, size: int) -> None:

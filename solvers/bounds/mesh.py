@@ -46,7 +46,7 @@ def mesh_bound(form: MeshForm, distance: Floats, deadline: Deadline) -> float:
     """Return a value that no order's cost is below.
 
     Args:
-        form: of at least two ranks.
+        form: form of at least two ranks.
         distance: (N, N), symmetric, zero diagonal, not negative.
         deadline: when to stop; the bound of clusters comes whatever the time.
     """

@@ -21,7 +21,7 @@ class Digit:
 
     Args:
         members: the ranks that take part, ascending; a digit is one of the place in this list.
-        base: of the digits.
+        base: base of the digits.
         place: the power of the base that the digit counts.
     """
 

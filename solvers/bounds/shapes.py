@@ -27,7 +27,7 @@ def shapes_of(parents: Sequence[int], emphasis: float) -> list[SubtreeShape]:
     """Return the shapes of a tree's subtrees, children first; the whole tree's is last.
 
     Args:
-        parents: of every rank, -1 for the root.
+        parents: parents of every rank, -1 for the root.
         emphasis: by what a leaf's weight grows with every edge between it and the root.
     """
     below: list[list[int]] = [[] for _ in parents]

@@ -24,7 +24,7 @@ class PairOfTrees:
         subtrees: the different ones, the whole tree last.
         shares: by subtree, what its leaves have of the weight of all leaves in a mean way.
         depth: edges from the root down to the farthest leaf.
-        ranks: of each tree.
+        ranks: ranks of each tree.
         is_one_root: whether the same rank is the root of both.
         twice_inner: ranks that have children in both.
         twice_leaf: ranks that have children in neither.

@@ -71,8 +71,8 @@ def define(
     Args:
         name: as in `Algorithm`.
         about: as in `Algorithm`.
-        table: of two ranks or more that are not refused.
-        form: of two ranks or more that are not refused.
+        table: table of two ranks or more that are not refused.
+        form: form of two ranks or more that are not refused.
         refusal: of two ranks or more.
         is_over_hosts: as in `Algorithm`.
         messages: as in `Algorithm`.

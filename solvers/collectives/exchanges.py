@@ -35,7 +35,7 @@ def scatter_in_groups(ranks: int, groups: Sequence[int], size_bytes: float) -> l
     Args:
         ranks: the product of `groups`.
         groups: how many ranks are in a group, round by round.
-        size_bytes: of the whole buffer.
+        size_bytes: size of the whole buffer, in bytes.
     """
     rounds = []
     distance = 1
@@ -85,7 +85,7 @@ def halving(members: Ranks, size_bytes: float) -> list[Round]:
 
     Args:
         members: (2^k,) the ranks that take part.
-        size_bytes: of the buffer.
+        size_bytes: size of the buffer, in bytes.
     """
     groups = [2] * (len(members).bit_length() - 1)
     return [

@@ -73,7 +73,7 @@ class MeshLine:
 
     Args:
         size: ranks in a group, at least 2.
-        weight: of all its pairs together.
+        weight: weight of all its pairs together.
         most_per_joint: j ranks of a group have pairs of at most j - 1 times this weight.
     """
 

@@ -102,7 +102,7 @@ def legacy_bcube(base: int, name: str = "gloo-bcube") -> Algorithm:
 
     Args:
         base: how many ranks are in a group; Gloo's `Context::base`.
-        name: of the algorithm.
+        name: name of the algorithm.
 
     Raises:
         ValueError: a base below 2.

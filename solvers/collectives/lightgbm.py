@@ -88,7 +88,7 @@ def _combine_halves(
     """Return a reduce-scatter and then an allgather.
 
     Args:
-        name: of the algorithm.
+        name: name of the algorithm.
         about: what it is.
         halves: the two.
         is_power_of_two: of the numbers of ranks for which the library takes it.

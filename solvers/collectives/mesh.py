@@ -57,7 +57,7 @@ class Dimension:
     Args:
         size: how many ranks each of its groups has.
         algorithm: what these run; None where they exchange nothing.
-        size_bytes: of the buffer of each rank.
+        size_bytes: size of the buffer of each rank, in bytes.
     """
 
     size: int

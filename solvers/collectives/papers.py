@@ -55,7 +55,7 @@ def bcube(base: int, name: str = "bcube") -> Algorithm:
 
     Args:
         base: ranks in a group.
-        name: of the algorithm.
+        name: name of the algorithm.
 
     Raises:
         ValueError: a base below 2.

@@ -43,7 +43,7 @@ def find(name: str) -> Algorithm:
     """Return the algorithm called `name`.
 
     Args:
-        name: of an algorithm, or `bcube:B` or `gloo-bcube:B` for groups of B ranks.
+        name: name of an algorithm, or `bcube:B` or `gloo-bcube:B` for groups of B ranks.
 
     Raises:
         ValueError: there is no such algorithm; the message has similar names, if there are any.

@@ -40,7 +40,7 @@ def tree_table(parents: Sequence[Ranks], size_bytes: int, *, is_pipelined: bool)
 
     Args:
         parents: a tree each: (N,) the parent of every rank, -1 for the root.
-        size_bytes: of the whole buffer.
+        size_bytes: size of the whole buffer, in bytes.
         is_pipelined: the shares flow in chunks.
     """
     share = size_bytes / len(parents)

@@ -40,8 +40,8 @@ def lower_bound_s(
     can hold cuts one, and the uplink of some group is crossed; the second sum is then left out.
 
     Args:
-        table: of the ranks.
-        network: of the hosts.
+        table: table of the ranks.
+        network: network of the hosts.
         position_of: (R,) which ranks share a host (`plink.solvers.contention.time.TableTimer`);
             None for one rank a host.
         deadline: parts that it does not suffice for are left out, which lowers the bound.

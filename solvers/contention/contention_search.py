@@ -60,7 +60,7 @@ class ContentionSolution:
     Args:
         order: a permutation of all hosts; rank or position p is on host `order[p]`, and hosts
             without one stand at the end.
-        time_s: of the collective (`plink.solvers.contention.time`).
+        time_s: time of the collective (`plink.solvers.contention.time`).
         lower_bound_s: no order takes less.
         ended_by: `exact` (every order was tried), `bound` (the time meets the bound, and no
             distance can be saved), `chains` (so many in a row found nothing better), `steps` (as
@@ -104,7 +104,7 @@ def search_by_contention(
     help on the exact maximum. A ring gets a start that leaves each group once.
 
     Args:
-        table: of the ranks.
+        table: table of the ranks.
         network: the hosts and links; hosts beyond the positions are left out.
         start_orders: permutations of the hosts to begin with, such as one that is good by latency;
             0 ... N-1 if empty.

@@ -60,7 +60,7 @@ class Messages:
         ranks: how many there are.
         rounds: ascending numbers.
         senders, receivers: ranks.
-        sizes_bytes: of each.
+        sizes_bytes: sizes of each, in bytes.
         delays_s: from when both ranks are there until it begins.
         after: the message that must have arrived before this one begins; -1 for none.
         paths: the links that each crosses; none between ranks of one host.
@@ -190,8 +190,8 @@ class FlowClock:
         """Return seconds until all have the result.
 
         Args:
-            manner: of the software.
-            seed: of what is by chance.
+            manner: manner of the software.
+            seed: seed of what is by chance.
             links: the same ones with other rates and bursts; None for those given first.
         """
         if not self._senders:

@@ -40,11 +40,11 @@ def ring_by_groups(
     """Order one ring: leave as few groups as possible, then take the nearest hosts.
 
     Args:
-        waits: of the table, of as many positions as the ring takes hosts.
+        waits: waits of the table, of as many positions as the ring takes hosts.
         network: the hosts and their groups.
         distance: (N, N), symmetric.
-        seed: of the search for the nearest ring.
-        deadline: of that search.
+        seed: seed of the search for the nearest ring.
+        deadline: deadline of that search.
 
     Returns:
         position p is on host `order[p]`, and the hosts that are left follow; None where the table

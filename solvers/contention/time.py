@@ -26,8 +26,8 @@ class TableTimer:
     is their mean: a rank that is early waits for one that is late only once.
 
     Args:
-        table: of the ranks.
-        network: of the hosts.
+        table: table of the ranks.
+        network: network of the hosts.
         position_of: (R,) which ranks share a position, and so a host; orders are then of positions.
             None where each rank has one of its own.
     """
@@ -86,7 +86,7 @@ def native_problem(
 
     Args:
         loads, waits: between ranks, or positions.
-        network: of the hosts.
+        network: network of the hosts.
         ranks: how many ranks, or positions, there are.
         tie_distance: (N, N) what decides between orders of the same time.
     """

@@ -60,7 +60,7 @@ class Paths:
     """Links that messages cross, with a limit on what each sender's socket takes in.
 
     Args:
-        paths: of each message.
+        paths: paths of each message.
         rate_bytes_s, burst_bytes: of every link, those of senders at the end.
     """
 
@@ -79,10 +79,10 @@ def socket_paths(
     """Return every sender's socket as one more link: full at first, and filled again in each turn.
 
     Args:
-        paths: of each message; the first link is the sender's own.
-        senders: of each message.
+        paths: paths of each message; the first link is the sender's own.
+        senders: senders of each message.
         links: that are crossed.
-        turns: of the ranks.
+        turns: turns of the ranks.
         kept_s: for how long a full buffer feeds the sender's own link.
     """
     share = (kept_s + turns.slice_s) / turns.cycle_s

@@ -35,8 +35,8 @@ def unequal_bound_s(
     of a host whose ranks, whichever they are, have messages to or from others.
 
     Args:
-        table: of the ranks.
-        network: of the hosts.
+        table: table of the ranks.
+        network: network of the hosts.
         slots: (H,) how many ranks each host takes; together at least the table's ranks.
         deadline: parts that it does not suffice for are left out, which lowers the bound.
     """

@@ -22,7 +22,7 @@ class ChosenShape:
     """The shape that was chosen.
 
     Args:
-        fits: of that shape, to what each split knows.
+        fits: fits of that shape, to what each split knows.
         error: the mean share by which they missed what judges them.
     """
 
@@ -44,7 +44,7 @@ def choose(
     Whether there are heights is decided in few dimensions; more are tried as long as they help.
 
     Args:
-        splits: of the readings; at least one.
+        splits: splits of the readings; at least one.
         sizes: the dimensions to choose from, fewest first.
         kinds: with or without heights.
         alpha: the power of eq. 4.1.

@@ -39,7 +39,7 @@ class Embedding:
             `held_out.Split`).
         neighbour_error: the same for the raw matrix, which predicts a pair by the hosts that are
             most like its ends.
-        steps: of the optimiser, in all.
+        steps: steps of the optimiser, in all.
         gain: how much better it orders triplets than the readings; None where there are no halves
             of the readings to tell.
     """
@@ -98,7 +98,7 @@ def embed(
             the least of both.
         halves: the readings of one half of the passes and of the other, each as `distance`: the
             noise of one must say nothing of the other's.
-        dimensions: of the points; None chooses.
+        dimensions: dimensions of the points; None chooses.
         alpha: from 1 (distances are fitted as they are) to 2 (long ones are compacted).
         heights: whether each host has a part of its distances to itself, not negative; None
             chooses where the dimensions are chosen, and has none where they are given.

@@ -22,7 +22,7 @@ class EmbeddingShape:
     """Shape of the fitted points.
 
     Args:
-        dimensions: of the points.
+        dimensions: dimensions of the points.
         has_heights: whether each host has a part of its distances to itself.
     """
 
@@ -48,7 +48,7 @@ class Fit:
         heights: (N,) zero where not fitted.
         has_heights: whether they are.
         alpha: the power of eq. 4.1.
-        steps: of the optimiser, in all.
+        steps: steps of the optimiser, in all.
     """
 
     points: Matrix
@@ -90,8 +90,8 @@ def fit_points(
     Args:
         observations: N hosts.
         begin: of the same hosts.
-        dimensions: of the points.
-        most_steps: of the optimiser.
+        dimensions: dimensions of the points.
+        most_steps: greatest number of steps of the optimiser.
         rng: small steps into dimensions that `begin` does not have.
     """
     from scipy.optimize import minimize  # noqa: PLC0415

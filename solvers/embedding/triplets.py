@@ -71,7 +71,7 @@ def gain_of_order(
     """Return how much better an embedding of half the readings orders the other half.
 
     Args:
-        halves: of the readings, of N hosts.
+        halves: halves of the readings, of N hosts.
         fits: to the first of them or to both.
         rng: which triplets are looked at.
     """

@@ -38,7 +38,7 @@ def join(
 
     Args:
         model: to add to.
-        places: of the ranks.
+        places: places of the ranks.
         pairs: whether two hosts are joined, from the first to the second.
         peers: of every rank, those to which it is joined.
         deadline: when to stop.

@@ -29,7 +29,7 @@ def add_trees(
         model: to add to.
         form: the trees.
         whole: their hops.
-        places: of the ranks.
+        places: places of the ranks.
         most: what they may cost, in units.
         deadline: when to stop.
 

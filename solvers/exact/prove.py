@@ -41,7 +41,7 @@ class ProofResult:
         outcome: `optimal`: no order costs less than `order`, but for the tolerance. `improved`:
             `order` is cheaper than the incumbent, and a cheaper one may exist. `gave-up`: neither.
         order: the cheapest known, `order[rank]` = host; the incumbent if nothing cheaper was found.
-        cost: of `order`, in the matrix's unit.
+        cost: cost of `order`, in the matrix's unit.
         lower_bound: no order costs less.
         seconds: what the proof took.
     """

@@ -39,7 +39,7 @@ class MasterShares:
         of_groups: (G,) the share of the buffer whose GM is in each group; the sum is 1.
         of_members: (P,) the share of its group's chunks that each member is a master of, those with
             a GM in the group and the others alike; the sum is 1 in every group.
-        seconds_per_byte: of the busiest link.
+        seconds_per_byte: seconds per byte of the busiest link.
     """
 
     of_groups: Floats

@@ -40,7 +40,7 @@ def time_s(
         forest: over ranks.
         host_of: (P,) the host of each rank; ranks of one host exchange data for free.
         network: the hosts and links.
-        size_bytes: of the buffer.
+        size_bytes: size of the buffer, in bytes.
 
     Raises:
         ValueError: not a host for each rank.
@@ -73,7 +73,7 @@ def routes_s(
             goes: a reduce-scatter has only sums, an all-gather only results.
         host_of: (P,) the host of each rank; ranks of one host exchange data for free.
         network: the hosts and links.
-        size_bytes: of all routes together.
+        size_bytes: size of all routes together, in bytes.
         chunks_bytes: (R,) the size of a chunk on each route.
 
     Raises:
@@ -121,7 +121,7 @@ def sharing_s(routes: Routes, host_of: Indices, network: Network, size_bytes: fl
         routes: over ranks.
         host_of: (P,) the host of each rank.
         network: the hosts and links.
-        size_bytes: of the buffer.
+        size_bytes: size of the buffer, in bytes.
     """
     flows = np.zeros((network.hosts, network.hosts))
     sizes_bytes = routes.weights * size_bytes
@@ -183,7 +183,7 @@ def fill_s(
         routes: over ranks, all of them in use.
         host_of: (P,) the host of each rank.
         network: the hosts and links.
-        size_bytes: of all routes together.
+        size_bytes: size of all routes together, in bytes.
         chunks_bytes: (R,) the size of a chunk on each route.
     """
     if not size_bytes:
@@ -232,7 +232,7 @@ def deal_chunks(
 
     Args:
         forest: whose routes there are.
-        size_bytes: of the buffer.
+        size_bytes: size of the buffer, in bytes.
         least_chunk_bytes: into no smaller chunks it is cut.
     """
     routes = make_routes(forest.weights, forest.reduce_parents, forest.broadcast_parents)

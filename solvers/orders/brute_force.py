@@ -28,7 +28,7 @@ def brute_force(
     """Return the cheapest of all orders.
 
     Args:
-        form: of at most 9 ranks; of more, nothing is tried.
+        form: form of at most 9 ranks; of more, nothing is tried.
         distance: (N, N).
         incumbent: an order; returned if no order is cheaper.
         time_limit_s: looked at after every 5,040 orders.

@@ -42,7 +42,7 @@ class SamplerStep:
     """Next step of the sampler.
 
     Args:
-        rounds: of disjoint pairs (i, j), i < j; empty if nothing is left to do.
+        rounds: rounds of disjoint pairs (i, j), i < j; empty if nothing is left to do.
         phase: why these: by `chance` while nothing is near, to `search` for groups and confirm
             them, to measure what is `near` in full; or why nothing: all is `done`, or the `budget`
             is spent.

@@ -30,7 +30,7 @@ def kinship(mean_logs: Matrix, deviation: float, farthest: float) -> Matrix:
     Args:
         mean_logs: (G, C) means of logarithms of readings from clusters to third ones, NaN where
             there is none.
-        deviation: of one reading's logarithm.
+        deviation: deviation of one reading's logarithm.
         farthest: beyond it, logarithms tell no more: noise adds, and so long readings are alike by
             chance.
 

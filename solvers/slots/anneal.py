@@ -37,7 +37,7 @@ def anneal_order(
     Vecchi 1983).
 
     Args:
-        cost: of an order of all that may have a place.
+        cost: cost of an order of all that may have a place.
         start: at least two; returned where nothing is cheaper.
         used: how many of an order, from its front, matter to its cost.
         seed: decides every choice by chance.

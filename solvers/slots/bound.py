@@ -60,7 +60,7 @@ def subset_ring_bound(
 
     Args:
         distance: (H, H), symmetric.
-        layout: of the H hosts.
+        layout: layout of the H hosts.
         deadline: for the second sum, of which what is known until then counts.
     """
     if layout.fewest_hosts == 1:

@@ -89,7 +89,7 @@ def search_with_slots(
         seed: decides every choice by chance; 0 to 2^63 - 1.
         time_limit_s: for the search. An interrupt (Ctrl-C) ends it earlier, with the best so far.
         threads: searches at the same time, where all hosts take as many ranks.
-        steps: of a search over hosts, as `search_by_latency`.
+        steps: steps of a search over hosts, as `search_by_latency`.
         proof_limit_s: for the lower bound, after the search; left out with 0. A ring's is free.
         on_progress: called some twenty times a second.
 

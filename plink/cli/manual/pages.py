@@ -34,7 +34,7 @@ def pages(date: str) -> dict[str, str]:
     """Return the roff text of every page by its name, such as `plink-autotune-serve`.
 
     Args:
-        date: of the pages, as in 2026-01-31.
+        date: date of the pages, as in 2026-01-31.
     """
     contexts = list(_contexts(click.Context(cli, info_name="plink", **cli.context_settings)))
     names = [_name(context) for context in contexts]

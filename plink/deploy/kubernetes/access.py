@@ -44,7 +44,7 @@ def reach(
             outside of one for whatever kubectl reaches.
         token_file: with the bearer token; read anew for each request, because tokens are renewed.
         ca_file: with the certificates of the authorities that the server's may be signed by.
-        environment: of this process.
+        environment: environment of this process.
         account: where a pod has its account.
 
     Raises:

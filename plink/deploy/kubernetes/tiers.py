@@ -104,7 +104,7 @@ def values_of(tier: Tier, key: str, present: Mapping[str, str], taken: set[str])
 
     Args:
         tier: the domains.
-        key: of the label.
+        key: key of the label.
         present: what hosts have that plink wrote.
         taken: values that something else wrote, which no new domain gets.
     """

@@ -27,7 +27,7 @@ class Request:
     """Request to label nodes.
 
     Args:
-        keys: of labels, the finest tier first (`keys_of`).
+        keys: keys of labels, the finest tier first (`keys_of`).
         overwrite: take over labels of these keys that something else wrote.
         dry_run: change nothing.
     """
@@ -42,9 +42,9 @@ class Outcome:
     """Outcome of labelling nodes, or of its dry run.
 
     Args:
-        keys: of the tiers that were found, the finest first.
+        keys: keys of the tiers that were found, the finest first.
         tiers: how many were found, which may be more than there are keys.
-        labels: of every node that is labelled: key to value.
+        labels: labels of every node that is labelled: key to value.
         changed: nodes whose labels changed, in the order of their names.
         cleared: nodes that lost all labels of plink.
         kept: nodes of hosts that could not be measured, which keep the labels that they have.

@@ -53,9 +53,9 @@ def render(
     """Return the text of a file in the format `name`.
 
     Args:
-        name: of a format or a topology.
+        name: name of a format or a topology.
         ranked: the hosts in rank order, with as many slots as ranks in a row.
-        groups: of near hosts; empty where they are not known.
+        groups: groups of near hosts; empty where they are not known.
         unused: hosts without a rank, which have their places in a topology all the same.
 
     Raises:

@@ -100,7 +100,7 @@ def allocation_of(environment: Mapping[str, str], tasks_per_node: int | None = N
     """Return the job that the environment describes.
 
     Args:
-        environment: of the job's script.
+        environment: environment of the job's script.
         tasks_per_node: None for what the job asks for.
 
     Raises:
@@ -129,7 +129,7 @@ def step_words(*options: str) -> list[str]:
     """Return the words that run what follows in a step beside the job's own, with all they need.
 
     Args:
-        options: of srun: how many tasks, and where.
+        options: options of srun: how many tasks, and where.
     """
     unset = [word for name in _VARIABLES for word in ("-u", name)]
     return ["env", *unset, *_STEP, *options]

@@ -87,7 +87,7 @@ def own_address(names: Sequence[str]) -> str:
     """Return the address from which this machine reaches other nodes, or its name.
 
     Args:
-        names: of the nodes.
+        names: names of the nodes.
     """
     for name in names:
         with suppress(OSError):

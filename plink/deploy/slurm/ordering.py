@@ -63,7 +63,7 @@ class Ordered:
     """Order of a job's nodes, and what it is based on.
 
     Args:
-        order: of the nodes that are known.
+        order: order of the nodes that are known.
         hosts: all nodes of the job in the order of their ranks.
         source: `kept`: nothing was measured; `switches`, `groups`: a check; `measured`.
         pairs: directed pairs that were measured now and are kept.

@@ -49,7 +49,7 @@ def fill_by_switch(
 
     Args:
         rtt: (N, N) of these hosts.
-        names: of the N hosts.
+        names: names of the N hosts.
         switch_of: their switches, where known.
     """
     switches = sorted({switch_of[name] for name in names if name in switch_of})

@@ -138,7 +138,7 @@ def expect(rtt: RttMeasurement, estimate: EstimatedDistances | None = None) -> B
 
     Args:
         rtt: the file's round-trip times.
-        estimate: of the same pairs; None to compare with the readings.
+        estimate: estimate of the same pairs; None to compare with the readings.
     """
     if estimate is None:
         return Baseline(rtt.readings_us, noise_ceilings(rtt))

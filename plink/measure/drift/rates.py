@@ -32,7 +32,7 @@ class RateChange:
     """A link that carries another amount than in the file.
 
     Args:
-        name: of the host, or of the group whose uplink it is.
+        name: name of the host, or of the group whose uplink it is.
         is_uplink: it is a group's.
         sends: what it sends changed; else what it receives.
         file_gbit_s, now_gbit_s: of the transfer that shows it best, of an uplink of all its hosts.
@@ -72,7 +72,7 @@ def judge_links(names: Sequence[str], expected: Matrix, now: Matrix) -> LinkJudg
     """Compare new rates with those of a file.
 
     Args:
-        names: of the N hosts.
+        names: names of the N hosts.
         expected: (N, N) in Gbit/s by the file, NaN if unknown.
         now: (N, N) measured again, NaN where not.
     """
@@ -165,7 +165,7 @@ def changed_uplinks(
     """Return uplinks that carry another amount than in the file, the most changed first.
 
     Args:
-        uplinks: of the file.
+        uplinks: uplinks of the file.
         now_gbit_s: measured again.
         explained_gbit_s: what links of hosts that were named leave to groups, where they do.
     """
@@ -192,9 +192,9 @@ def explained_by_hosts(
     """Return the most, in Gbit/s, that groups can exchange given the changed links of their hosts.
 
     Args:
-        groups: of the hosts.
-        links: of the hosts, as the file has them.
-        changes: of hosts.
+        groups: groups of the hosts.
+        links: links of the hosts, as the file has them.
+        changes: changes of hosts.
     """
     found: dict[Way, float] = {}
     for sends in (True, False):
@@ -214,7 +214,7 @@ def nearer_uplinks(
     """Return the figure of an uplink, measured twice, that is nearer to the file's.
 
     Args:
-        uplinks: of the file.
+        uplinks: uplinks of the file.
         first, second: in Gbit/s, above zero.
     """
     known: dict[Way, float | None] = {}

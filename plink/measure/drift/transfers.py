@@ -30,9 +30,9 @@ def expected_gbit_s(
     Bandwidths as they were measured, else inside groups what both hosts' links allow.
 
     Args:
-        names: of the N hosts.
+        names: names of the N hosts.
         gbit_s: (N, N) bandwidths; None where the file has none of plink's own.
-        groups: of the hosts.
+        groups: groups of the hosts.
         uplinks: with the hosts' links.
     """
     size = len(names)

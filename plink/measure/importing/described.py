@@ -98,7 +98,7 @@ def import_network(content: bytes, source: str) -> Cluster:
     """Return the cluster in a description: what it does not say is not limited, and takes no time.
 
     Args:
-        content: of the file.
+        content: content of the file.
         source: what errors call it.
 
     Raises:

@@ -69,7 +69,7 @@ class Values:
     Args:
         columns: one, or one for every run.
         heading: of the first.
-        unit: of the numbers; None where only the cells may name it.
+        unit: unit of the numbers; None where only the cells may name it.
         factor: what the numbers are multiplied by (2 for one way of a round trip).
     """
 
@@ -147,7 +147,7 @@ def find_columns(headings: Sequence[str], source: str, unit: RateUnit | TimeUnit
     """Return the columns of a list of pairs.
 
     Args:
-        headings: of the columns.
+        headings: headings of the columns.
         source: what errors call the file.
         unit: that of numbers whose heading names none; None where none was given.
 

@@ -92,9 +92,9 @@ def read_nccl_tests(text: str, source: str, size_bytes: int | None = None) -> Re
     another run, or found wrong results.
 
     Args:
-        text: of the log.
+        text: text of the log.
         source: what errors call it.
-        size_bytes: of the messages whose bandwidth counts; None for the greatest of any size.
+        size_bytes: size of the messages whose bandwidth counts; None for the greatest of any size.
 
     Raises:
         WrongUseError: a host's name that cannot be.

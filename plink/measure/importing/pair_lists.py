@@ -89,10 +89,10 @@ def read_pair_list(
     """Parse a list with one row for each pair.
 
     Args:
-        text: of the file.
+        text: text of the file.
         source: what errors call it.
-        size_bytes: of the messages whose bandwidth counts; None for any.
-        unit: of numbers whose heading names none; None where none was given.
+        size_bytes: size of the messages whose bandwidth counts; None for any.
+        unit: unit of numbers whose heading names none; None where none was given.
 
     Raises:
         WrongUseError: a heading or a row that is not understood, or no row of that size.

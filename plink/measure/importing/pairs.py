@@ -42,7 +42,7 @@ class Message:
     """Measurement with messages of one size; None for a quantity not measured.
 
     Args:
-        size_bytes: of the message.
+        size_bytes: size of the message, in bytes.
         time_us: of one message, or what the benchmark calls its time.
         gbit_s: bandwidth.
     """

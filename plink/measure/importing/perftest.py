@@ -74,9 +74,9 @@ def read_perftest(text: str, source: str, size_bytes: int | None = None) -> Read
     Tests that plink does not read are left out and named, and so are latencies without a median.
 
     Args:
-        text: of the log.
+        text: text of the log.
         source: what errors call it.
-        size_bytes: of the messages whose bandwidth counts; None for the greatest of any size.
+        size_bytes: size of the messages whose bandwidth counts; None for the greatest of any size.
 
     Raises:
         WrongUseError: a run without its pair, without rows, or without that size.

@@ -96,9 +96,9 @@ def import_measurement(
     """Return the cluster in another program's output (`docs/files.md`), in CSV, or as it is.
 
     Args:
-        content: of the file.
+        content: content of the file.
         source: what errors call it.
-        unit: of the numbers of a table that names none.
+        unit: unit of the numbers of a table that names none.
         percentile: which percentile of a pair's samples the times stand for.
         size: bytes of the messages whose bandwidth counts; None for the greatest of any size.
 
@@ -123,7 +123,7 @@ def import_files(paths: Sequence[str], options: ImportOptions) -> Imported:
     out and named.
 
     Args:
-        paths: of files and folders.
+        paths: paths of files and folders.
         options: how they are taken.
 
     Raises:

@@ -46,7 +46,7 @@ class CheckResult:
 
     Args:
         hosts: how many were reached.
-        judgement: of the readings; its indices are the file's.
+        judgement: judgement of the readings; its indices are the file's.
         moved: hosts whose traffic address is not the file's: name to the file's and the new one.
         unreachable: hosts of the file that were not reached, and why.
         failures: hosts and pairs that were reached but could not be measured, and why.

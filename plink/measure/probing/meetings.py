@@ -128,7 +128,7 @@ class Visits:
     Args:
         collector: takes what the run reads.
         measured: of each host of the run its index in the cluster.
-        rounds: of pairs that the run is to measure.
+        rounds: rounds of pairs that the run is to measure.
         wanted: directions of them that the tool measures first.
         options: how often pairs meet.
         question: what the readings are for.

@@ -30,7 +30,7 @@ class ProbeRequest:
     Args:
         hosts: the hosts to measure.
         made_from: the hash of the host list.
-        options: of the tool that measures, and so which tool that is.
+        options: options of the tool that measures, and so which tool that is.
         timeout_s: how long a host may be silent before it is given up.
         rounds: of the tournament, at least 2; `FOLLOWED_ROUNDS` for pairs that the readings ask
             for; None for all.

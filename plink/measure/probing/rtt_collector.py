@@ -184,7 +184,7 @@ def disturbed_hosts(
     """Name the hosts that stand out, in one sentence; empty where no pair was disturbed.
 
     Args:
-        names: of the N hosts.
+        names: names of the N hosts.
         disturbed, measured: (N, N), [source][destination].
     """
     pairs = int(np.count_nonzero(disturbed))

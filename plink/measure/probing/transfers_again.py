@@ -99,7 +99,7 @@ class TransfersAgain:
 
     Args:
         cluster: whose file it is.
-        hosts: of it, that were reached.
+        hosts: hosts of it, that were reached.
         silence_s: a transfer is given up after so many seconds without data.
         seed: decides among hosts that are alike.
         progress: told how far it is.
@@ -165,7 +165,7 @@ class TransfersAgain:
         """Measure the uplinks again; return the rates in Gbit/s and those that changed.
 
         Args:
-            uplinks: of the file.
+            uplinks: uplinks of the file.
             hosts: links of hosts that changed, which may explain what groups exchange.
             limit_s: seconds for all uplinks, and as many again for those that seem changed.
         """

@@ -23,8 +23,8 @@ class LinkCollector:
     """A sink for what hosts can do by themselves: the most that each sent to, or got from, any.
 
     Args:
-        names: of the hosts of the run.
-        groups: of them, by index.
+        names: names of the hosts of the run.
+        groups: groups of them, by index.
         known: what an earlier run measured between them, in the same order, or None.
     """
 
@@ -75,7 +75,7 @@ class UplinkCollector:
     """A sink for what groups exchange.
 
     Args:
-        names: of the hosts of the run.
+        names: names of the hosts of the run.
         groups: names of the groups, and of each the hosts of the run that are in it.
         kept: by the name of its group, what an earlier run measured.
     """

@@ -67,7 +67,7 @@ def executor_at(address: str, threads: int) -> Executor:
 
     Args:
         address: `local`, `dask://HOST:PORT` or `ray://HOST:PORT`.
-        threads: of this machine, for `local`.
+        threads: threads of this machine, for `local`.
 
     Raises:
         WrongUseError: it names no engine, or the engine's library is not installed.

@@ -54,11 +54,11 @@ class ContentionObjective:
     """The time of a table where flows that are under way together share links.
 
     Args:
-        table: of the algorithm, for `size_bytes`.
+        table: table of the algorithm, for `size_bytes`.
         network: what its links carry.
         layout: how the table's ranks lie on the hosts.
         by_latency: decides among orders that take the same time, and gives the search a start.
-        size_bytes: of the buffer.
+        size_bytes: size of the buffer, in bytes.
         limits: between what the hosts' distances lie; None where every pair was measured.
     """
 

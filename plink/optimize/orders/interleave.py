@@ -57,7 +57,7 @@ def apart(
         objective: latency or contention.
         adjacent: the best order of hosts whose ranks are adjacent.
         seed: decides every choice by chance.
-        deadline: of the search.
+        deadline: deadline of the search.
 
     Returns:
         how it was found, and the host of every rank.

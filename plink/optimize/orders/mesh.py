@@ -105,7 +105,7 @@ def inner_advice(mesh: Mesh, slots: int) -> str | None:
     """Return which dimension to name last, where it exchanges most and hosts have several ranks.
 
     Args:
-        mesh: of an order in which the ranks of a host are neighbours.
+        mesh: mesh of an order in which the ranks of a host are neighbours.
         slots: ranks of the host with most.
     """
     carrying = [one for one in mesh.dimensions if one.size > 1]

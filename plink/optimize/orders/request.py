@@ -37,12 +37,12 @@ class OrderRequest:
         algorithm: a name of `plink.solvers.collectives.registry`.
         objective: `latency`, `contention` or `bandwidth`; None for contention where the groups'
             uplinks are known, else latency, and bandwidth where no round-trip time is known.
-        size_bytes: of the buffer, for contention.
+        size_bytes: size of the buffer, for contention.
         percentile: of round-trip times, which one stands for a pair; None for the cluster's choice.
         distances: `estimate` of pairs whose readings disagree, from their groups, or `readings` as
             they are.
         ranks: how many; None for as many as there are slots. Hosts that are not needed are chosen.
-        slots: of every host; None for the cluster's.
+        slots: slots of every host; None for the cluster's.
         is_interleaved: the ranks of a host need not be adjacent.
         time_limit_s: for all of it: the search, the bound, the check of the gain, and what stands
             beside the order.
@@ -50,7 +50,7 @@ class OrderRequest:
         engine: which one.
         threads: searches at the same time.
         seed: decides every choice by chance; 0 to 2^63 - 1.
-        mesh: of the ranks, whose dimensions run in place of one algorithm.
+        mesh: mesh of the ranks, whose dimensions run in place of one algorithm.
         own: an algorithm that has no name there, in place of one: what a trace sends.
         executor: what runs `restarts` searches of `steps` each, whatever time they take: `local`,
             `dask://HOST:PORT` or `ray://HOST:PORT`; None for searches that end with the time limit.

@@ -32,7 +32,7 @@ class PortUse:
     """Traffic through one port of a server.
 
     Args:
-        host: of the server.
+        host: host of the server.
         port: counted from 0.
         sent_bytes, received_bytes: of all demands.
     """
@@ -48,13 +48,13 @@ class Candidate:
     """Plan of one kind that was considered.
 
     Args:
-        kind: of `KINDS`, or of those with servers (`plink.optimize.plans.serving`).
+        kind: one of `KINDS`, or of those with servers (`plink.optimize.plans.serving`).
         forest: over the ranks.
         time_s: predicted, of all demands one after the other.
         measures: rounds and bytes, likewise; each port of a server counts as a rank.
         route_ports: (R, P) the port by which each rank takes part in each route; None without
             servers.
-        ports: of all servers that it uses.
+        ports: ports of all servers that it uses.
     """
 
     kind: str

@@ -35,13 +35,13 @@ class Demand:
     """Call of a collective by all ranks.
 
     Args:
-        collective: of `plink.plans.names.COLLECTIVES`.
+        collective: one of `plink.plans.names.COLLECTIVES`.
         size_bytes: of the whole buffer: what a rank has before a reduce-scatter or an all-to-all
             and after an all-gather, what the root of a gather or scatter has, one message of a
             send-receive. A barrier has none.
         parts: (P,) the share of each rank in it, for those that have parts; of an all-to-all
             (P, P), from rank (row) to rank, in buffers of `size_bytes`. None where all are even.
-        root: of a broadcast, reduce, gather or scatter.
+        root: root of a broadcast, reduce, gather or scatter.
 
     Raises:
         ValueError: no such collective, or parts that are negative or sum up to something else.

@@ -26,7 +26,7 @@ class CollectiveRow:
     """Predicted figures of one collective along the plan.
 
     Args:
-        collective: of `plink.plans.names.COLLECTIVES`.
+        collective: one of `plink.plans.names.COLLECTIVES`.
         time_s: predicted.
         bound_s: no way of doing it takes less, latency left out.
         rounds: messages that the longest way takes.
@@ -50,9 +50,9 @@ class PlanForecast:
 
     Args:
         source: what messages call the plan.
-        kind: of the plan.
+        kind: kind of the plan.
         hosts, ranks: how many.
-        size_bytes: of the whole buffer of each.
+        size_bytes: size of the whole buffer of each, in bytes.
         rows: in the order asked for.
         assumptions: what was assumed of the network (`plink.model.network`).
     """
@@ -77,8 +77,8 @@ def forecast_plan(
 
     Args:
         cluster: the plan's hosts, and what was measured between them.
-        plan: of that cluster.
-        size_bytes: of the whole buffer; None for the plan's.
+        plan: plan of that cluster.
+        size_bytes: size of the whole buffer; None for the plan's.
         collectives: names; none for all.
         source: what messages call the plan.
 

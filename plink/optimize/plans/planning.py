@@ -42,8 +42,8 @@ class PlanRequest:
     """Request for a plan.
 
     Args:
-        kind: of `KINDS`, or `auto`.
-        size_bytes: of the buffer that it is to be good for.
+        kind: one of `KINDS`, or `auto`.
+        size_bytes: size of the buffer that it is to be good for, in bytes.
         ranks_per_host: None for the cluster's slots.
         seed: decides every choice by chance; 0 to 2^63 - 1.
         collectives: that are to be quick with it, one after the other: of
@@ -71,7 +71,7 @@ class Planned:
         plan: to be written.
         chosen: the candidate that it is.
         reason: why that one, as a sentence.
-        candidates: of all kinds.
+        candidates: candidates of all kinds.
         refused: kinds that there is no plan of.
         ports: what servers' ports bring at most; None where no servers were named.
     """
@@ -195,8 +195,8 @@ def grouped_as(network: Network, names: Sequence[str], groups: Sequence[Group]) 
     """Return the network as a plan on these groups sees it: their uplinks are not known.
 
     Args:
-        network: of hosts with these names.
-        groups: of some of its hosts.
+        network: network of hosts with these names.
+        groups: groups of some of its hosts.
     """
     place_of = {name: place for place, name in enumerate(names)}
     group_of = np.full(network.hosts, -1)

@@ -23,8 +23,8 @@ class ServerHost:
     """A host that contributes nothing, and its interfaces.
 
     Args:
-        place: of the host in the cluster.
-        addresses: of its ports; all that of the host where they are not known.
+        place: place of the host in the cluster.
+        addresses: addresses of its ports; all that of the host where they are not known.
         is_told: whether the ports' own addresses are known.
         port_bytes_s: what each port carries either way; None for what the host's link does.
     """
@@ -39,7 +39,7 @@ def parse_servers(texts: Sequence[str], cluster: Cluster) -> list[ServerHost]:
     """Return servers as they are typed: `box`, `box:4`, `box:4@25gbit`, `box=10.0.0.9+10.0.0.10`.
 
     Args:
-        texts: of servers, one or several with commas in each.
+        texts: texts of servers, one or several with commas in each.
         cluster: that has the hosts.
 
     Raises:
@@ -102,7 +102,7 @@ def members_network(
     """Return a network of workers' hosts, then of servers' ports, each of them a link of its own.
 
     Args:
-        network: of all hosts.
+        network: network of all hosts.
         workers: (W,) places of their hosts.
         servers: whose ports there are.
         rates: (K,) what each port carries.

@@ -45,11 +45,11 @@ class ServerPlanInput:
 
     Args:
         cluster: the hosts, and what was measured.
-        network: of all of them.
+        network: network of all of them.
         workers: (W,) places of the workers' hosts.
         slots: (W,) ranks on each.
         servers: at least one.
-        size_bytes: of the buffer.
+        size_bytes: size of the buffer, in bytes.
         seed: decides every choice by chance.
     """
 

@@ -42,7 +42,7 @@ class Traffic:
     """Messages of one call of a collective.
 
     Args:
-        size_bytes: of all that goes along routes.
+        size_bytes: size of all that goes along routes, in bytes.
         routes: that it goes along, where it goes along any. A tree without edges is a direction in
             which nothing goes.
         chunks_bytes: (R,) the size of a chunk on each route.

@@ -56,7 +56,7 @@ def heat_map(subject: Subject, readings_us: Matrix, scale: Scale) -> Figure:
     Args:
         subject: whose hosts they are.
         readings_us: (N, N), [source][destination], NaN where not measured.
-        scale: of colours.
+        scale: scale of colours.
     """
     return matrix_figure(
         subject,

@@ -46,7 +46,7 @@ def hop_bars(subject: Subject, named: NamedOrder, ranks: Sequence[int], name: st
         subject: whose hosts they are.
         named: the order.
         ranks: its hosts in rank order.
-        name: of the figure.
+        name: name of the figure.
     """
     following = np.roll(ranks, -1)
     leaves = leaves_group(subject, ranks)

@@ -39,8 +39,8 @@ def matrix_figure(
     Args:
         subject: whose hosts they are.
         values: (N, N), [source][destination], NaN where not measured.
-        name: of the figure.
-        unit: of the values.
+        name: name of the figure.
+        unit: unit of the values.
         high: the value of the last stop.
         stops: colours, evenly placed from 0, which is a host itself, to `high`.
         caption, description: of the figure.
@@ -113,7 +113,7 @@ def log_stops(
     Args:
         least: of all values, above 0.
         low, high: where the colours begin and end.
-        colour: of a place from 0 (`low`) to 1 (`high`).
+        colour: colour of a place from 0 (`low`) to 1 (`high`).
     """
     beginning, near = 0.5 * least / high, low / high
     below = [[0.0, SELF], [beginning, SELF], [beginning, colour(0.0)]]

@@ -25,7 +25,7 @@ def matrix_table(
         subject: whose hosts they are.
         values: (N, N), [source][destination], NaN where not measured.
         what: the values are, in the plural.
-        text: of a value.
+        text: text of a value.
     """
     sequence = list(subject.sequence)
     if len(sequence) <= MOST_COLUMNS:

@@ -72,7 +72,7 @@ class Bar:
     Args:
         text: its value.
         share: of the longest bar there may be, from 0 to 1.
-        colour: of a style sheet.
+        colour: colour of a style sheet.
         reach: from which share to which the value may be, where it is a range.
     """
 
@@ -130,7 +130,7 @@ class Figure:
     Args:
         name: a word, unique on the page.
         traces, layout: JSON values, with theme colours as `var(--name)`.
-        height_px: of the picture.
+        height_px: height of the picture, in pixels.
         caption: how to read it.
         description: what it shows, for those who cannot see it.
         is_square: never much higher than the page is wide.

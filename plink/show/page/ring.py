@@ -90,7 +90,7 @@ def rings(subject: Subject, orders: Sequence[tuple[str, list[int]]], name: str) 
     Args:
         subject: whose hosts they are.
         orders: a title and the hosts in rank order, each.
-        name: of the figure.
+        name: name of the figure.
     """
     places = _places(subject)
     traces: list[dict[str, Any]] = []

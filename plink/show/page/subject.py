@@ -50,7 +50,7 @@ class Subject:
     Args:
         cluster: hosts and what was measured.
         source: the cluster's file, as the report calls it.
-        orders: of the same hosts.
+        orders: orders of the same hosts.
     """
 
     cluster: Cluster | None

@@ -28,7 +28,7 @@ def timeline_sections(timeline: Timeline, sources: Sequence[str]) -> list[Sectio
     """Return the page of ranks' timelines.
 
     Args:
-        timeline: of all of them.
+        timeline: timeline of all of them.
         sources: the names of their files.
     """
     summary = summary_of(timeline)

@@ -29,7 +29,7 @@ class FoundBounds:
         rows: a placement each.
         ports: what a central server's ports bring at most.
         racks: None where none were asked for.
-        verdict: of the racks.
+        verdict: verdict of the racks.
         printed_ncc_gbit_s: what the paper prints for the same; None where it does not.
     """
 

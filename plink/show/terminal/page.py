@@ -48,7 +48,7 @@ def print_cluster(
         paper: where.
         source: what messages call its file.
         cluster: what is shown.
-        summary: of its round-trip times; None where it holds none.
+        summary: summary of its round-trip times; None where it holds none.
         with_next: say which command to run next on that file.
     """
     console, rtt = paper.console, cluster.rtt

@@ -83,7 +83,7 @@ class UplinkOptions(_TransferOptions):
     """The options of uplinks: what groups exchange, all their hosts at once.
 
     Args:
-        groups: of hosts, two at least.
+        groups: groups of hosts, two at least.
     """
 
     tool: ClassVar[str] = "uplinks"
