@@ -142,7 +142,8 @@ def group_hosts(cluster: Cluster, say: Callable[[str], None]) -> Cluster:
         return cluster
     sizes = [f"{group.name} ({len(group.hosts)})" for group in found.groups]
     say(
-        f"{format_count(len(sizes), 'group')} of hosts found in {time.monotonic() - began:.1f} s"
+        f"{format_count(len(sizes), 'group') if sizes else 'no groups'} of hosts found in "
+        f"{time.monotonic() - began:.1f} s"
         + (f": {format_names(sizes, _MOST_NAMED)}" if sizes else "")
     )
     return with_groups(cluster, found)

@@ -65,6 +65,7 @@ CATALOGUE = (
     Benchmark("wide-area", "regions 100 ms apart: engine, Gloo and ring orders", _TORCH, "8 min"),
     Benchmark("tls", "what encrypting the engine's connections costs", "", "1 min"),
     Benchmark("init", "init_process_group by plink and by Gloo", _TORCH, "1 min"),
+    Benchmark("renumber", "ranks that follow the network by one line", _TORCH, "5 min"),
     Benchmark("members", "from a kill to the next step, beside torchft", "torchft", "3 min"),
     Benchmark("diloco", "DiLoCo at a hub, beside torchft's", "root, torchft", "5 min"),
     Benchmark("torchrun", "torchrun's agents, killed and joined by chance", "torch", "15 min"),
