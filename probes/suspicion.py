@@ -6,7 +6,7 @@ from collections import Counter
 
 
 class Suspicion:
-    """Collects silences between hosts.
+    """Suspicion of hosts by their silences to others.
 
     A host that was silent `limit` times since its last reading is suspected, and once more after
     three times as many. Others go on trying it, but wait less each time: giving it up for everybody

@@ -17,7 +17,7 @@ _NAMED = 3
 
 
 class ProbeInterrupted(KeyboardInterrupt):
-    """The user stopped a probe. `cluster` has what was measured by then."""
+    """Error that the user stopped a probe; `cluster` has what was measured by then."""
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__("interrupted; the exception's cluster has what was measured")

@@ -258,7 +258,7 @@ def _pairs_text(pairs: str | Mapping[str, Any] | None) -> str | None:
 
 
 def algorithms() -> dict[str, str]:
-    """Return the algorithms that an order may be for: name to what it is, in a line."""
+    """Return the algorithms that an order may be for: name to description."""
     return {name: found.about for name, found in {**ALGORITHMS, **OTHERS}.items()}
 
 

@@ -198,7 +198,7 @@ def _network(network: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
 
 
 def tool_options(tool: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a tool that were given, checked.
+    """Return the checked options of a tool, without those that are None.
 
     Raises:
         WrongUseError: the tool does not take one of them, or not with that value.

@@ -38,7 +38,7 @@ class PlinkError(Exception):
 
 
 class WrongUseError(PlinkError):
-    """The user asked for something that cannot be: a bad option, or a file that is not valid."""
+    """Error of the user: a bad option, or a file that is not valid."""
 
     exit_code = EXIT_WRONG_USE
 
@@ -69,7 +69,7 @@ class NotMeasuredError(WrongUseError):
 
 
 class NotJsonError(WrongUseError):
-    """A file that should be one of plink's is text of another kind.
+    """Error that a file of plink's holds text of another kind.
 
     Args:
         source: what messages call it.

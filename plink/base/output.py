@@ -28,7 +28,7 @@ _NEAREST = str.maketrans("µ–→·×…█▓▒░▁▂▃▄▅▆▇", "u-
 
 
 def write_output(content: bytes | memoryview) -> None:
-    """Write to standard output, all of it.
+    """Write all of it to standard output.
 
     Raises:
         PlinkError: it is closed.

@@ -50,7 +50,7 @@ def mesh_of(text: str | None, traffic: str | None, size_bytes: int) -> Mesh | No
 
 
 def of_trace(request: OrderRequest, name: str | None) -> OrderRequest:
-    """Return the request for what a trace sends; the same without one."""
+    """Return the request with what a trace sends, or unchanged without a trace."""
     if name is None:
         return request
     given = given_options(click.get_current_context())

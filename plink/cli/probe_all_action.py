@@ -82,7 +82,7 @@ def _uplink_options(options: Mapping[str, Any], earlier: Cluster | None) -> Upli
 
 
 class _Stages:
-    """Writes what each stage yields and says what it was."""
+    """Observer of stages, which writes and prints what each yields."""
 
     def __init__(self, output: str) -> None:
         self._output = output

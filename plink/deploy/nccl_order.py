@@ -154,7 +154,7 @@ def _ring(channel: int, ring: Sequence[int], found: Sequence[str], expected: Seq
 
 
 def _way(hosts: Sequence[str]) -> tuple[str, ...]:
-    """Return the same for a cycle wherever it begins, and for both of its directions."""
+    """Return a ring's canonical form, the same for every start and both directions."""
     turned = [
         tuple(each[place:]) + tuple(each[:place])
         for each in (list(hosts), list(reversed(hosts)))

@@ -78,7 +78,7 @@ def _without_bursts(losses: Counts) -> Matrix:
 
 
 def _best(evidence: Evidence, lost: Matrix, sent: Matrix) -> tuple[_Way, float]:
-    """Return the best explanation, and what it explains beyond the choice among all."""
+    """Return the hosts or pairs that explain losses best, and how much beyond chance."""
     names, size = evidence.names, len(lost)
     pairs = np.argwhere(lost > 0.0)
     of_hosts = _gains(_by_host(lost), _by_host(sent))

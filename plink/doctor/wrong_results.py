@@ -15,7 +15,7 @@ _ADVICE = (
 
 
 def find(evidence: Evidence) -> list[Finding]:
-    """Return every pair once, with the first thing that was said of it."""
+    """Return a finding for every pair whose data arrived damaged, with its first failure."""
     parts = [
         part for part in (evidence.cluster.bandwidth, evidence.cluster.rtt) if part is not None
     ]

@@ -96,7 +96,7 @@ def read_bytes(path: str, most_bytes: int = MOST_BYTES) -> bytes:
 
 
 def read_content(path: str) -> Content:
-    """Return the same, but a file of the binary form stays where it is until it is looked at.
+    """Return a file's content as bytes, or a map of it where it has the binary form.
 
     Raises:
         WrongUseError: as above.

@@ -160,7 +160,7 @@ class RttMeasurement(Measurement, frozen=True, forbid_unknown_fields=True):
         return disagreement(self.halves_us)
 
     def with_passes(self) -> RttMeasurement:
-        """Return the same as passes: if every pair met once, that was the first pass."""
+        """Return the measurement with passes; what has none was measured in one pass."""
         if self.passes is not None:
             return self
         readings = self.readings_us
@@ -171,7 +171,7 @@ class RttMeasurement(Measurement, frozen=True, forbid_unknown_fields=True):
         )
 
     def for_hosts(self, places: Sequence[int | None]) -> RttMeasurement:
-        """Return the same for other hosts.
+        """Return the measurement for other hosts, with nothing known of new ones.
 
         Args:
             places: index of each host here, None for a new one.
@@ -209,7 +209,7 @@ class BandwidthMeasurement(Measurement, frozen=True, forbid_unknown_fields=True)
     message_bytes: Annotated[Matrix, rows_of("number", _MAX_MESSAGE_BYTES)] | None = None
 
     def for_hosts(self, places: Sequence[int | None]) -> BandwidthMeasurement:
-        """Return the same for other hosts.
+        """Return the measurement for other hosts, with nothing known of new ones.
 
         Args:
             places: index of each host here, None for a new one.
@@ -236,7 +236,7 @@ class RouteMeasurement(Measurement, frozen=True, forbid_unknown_fields=True):
     routes: Sequence[Annotated[Route, Meta(max_length=MAX_HOPS)]]
 
     def for_hosts(self, places: Sequence[int | None]) -> RouteMeasurement:
-        """Return the same for other hosts.
+        """Return the measurement for other hosts, with nothing known of new ones.
 
         Args:
             places: index of each host here, None for a new one.

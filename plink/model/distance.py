@@ -103,7 +103,7 @@ class Distances:
         return self.limits_until(Deadline(_MOST_WAYS_S))
 
     def limits_until(self, deadline: Deadline) -> DistanceLimits | None:
-        """Return the same, but no ways where the time does not suffice for them."""
+        """Return limits of filled-in distances, without shortest ways if time runs out."""
         if not self.filled_pairs:
             return None
         return DistanceLimits(self.matrix_us, self.is_filled, self._ways_us(deadline))

@@ -34,14 +34,14 @@ def latency_range_us(form: Form, limits: DistanceLimits, placement: Hosts) -> Ra
 
 
 def measured_latency_us(form: Form, limits: DistanceLimits, placement: Hosts) -> float:
-    """Return the same in µs where no pair counts that was not measured, else infinite."""
+    """Return an order's latency cost in µs, infinite where it uses an unmeasured pair."""
     return cost(form, limits.measured_us, _hosts(form, placement))
 
 
 def without_bound(
     on_progress: Callable[[SearchProgress], None],
 ) -> Callable[[SearchProgress], None]:
-    """Tell of a search, but not of what it proves of distances that were filled in."""
+    """Return the callback without bounds, which are none where distances were filled in."""
     return lambda progress: on_progress(replace(progress, lower_bound=0.0))
 
 

@@ -260,7 +260,7 @@ def _median_of_known(rates: Vector) -> float:
 
 
 def _measured_uplinks(cluster: Cluster, groups: Sequence[Group]) -> dict[str, Uplink]:
-    """Return measured uplinks, by the name of the group that has the same hosts now."""
+    """Return measured uplinks, by the current name of the group with the same hosts."""
     if cluster.uplinks is None:
         return {}
     by_name = {uplink.group: uplink for uplink in cluster.uplinks.uplinks}

@@ -49,5 +49,5 @@ def time_bound_us(
 
 
 def with_latency(network: Network, distance_us: Matrix) -> Network:
-    """Return the same network with other distances between its hosts."""
+    """Return the network with other latencies between its hosts."""
     return replace(network, latency_s=distance_us / 2.0 * 1e-6)

@@ -255,7 +255,7 @@ def beyond_spread(fit: ClientFit, size_bytes: int) -> float:
 
 
 def _unlimited_network(network: Network) -> Network:
-    """Return the same latencies, and nothing else that takes time."""
+    """Return the network with its latencies and unlimited rates."""
     return replace(
         network,
         send_bytes_s=np.full(network.hosts, np.inf),

@@ -248,7 +248,7 @@ class _FitSearch:
         return float((self._weights * (self._medians - logs) ** 2).sum() + 1e3 * beyond)
 
     def _range_of(self, number: int, name: str, places: Sequence[float]) -> Estimate:
-        """Return the value, and how far it can move alone until what it misses rises too much."""
+        """Return a parameter with its 90 % interval, as far as it alone can move."""
         cost = _COSTS[name]
         value = cost.inside(places[number])
         least = self._miss(places)

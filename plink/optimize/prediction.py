@@ -273,7 +273,7 @@ class Predictor:
         )
 
     def cost_with_range(self, hosts: Hosts) -> OrderCost:
-        """Return the same, and from what to what it is where pairs were not measured."""
+        """Return an order's cost, with its range where pairs were not measured."""
         found = self.cost(hosts)
         limits = None if self._distances is None else self._distances.limits
         if limits is None:

@@ -151,5 +151,5 @@ def schema(name: str) -> Schema:
 
 
 def describe_schemas() -> list[dict[str, str]]:
-    """Return the name of every schema, and what it is of."""
+    """Return every schema's name and description."""
     return [{"name": name, "of": make()["description"]} for name, make in makers().items()]

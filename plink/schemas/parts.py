@@ -25,7 +25,7 @@ _ADDRESS = f"^({_NAME}|{_IPV6})$"
 
 
 def document(title: str, what: str, schema: Schema) -> Schema:
-    """Return a schema that stands for itself, with what it is of."""
+    """Return a schema as a document of its own, with title and description."""
     return {"$schema": DIALECT, "title": title, "description": what, **_drop_description(schema)}
 
 
@@ -53,7 +53,7 @@ def by_name(what: str, values: Schema, pattern: str | None = None) -> Schema:
 
 
 def settings(what: str) -> Schema:
-    """Return an object of any members: the options that something ran with."""
+    """Return an object of any members: the options of a run."""
     return {"description": what, "type": "object"}
 
 
@@ -88,7 +88,7 @@ def one_of(what: str, values: Sequence[Any]) -> Schema:
 
 
 def number(what: str, low: float | None = 0.0, high: float | None = None) -> Schema:
-    """Return a number; its unit is part of what it is."""
+    """Return a number, whose description names its unit."""
     return {"description": what, "type": "number", **_limits(low, high)}
 
 
@@ -108,7 +108,7 @@ def flag(what: str) -> Schema:
 
 
 def or_null(schema: Schema) -> Schema:
-    """Return the same, or null."""
+    """Return a schema that allows null as well."""
     if "enum" in schema:
         return {**schema, "enum": [*schema["enum"], None]}
     if "anyOf" in schema:

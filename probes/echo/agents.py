@@ -25,7 +25,7 @@ _FURTHER_LINES = 4
 
 
 class Agents:
-    """Starts an agent on every host and gathers what they say into one queue.
+    """Agents on all hosts, started here, and the queue of all that they say.
 
     A context manager: leaving it ends every agent.
 
@@ -91,7 +91,7 @@ class Agents:
         self._readers.append(reader)
 
     def tell(self, index: int, text: str) -> None:
-        """Say something to one agent. An agent that is gone is noticed by its reader."""
+        """Send a line to one agent; its reader notices if it is gone."""
         process = self._processes[index]
         self._lines_told[index] += text.count("\n")
         # Its reader knows better why it is gone.

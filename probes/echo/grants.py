@@ -123,7 +123,7 @@ class Grants:
 
 
 class Pace:
-    """Goes down from the number of pairs that the hosts' facts allow.
+    """Number of pairs in flight, reduced from what the hosts' facts allow.
 
     Other work disturbs few pairs as much as many: where fewer at once brings no relief, the number
     goes back to what it was, and stays.

@@ -42,7 +42,7 @@ _REASONS = {
 
 
 class EchoProtocolError(Exception):
-    """The agent said something that no agent says."""
+    """Error for a message that no agent sends."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Meeting:
 
 @dataclass(frozen=True)
 class ListeningPort:
-    """The agent listens on this UDP port."""
+    """Message that the agent listens on this UDP port."""
 
     port: int
 
@@ -116,7 +116,7 @@ class Effort:
 
 @dataclass(frozen=True)
 class MeetingOver:
-    """The agent is done with this meeting, and what it took of the agent (`Effort`)."""
+    """Message that the agent is done with a meeting, with its effort (`Effort`)."""
 
     round: int
     partner: int

@@ -87,7 +87,7 @@ class Meetings:
 
 
 class Delivery:
-    """Hands readings to the sink, meeting by meeting.
+    """Delivery of readings to the sink, meeting by meeting.
 
     Args:
         schedule: where a direction is settled once it is read.

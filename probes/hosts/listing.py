@@ -60,7 +60,7 @@ def _hosts(data: Any, source: str) -> Iterator[ListedHost]:
 
 
 def _machines(data: Any, source: str) -> Iterator[tuple[str, Machine, Reader]]:
-    """Place, machine and reader of every entry."""
+    """Yield place, machine and reader of every entry."""
     if isinstance(data, dict) and "Reservations" in data:
         for outer, reservation in _objects(data["Reservations"], "Reservations", source):
             instances = reservation.get("Instances")

@@ -10,7 +10,7 @@ from plink.probes.remote.session import Session
 
 
 class Opener(ABC):
-    """Opens sessions. It owns everything it opens, finished or not: closing it ends them all."""
+    """Opener of sessions, all of which end when it is closed."""
 
     @abstractmethod
     def prepare(self, listed: Sequence[ListedHost]) -> None:

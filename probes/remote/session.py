@@ -56,7 +56,7 @@ class RemoteProcess(ABC):
 
     @abstractmethod
     def end_input(self) -> None:
-        """Close its standard input, and go on reading what it says."""
+        """Close the process's standard input, and go on reading its output."""
 
     @abstractmethod
     def stderr_tail(self) -> str:

@@ -11,7 +11,7 @@ _LOOK_EVERY_S = 0.5
 
 
 class StallGuard:
-    """Watches what one thread writes, in a thread of its own: one for a run and not for a write.
+    """Guard of one thread's writes, which runs in a thread of its own.
 
     Args:
         limit_s: how long a write may take.

@@ -102,7 +102,7 @@ def upload(session: Session, program: Program, folder: str | None) -> None:
 def start_words(
     program: Program, folder: str | None, arguments: Sequence[str] = (), start: str = EXEC
 ) -> list[str]:
-    """Return the command that starts a program that was uploaded, if it is still what it was.
+    """Return the command that starts an uploaded program if it is unchanged.
 
     Args:
         program, folder: as uploaded.

@@ -38,7 +38,7 @@ _Opened = TypeVar("_Opened", bound=_Closable)
 
 
 class Connector:
-    """Opens the connections of one run, sharing known hosts and jump hosts among them.
+    """Opener of a run's connections, which share known hosts and jump hosts.
 
     It owns everything it opens, finished or not: closing it ends them all.
     """

@@ -175,11 +175,11 @@ def _fits_hash(pattern: str, name: str) -> bool:
 
 
 class UnknownHostKeyError(Exception):
-    """The host offers a key, and no key is known for it. The message, if any, says what else."""
+    """Error that the host's key is unknown; the message, if any, says what else."""
 
 
 class ChangedHostKeyError(Exception):
-    """The host offers a key that is not among those known for it."""
+    """Error that the host's key is not among those known for it."""
 
 
 class RevokedHostKeyError(Exception):

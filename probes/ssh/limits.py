@@ -15,7 +15,7 @@ _GOODBYE_S = 2.0
 
 
 class ChannelTimeout:
-    """Closes a channel when its time is over, and soon after the connection if that did not help.
+    """Timeout that closes a channel, and soon after its connection if that does not help.
 
     A context manager around the calls that may wait; `passed` says whether the time was over.
     """

@@ -61,7 +61,7 @@ class SshProcess(RemoteProcess):
         self._check_connection()
 
     def end_input(self) -> None:
-        """Close its standard input, and go on reading what it says."""
+        """Close the process's standard input, and go on reading its output."""
         with suppress(OSError, EOFError, paramiko.SSHException):
             self._channel.shutdown_write()
 

@@ -33,7 +33,7 @@ _ANSWER = re.compile(r"([ue])(\d{1,3})=([0-9.]{7,15})/(\d{1,3})\.(\d{1,3})", re.
 
 
 class TraceProtocolError(ProbesError):
-    """A worker says what no worker says."""
+    """Error for a message that no worker sends."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Ready:
 
 @dataclass(frozen=True)
 class Unable:
-    """The worker cannot trace, and why; it ends."""
+    """Message that the worker cannot trace, and why; it ends."""
 
     reason: str
 

@@ -11,7 +11,7 @@ Direction = tuple[int, int]
 
 
 class PairTurns:
-    """Hands out directed pairs, to every source one at a time, in the order of the rounds.
+    """Directed pairs in the order of the rounds, to every source one at a time.
 
     Unlike round-trip times, routes are not disturbed by other probes: a host may be the destination
     of one trace while it is busy with its own, and a source that is slow holds up nobody. Nor is

@@ -51,7 +51,7 @@ class Options:
 
 
 class Tracer:
-    """Traces routes from one address, one after the other."""
+    """Tracer of routes from one address, one after the other."""
 
     def __init__(self, options: Options) -> None:
         """Open raw sockets; raise PermissionError unless this is root."""

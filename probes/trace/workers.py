@@ -71,7 +71,7 @@ class Workers:
         return sorted(failures, key=lambda failure: failure[0])
 
     def tell(self, index: int, text: str) -> None:
-        """Say something to one worker. A worker that is gone is noticed by its reader."""
+        """Send a line to one worker; its reader notices if it is gone."""
         try:
             self._processes[index].write(text)
         except HostError:

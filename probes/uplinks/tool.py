@@ -47,7 +47,7 @@ class _RunningTurn:
         self._sink = sink
 
     def measure(self) -> None:
-        """Measure it, and tell of every group of it."""
+        """Measure this turn, and report every group of it."""
         reason = "its transfers hardly overlapped"
         for longer in _TRIES:
             duration_s = longer * self._between.transfer.duration_s

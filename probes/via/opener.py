@@ -17,7 +17,7 @@ from plink.probes.via.template import parse_template
 
 
 class ViaOpener(Opener):
-    """Leads into hosts by a command each.
+    """Opener that leads into each host by a command.
 
     Raises:
         OptionError: the template cannot be used.

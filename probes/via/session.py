@@ -69,7 +69,7 @@ class ViaProcess(RemoteProcess):
         self._is_over = True
 
     def end_input(self) -> None:
-        """Close its standard input, and go on reading what it says."""
+        """Close the process's standard input, and go on reading its output."""
         with suppress(OSError):
             _pipe(self._process.stdin).close()
 

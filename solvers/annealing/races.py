@@ -42,7 +42,7 @@ class Race:
         return (*before, 1.0 - sum(before))
 
     def without_hard(self) -> Race:
-        """Return the same without a hard trial, whose share the first course has."""
+        """Return the race without its hard trial, whose share goes to the first course."""
         first, *others = self.courses
         return replace(self, hard_trial=0.0, courses=(first + self.hard_trial, *others))
 
@@ -77,7 +77,7 @@ TREES_OF_FEW = replace(
 
 
 def leg_at(progress: float, shares: Sequence[float]) -> tuple[int, float]:
-    """Return which leg of a course, and how far in it."""
+    """Return the number of a course's leg at a moment, and the progress within it."""
     before = 0.0
     for number, share in enumerate(shares):
         if progress < before + share:

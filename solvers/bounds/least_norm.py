@@ -40,7 +40,7 @@ class LeastNorm:
         return float(self._weights @ self._products @ self._weights)
 
     def copy(self) -> LeastNorm:
-        """Copy it, with the same points."""
+        """Return a copy with the same points."""
         other = LeastNorm(self._points.shape[1])
         other._points, other._products = self._points, self._products
         other._weights = self._weights

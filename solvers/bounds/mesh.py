@@ -134,7 +134,7 @@ def most_inside(form: MeshForm) -> Floats:
 
 
 def _heaviest_first(form: MeshForm) -> Floats:
-    """Return (N, D) of each rank, what it exchanges with its partners, the most first."""
+    """Return (N, D) the weights that each rank exchanges with its partners, descending."""
     joined = form.joined
     counts = np.diff(np.append(joined.starts, len(joined.edges)))
     of_edge = np.repeat(joined.weights / counts, counts)

@@ -17,7 +17,7 @@ Counts = npt.NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Digit:
-    """A round in which the ranks whose numbers differ in one digit exchange messages.
+    """Digit in which ranks differ that exchange messages in a round.
 
     Args:
         members: the ranks that take part, ascending; a digit is one of the place in this list.

@@ -54,7 +54,7 @@ class RoundsForm:
 
 @dataclass(frozen=True)
 class JoinedRounds:
-    """Rounds one after the other.
+    """Edges of all rounds in one array, round after round.
 
     Args:
         edges: (E, 2) pairs of ranks.
@@ -141,7 +141,7 @@ def rounds_form(ranks: int, rounds: Iterable[Round]) -> RoundsForm:
 
 
 def merge_rounds(form: RoundsForm) -> RoundsForm:
-    """Return the same costs from fewer rounds.
+    """Return a form of the same cost with equal rounds merged.
 
     Rounds with the same pairs become one, with their weights added up. Pairs are of two different
     ranks, each once, the lower rank first. Rounds without pairs or weight are left out.

@@ -56,7 +56,7 @@ def tree_table(parents: Sequence[Ranks], size_bytes: int, *, is_pipelined: bool)
 def _towards_root(
     parents: Sequence[Ranks], levels: Sequence[Ranks], level: int, size_bytes: float
 ) -> Round:
-    """Return the ranks of one level in each tree send to their parents."""
+    """Return a round in which ranks of one level of each tree send to their parents."""
     sends = []
     for tree, each in zip(parents, levels, strict=True):
         ranks = np.flatnonzero((each == level) & (tree >= 0))

@@ -66,7 +66,7 @@ def bound_of_sums_s(
     network: Network,
     deadline: Deadline | None = None,
 ) -> float:
-    """Return the same of a table's two sums over positions."""
+    """Return the lower bound in seconds for a table given by its two sums."""
     if positions == 1:
         return 0.0
     until = deadline or Deadline(_NO_LIMIT_S)

@@ -189,7 +189,7 @@ class _ContentionSearch:
         self._best: tuple[float, float, Order] = (np.inf, np.inf, [])
 
     def solution(self, starts: Sequence[Order]) -> ContentionSolution:
-        """Search until something ends it."""
+        """Search until proof, time, steps or an interrupt ends it; return the solution."""
         for order in starts:
             self._take(order)
         try:
@@ -253,7 +253,7 @@ class _ContentionSearch:
     def _chain(
         self, problem: _native.ContentionProblem, start: Order, steps: int, heat: float
     ) -> bool:
-        """Run one chain; whether it found something better."""
+        """Run one chain; return whether it found a better order."""
         chain = _native.ContentionSearch(
             problem, start, int(self._rng.integers(1 << 63)), steps, heat
         )

@@ -34,7 +34,7 @@ class Trunk:
 
 @dataclass(frozen=True)
 class SharedLinks:
-    """Every link of a network, by number.
+    """Links of a network, by number.
 
     Args:
         rate_bytes_s: (L,) that each carries.

@@ -79,7 +79,7 @@ def _concatenate(arrays: Sequence[Ranks]) -> Ranks:
 
 
 def _together(rounds: Sequence[DistinctRound], ranks: int) -> Loads:
-    """Return all rounds as one: for each pair of ranks what it sends in all of them."""
+    """Return all rounds as one, with the bytes that each pair sends in all of them."""
     pairs = _concatenate([step.sources * ranks + step.destinations for step in rounds])
     sizes = np.concatenate([np.zeros(0), *(step.sizes_bytes * step.count for step in rounds)])
     distinct, place_of = np.unique(pairs, return_inverse=True)

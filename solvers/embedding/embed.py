@@ -162,7 +162,7 @@ def _observed_halves(
 def _candidates(
     observations: Observations, dimensions: int | None, pairs_per_unknown: float
 ) -> Sequence[int]:
-    """Return the dimensions that the data can say something about, fewest first.
+    """Return the numbers of dimensions that the data can support, fewest first.
 
     Raises:
         ValueError: no dimensions, or not those that were asked for.

@@ -39,7 +39,7 @@ class Observations:
         return np.where(self.is_measured, 1.0 / floor, 0.0)
 
     def without(self, pairs: Mask) -> Observations:
-        """Return the same, as if these pairs had not been measured."""
+        """Return the observations without those of these pairs."""
         is_measured = self.is_measured & ~pairs
         return Observations(self.scale, np.where(is_measured, self.distance, 0.0), is_measured)
 

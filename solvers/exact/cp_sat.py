@@ -78,7 +78,7 @@ def look_below(form: Form, whole: WholeTerms, below: int, least: int, deadline: 
 
 @contextmanager
 def _interruptible(solver: cp_model.CpSolver) -> Iterator[None]:
-    """Let Ctrl-C end the solver, and mean what it did before once it is done.
+    """Let Ctrl-C end the solver, and restore the previous handler afterwards.
 
     The solver puts its own handler in the place of Python's, and afterwards removes it: the next
     Ctrl-C would kill the process. Only the main thread may put handlers back.

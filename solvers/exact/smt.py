@@ -27,7 +27,7 @@ def most_ranks(form: Form) -> int:  # noqa: ARG001
 
 
 def look_below(form: Form, whole: WholeTerms, below: int, least: int, deadline: Deadline) -> Stage:
-    """Ask for an order that costs less than so many units, and then less than that one, and so on.
+    """Ask for an order below a cost, then below its cost, until there is none.
 
     Args:
         form: merged, of at least two ranks.

@@ -43,7 +43,7 @@ class Deadline:
         return _of(self.native.part(seconds))
 
     def at_least(self, seconds: float) -> Deadline:
-        """Return the same, but so many seconds away at the least: for what is done in any case.
+        """Return a deadline at least so many seconds away, for work that is always done.
 
         It stops with this one.
         """

@@ -139,7 +139,7 @@ def _exact(matrix: Matrix, given: list[int]) -> RingSolution:
 
 
 def _from_first(order: Sequence[int], first: int) -> list[int]:
-    """Return the same ring, begun at `first`."""
+    """Return the ring begun at `first`."""
     start = list(order).index(first)
     return [*order[start:], *order[:start]]
 
@@ -167,7 +167,7 @@ class _RingSearch:
         self._kicks = 0
 
     def run(self) -> EndedBy:
-        """Search until something ends it."""
+        """Search until something ends it; return what did."""
         first = min(self._given, self._quick_ring(self._given[0]), key=self._cost)
         self._keep(first)
         if len(first) <= _MOST_RENUMBERED:

@@ -133,7 +133,7 @@ class _SubsetRingSearch:
         self.moves = 0
 
     def run(self) -> EndedBy:
-        """Return chains until something ends them."""
+        """Run chains until something ends them; return what did."""
         self.bound = subset_ring_bound(
             self._distance, self._layout, self._deadline.part(_BOUND_SHARE)
         )

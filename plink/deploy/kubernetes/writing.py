@@ -120,7 +120,7 @@ def remove_labels(server: ApiServer, *, dry_run: bool = False) -> Outcome:
 def _bring(
     server: ApiServer, node: Node, wanted: Mapping[str, str], request: Request, outcome: Outcome
 ) -> None:
-    """Make one node as it should be, and note what was done."""
+    """Change one node's labels as wanted, and record the outcome."""
     try:
         change = _change(server, node, wanted, request)
     except NoNodeError:

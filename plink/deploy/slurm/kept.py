@@ -174,7 +174,7 @@ def fresh_readings(cluster: Cluster, before: Cluster | None) -> Cluster | None:
 
 
 def laid_over(below: RttMeasurement, above: RttMeasurement) -> RttMeasurement:
-    """Return the readings of `above` where it has any, else those of `below`, of the same hosts."""
+    """Return readings of the same hosts: those of `above`, and of `below` where it has none."""
     is_above = ~np.isnan(above.readings_us)
     passes, halves_us = None, None
     if (

@@ -1,4 +1,4 @@
-"""Hosts under one switch stand for one another: what is not measured is told by what is. Pure.
+"""Estimates of unmeasured pairs from other hosts below the same two switches. Pure.
 
 `scontrol show topology` prints a line for every switch or block, leaves at level 0.
 """

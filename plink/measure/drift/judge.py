@@ -176,7 +176,7 @@ def nearer_to_file(file_us: Matrix, first_us: Matrix, second_us: Matrix) -> Matr
 
 
 def judge(file_us: Matrix, new_us: Matrix, ceilings: Matrix) -> DriftJudgement:
-    """Compare readings.
+    """Compare new readings with a file's, and return which pairs and hosts changed.
 
     Args:
         file_us: (N, N) in µs, [source][destination]; NaN where not measured.

@@ -231,7 +231,7 @@ def _judge(again: _Again, file: Baseline, partners: int, seed: int) -> DriftJudg
 
 
 class _Again:
-    """Measures pairs of a cluster's hosts that were reached."""
+    """Measurement of pairs of a cluster's reached hosts again."""
 
     def __init__(
         self, cluster: Cluster, request: ProbeRequest, reached: Reached, progress: ProgressListener

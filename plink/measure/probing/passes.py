@@ -65,7 +65,7 @@ class Seen:
 
 
 class Passes:
-    """Decides which pairs meet after the first pass of a run.
+    """Choice of the pairs that meet after the first pass of a run.
 
     Every pair meets twice. Then those meet again whose passes disagree, the most disagreeing first,
     and those that the caller names; no pair more often than `most`, and all of them together at

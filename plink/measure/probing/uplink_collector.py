@@ -1,4 +1,4 @@
-"""Gathers what groups exchange."""
+"""Sink for what groups exchange, and the uplinks that it makes."""
 
 from __future__ import annotations
 

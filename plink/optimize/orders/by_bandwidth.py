@@ -132,7 +132,7 @@ def order_by_bandwidth(
 def _priced(
     best: BottleneckSolution, order: Sequence[int], matrix: Matrix, form: Form, peers: RankLayout
 ) -> BottleneckSolution:
-    """Return an order in place of the one that was found, with what is known of it."""
+    """Return the solution with another order and its costs."""
     return replace(
         best,
         order=order,

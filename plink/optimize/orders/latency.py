@@ -197,7 +197,7 @@ class LatencyObjective:
     def prove(
         self, found: FoundOrder, time_limit_s: float, engine: Engine
     ) -> tuple[FoundOrder, Proof]:
-        """Let an exact engine look for something strictly cheaper.
+        """Ask an exact engine for a cheaper order, or a proof that there is none.
 
         Where pairs were not measured, half of the time goes into that, on distances as they were
         filled in, and half into a bound of the true ones, which alone proves something.

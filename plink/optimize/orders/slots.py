@@ -193,7 +193,7 @@ def refuse_too_many(algorithm: Algorithm, ranks: int, *, by_table: bool) -> None
 
 
 def _alternative(name: str, ranks: int) -> str | None:
-    """Return algorithms of the same kind that take so many ranks."""
+    """Return a hint with similar algorithms that take so many ranks."""
     kind = name.split("-", 1)[-1] if name not in ALGORITHMS else name
     others = [
         other

@@ -192,7 +192,7 @@ def levels_to_plan_on(cluster: Cluster, network: Network) -> list[Sequence[Group
 
 
 def grouped_as(network: Network, names: Sequence[str], groups: Sequence[Group]) -> Network:
-    """Return the network as a plan on these groups sees it: their uplinks are not known.
+    """Return the network with these groups, whose uplinks are unlimited as unknown.
 
     Args:
         network: network of hosts with these names.

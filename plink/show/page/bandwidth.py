@@ -80,7 +80,7 @@ def _rates(subject: Subject, cluster: Cluster) -> list[Part]:
 
 
 def _ticks(low: float, high: float) -> list[str]:
-    """Return values along the scale; the unit stands where the next one is not the same."""
+    """Return values along the scale, each unit only where the next tick has another."""
     texts = [
         bandwidth_text(low * (high / low) ** (step / (LEGEND_TICKS - 1)))
         for step in range(LEGEND_TICKS)

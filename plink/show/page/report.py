@@ -56,5 +56,5 @@ def report(
 
 
 def sections_of(subject: Subject) -> list[Section]:
-    """Return all sections that have something to say."""
+    """Return all sections that are not empty."""
     return [section for make in SECTIONS if (section := make(subject)) is not None]

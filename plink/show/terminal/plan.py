@@ -70,7 +70,7 @@ def planned_to_json(found: Planned) -> dict[str, Any]:
 
 
 def _of_servers(found: Planned) -> dict[str, Any]:
-    """Return the part that plans with servers have."""
+    """Return the JSON members that only plans with servers have."""
     if found.ports is None:
         return {}
     return {
