@@ -95,7 +95,9 @@ def order_by_bandwidth(
     )
     if domains is not None:
         order = domains.join(best.order)
-        joined = [_priced(best, order, found.s_per_gbit, form, peers) for order in (order, given)]
+        joined = [
+            _with_order(best, order, found.s_per_gbit, form, peers) for order in (order, given)
+        ]
         best = min(joined, key=lambda each: (each.farthest, each.cost))
     placement = layout.placement(best.order).tolist()
     placed = placed_on(hosts, placement)
@@ -129,7 +131,7 @@ def order_by_bandwidth(
     )
 
 
-def _priced(
+def _with_order(
     best: BottleneckSolution, order: Sequence[int], matrix: Matrix, form: Form, peers: RankLayout
 ) -> BottleneckSolution:
     """Return the solution with another order and its costs."""
