@@ -17,7 +17,7 @@ import numpy.typing as npt
 from plink.doctor.certainty import Floats
 from plink.doctor.evidence import Evidence
 from plink.doctor.finding import Finding, FindingKind
-from plink.files.matrices import Counts, Matrix
+from plink.files.matrices import Matrix
 
 Mask = npt.NDArray[np.bool_]
 
@@ -54,8 +54,11 @@ def find(evidence: Evidence) -> list[Finding]:
     rtt = evidence.cluster.rtt
     if rtt is None or not rtt.losses.any():
         return []
-    sent = np.triu(rtt.samples + rtt.samples.T + rtt.losses + rtt.losses.T, 1).astype(np.float64)
-    lost = np.triu(_without_bursts(rtt.losses), 1)
+    # Counts are whole numbers of few bits where a file holds them so.
+    losses = rtt.losses.astype(np.float64)
+    one_way = rtt.samples + losses
+    sent = np.triu(one_way + one_way.T, 1)
+    lost = np.triu(_without_bursts(losses), 1)
     found: list[Finding] = []
     while len(found) < _MOST_FINDINGS:
         way, gain = _best(evidence, lost, sent)
@@ -66,14 +69,14 @@ def find(evidence: Evidence) -> list[Finding]:
     return found
 
 
-def _without_bursts(losses: Counts) -> Matrix:
+def _without_bursts(losses: Matrix) -> Matrix:
     """Return (N, N) losses of each pair in both directions, without bursts in only one.
 
     An echo goes both ways, so that a way that loses packets loses those of either end. What only
     one end missed is a burst: it, or its partner, did not get a processor for a moment.
     """
     most = _BURST_FACTOR * losses + _BURST
-    alike: Matrix = np.minimum(losses, most.T).astype(np.float64)
+    alike: Matrix = np.minimum(losses, most.T)
     return alike + alike.T
 
 

@@ -228,6 +228,18 @@ def test_a_burst_in_one_direction_is_no_loss() -> None:
     assert (finding.kind, set(finding.hosts)) == (FindingKind.LOSS, {"n01", "n06"})
 
 
+def test_counts_of_few_bits_say_the_same() -> None:
+    cluster = drawn(4).cluster()
+    assert cluster.rtt is not None
+    cluster.rtt.losses[1, 6] = cluster.rtt.losses[6, 1] = 60
+    counts = {"samples": np.minimum(cluster.rtt.samples, 100), "losses": cluster.rtt.losses}
+    narrow = {name: matrix.astype(np.int8) for name, matrix in counts.items()}
+    wide, same = (replace(cluster, rtt=replace(cluster.rtt, **each)) for each in (counts, narrow))
+    (finding,) = found(wide)
+    assert (finding.kind, set(finding.hosts)) == (FindingKind.LOSS, {"n01", "n06"})
+    assert found(same) == [finding]
+
+
 def test_of_one_slow_transfer_nobody_knows_whose_doing_it_was() -> None:
     cluster = drawn(6).cluster()
     assert cluster.uplinks is not None
