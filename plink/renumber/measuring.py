@@ -46,6 +46,7 @@ _BACKLOG = 1024
 # A job waits for the measurement: pairs meet less often than `plink probe` lets them, and of more
 # hosts not all pairs do (docs/sampling.md).
 _PASSES = 2
+_ECHOES = 50
 _MOST_IN_FULL = 64
 _ROUNDS = 32
 _FEW_ROUNDS = 24
@@ -76,7 +77,7 @@ def is_lacking(members: Sequence[Member], names: Sequence[str], cluster: Cluster
             return True
     indices = [places[name] for name in here]
     samples = cluster.rtt.samples[np.ix_(indices, indices)]
-    partners = ((samples + samples.T) > 0).sum(axis=1)
+    partners = ((samples > 0) | (samples.T > 0)).sum(axis=1)
     return bool((2 * partners < min(len(here) - 1, _FEW_ROUNDS)).any())
 
 
@@ -107,7 +108,8 @@ def measured(
         present = {host.name for host in listed}
         before = () if earlier is None else earlier.hosts
         listed = [*(ListedHost(host.name) for host in before if host.name not in present), *listed]
-        how = resume_options(earlier, "what was measured", "echo", {"passes": _PASSES})
+        asked = {"passes": _PASSES} | ({"count": _ECHOES} if earlier is None else {})
+        how = resume_options(earlier, "what was measured", "echo", asked)
         known = vars(how)
         if how.rounds is None and len(listed) > _MOST_IN_FULL:
             known = {**known, "rounds": _ROUNDS}
