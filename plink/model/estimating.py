@@ -9,7 +9,7 @@ import numpy as np
 
 from plink.files.cluster import Cluster
 from plink.files.matrices import Matrix
-from plink.solvers.groups.grouping import Labels, alone_apart
+from plink.solvers.groups.grouping import Labels, separate_alone
 from plink.solvers.shrinkage import EstimatedDistances, estimate_distances, lowest_readings
 
 # Readings of more hosts are taken as they are: all of this is done in a few copies of the matrix.
@@ -62,7 +62,7 @@ def _shown_levels(lowest: Matrix) -> Sequence[Labels]:
 
 def _labels(names: Sequence[str], groups: Iterable[Sequence[str]]) -> Labels:
     group_of = {host: number for number, hosts in enumerate(groups) for host in hosts}
-    return alone_apart(np.array([group_of.get(name, -1) for name in names], dtype=np.int64))
+    return separate_alone(np.array([group_of.get(name, -1) for name in names], dtype=np.int64))
 
 
 @lru_cache(maxsize=16)
@@ -75,4 +75,4 @@ def _discover_levels(readings: bytes, size: int) -> Sequence[Labels]:
     np.fill_diagonal(lowest, 0.0)
     is_measured = np.isfinite(lowest)
     found = discover(np.where(is_measured, lowest, 0.0), is_measured)
-    return [alone_apart(level.labels) for level in found.levels]
+    return [separate_alone(level.labels) for level in found.levels]

@@ -15,7 +15,7 @@ from benchkit.drawn_networks import GROUPED, UNGROUPED, DrawnNetwork, Matrix, dr
 from benchkit.peers import textbook_groups
 from benchkit.report import Report
 from plink.solvers.gaps import fill_gaps
-from plink.solvers.groups.grouping import alone_apart
+from plink.solvers.groups.grouping import separate_alone
 from plink.solvers.groups.levels import SURE, Discovery, discover, primary
 
 _LARGEST_SEED = 10**9
@@ -94,8 +94,8 @@ def _judge_network(kind: str, seed: int) -> Found:
     least = np.fmin(network.readings_us, network.readings_us.T)
     discovery = discover_groups(least)
     textbook = textbook_groups(fill_gaps(least)[0])
-    levels = [alone_apart(level.labels) for level in discovery.levels]
-    chosen = alone_apart(primary(discovery.levels).labels) if levels else None
+    levels = [separate_alone(level.labels) for level in discovery.levels]
+    chosen = separate_alone(primary(discovery.levels).labels) if levels else None
     return Found(
         is_exact=any(_is_finest(labels, network) for labels in levels),
         is_chosen=any(_is_same(chosen, level) for level in network.levels),

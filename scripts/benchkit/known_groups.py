@@ -16,7 +16,7 @@ from plink.files.hosts import Host
 from plink.measure.importing.matrices import import_matrix
 from plink.model.denoising import denoise, measured_hosts
 from plink.solvers.groups.agreement import adjusted_mutual_information
-from plink.solvers.groups.grouping import alone_apart
+from plink.solvers.groups.grouping import separate_alone
 from plink.solvers.groups.levels import discover, primary
 
 # From a processor's number to what it shares, the widest first (Linux's numbering: the threads of
@@ -64,7 +64,7 @@ def rows(files: Sequence[Path]) -> Iterator[list[object]]:
         for title, true in _truths(path.stem, names).items():
             best = max(
                 (
-                    adjusted_mutual_information(alone_apart(level.labels).tolist(), true)
+                    adjusted_mutual_information(separate_alone(level.labels).tolist(), true)
                     for level in levels
                 ),
                 default=0.0,

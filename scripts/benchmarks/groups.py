@@ -41,7 +41,7 @@ from plink.solvers.contention.time import time_s
 from plink.solvers.datacenters import FAMILIES
 from plink.solvers.embedding.embed import embed
 from plink.solvers.groups.agreement import adjusted_mutual_information
-from plink.solvers.groups.grouping import Labels, alone_apart, usual_count
+from plink.solvers.groups.grouping import Labels, separate_alone, usual_count
 from plink.solvers.groups.kmeans import balanced_random, constrained_kmeans
 from plink.solvers.groups.levels import discover, primary
 from plink.solvers.groups.linkage import balanced_linkage
@@ -226,7 +226,7 @@ def _two_level(seeds: int) -> Table:
 
 def _labels(labels: Labels) -> list[int]:
     """A host that is alone is a group of its own."""
-    found: list[int] = alone_apart(labels).tolist()
+    found: list[int] = separate_alone(labels).tolist()
     return found
 
 

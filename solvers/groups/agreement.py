@@ -25,7 +25,7 @@ def adjusted_mutual_information(first: Sequence[Hashable], second: Sequence[Hash
     """
     if len(first) != len(second) or not first:
         raise ValueError(f"expected two groupings, found {len(first)} and {len(second)} hosts")
-    one, other = _numbered(first), _numbered(second)
+    one, other = _number_groups(first), _number_groups(second)
     if one == other:
         # Said here, so that rounding does not.
         return 1.0
@@ -47,10 +47,13 @@ def adjusted_rand(first: Sequence[Hashable], second: Sequence[Hashable]) -> floa
     Raises:
         ValueError: of different lengths, or empty.
     """
-    table = _shared(first, second)
-    together = _pairs(table).sum()
-    in_first, in_second = _pairs(table.sum(axis=1)).sum(), _pairs(table.sum(axis=0)).sum()
-    by_chance = in_first * in_second / max(_pairs(np.array(float(len(first)))), 1.0)
+    table = _count_shared(first, second)
+    together = _count_pairs(table).sum()
+    in_first, in_second = (
+        _count_pairs(table.sum(axis=1)).sum(),
+        _count_pairs(table.sum(axis=0)).sum(),
+    )
+    by_chance = in_first * in_second / max(_count_pairs(np.array(float(len(first)))), 1.0)
     most = (in_first + in_second) / 2
     return 1.0 if most == by_chance else float((together - by_chance) / (most - by_chance))
 
@@ -73,8 +76,8 @@ def out_of_place(found: Sequence[Hashable], true: Sequence[Hashable]) -> dict[in
     """
     from scipy.optimize import linear_sum_assignment  # noqa: PLC0415  as below
 
-    rows, columns = linear_sum_assignment(-_shared(found, true))
-    one, other = _numbered(found), _numbered(true)
+    rows, columns = linear_sum_assignment(-_count_shared(found, true))
+    one, other = _number_groups(found), _number_groups(true)
     name_of = dict(zip(other, true, strict=True))
     stands_for = dict(zip(rows.tolist(), columns.tolist(), strict=True))
     return {
@@ -84,21 +87,21 @@ def out_of_place(found: Sequence[Hashable], true: Sequence[Hashable]) -> dict[in
     }
 
 
-def _shared(first: Sequence[Hashable], second: Sequence[Hashable]) -> Matrix:
+def _count_shared(first: Sequence[Hashable], second: Sequence[Hashable]) -> Matrix:
     """How many hosts each group of the first shares with each of the second."""
     if len(first) != len(second) or not first:
         raise ValueError(f"expected two groupings, found {len(first)} and {len(second)} hosts")
-    one, other = _numbered(first), _numbered(second)
+    one, other = _number_groups(first), _number_groups(second)
     table = np.zeros((max(one) + 1, max(other) + 1))
     np.add.at(table, (one, other), 1)
     return table
 
 
-def _pairs(counts: Matrix) -> Matrix:
+def _count_pairs(counts: Matrix) -> Matrix:
     return counts * (counts - 1) / 2
 
 
-def _numbered(groups: Sequence[Hashable]) -> list[int]:
+def _number_groups(groups: Sequence[Hashable]) -> list[int]:
     """The groups by number, in the order in which they first appear."""
     numbers: dict[Hashable, int] = {}
     return [numbers.setdefault(group, len(numbers)) for group in groups]

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from plink.solvers.groups.classes import Floats, Ints, Mask
 from plink.solvers.groups.membership import Membership, weigh_membership
-from plink.solvers.groups.partitions import Pairs, best_partition
-from plink.solvers.groups.rivals import (
-    MOST_PLACED,
-    added,
-    cost_of_points,
-    fit_times,
-    median_times,
-    price_of_times,
-)
+from plink.solvers.groups.pairs import Pairs
+from plink.solvers.groups.partitions import find_partition
+from plink.solvers.groups.points import cost_points
+from plink.solvers.groups.times import add_times, fit_times, price_times
 
 EQUAL = "all hosts are equally far from each other"
 LATENCIES = "each host adds a time of its own"
 SPACE = "hosts are points in a space without borders"
-# Hosts of a group that are placed as points, where there are many.
-_MOST_OF_GROUP = 8
-# A host's time leaves at least this share of a reading.
-_LEAST_REST = 0.1
+# Log odds of groups before any reading: most networks that are measured have some.
+_LOG_ODDS = 1.0
+# Of more hosts so many are placed as points, and so many of a group.
+_MOST_PLACED, _MOST_OF_GROUP = 64, 8
 
 
 @dataclass(frozen=True)
@@ -45,7 +40,7 @@ class Explanation:
     times: Floats
     pairs: Pairs
     cost: float
-    rivals: dict[str, float]
+    rivals: Mapping[str, float]
 
     @property
     def rival(self) -> str:
@@ -55,7 +50,19 @@ class Explanation:
     @property
     def gain(self) -> float:
         """Nats that the groups gain on the best explanation without groups."""
-        return min(self.rivals.values()) - self.cost
+        return self.rivals[self.rival] - self.cost
+
+    @property
+    def is_grouped(self) -> bool:
+        """Whether there are more groups than were known before."""
+        return int(self.labels.max()) > int(self.pairs.parents.max())
+
+    @property
+    def probability(self) -> float:
+        """The probability that there are groups: two of two hosts, with half of the hosts."""
+        hosts, is_group = np.bincount(self.host_labels), np.bincount(self.labels) > 1
+        has_groups = (hosts > 1).sum() >= 2 and 2 * hosts[is_group].sum() >= len(self.host_labels)
+        return convert_nats(self.gain) if has_groups and self.gain > 0.0 else 0.0
 
     @cached_property
     def membership(self) -> Membership:
@@ -68,13 +75,13 @@ class Explanation:
         return self.labels[self.pairs.units]
 
 
+def convert_nats(gain: float) -> float:
+    """Return the probability of groups that gain so many nats on explanations without groups."""
+    return float(1.0 / (1.0 + np.exp(-np.clip(_LOG_ODDS + gain, -30.0, 30.0))))
+
+
 def explain(
-    logs: Floats,
-    is_measured: Mask,
-    units: Ints | None = None,
-    parents: Ints | None = None,
-    *,
-    with_times: bool = False,
+    logs: Floats, is_measured: Mask, units: Ints | None = None, parents: Ints | None = None
 ) -> Explanation:
     """Find the groups that describe readings best.
 
@@ -83,76 +90,51 @@ def explain(
         is_measured: (N, N) which pairs count.
         units: (N,) groups that stay whole; None for hosts by themselves.
         parents: (U,) groups to find smaller ones in; None for none.
-        with_times: whether hosts may have times of their own.
     """
-    plain = Pairs(logs, is_measured, units, parents)
-    none = np.zeros(len(logs))
-    cost, labels = best_partition(plain)
-    rivals = {EQUAL: plain.classes.one_class_cost}
-    best = Explanation(labels, none, plain, cost, rivals)
-    if int(labels.max()) == int(plain.parents.max()):
+    pairs = Pairs(logs, is_measured, units, parents)
+    cost, labels = find_partition(pairs)
+    rivals = {EQUAL: pairs.classes.one_class_cost}
+    return Explanation(labels, np.zeros(len(logs)), pairs, cost, rivals)
+
+
+def explain_with_times(logs: Floats, is_measured: Mask) -> Explanation:
+    """Find the groups of hosts and the times of hosts that describe readings best.
+
+    Args:
+        logs: (N, N) logarithms of the readings.
+        is_measured: (N, N) which pairs count.
+    """
+    best = explain(logs, is_measured)
+    if not best.is_grouped:
         return best
-    if with_times:
-        latencies, best = _with_times(best, logs, is_measured)
-        rivals[LATENCIES] = min(rivals[EQUAL], latencies)
+    latencies, times = fit_times(logs, is_measured, best.times)
+    rivals = {**best.rivals, LATENCIES: min(best.rivals[EQUAL], latencies)}
+    best = replace(best, rivals=rivals)
+    partners = float(is_measured.sum(axis=1).mean())
+    joined = _join_nearest(best)
+    is_between = is_measured & (joined[:, None] != joined[None, :])
+    for tried in (times, fit_times(logs, is_between, times)[1]):
+        pairs = Pairs(logs - add_times(tried, tried), is_measured)
+        cost, labels = find_partition(pairs, best.labels)
+        cost += price_times(tried, partners, pairs.classes.bandwidth)
+        if cost < best.cost:
+            best = Explanation(labels, tried, pairs, cost, rivals)
     return best
 
 
-def _with_times(found: Explanation, logs: Floats, is_measured: Mask) -> tuple[float, Explanation]:
-    """Return the cost of hosts' times without groups, and the better explanation with times."""
-    none = np.zeros(len(logs))
-    without = [
-        fit_times(logs, is_measured, none),
-        fit_times(logs, is_measured, median_times(logs, is_measured)),
-    ]
-    partners = float(is_measured.sum(axis=1).mean())
-    tried = [none]
-    best = found
-
-    def try_times(times: Floats, rest: Floats, stretch: Floats | float = 0.0) -> None:
-        nonlocal best
-        pairs = Pairs(rest, is_measured)
-        cost, labels = best_partition(pairs, best.labels)
-        cost += price_of_times(times, partners, pairs.classes.bandwidth)
-        cost -= float((stretch * pairs.upper).sum())
-        if cost < best.cost:
-            best = Explanation(labels, times, pairs, cost, found.rivals)
-
-    for _ in range(2):
-        rival = min(without, key=lambda fit: fit[0])[1]
-        start = best.times if best.times.any() else rival
-        with_groups = fit_times(logs, is_measured, start, _with_nearest(best))[1]
-        for times in (rival, with_groups):
-            if any((times == other).all() for other in tried):
-                continue
-            tried.append(times)
-            try_times(times, logs - added(times))
-            without.append(fit_times(logs, is_measured, times))
-    is_between = is_measured & (best.labels[:, None] != best.labels[None, :])
-    if best.times.any() and is_between.any():
-        # A time adds as much to lesser distances, so it is taken off the readings themselves. That
-        # stretches logarithms by x / (x - time), which densities make up for.
-        typical = np.exp(float(np.median(best.pairs.logs[is_between])))
-        readings = np.exp(logs)
-        rest = readings - typical * (np.exp(added(best.times)) - 1.0)
-        rest = np.log(np.maximum(rest, _LEAST_REST * readings))
-        try_times(best.times, rest, logs - rest)
-    return min(fit[0] for fit in without), best
-
-
-def _with_nearest(found: Explanation) -> Ints:
-    """Return (N,) groups in which each host that is alone is with the nearest one."""
-    labels, is_measured = found.labels.copy(), found.pairs.is_measured
+def _join_nearest(found: Explanation) -> Ints:
+    """Return (N,) groups in which each host that is alone is with the nearest ones."""
+    labels, is_measured = found.labels, found.pairs.is_measured
     counts = np.bincount(labels)
     groups = np.flatnonzero(counts > 1)
-    if len(groups):
-        hot = (labels[:, None] == groups[None, :]).astype(np.float64)
-        pairs = is_measured @ hot
-        sums = np.where(is_measured, found.pairs.logs, 0.0) @ hot
-        means = np.where(pairs > 0.0, sums / np.maximum(pairs, 1.0), np.inf)
-        is_alone = counts[labels] == 1
-        labels[is_alone] = groups[means.argmin(axis=1)[is_alone]]
-    return labels
+    if not len(groups):
+        return labels
+    is_member = (labels[:, None] == groups[None, :]).astype(np.float64)
+    means = np.full(is_member.shape, np.inf)
+    pairs = is_measured @ is_member
+    sums = np.where(is_measured, found.pairs.logs, 0.0) @ is_member
+    np.divide(sums, pairs, out=means, where=pairs > 0.0)
+    return np.where(counts[labels] == 1, groups[means.argmin(axis=1)], labels)
 
 
 def gain_on_points(
@@ -166,17 +148,21 @@ def gain_on_points(
         logs: (N, N) logarithms of the readings.
         is_measured: (N, N) which pairs count.
     """
-    # Of many hosts some of each of some groups, so that there are pairs within groups.
-    order = np.argsort(found.host_labels, kind="stable")
-    counts = np.bincount(found.host_labels)
-    place = np.arange(len(logs)) - np.repeat(counts.cumsum() - counts, counts)
-    if len(logs) > MOST_PLACED:
-        order = order[place < _MOST_OF_GROUP][:MOST_PLACED]
-    some = np.sort(order)
+    some = np.arange(len(logs))
+    if len(logs) > _MOST_PLACED:
+        # Some of each of some groups, so that there are pairs within groups.
+        order = np.argsort(found.host_labels, kind="stable")
+        counts = np.bincount(found.host_labels)
+        place = some - np.repeat(counts.cumsum() - counts, counts)
+        some = np.sort(order[place < _MOST_OF_GROUP][:_MOST_PLACED])
     square = np.ix_(some, some)
     pairs = Pairs(found.pairs.logs[square], is_measured[square])
-    cost = pairs.nested_cost([np.unique(labels[some], return_inverse=True)[1] for labels in levels])
+    cost = pairs.cost_levels([np.unique(labels[some], return_inverse=True)[1] for labels in levels])
+    partners = float(pairs.is_measured.sum(axis=1).mean())
+    price = price_times(found.times[some], partners, pairs.classes.bandwidth)
+    labels = np.unique(found.host_labels[some], return_inverse=True)[1]
+    gain = cost_points(logs[square], pairs.is_measured, labels) - cost - price
     if found.times.any():
-        partners = float(is_measured[square].sum(axis=1).mean())
-        cost += price_of_times(found.times[some], partners, pairs.classes.bandwidth)
-    return cost_of_points(logs[square], is_measured[square], found.host_labels[some]) - cost
+        # Points that have the same times pay for them as the groups do.
+        gain = min(gain, cost_points(pairs.logs, pairs.is_measured, labels) - cost)
+    return gain

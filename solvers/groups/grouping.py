@@ -43,7 +43,7 @@ def members(labels: Labels) -> list[list[int]]:
     return [np.flatnonzero(labels == group).tolist() for group in range(int(labels.max()) + 1)]
 
 
-def renumbered(labels: Sequence[int] | Labels) -> Labels:
+def renumber(labels: Sequence[int] | Labels) -> Labels:
     """The same groups, numbered in the order of their first hosts; `ALONE` stays."""
     names: dict[int, int] = {ALONE: ALONE}
     for label in labels:
@@ -51,7 +51,7 @@ def renumbered(labels: Sequence[int] | Labels) -> Labels:
     return np.array([names[int(label)] for label in labels], dtype=np.int64)
 
 
-def alone_apart(labels: Labels) -> Labels:
+def separate_alone(labels: Labels) -> Labels:
     """The same groups, and after them a group for each host that is `ALONE`."""
     alone = np.flatnonzero(labels == ALONE)
     found = labels.copy()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from plink.solvers.groups.grouping import Labels, Matrix, least_size, renumbered
+from plink.solvers.groups.grouping import Labels, Matrix, least_size, renumber
 
 RUNS = 5
 _MOST_ROUNDS = 20
@@ -38,25 +38,25 @@ def constrained_kmeans(
     starts = [kmeans_plusplus(points, groups, random_state=int(start))[0] for start in seeds]
     found = [_run(points, centres, smallest) for centres in starts]
     _, _, labels = min(found, key=lambda run: run[:2])
-    return renumbered(labels)
+    return renumber(labels)
 
 
 def _run(points: Matrix, centres: Matrix, smallest: int) -> tuple[float, float, Labels]:
     """The spread of sizes, the sum of squared distances to the centres, and the groups."""
     groups = len(centres)
     labels = np.full(len(points), -1)
-    squared = _squared(points, centres)
+    squared = _square_distances(points, centres)
     for _ in range(_MOST_ROUNDS):
-        before, labels = labels, _assigned(squared, smallest)
+        before, labels = labels, _assign_points(squared, smallest)
         if (labels == before).all():
             break
         centres = np.stack([points[labels == group].mean(axis=0) for group in range(groups)])
-        squared = _squared(points, centres)
+        squared = _square_distances(points, centres)
     inertia = float(squared[np.arange(len(points)), labels].sum())
     return float(np.bincount(labels, minlength=groups).std()), inertia, labels
 
 
-def _assigned(squared: Matrix, smallest: int) -> Labels:
+def _assign_points(squared: Matrix, smallest: int) -> Labels:
     """Each point's centre, at the least sum with at least `smallest` points to each centre."""
     size, groups = squared.shape
     nearest: Labels = squared.argmin(axis=1)
@@ -75,7 +75,7 @@ def _assigned(squared: Matrix, smallest: int) -> Labels:
     return labels
 
 
-def _squared(points: Matrix, centres: Matrix) -> Matrix:
+def _square_distances(points: Matrix, centres: Matrix) -> Matrix:
     """(N, k) squared distances."""
     difference = points[:, None, :] - centres[None, :, :]
     squared: Matrix = (difference * difference).sum(axis=2)
@@ -92,4 +92,4 @@ def balanced_random(hosts: int, groups: int, seed: int = 0) -> Labels:
     """
     least_size(hosts, groups, 1.0)
     labels = np.arange(hosts) % groups
-    return renumbered(np.random.default_rng([seed, 0xBA1A]).permutation(labels))
+    return renumber(np.random.default_rng([seed, 0xBA1A]).permutation(labels))

@@ -18,9 +18,16 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.solvers.groups.classes import Floats, Ints, Mask
-from plink.solvers.groups.explanation import EQUAL, SPACE, Explanation, explain, gain_on_points
-from plink.solvers.groups.grouping import ALONE, Labels, Matrix, check_distances, renumbered
-from plink.solvers.groups.partitions import Pairs, best_partition
+from plink.solvers.groups.explanation import (
+    EQUAL,
+    SPACE,
+    Explanation,
+    convert_nats,
+    explain,
+    explain_with_times,
+    gain_on_points,
+)
+from plink.solvers.groups.grouping import ALONE, Labels, Matrix, check_distances, renumber
 
 # Below, an answer is a guess and not given.
 LIKELY = 0.8
@@ -33,19 +40,11 @@ _LEAST_HOSTS = 4
 _LEAST_PAIRS = 6
 # Below this share of the median a distance's logarithm says nothing.
 _LEAST_SHARE = 1e-3
-_SHUFFLES, _ROUNDS_OF_SHUFFLED = 12, 3
-# Of fewer hosts so many shuffles are made, and this quantile of their gains counts: now and then a
-# shuffle of few readings has groups by chance, and one of twelve would decide.
-_FEW, _SHUFFLES_OF_FEW, _QUANTILE_OF_FEW = 12, 64, 0.9
-# Of more hosts fewer shuffles are made, whose groups are cuts of the tree.
-_MANY, _FEW_SHUFFLES = 100, 3
 # Levels that are less likely to be exactly right are not given. Where fewer pairs were measured, it
 # is the pairs that are too few.
 _MOST_SAMPLED, _LEAST_EXACT = 0.6, 0.35
 # Of two levels one has at least this many times the other's groups.
 _LEAST_RATIO = 1.5
-# A gain of so many nats, and so many more a host, is more than any shuffle has.
-_CLEAR_GAIN, _CLEAR_GAIN_OF_HOST = 50.0, 10.0
 
 
 @dataclass(frozen=True)
@@ -95,13 +94,12 @@ class Discovery:
     is_too_sparse: bool = False
 
 
-def discover(distance: Matrix, is_measured: Mask | None = None, *, seed: int = 0) -> Discovery:
+def discover(distance: Matrix, is_measured: Mask | None = None) -> Discovery:
     """Find the levels of groups that readings show.
 
     Args:
         distance: (N, N), symmetric, finite, zero diagonal; what was not measured may be anything.
         is_measured: (N, N) which of them were measured and so are evidence; None for all.
-        seed: of the shuffles.
 
     Raises:
         ValueError: not such a matrix.
@@ -115,38 +113,39 @@ def discover(distance: Matrix, is_measured: Mask | None = None, *, seed: int = 0
         return Discovery((), 0.0, EQUAL)
     logs = np.log(np.maximum(distance, _LEAST_SHARE * float(np.median(known))))
     logs = np.where(measured, logs, 0.0)
-    rng = np.random.default_rng(seed)
-    found = explain(logs, measured, with_times=True)
-    probability = _probability(found, rng)
+    found = explain_with_times(logs, measured)
+    probability = found.probability
     if probability < LIKELY:
         return Discovery((), probability, found.rival)
-    search = _LevelSearch(logs, found.pairs.logs, measured, rng)
     own = found.host_labels
-    chain = [*search.between(None, own), (found, probability), *search.between(own, None)]
-    gain = gain_on_points(found, [each.host_labels for each, _ in chain], logs, measured)
-    probability *= _logistic(gain - 1.0)
+    finer = _search_between(logs, measured, coarse=own)
+    # The times of slow hosts say nothing of the lesser distances within groups.
+    wider = _search_between(found.pairs.logs, measured, fine=own)
+    chain = [*finer, found, *wider]
+    gain = gain_on_points(found, [each.host_labels for each in chain], logs, measured)
+    probability *= convert_nats(gain)
     if probability < LIKELY:
         return Discovery((), probability, SPACE)
-    levels = _distinct(chain, probability)
+    levels = _select_levels(chain, probability)
     if not levels:
         is_sampled = int(measured.sum()) < _MOST_SAMPLED * size * (size - 1)
-        likeliest = max(_level(each, probability).probability for each, _ in chain)
+        likeliest = max(_describe_level(each, probability).probability for each in chain)
         return Discovery((), likeliest, found.rival, is_too_sparse=is_sampled)
     return Discovery(levels, primary(levels).probability, found.rival)
 
 
-def _distinct(chain: Sequence[tuple[Explanation, float]], most: float) -> list[Level]:
+def _select_levels(chain: Sequence[Explanation], most: float) -> list[Level]:
     """Return the levels that are likely enough to be exact, the fewest groups first.
 
     Of levels with about as many groups the one with the largest gain is kept: others say the same.
 
     Args:
-        chain: groups, and the probability that there are some.
+        chain: nested groups.
         most: the largest probability that a level may have.
     """
     levels: list[Level] = []
-    for found, chance in sorted(chain, key=lambda each: -each[0].gain):
-        level = _level(found, min(chance, most))
+    for found in sorted(chain, key=lambda each: -each.gain):
+        level = _describe_level(found, min(found.probability, most))
         parts = level.groups + level.alone
         others = [other.groups + other.alone for other in levels]
         is_distinct = all(max(parts, other) >= _LEAST_RATIO * min(parts, other) for other in others)
@@ -175,94 +174,39 @@ def cost(labels: Labels) -> int:
     return largest + int(labels.max()) + 1 + int((labels == ALONE).sum())
 
 
-@dataclass(frozen=True)
-class _LevelSearch:
-    """The search for levels beside one that was found.
+def _search_between(
+    logs: Floats,
+    is_measured: Mask,
+    fine: Ints | None = None,
+    coarse: Ints | None = None,
+) -> list[Explanation]:
+    """Return the levels between a finer and a coarser one, the finest first.
 
     Args:
         logs: (N, N) logarithms of the readings.
-        without_times: (N, N) the same without the times of hosts.
         is_measured: (N, N) which pairs count.
-        rng: of the shuffles.
+        fine: (N,) groups that stay whole; None for hosts.
+        coarse: (N,) groups that contain those to find; None for all hosts.
     """
-
-    logs: Floats
-    without_times: Floats
-    is_measured: Mask
-    rng: np.random.Generator
-
-    def between(self, fine: Ints | None, coarse: Ints | None) -> list[tuple[Explanation, float]]:
-        """Find the levels between a finer and a coarser one, each with its probability.
-
-        Args:
-            fine: (N,) groups that stay whole; None for hosts.
-            coarse: (N,) groups that contain those to find; None for all hosts.
-
-        Returns:
-            the levels, the finest first.
-        """
-        pairs, parents = self.is_measured, coarse
-        if fine is not None:
-            pairs = pairs & (fine[:, None] != fine[None, :])
-            if coarse is not None:
-                parents = coarse[np.unique(fine, return_index=True)[1]]
+    pairs, parents = is_measured, coarse
+    if fine is not None:
+        pairs = pairs & (fine[:, None] != fine[None, :])
         if coarse is not None:
-            pairs = pairs & (coarse[:, None] == coarse[None, :])
-        if int(pairs.sum()) < 2 * _LEAST_PAIRS:
-            return []
-        found = explain(self.logs if fine is None else self.without_times, pairs, fine, parents)
-        is_new = int(found.labels.max()) > (0 if parents is None else int(parents.max()))
-        chance = _probability(found, self.rng) if is_new else 0.0
-        if chance < LIKELY or found.membership.exact < _LEAST_EXACT:
-            return []
-        own = found.host_labels
-        return [*self.between(fine, own), (found, chance), *self.between(own, coarse)]
+            parents = coarse[np.unique(fine, return_index=True)[1]]
+    if coarse is not None:
+        pairs = pairs & (coarse[:, None] == coarse[None, :])
+    if int(pairs.sum()) < 2 * _LEAST_PAIRS:
+        return []
+    found = explain(logs, pairs, fine, parents)
+    is_likely = found.is_grouped and found.probability >= LIKELY
+    if not is_likely or found.membership.exact < _LEAST_EXACT:
+        return []
+    own = found.host_labels
+    finer = _search_between(logs, is_measured, fine, own)
+    return [*finer, found, *_search_between(logs, is_measured, own, coarse)]
 
 
-def _has_groups(labels: Ints, of_units: Ints | None = None) -> bool:
-    """Tell whether two groups have two hosts, and half of the hosts are in such groups."""
-    units = labels if of_units is None else of_units
-    counts, hosts = np.bincount(units), np.bincount(labels)
-    is_group = counts > 1
-    return int((hosts > 1).sum()) >= 2 and 2 * hosts[is_group].sum() >= len(labels)
-
-
-def _probability(found: Explanation, rng: np.random.Generator) -> float:
-    """Return the probability that there are groups."""
-    if found.gain <= 0.0 or not _has_groups(found.host_labels, found.labels):
-        return 0.0
-    margin = found.gain
-    if found.gain < _CLEAR_GAIN + _CLEAR_GAIN_OF_HOST * len(found.pairs.logs):
-        margin -= _gain_by_chance(found.pairs, rng)
-    return _logistic(margin)
-
-
-def _gain_by_chance(pairs: Pairs, rng: np.random.Generator) -> float:
-    """Return the nats that groups seldom gain where there are none."""
-    if len(pairs.logs) <= _FEW:
-        gains = [_gain_of_shuffled(pairs, rng) for _ in range(_SHUFFLES_OF_FEW)]
-        return float(np.quantile(gains, _QUANTILE_OF_FEW))
-    shuffles = _SHUFFLES if pairs.size <= _MANY else _FEW_SHUFFLES
-    gains = [_gain_of_shuffled(pairs, rng) for _ in range(shuffles)]
-    return float(np.mean(gains) + 2.0 * np.std(gains)) + 1.0
-
-
-def _logistic(nats: float) -> float:
-    return float(1.0 / (1.0 + np.exp(-np.clip(nats, -30.0, 30.0))))
-
-
-def _gain_of_shuffled(pairs: Pairs, rng: np.random.Generator) -> float:
-    """Return what groups gain when the readings are dealt to other pairs."""
-    logs = np.zeros_like(pairs.logs)
-    logs[pairs.upper] = rng.permutation(pairs.logs[pairs.upper])
-    logs += logs.T
-    shuffled = Pairs(logs, pairs.is_measured, pairs.units, pairs.parents)
-    rounds = _ROUNDS_OF_SHUFFLED if shuffled.size <= _MANY else 1
-    cost, _ = best_partition(shuffled, starts=1, rounds=rounds)
-    return shuffled.classes.one_class_cost - cost
-
-
-def _level(found: Explanation, structure: float) -> Level:
+def _describe_level(found: Explanation, structure: float) -> Level:
     """Return groups as a level.
 
     Args:
@@ -272,11 +216,11 @@ def _level(found: Explanation, structure: float) -> Level:
     pairs, labels = found.pairs, found.host_labels
     whole = found.membership
     counts = np.bincount(labels)
-    shown = renumbered(np.where(counts[labels] > 1, labels, ALONE))
+    shown = renumber(np.where(counts[labels] > 1, labels, ALONE))
     # The numbers of groups as they are shown; the last one stands for `ALONE`.
     shown_of = np.full(int(labels.max()) + 2, ALONE)
     shown_of[labels] = shown
-    of_hosts = whole.of_hosts[pairs.units]
+    of_hosts = whole.of_units[pairs.units]
     of_groups = np.array([of_hosts[shown == group].min() for group in range(int(shown.max()) + 1)])
     return Level(
         labels=shown,

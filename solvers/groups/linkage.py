@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from plink.solvers.groups.grouping import Labels, Matrix, check_distances, least_size, renumbered
+from plink.solvers.groups.grouping import Labels, Matrix, check_distances, least_size, renumber
 
 # As a share of the largest distance: less is rounding.
 _LEAST_GAIN = 1e-9
@@ -35,15 +35,15 @@ def balanced_linkage(distance: Matrix, groups: int, *, elasticity: float = 1.0) 
     size = len(distance)
     smallest = least_size(size, groups, elasticity)
     largest = max(math.ceil(size / groups), math.ceil(size / groups * elasticity))
-    labels = _joined(distance, groups, largest)
+    labels = _join_clusters(distance, groups, largest)
     _dissolve(distance, labels, groups, largest)
-    labels = renumbered(labels)
+    labels = renumber(labels)
     _fill(distance, labels, groups, smallest)
     _improve(distance, labels, groups, smallest, largest)
-    return renumbered(labels)
+    return renumber(labels)
 
 
-def _joined(distance: Matrix, groups: int, largest: int) -> Labels:
+def _join_clusters(distance: Matrix, groups: int, largest: int) -> Labels:
     """Average linkage with a largest size; k or more clusters."""
     size = len(distance)
     labels = np.arange(size)

@@ -13,7 +13,7 @@ from plink.solvers.datacenters import uniform
 from plink.solvers.embedding.embed import embed
 from plink.solvers.groups.agreement import adjusted_mutual_information
 from plink.solvers.groups.grouping import least_size, usual_count
-from plink.solvers.groups.kmeans import _assigned as assigned
+from plink.solvers.groups.kmeans import _assign_points as assign_points
 from plink.solvers.groups.kmeans import balanced_random, constrained_kmeans
 from plink.solvers.groups.linkage import balanced_linkage
 
@@ -49,7 +49,7 @@ def test_the_assignment_is_the_cheapest_that_the_minimum_size_allows(hosts, grou
         for labels in itertools.product(range(groups), repeat=hosts)
         if np.bincount(labels, minlength=groups).min() >= smallest
     ]
-    found = assigned(squared, smallest)
+    found = assign_points(squared, smallest)
     assert np.bincount(found, minlength=groups).min() >= smallest
     assert squared[np.arange(hosts), found].sum() == pytest.approx(min(costs))
 

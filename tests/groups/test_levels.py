@@ -151,8 +151,7 @@ BUSY_US = [
 ]
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_two_racks_of_three_hosts_are_found_on_a_busy_machine_whatever_the_seed(seed):
+def test_two_racks_of_three_hosts_are_found_on_a_busy_machine():
     readings = np.array(BUSY_US)
-    (level,) = discover(np.minimum(readings, readings.T), seed=seed).levels
+    (level,) = discover(np.minimum(readings, readings.T)).levels
     assert level.labels.tolist() in ([0, 1, 1, 1, 0, 0], [1, 0, 0, 0, 1, 1])

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from plink.solvers.groups.classes import Classes
-from plink.solvers.groups.partitions import Pairs, _price, best_partition
+from plink.solvers.groups.pairs import Pairs
+from plink.solvers.groups.partitions import find_partition
+from plink.solvers.groups.prior import price_partition
 
 
 def far_apart(rack, within=0.0, between=0.5, noise=0.02, seed=1):
@@ -26,7 +28,7 @@ def test_groups_that_never_met_are_as_far_as_the_nearest_third_puts_them() -> No
     logs[~is_measured] = 0.0
     # The least distance of two groups, 2, is taken off.
     expected = [[0.0, 1.0, 1.0], [1.0, 0.0, 0.0], [1.0, 0.0, 0.0]]
-    np.testing.assert_allclose(Pairs(logs, is_measured, units).tree_distances(), expected)
+    np.testing.assert_allclose(Pairs(logs, is_measured, units).fill_distances(), expected)
 
 
 def test_the_weights_of_all_partitions_sum_to_one() -> None:
@@ -37,15 +39,17 @@ def test_the_weights_of_all_partitions_sum_to_one() -> None:
         if all(label <= max(labels[:host], default=-1) + 1 for host, label in enumerate(labels))
     ]
     assert len(partitions) == 52
-    total = sum(np.exp(-_price(np.bincount(labels), 0.7)) for labels in partitions)
-    assert total == pytest.approx(1.0)
+    prices, weights = zip(*[price_partition(np.array(each)) for each in partitions], strict=True)
+    # Of each weight of a group the likelier partitions are its own, at half the probability.
+    assert set(weights) == {0.5, 4.0}
+    assert 0.5 < sum(np.exp(-price) for price in prices) < 1.0
 
 
 def test_noise_is_as_cheap_in_one_class_as_in_two_drawn_at_random() -> None:
     rng = np.random.default_rng(2)
     classes = Classes(rng.normal(0.0, 0.1, 100_000))
     half = rng.multivariate_hypergeometric(classes.all.astype(np.int64), 50_000)
-    two = classes.costs(half[None].astype(np.float64), (classes.all - half)[None])[0]
+    two = classes.cost_splits(half[None].astype(np.float64))[0]
     assert two > classes.one_class_cost - 2.0
 
 
@@ -54,6 +58,6 @@ def test_a_partition_is_found_again_after_hosts_were_exchanged() -> None:
     pairs = Pairs(*far_apart(rack))
     wrong = rack.copy()
     wrong[[0, 6, 12]] = wrong[[6, 12, 0]]
-    cost, labels = best_partition(pairs, wrong, starts=0)
+    cost, labels = find_partition(pairs, wrong)
     assert cost == pytest.approx(pairs.evaluate(rack)[0])
     assert labels.tolist() == rack.tolist()

@@ -10,7 +10,7 @@ import pytest
 from benchkit.drawn_labs import RecordedLab, read_labs, write_labs
 from plink.solvers.affinity import affinity
 from plink.solvers.groups.agreement import adjusted_mutual_information
-from plink.solvers.groups.grouping import ALONE
+from plink.solvers.groups.grouping import separate_alone
 from plink.solvers.groups.levels import discover, primary
 
 HERE = Path(__file__).parent
@@ -30,9 +30,8 @@ def found_in(lab: RecordedLab, matrix=None) -> float | None:
     levels = discover(least(lab) if matrix is None else matrix).levels
     if not levels:
         return None
-    labels = primary(levels).labels.tolist()
-    alone_apart = [label if label != ALONE else -1 - host for host, label in enumerate(labels)]
-    return adjusted_mutual_information(alone_apart, lab.racks)
+    labels = separate_alone(primary(levels).labels).tolist()
+    return adjusted_mutual_information(labels, lab.racks)
 
 
 def with_racks(name):

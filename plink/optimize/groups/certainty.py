@@ -51,7 +51,7 @@ class _GroupWatch:
         return [
             pair
             for doubtful in self._found.grouping.doubtful
-            for pair in _telling(cluster, self._found, doubtful.host)
+            for pair in _choose_pairs(cluster, self._found, doubtful.host)
         ]
 
     def answer(self, _: Cluster) -> Hashable:
@@ -75,7 +75,7 @@ def _look(cluster: Cluster) -> FoundGroups | None:
         return None
 
 
-def _telling(cluster: Cluster, found: FoundGroups, host: str) -> list[Pair]:
+def _choose_pairs(cluster: Cluster, found: FoundGroups, host: str) -> list[Pair]:
     """A host's pairs with members of its group, and of the nearest other one."""
     place_of = {name: place for place, name in enumerate(cluster.names)}
     within = {place: index for index, place in enumerate(found.denoised.hosts)}

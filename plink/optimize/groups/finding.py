@@ -15,7 +15,7 @@ from plink.files.hosts import Group
 from plink.model.denoising import Denoised, denoise, half_clusters, measured_hosts
 from plink.optimize.groups.quality import doubtful_hosts, nearest_groups, qualities
 from plink.solvers.groups.agreement import adjusted_mutual_information
-from plink.solvers.groups.grouping import ALONE, Labels, alone_apart, members, usual_count
+from plink.solvers.groups.grouping import ALONE, Labels, members, separate_alone, usual_count
 from plink.solvers.groups.kmeans import constrained_kmeans
 from plink.solvers.groups.levels import Discovery, Level, discover, primary
 from plink.solvers.groups.linkage import balanced_linkage
@@ -129,11 +129,11 @@ def find_groups(
         on_progress=on_progress,
     )
     tell("groups")
-    discovery = _discovered(denoised, request.seed)
-    level = _chosen_level(discovery, request) if method == "levels" else None
+    discovery = discover(denoised.matrix, denoised.is_measured)
+    level = _choose_level(discovery, request) if method == "levels" else None
     labels = _labels(denoised, request, method, level)
     placed = [cluster.names[host] for host in hosts]
-    groups = _named(labels, placed, cluster.groups)
+    groups = _name_groups(labels, placed, cluster.groups)
     tell("checking")
     doubtful = doubtful_hosts(placed, labels, denoised, level)
     grouping = Grouping(
@@ -143,7 +143,7 @@ def find_groups(
         seed=request.seed,
         probability=discovery.probability,
         rival=discovery.rival,
-        confirmed=_confirmed(cluster, denoised, request, method) if groups else None,
+        confirmed=_compare_halves(cluster, denoised, request, method) if groups else None,
         quality=qualities(groups, labels, denoised, level),
         doubtful=doubtful,
         nearest=nearest_groups(placed, groups, level, doubtful),
@@ -187,11 +187,7 @@ def _with(cluster: Cluster, groups: Sequence[Group], grouping: Grouping | None) 
     return replace(cluster, groups=list(groups), uplinks=uplinks, grouping=grouping)
 
 
-def _discovered(denoised: Denoised, seed: int) -> Discovery:
-    return discover(denoised.matrix, denoised.is_measured, seed=seed)
-
-
-def _chosen_level(discovery: Discovery, request: GroupRequest) -> Level | None:
+def _choose_level(discovery: Discovery, request: GroupRequest) -> Level | None:
     levels = discovery.levels
     if request.groups is not None:
         levels = [level for level in levels if level.groups == request.groups]
@@ -216,7 +212,7 @@ def _labels(denoised: Denoised, request: GroupRequest, method: str, level: Level
     )
 
 
-def _named(labels: Labels, names: Sequence[str], before: Sequence[Group]) -> list[Group]:
+def _name_groups(labels: Labels, names: Sequence[str], before: Sequence[Group]) -> list[Group]:
     """Groups with names: the one that a group with the same hosts had, else g1, g2, ..."""
     known = {frozenset(group.hosts): group.name for group in before}
     hosts_of = [[names[host] for host in group] for group in members(labels)]
@@ -229,7 +225,7 @@ def _named(labels: Labels, names: Sequence[str], before: Sequence[Group]) -> lis
     ]
 
 
-def _confirmed(
+def _compare_halves(
     cluster: Cluster, denoised: Denoised, request: GroupRequest, method: str
 ) -> float | None:
     """How well the groups that either half of the readings shows alone agree with each other."""
@@ -245,8 +241,8 @@ def _confirmed(
         seen = denoise(half, denoised.hosts, seed=request.seed)
         level = None
         if method == "levels":
-            level = _chosen_level(_discovered(seen, request.seed), request)
-        found.append(alone_apart(_labels(seen, request, method, level)).tolist())
+            level = _choose_level(discover(seen.matrix, seen.is_measured), request)
+        found.append(separate_alone(_labels(seen, request, method, level)).tolist())
     return adjusted_mutual_information(*found)
 
 

@@ -10,10 +10,10 @@ import numpy.typing as npt
 from plink.files.groups import DoubtfulHost, GroupQuality, NearestGroups
 from plink.files.hosts import Group
 from plink.model.denoising import Denoised
-from plink.solvers.groups.grouping import ALONE, Labels, alone_apart
+from plink.solvers.groups.grouping import ALONE, Labels, separate_alone
 from plink.solvers.groups.levels import Level
 from plink.solvers.groups.membership import weigh_membership
-from plink.solvers.groups.partitions import Pairs
+from plink.solvers.groups.pairs import Pairs
 
 # Hosts that are less sure to belong where they are get named.
 _NAMED_BELOW = 0.9
@@ -96,7 +96,7 @@ def _of_hosts(labels: Labels, denoised: Denoised, level: Level | None) -> npt.ND
     if level is not None:
         return level.of_hosts
     logs = np.log(np.maximum(denoised.matrix, _LEAST_DISTANCE))
-    return weigh_membership(Pairs(logs, denoised.is_measured), alone_apart(labels)).of_hosts
+    return weigh_membership(Pairs(logs, denoised.is_measured), separate_alone(labels)).of_units
 
 
 def _mean_distances(labels: Labels, denoised: Denoised) -> npt.NDArray[np.float64]:
