@@ -24,6 +24,8 @@ from plink.files.structs import FormatError
 
 MAX_BURST_BYTES = 1 << 40
 LEAST_GBIT_S = 1e-6
+# Less than this a rate is 0, or nothing can be divided by it.
+_LEAST_MEASURED_GBIT_S = 1e-9
 
 Distance = Annotated[float, Meta(ge=0, le=1e12)]
 LimitedRate = Annotated[float, Meta(ge=LEAST_GBIT_S, le=MAX_GBIT_S)]
@@ -48,6 +50,10 @@ class Uplink(Struct, frozen=True, forbid_unknown_fields=True):
     receive_is_lower_bound: bool = False
     both_gbit_s: GbitPerSecond | None = None
 
+    def __post_init__(self) -> None:
+        rates = ("send_gbit_s", "receive_gbit_s", "hosts_gbit_s", "both_gbit_s")
+        _refuse_less_than_a_bit(self, rates)
+
     @property
     def is_whole(self) -> bool:
         """Whether both directions were measured."""
@@ -65,6 +71,9 @@ class HostLink(Struct, frozen=True, forbid_unknown_fields=True):
     host: Text
     send_gbit_s: GbitPerSecond | None = None
     receive_gbit_s: GbitPerSecond | None = None
+
+    def __post_init__(self) -> None:
+        _refuse_less_than_a_bit(self, ("send_gbit_s", "receive_gbit_s"))
 
 
 class UplinkMeasurement(Measurement, frozen=True, forbid_unknown_fields=True):
@@ -228,3 +237,9 @@ def check_rows(rows: Iterable[GroupRow], groups: Iterable[Group], source: str) -
                 reason = f"{brief(group)} is no group, or in two rows"
                 raise FormatError(source, f"links.rows[{index}].groups", reason)
             known.remove(group)
+
+
+def _refuse_less_than_a_bit(rates: Struct, names: Iterable[str]) -> None:
+    for name in names:
+        if 0.0 < (getattr(rates, name) or 0.0) < _LEAST_MEASURED_GBIT_S:
+            raise ValueError(f"{name} is less than a bit a second, and not 0")

@@ -261,6 +261,8 @@ def test_no_value_anywhere_breaks_the_reader(place: tuple[Any, ...], value: obje
         (("groups", 1, "hosts"), ["a"], ""),
         (("groups", 1, "name"), "r1", ""),
         (("uplinks", "uplinks", 0, "send_gbit_s"), -1, "uplinks.uplinks[0].send_gbit_s"),
+        (("uplinks", "uplinks", 0, "send_gbit_s"), 1e-320, "uplinks.uplinks[0]"),
+        (("uplinks", "links", 0, "send_gbit_s"), 1e-320, "uplinks.links[0]"),
         (("uplinks", "uplinks", 0, "send_is_lower_bound"), 1, None),
         (("uplinks", "links", 0, "host"), "z", ""),
         (("file_hash",), "sha256:0", ""),

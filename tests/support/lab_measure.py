@@ -12,6 +12,8 @@ from support.lab import EXEC_TIMEOUT_S, Lab, program
 _SERVER = """
 import socket, sys, time
 listener = socket.create_server((sys.argv[1], 5301))
+# What comes while this process does not run is not read at once, faster than the link.
+listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 18)
 print("listening", flush=True)
 connection, _ = listener.accept()
 count, start = 0, None
