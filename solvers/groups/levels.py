@@ -3,9 +3,10 @@
 1. *Distances.* The logarithm of the least reading of a pair: noise multiplies, and only adds.
 2. *Tree.* Average linkage on these (`partitions`).
 3. *Number of groups.* The cut whose two classes of readings, within and between groups, cost least
-   (`classes`), improved by moving hosts, with the times of slow hosts taken out (`explanation`).
-4. *How sure.* What is gained on the best explanation without groups (`rivals`), beside what is
-   gained when the readings are dealt to other pairs; and what the next best groups would cost.
+   (`classes`, `pairs`, `prior`), improved by moving hosts, with the times of slow hosts taken out
+   (`explanation`).
+4. *How sure.* What is gained on the best explanation without groups (`times`, `points`), and what
+   the next best groups would cost (`membership`).
 5. *Levels.* The same again between the groups that were found, and within them.
 """
 

@@ -21,6 +21,12 @@ def random_points(rng, hosts, dimensions):
     return symmetric(np.sqrt(((points[:, None] - points[None]) ** 2).sum(axis=2)))
 
 
+def mesh(rng, hosts):
+    row, column = np.divmod(np.arange(hosts), round(np.sqrt(hosts)))
+    steps = np.abs(np.subtract.outer(row, row)) + np.abs(np.subtract.outer(column, column))
+    return symmetric((5.0 + steps) * rng.lognormal(0.0, 0.02, steps.shape))
+
+
 NO_STRUCTURE = {
     "log-normal noise": lambda rng, hosts: symmetric(rng.lognormal(0.0, 0.15, (hosts, hosts))),
     "wide noise": lambda rng, hosts: symmetric(rng.lognormal(0.0, 1.0, (hosts, hosts))),
@@ -42,6 +48,16 @@ def test_no_groups_are_claimed_where_there_is_no_structure(kind, hosts, seeds):
         seed
         for seed in range(seeds)
         if discover(NO_STRUCTURE[kind](np.random.default_rng([seed, hosts]), hosts)).levels
+    ]
+    assert len(claimed) <= 1
+
+
+@pytest.mark.parametrize("hosts", [25, 36, 64])
+def test_no_groups_are_claimed_in_a_mesh(hosts):
+    claimed = [
+        seed
+        for seed in range(3)
+        if discover(mesh(np.random.default_rng([seed, hosts]), hosts)).levels
     ]
     assert len(claimed) <= 1
 
@@ -100,6 +116,18 @@ def test_a_host_that_fits_nowhere_is_left_alone():
     found = primary(discover(distance).levels)
     assert np.flatnonzero(found.labels == ALONE).tolist() == [16]
     assert found.labels[:16].tolist() == rack[:16].tolist()
+
+
+def test_cores_complexes_and_sockets_are_found_where_hosts_of_sockets_differ():
+    # Pairs in fours in thirty-twos, at distances as of cores of one machine, in nanoseconds.
+    host, rng = np.arange(64), np.random.default_rng(5)
+    far = 220.0 * np.ones((64, 64)) + np.add.outer(*[12.0 * (host // 4 % 4)] * 2)
+    for size, level in ((32, 120.0), (4, 25.0), (2, 8.0)):
+        far[host[:, None] // size == host[None, :] // size] = level
+    distance = symmetric(far * rng.lognormal(0.0, 0.01, far.shape))
+    levels = discover(distance).levels
+    assert [level.groups for level in levels] == [2, 16, 32]
+    assert primary(levels).groups == 16
 
 
 def test_the_primary_level_has_the_least_traffic():
