@@ -50,7 +50,7 @@ def test_small_cases_equal_brute_force_and_the_bound_is_one(distance, name, data
     best = best_of(form, distance, layout)
     given_order = data.draw(st.permutations(range(size)))
     found = search_with_slots(
-        form, distance, layout, given_order, time_limit_s=0.05, proof_limit_s=0.02
+        form, distance, layout, given_order, time_limit_s=20.0, proof_limit_s=5.0
     )
     assert sorted(found.order) == list(range(size))
     assert found.cost == pytest.approx(
@@ -130,14 +130,14 @@ def test_hosts_that_may_be_nowhere_apart_have_no_bound(size):
 
 def test_the_bound_of_a_large_ring_is_near_without_a_search():
     matrix, best = ring_instances.racks([8, 8, 8, 8], seed=2)
-    found = least_cost(RingForm(32), matrix, RankLayout([1] * 32, 32), range(32), 1.0)
+    found = least_cost(RingForm(32), matrix, RankLayout([1] * 32, 32), range(32), 20.0)
     assert 0.97 * best <= found <= best * (1 + 1e-9)
 
 
 def test_whole_racks_are_chosen_and_the_bound_says_that_this_is_best():
     matrix, _ = ring_instances.racks([8, 8, 8, 8], seed=2)
     layout = RankLayout([1] * 32, 24)
-    found = search_with_slots(RingForm(24), matrix, layout, range(32), time_limit_s=5.0)
+    found = search_with_slots(RingForm(24), matrix, layout, range(32), time_limit_s=60.0)
     assert found.cost == pytest.approx(3 * 60 + 21 * 20)
     assert found.lower_bound == pytest.approx(found.cost)
     assert found.ended_by == "bound"
@@ -154,7 +154,7 @@ def test_chosen_hosts_cost_much_less_than_random_ones(name, hosts, ranks, share)
     layout = RankLayout([1] * hosts, ranks)
     form = find(name).form(ranks)
     found = search_with_slots(
-        form, matrix, layout, range(hosts), time_limit_s=0.5, proof_limit_s=0.1
+        form, matrix, layout, range(hosts), time_limit_s=1.0, proof_limit_s=0.2
     )
     rng = np.random.default_rng(1)
     random = [
