@@ -31,7 +31,7 @@ def test_groups_that_never_met_are_as_far_as_the_nearest_third_puts_them() -> No
     np.testing.assert_allclose(Pairs(logs, is_measured, units).fill_distances(), expected)
 
 
-def test_the_weights_of_all_partitions_sum_to_one() -> None:
+def test_prices_of_all_partitions_are_those_of_probabilities() -> None:
     # Each partition of five hosts once: labels in the order in which they first appear.
     partitions = [
         labels
