@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 from plink.base.text import brief
 from plink.files.hosts import Group
 from plink.files.limits import (
+    LEAST_MEASURED_GBIT_S,
     MAX_GBIT_S,
     Count,
     GbitPerSecond,
@@ -24,8 +25,6 @@ from plink.files.structs import FormatError
 
 MAX_BURST_BYTES = 1 << 40
 LEAST_GBIT_S = 1e-6
-# Less than this a rate is 0, or nothing can be divided by it.
-_LEAST_MEASURED_GBIT_S = 1e-9
 
 Distance = Annotated[float, Meta(ge=0, le=1e12)]
 LimitedRate = Annotated[float, Meta(ge=LEAST_GBIT_S, le=MAX_GBIT_S)]
@@ -241,5 +240,5 @@ def check_rows(rows: Iterable[GroupRow], groups: Iterable[Group], source: str) -
 
 def _refuse_less_than_a_bit(rates: Struct, names: Iterable[str]) -> None:
     for name in names:
-        if 0.0 < (getattr(rates, name) or 0.0) < _LEAST_MEASURED_GBIT_S:
+        if 0.0 < (getattr(rates, name) or 0.0) < LEAST_MEASURED_GBIT_S:
             raise ValueError(f"{name} is less than a bit a second, and not 0")

@@ -20,6 +20,8 @@ MAX_SLOTS = 1 << 16
 MAX_RTT_US = 60e6
 MAX_COST_US = 1e15
 MAX_GBIT_S = 1e6
+# Less than a bit a second is a transfer that failed.
+LEAST_MEASURED_GBIT_S = 1e-9
 
 # White space, and what steers a terminal or does not show there.
 _NO_INK = (

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.files.cluster import Cluster, no_bandwidth_measured, nothing_measured
+from plink.files.limits import LEAST_MEASURED_GBIT_S
 from plink.files.matrices import Matrix
 from plink.model.estimating import estimate_round_trips
 from plink.solvers.gaps import fill_gaps
@@ -26,9 +27,6 @@ _S_PER_WAY = 5e-10
 
 # Hosts in a block of a matrix that is gone through block by block.
 _BLOCK = 128
-
-# Less than a bit a second is a transfer that failed.
-_LEAST_GBIT_S = 1e-9
 
 # Where measured pairs are on average so many times as far as the shortest ways over others, direct
 # ways are no shorter than those. It was 1.0 to 1.3 in all matrices in which they were, and 2 to 3
@@ -222,7 +220,9 @@ class BandwidthDistances:
 
 def has_bandwidth(cluster: Cluster) -> bool:
     """Return whether any bandwidth between two hosts is known."""
-    return cluster.bandwidth is not None and _any_between(cluster.bandwidth.gbit_s, _LEAST_GBIT_S)
+    return cluster.bandwidth is not None and _any_between(
+        cluster.bandwidth.gbit_s, LEAST_MEASURED_GBIT_S
+    )
 
 
 def has_only_bandwidth(cluster: Cluster) -> bool:
@@ -261,7 +261,7 @@ def bandwidth_distances(cluster: Cluster) -> Matrix:
 def _s_per_gbit(one: Matrix, other: Matrix) -> Matrix:
     """Return the seconds that a Gbit takes by the slower direction; NaN if neither carried any."""
     slower: Matrix = np.fmin(
-        *(np.where(gbit_s >= _LEAST_GBIT_S, gbit_s, np.nan) for gbit_s in (one, other))
+        *(np.where(gbit_s >= LEAST_MEASURED_GBIT_S, gbit_s, np.nan) for gbit_s in (one, other))
     )
     return np.divide(1.0, slower, out=slower)
 
