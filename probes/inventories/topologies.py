@@ -93,19 +93,19 @@ def parse_topology(content: bytes, source: str) -> Topology | None:
             raise HostListError(f"{source}: names more than {MAX_NAMES:,} hosts")
     if not paths:
         raise HostListError(f"{source}: no switch and no block has hosts", _HINT)
-    return Topology(source, paths, doubles, _read_domains(read, data, source))
-
-
-def _read_domains(read: object, data: Any, source: str) -> dict[str, str]:
-    """Return the NVLink domains of a topology that `read` has read from `data`."""
+    domains: Mapping[str, str] = {}
     if read is _of_conf:
         blocks = parse_block_names(data, source)
-        groups = parse_topology_groups(data, source)
-        return {host: name for name in groups if name in blocks for host in groups[name][1]}
-    if read is not _of_nodes:
-        return {}
+        domains = {host: path[-1] for host, path in paths.items() if path[-1] in blocks}
+    elif read is _of_nodes:
+        domains = _domains_of_nodes(data)
+    return Topology(source, paths, doubles, domains)
+
+
+def _domains_of_nodes(nodes: Sequence[Any]) -> dict[str, str]:
+    """Return the NVLink domain of each Kubernetes node whose labels name one."""
     domains: dict[str, str] = {}
-    for node in data:
+    for node in nodes:
         labels = [at(node, "metadata", "labels", key) for key in _DOMAINS]
         found = [label for label in labels if isinstance(label, str) and label]
         domains |= {at(node, "metadata", "name"): label for label in found[:1]}
