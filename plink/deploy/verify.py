@@ -212,10 +212,9 @@ def fit_to_job(hosts: Sequence[Host], reports: Sequence[RankReport]) -> list[Hos
         hosts: in rank order.
         reports: reports of the job's ranks.
     """
-    ranks = Counter(_host_of(report, hosts) for report in reports)
-    runs = Counter(host.name for host in hosts)
-    if any(count > 1 for count in runs.values()):
+    if len({host.name for host in hosts}) < len(hosts):
         return list(hosts)
+    ranks = Counter(_host_of(report, hosts) for report in reports)
     return [replace(host, slots=ranks[host.name]) for host in hosts if ranks[host.name]]
 
 

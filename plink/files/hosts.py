@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Annotated
 
 from msgspec import Meta, Struct
 from msgspec.structs import asdict
 
 from plink.base.given_way import GivenWay
+from plink.base.replacing import replace
 from plink.base.text import brief
 from plink.files.limits import HostName, Port, Slots, User, Word, find_repeated
 
@@ -94,6 +95,16 @@ def places_by_domain(domains: Iterable[Hashable]) -> list[int]:
         for place, domain in enumerate(domains)
     ]
     return sorted(range(len(begins)), key=lambda place: begins[place])
+
+
+def with_domains(hosts: Iterable[Host], domain_of: Mapping[str, str]) -> list[Host]:
+    """Return the hosts in these NVLink domains; others stay in theirs.
+
+    Args:
+        hosts: in any order.
+        domain_of: domain by the name of a host.
+    """
+    return [replace(host, domain=domain_of.get(host.name, host.domain)) for host in hosts]
 
 
 def check_way(way: GivenWay | None) -> None:

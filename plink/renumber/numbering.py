@@ -9,7 +9,7 @@ from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
 from plink.base.text import format_names
 from plink.files.cluster import Cluster
-from plink.files.hosts import Group, Host
+from plink.files.hosts import Group, Host, with_domains
 from plink.files.mesh import Mesh
 from plink.files.order import Order
 from plink.renumber.assignment import (
@@ -165,7 +165,7 @@ def _search(
     )
     part = _part(cluster, [by_name[name] for name in start])
     try:
-        found = find_order(_with_domains(part, domain_of), request)
+        found = find_order(replace(part, hosts=with_domains(part.hosts, domain_of)), request)
     except WrongUseError as error:
         if basis.mesh is not None:
             raise
@@ -195,10 +195,4 @@ def _part(cluster: Cluster, hosts: Sequence[Host]) -> Cluster:
 
 def _with_ranks(cluster: Cluster, ranks_on: Mapping[str, int]) -> Cluster:
     hosts = [replace(host, slots=ranks_on.get(host.name, host.slots)) for host in cluster.hosts]
-    return replace(cluster, hosts=hosts)
-
-
-def _with_domains(cluster: Cluster, domain_of: Mapping[str, str]) -> Cluster:
-    """Return the cluster with the domains that hosts say they are in."""
-    hosts = [replace(host, domain=domain_of.get(host.name, host.domain)) for host in cluster.hosts]
     return replace(cluster, hosts=hosts)

@@ -11,7 +11,7 @@ from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
 from plink.files.cluster import Cluster, measured_rtt
 from plink.files.groups import Grouping, Partition
-from plink.files.hosts import Group
+from plink.files.hosts import Group, with_domains
 from plink.model.denoising import Denoised, denoise, half_clusters, measured_hosts
 from plink.optimize.groups.quality import doubtful_hosts, nearest_groups, qualities
 from plink.solvers.groups.agreement import adjusted_mutual_information
@@ -173,8 +173,7 @@ def with_given_groups(
         groups: its groups.
         domains: NVLink domain of each host of which one is known; others stay as they are.
     """
-    hosts = [replace(host, domain=domains.get(host.name, host.domain)) for host in cluster.hosts]
-    return _with(replace(cluster, hosts=hosts), groups, None)
+    return _with(replace(cluster, hosts=with_domains(cluster.hosts, domains)), groups, None)
 
 
 def _with(cluster: Cluster, groups: Sequence[Group], grouping: Grouping | None) -> Cluster:
