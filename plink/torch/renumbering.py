@@ -144,7 +144,8 @@ def reordered_group(
     store = _get_default_store()
     limit = default_pg_timeout if timeout is None else timeout
     request = _request(order, mesh, algorithm, on_failure, limit)
-    meeting = PrefixStore(f"plink/reorder/{next(_meetings)}", store)
+    name = _meeting_name(store, launch, limit)
+    meeting = PrefixStore(f"plink/reorder/{name}", store)
     placement = _renumbered(meeting, store, launch, request)
     made = dist.new_group(
         list(placement.former_ranks), timeout=timeout, sort_ranks=False, **options
