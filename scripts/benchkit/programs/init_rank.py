@@ -9,7 +9,7 @@ import json
 import time
 
 import torch.distributed as dist
-from torch._C._distributed_c10d import PrefixStore, Store
+from torch._C._distributed_c10d import PrefixStore
 
 from benchkit.programs.meeting import Meeting, rank_task
 
@@ -27,7 +27,7 @@ def main() -> None:
         for name in task["backends"]:
             prefix = f"{repetition}/{name}"
             own = PrefixStore(prefix, store)
-            meet(PrefixStore(f"{prefix}/begin", store), ranks)
+            meeting.meet(f"{prefix}/begin")
             used = time.process_time()
             began = time.perf_counter()
             dist.init_process_group(
@@ -35,23 +35,13 @@ def main() -> None:
             )
             took = time.perf_counter() - began
             used = time.process_time() - used
-            meet(PrefixStore(f"{prefix}/end", store), ranks)
+            meeting.meet(f"{prefix}/end")
             dist.destroy_process_group()
             if repetition >= task["warmups"]:
                 seconds[name].append(took)
                 cpu_s[name] += used
     print(json.dumps({"seconds": seconds, "cpu_s": cpu_s}), flush=True)
-    # The master's store serves the others until they have ended with it.
-    meet(PrefixStore("over", store), ranks)
-    if rank == 0:
-        time.sleep(0.5)
-
-
-def meet(store: Store, ranks: int) -> None:
-    """Return when all ranks are here."""
-    if store.add("here", 1) == ranks:
-        store.set("all", "")
-    store.wait(["all"])
+    meeting.leave()
 
 
 if __name__ == "__main__":

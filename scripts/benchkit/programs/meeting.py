@@ -6,6 +6,7 @@ import datetime
 import json
 import os
 import sys
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -40,6 +41,23 @@ class Meeting:
         self.ranks: int = task["ranks"]
         self.timeout = datetime.timedelta(seconds=timeout_s)
         self.store = TCPStore(task["master"], PORT, self.ranks, self.rank == 0, self.timeout)
+
+    def meet(self, name: str) -> None:
+        """Return when all ranks are here.
+
+        Args:
+            name: name of the moment, which no other one has.
+        """
+        store = PrefixStore(f"moment/{name}", self.store)
+        if store.add("here", 1) == self.ranks:
+            store.set("all", "")
+        store.wait(["all"])
+
+    def leave(self) -> None:
+        """Return when all ranks have ended, and the store of the first serves no other one."""
+        self.meet("over")
+        if self.rank == 0:
+            time.sleep(0.5)
 
     def join(self, name: str, **options: Any) -> None:
         """Make the default group, under a name that no group had before.

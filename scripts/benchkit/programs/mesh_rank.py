@@ -15,7 +15,6 @@ import torch.distributed as dist
 from torch._C._distributed_c10d import PrefixStore
 from torch.distributed.device_mesh import init_device_mesh
 
-from benchkit.programs.init_rank import meet
 from benchkit.programs.meeting import Meeting, rank_task
 
 TIMEOUT_S = 300
@@ -41,10 +40,7 @@ def main() -> None:
             seconds[name] += _iterations(task["dimensions"], task["repetitions"])
             dist.destroy_process_group()
     print(json.dumps(seconds), flush=True)
-    # The master's store serves the others until they have ended with it.
-    meet(PrefixStore("over", meeting.store), meeting.ranks)
-    if meeting.rank == 0:
-        time.sleep(0.5)
+    meeting.leave()
 
 
 def _iterations(dimensions: Sequence[Mapping[str, Any]], repetitions: int) -> list[float]:

@@ -14,7 +14,6 @@ import torch.distributed as dist
 from torch._C._distributed_c10d import PrefixStore
 
 import plink.torch
-from benchkit.programs.init_rank import meet
 from benchkit.programs.meeting import Meeting, rank_task
 
 TIMEOUT_S = 300
@@ -27,7 +26,7 @@ def main() -> None:
     meeting = Meeting(task, TIMEOUT_S)
     figures = []
     for place, order in enumerate(task["orders"]):
-        meet(PrefixStore(f"{place}/begin", meeting.store), meeting.ranks)
+        meeting.meet(f"{place}/begin")
         began = time.perf_counter()
         common: dict[str, Any] = {
             "backend": "gloo",
@@ -46,10 +45,7 @@ def main() -> None:
         figures.append({"start_s": start_s, "seconds": _all_reduces(buffer, task["repetitions"])})
         dist.destroy_process_group()
     print(json.dumps({"turns": figures}), flush=True)
-    # The master's store serves the others until they have ended with it.
-    meet(PrefixStore("over", meeting.store), meeting.ranks)
-    if meeting.rank == 0:
-        time.sleep(0.5)
+    meeting.leave()
 
 
 def _all_reduces(buffer: torch.Tensor, repetitions: int) -> list[float]:
