@@ -82,8 +82,11 @@ def api_server(folder: Path, namespace: str = "default") -> Iterator[ApiServer]:
 
     def answer(request: Request) -> Answer:
         server.asked.append(request.path)
-        found = server.answer(request.path)
-        return Answer(404, {"kind": "Status", "code": 404}) if found is None else Answer(200, found)
+        try:
+            found = server.answer(request.path)
+        except SelectorError as error:
+            return _refusal(400, str(error))
+        return _refusal(404, "not found") if found is None else Answer(200, found)
 
     with serving(answer) as url:
         write_config(server.config, {"server": url}, {}, namespace)
@@ -152,12 +155,26 @@ def serving(answer: Callable[[Request], Answer], certificate: Path | None = None
         listening.server_close()
 
 
+class SelectorError(ValueError):
+    """A selector that is none."""
+
+
+def _refusal(code: int, message: str) -> Answer:
+    status = {"kind": "Status", "apiVersion": "v1", "status": "Failure"}
+    return Answer(code, status | {"message": message, "code": code})
+
+
 def is_selected(selector: str, labels: Mapping[str, str]) -> bool:
-    """Whether labels satisfy a selector (Kubernetes documentation, Labels and Selectors)."""
+    """Whether labels satisfy a selector (Kubernetes documentation, Labels and Selectors).
+
+    Raises:
+        SelectorError: it is none.
+    """
     place = 0
     while place < len(selector):
         term = _TERM.match(selector, place)
-        assert term is not None, selector
+        if term is None:
+            raise SelectorError(f"unable to parse requirement: {selector}")
         place = term.end()
         if not _holds(term, labels):
             return False
