@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -27,13 +27,25 @@ def lab() -> Iterator[Lab]:
 
 @pytest.fixture(scope="module")
 def file(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Round trips and groups of the healthy lab."""
+    """Round trips and groups of the healthy lab, and rates: 95 Mbit/s each in both directions."""
     path = tmp_path_factory.mktemp("doctor") / "c.json"
     probe = ("probe", *ssh_options(lab), lab.hosts_file, "-o", path, "--count", 50)
     assert plink_here(*probe, "--passes", 1).code == 0
-    grouped = json.loads(path.read_text())
-    grouped["groups"] = [{"name": rack, "hosts": hosts} for rack, hosts in lab.racks.items()]
-    path.write_text(json.dumps(grouped))
+    healthy = {"send_gbit_s": 0.095, "receive_gbit_s": 0.095}
+    data = json.loads(path.read_text())
+    data["groups"] = [{"name": rack, "hosts": hosts} for rack, hosts in lab.racks.items()]
+    data["uplinks"] = {
+        "tool": "uplinks",
+        "options": {"duration_s": 1, "streams": 1},
+        "started": "2026-01-02T03:04:05+00:00",
+        "seconds": 20.0,
+        "notes": [],
+        "uplinks": [
+            {"group": rack, "send_gbit_s": 0.19, "receive_gbit_s": 0.19} for rack in lab.racks
+        ],
+        "links": [{"host": name, **healthy} for name in lab.names],
+    }
+    path.write_text(json.dumps(data))
     return path
 
 
@@ -48,46 +60,25 @@ def printed_of(lab: Lab, file: Path, *options: object) -> tuple[int, dict[str, A
     return done.code, json.loads(done.stdout)
 
 
-def findings(lab: Lab, file: Path, *options: object) -> tuple[int, Sequence[dict[str, Any]]]:
-    code, found = printed_of(lab, file, *options)
-    assert found["not_asked"] == []
-    return code, found["findings"]
-
-
 def test_settings_that_differ(lab: Lab, file: Path, state: State) -> None:
     one, other = lab.racks["r1"][0], lab.racks["r2"][1]
     with ExitStack() as stack:
         stack.callback(link_faults.other_mtu(state, one, 1400))
         stack.callback(link_faults.other_congestion_control(state, other, "reno"))
-        code, found = findings(lab, file, "--transfers", "0")
+        code, printed = printed_of(lab, file, "--transfers", "0")
     assert code == 4
-    named = {(each["kind"], *each["hosts"]) for each in found}
+    assert printed["not_asked"] == []
+    named = {(each["kind"], *each["hosts"]) for each in printed["findings"]}
     assert {("other MTU", one), ("other congestion control", other)} <= named
 
 
 def test_rates_in_the_file_are_measured_anew_and_kept_with_the_slow_host(
     lab: Lab, file: Path, state: State
 ) -> None:
-    # The file says that all is well: 95 Mbit/s each, as it was before one of them was cut.
-    healthy = {"send_gbit_s": 0.095, "receive_gbit_s": 0.095}
-    data = json.loads(file.read_text())
-    data["uplinks"] = {
-        "tool": "uplinks",
-        "options": {"duration_s": 2, "streams": 1},
-        "started": "2026-01-02T03:04:05+00:00",
-        "seconds": 20.0,
-        "notes": [],
-        "uplinks": [
-            {"group": rack, "send_gbit_s": 0.19, "receive_gbit_s": 0.19} for rack in lab.racks
-        ],
-        "links": [{"host": name, **healthy} for name in lab.names],
-    }
-    stale = file.with_name("stale.json")
-    stale.write_text(json.dumps(data))
     host, examined = lab.racks["r1"][1], file.with_name("examined.json")
     with ExitStack() as stack:
         stack.callback(link_faults.slow_link(state, host, 20))
-        code, printed = printed_of(lab, stale, "-o", examined)
+        code, printed = printed_of(lab, file, "-o", examined)
     assert code == 4
     first = printed["findings"][0]
     assert (first["kind"], first["hosts"]) == ("slow host", [host])
@@ -96,10 +87,10 @@ def test_rates_in_the_file_are_measured_anew_and_kept_with_the_slow_host(
     assert "round trips and losses (12 directed pairs, measured now)" in printed["looked_at"]
     again = plink_here("doctor", examined, "--json")
     assert json.loads(again.stdout)["findings"] == printed["findings"]
-    # Without transfers the rates stay the file's, and are called that.
-    _, dated = printed_of(lab, stale, "--transfers", "0")
-    assert "hosts' links (4 hosts, from a file, 2026-01-02 03:04 UTC)" in dated["looked_at"]
 
 
 def test_nothing_is_found_where_nothing_is_wrong(lab: Lab, file: Path) -> None:
-    assert findings(lab, file, "--transfers", "0") == (0, [])
+    code, printed = printed_of(lab, file, "--transfers", "0")
+    assert (code, printed["findings"], printed["not_asked"]) == (0, [], [])
+    # Without transfers the rates stay the file's, and are called that.
+    assert "hosts' links (4 hosts, from a file, 2026-01-02 03:04 UTC)" in printed["looked_at"]

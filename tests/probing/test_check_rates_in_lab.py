@@ -16,8 +16,8 @@ from support.plink_command import plink_here, read_json, ssh_options
 
 pytestmark = pytest.mark.lab
 
-# So slow that a machine with other work keeps up.
-HOST_MBIT, UPLINK_MBIT = 80, 40
+# So slow that a machine with other work keeps up, and so fast that what is sent has soon arrived.
+HOST_MBIT, UPLINK_MBIT = 200, 100
 
 
 @pytest.fixture(scope="module")
@@ -73,10 +73,16 @@ def test_nothing_changed(lab: Lab, file: Path) -> None:
 
 def test_a_cut_host_and_a_cut_uplink_are_named(lab: Lab, file: Path) -> None:
     host, rack = lab.racks["r1"][0], "r2"
-    set_rate(lab, host, 10)
-    set_rate(lab, rack, 12)
+    # What the other group exchanges changes with it, and need not be measured, too.
+    data = read_json(file)
+    uplinks = data["uplinks"]
+    uplinks["uplinks"] = [each for each in uplinks["uplinks"] if each["group"] == rack]
+    one = file.with_name("one.json")
+    one.write_text(json.dumps(data))
+    set_rate(lab, host, 40)
+    set_rate(lab, rack, 30)
     try:
-        code, found = check(lab, file)
+        code, found = check(lab, one)
     finally:
         set_rate(lab, host, HOST_MBIT)
         set_rate(lab, rack, UPLINK_MBIT)
