@@ -1,1 +1,1 @@
-"""Utilities for every part of plink: errors, interrupts, progress, sizes, text."""
+"""Utilities for all parts of plink: errors, interrupts, progress, sizes, text."""

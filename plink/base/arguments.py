@@ -1,4 +1,4 @@
-"""Arguments of the library's functions, checked where nothing below would refuse them."""
+"""Checks of the arguments of the library's public functions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_SEED = (1 << 63) - 1
 
 
 def check_choice(name: str, value: object, allowed: Collection[str]) -> None:
-    """Refuse a value that is not one of the texts allowed.
+    """Raise if a value is not one of the allowed texts.
 
     Raises:
         WrongUseError: naming the argument and what it may be.
@@ -29,7 +29,7 @@ def check_choice(name: str, value: object, allowed: Collection[str]) -> None:
 
 
 def whole(name: str, value: object, low: int, high: int) -> None:
-    """Refuse a value that is not a whole number between `low` and `high`; None passes.
+    """Raise if a value is not a whole number between `low` and `high`; None passes.
 
     Raises:
         WrongUseError: naming the argument and its bounds.
@@ -44,7 +44,7 @@ def whole(name: str, value: object, low: int, high: int) -> None:
 
 
 def number(name: str, value: object, low: float, high: float = math.inf) -> None:
-    """Refuse a value that is not a finite number between `low` and `high`; None passes.
+    """Raise if a value is not a finite number between `low` and `high`; None passes.
 
     Raises:
         WrongUseError: naming the argument and its bounds.
@@ -58,7 +58,7 @@ def number(name: str, value: object, low: float, high: float = math.inf) -> None
 
 
 def integer(name: str, value: object, low: int, high: int | None = None) -> None:
-    """Refuse what is no integer of at least `low`, and of at most `high` where that is given.
+    """Raise if a value is not an integer of at least `low`, or greater than `high`.
 
     Raises:
         WrongUseError: naming the argument and its bounds.
@@ -70,7 +70,7 @@ def integer(name: str, value: object, low: int, high: int | None = None) -> None
 
 
 def real(name: str, value: object, low: float = -math.inf, high: float = math.inf) -> None:
-    """Refuse what is no finite number between `low` and `high`.
+    """Raise if a value is not a finite number between `low` and `high`.
 
     Raises:
         WrongUseError: naming the argument and its bounds.
@@ -81,7 +81,7 @@ def real(name: str, value: object, low: float = -math.inf, high: float = math.in
 
 
 def flag(name: str, value: object) -> None:
-    """Refuse what is neither True nor False.
+    """Raise if a value is neither True nor False.
 
     Raises:
         WrongUseError: naming the argument.
@@ -91,7 +91,7 @@ def flag(name: str, value: object) -> None:
 
 
 def text(name: str, value: object, hint: str | None = None) -> None:
-    """Refuse what is no text, or an empty one.
+    """Raise if a value is not a text, or an empty one.
 
     Raises:
         WrongUseError: naming the argument.
@@ -103,7 +103,7 @@ def text(name: str, value: object, hint: str | None = None) -> None:
 def instance(
     name: str, value: object, kinds: type | tuple[type, ...], expected: str, hint: str | None = None
 ) -> None:
-    """Refuse a value that is of none of the types allowed.
+    """Raise if a value is not an instance of the allowed types.
 
     Args:
         name: the argument.
@@ -120,7 +120,7 @@ def instance(
 
 
 def size_bytes(size: str | int) -> int:
-    """Return the bytes that a size means: a number of them, or a text such as `25MB`.
+    """Return a size in bytes, given as a number or as a text such as `25MB`.
 
     Raises:
         WrongUseError: it is neither.
@@ -132,12 +132,12 @@ def size_bytes(size: str | int) -> int:
 
 
 def nearest(value: object, allowed: Collection[str]) -> str | None:
-    """Return the hint that says which of the texts allowed may be meant, where one is alike."""
+    """Return a hint that suggests the most similar allowed text, or None."""
     found = difflib.get_close_matches(str(value), list(allowed), n=1)
     return f"did you mean {found[0]!r}?" if found else None
 
 
 def _as_builtin(value: object) -> object:
-    """Return a number of NumPy's as Python's own."""
+    """Return a NumPy number as Python's own type."""
     item = getattr(value, "item", None)
     return item() if callable(item) and getattr(value, "ndim", None) == 0 else value

@@ -1,4 +1,4 @@
-"""The errors a person sees: one sentence, one hint, one exit code.
+"""Base classes of plink's errors: one sentence, one hint, one exit code.
 
 Exit codes: 0 done; 1 failed; 2 wrong use; 3 done in part (a result was written, some hosts or
 pairs are missing and were named on stderr); 4 changed (`plink check` found that the file no
@@ -21,7 +21,7 @@ EXIT_INTERRUPTED = 130
 
 
 class PlinkError(Exception):
-    """Base of plink's errors, whose message is one sentence without a full stop.
+    """Base class of plink's errors, whose message is one sentence without a full stop.
 
     Args:
         message: what went wrong, naming the file, line or host.
@@ -38,13 +38,13 @@ class PlinkError(Exception):
 
 
 class WrongUseError(PlinkError):
-    """Error of the user: a bad option, or a file that is not valid."""
+    """Error by the user, such as an invalid option or file."""
 
     exit_code = EXIT_WRONG_USE
 
 
 class NotMeasuredError(WrongUseError):
-    """A cluster lacks the quantity that is asked for.
+    """Error that a cluster lacks the requested measurement.
 
     Args:
         message, hint: as of every error.
@@ -69,7 +69,7 @@ class NotMeasuredError(WrongUseError):
 
 
 class NotJsonError(WrongUseError):
-    """Error that a file of plink's holds text of another kind.
+    """Error that a file of plink's is not JSON.
 
     Args:
         source: what messages call it.
@@ -83,6 +83,6 @@ class NotJsonError(WrongUseError):
 
 
 class PartialResultError(PlinkError):
-    """Error after a result was written from which some hosts or pairs are missing."""
+    """Error that a result was written but lacks some hosts or pairs."""
 
     exit_code = EXIT_PARTIAL

@@ -1,4 +1,4 @@
-"""Packed content of others, unpacked with a limit."""
+"""Bounded decompression of untrusted zlib data."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import zlib
 
 
 def expand(content: bytes, most_bytes: int) -> bytes:
-    """Unpack content that zlib packed.
+    """Decompress zlib data up to a size limit.
 
     Raises:
         ValueError: it is not packed content, is cut off or goes on behind its end, or unpacks to

@@ -1,4 +1,4 @@
-"""Numbers of files and arguments that are finite."""
+"""Check that a number from a file or argument is finite."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def finite_number(value: Any) -> float | None:
-    """Return `value` as a float if it is a finite JSON number (and no boolean), else None."""
+    """Return `value` as a float if it is a finite number and no boolean, else None."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     try:

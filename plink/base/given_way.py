@@ -1,4 +1,4 @@
-"""The options with which hosts were reached, as files record them and commands repeat them."""
+"""SSH and `--via` options that were given to reach hosts, as files record them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class GivenWay(Struct, frozen=True, forbid_unknown_fields=True):
-    """Options about reaching the hosts, as they were typed.
+    """Options for reaching the hosts, as they were typed.
 
     Attributes:
         config: SSH configuration (`-F`)
@@ -21,7 +21,7 @@ class GivenWay(Struct, frozen=True, forbid_unknown_fields=True):
     via: str | None = None
 
     def words(self) -> list[str]:
-        """Return the options and their values."""
+        """Return the options and their values as words of a command."""
         options = (
             ("-F", self.config),
             ("-i", self.identity),

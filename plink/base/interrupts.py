@@ -1,4 +1,4 @@
-"""Handle SIGINT, SIGTERM and SIGHUP from a command's first moment to its last.
+"""Handling of SIGINT, SIGTERM and SIGHUP for the whole run of a command.
 
 Until a verb's function is called, nothing has to be kept, and an interrupt ends the process. From
 then on an interrupt becomes a `KeyboardInterrupt` in plink's own code or in one of the waits of
@@ -55,7 +55,7 @@ _PATIENCE_S = 2.0
 
 
 class _Pending:
-    """The interrupt that waits for plink's own code.
+    """State of an interrupt that waits until plink's own code runs.
 
     Args:
         since_s: time at which it arrived; None where none waits.
@@ -69,14 +69,14 @@ class _Pending:
 
 
 def end_when_interrupted() -> None:
-    """Let an interrupt end the process, for as long as there is nothing to keep."""
+    """Let an interrupt end the process at once, while there is no result to keep."""
     for number in INTERRUPTS:
         if signal.getsignal(number) not in (signal.SIG_IGN, None):
             signal.signal(number, _say_and_end)
 
 
 def raise_when_interrupted() -> None:
-    """Let an interrupt raise `KeyboardInterrupt` from now on, where it would end the process.
+    """Let interrupts raise `KeyboardInterrupt` instead of ending the process.
 
     In a program that uses plink's commands without `end_when_interrupted` nothing changes.
     """
@@ -87,7 +87,7 @@ def raise_when_interrupted() -> None:
 
 
 def end_with(exit_code: int) -> None:
-    """Let an interrupt end the process with this code, which it is about to end with."""
+    """Let an interrupt end the process with this exit code, with which it is about to exit."""
     _forget_pending()
     for number in INTERRUPTS:
         if callable(signal.getsignal(number)):
@@ -96,7 +96,7 @@ def end_with(exit_code: int) -> None:
 
 @contextmanager
 def held_back_interrupts() -> Iterator[None]:
-    """Let the block end before Ctrl-C, SIGTERM or SIGHUP have their effect.
+    """Defer SIGINT, SIGTERM and SIGHUP until the block has ended.
 
     Raises:
         KeyboardInterrupt: after the block, if one came meanwhile.
@@ -110,7 +110,7 @@ def held_back_interrupts() -> Iterator[None]:
 
 @contextmanager
 def ignored_interrupts() -> Iterator[list[int]]:
-    """Ignore Ctrl-C, SIGTERM and SIGHUP, for work of seconds that ends a command.
+    """Ignore SIGINT, SIGTERM and SIGHUP during a command's last seconds of work.
 
     Signals whose handler is not Python's keep it, as do all of them in other threads than the main
     one. Yields the numbers of those that came.
@@ -129,7 +129,7 @@ def ignored_interrupts() -> Iterator[list[int]]:
 
 @contextmanager
 def awaited_interrupts() -> Iterator[Callable[[], int]]:
-    """Let interrupts end a daemon's wait and nothing else: its start is never cut short.
+    """Let interrupts end a daemon's wait but never cut its start short.
 
     Yields a function that waits for the first interrupt, even one that came before, and returns
     its number.
@@ -155,7 +155,7 @@ def awaited_interrupts() -> Iterator[Callable[[], int]]:
 
 
 def run_until_interrupted(main: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine as `asyncio.run` does; an interrupt cancels it, wherever it waits.
+    """Run a coroutine as `asyncio.run` does; an interrupt cancels it at any await.
 
     Raises:
         KeyboardInterrupt: one came.
@@ -203,7 +203,7 @@ def run_until_interrupted(main: Coroutine[Any, Any, None]) -> None:
 
 
 def interrupt_again(unraisable: UnraisableHookArgs) -> None:
-    """Deliver anew an interrupt that came in a finaliser, where Python would drop it."""
+    """Resend an interrupt that arrived in a finaliser, where Python drops exceptions."""
     if issubclass(unraisable.exc_type, KeyboardInterrupt):
         # From another thread, or it would come while this hook is still at work.
         _thread.start_new_thread(os.kill, (os.getpid(), signal.SIGINT))
@@ -220,7 +220,7 @@ def _is_main_thread() -> bool:
 def _replace_handlers(
     handler: Callable[[int, FrameType | None], object],
 ) -> dict[signal.Signals, Any]:
-    """Put a handler in the place of Python's; return those that were there."""
+    """Replace Python's handlers of interrupts and return the previous ones."""
     return {
         number: signal.signal(number, handler)
         for number in INTERRUPTS
@@ -241,7 +241,7 @@ def _say_and_end(_number: int, _frame: FrameType | None) -> None:
 
 
 def _raise_or_keep(number: int, frame: FrameType | None) -> None:
-    """Raise `KeyboardInterrupt` where it can pass; else keep it until it can."""
+    """Raise `KeyboardInterrupt` if no foreign code is running; else keep it for later."""
     is_look, _Pending.is_look = _Pending.is_look, False
     if is_look and _Pending.since_s is None:
         return
@@ -259,7 +259,7 @@ def _raise_or_keep(number: int, frame: FrameType | None) -> None:
 
 
 def _look_again(main_thread: int, number: int) -> None:
-    """Let the main thread look every few milliseconds whether its interrupt can be raised.
+    """Signal the main thread every few milliseconds until its interrupt has been raised.
 
     A signal, because it also ends a wait of the system, after which the handler is called.
     """
@@ -272,7 +272,7 @@ def _look_again(main_thread: int, number: int) -> None:
 
 
 def _frames_of_verb(frame: FrameType | None) -> list[FrameType]:
-    """Return the frames of the running verb, innermost first."""
+    """Return the stack frames of the running verb, innermost first."""
     frames = []
     while frame is not None and (_module(frame), frame.f_code.co_name) not in _VERB_CALLERS:
         frames.append(frame)
@@ -281,7 +281,7 @@ def _frames_of_verb(frame: FrameType | None) -> list[FrameType]:
 
 
 def _can_be_left(frames: list[FrameType]) -> bool:
-    """Tell whether an exception in the innermost of these frames passes no foreign code."""
+    """Return whether an exception raised in the innermost frame passes through no foreign code."""
     if not frames:
         return False
     module, name = _module(frames[0]), frames[0].f_code.co_name
@@ -305,7 +305,7 @@ def _module(frame: FrameType) -> str:
 
 
 def _raise_at_next_line(frames: list[FrameType]) -> None:
-    """Let the interrupt come at the first line after the foreign code, which may be short."""
+    """Raise the interrupt at the first line of plink's code after the foreign code."""
     if sys.gettrace() is not None:
         return  # a debugger's, or of what counts lines: the look every few milliseconds is enough
 

@@ -1,4 +1,4 @@
-"""Strip the prefixes that launchers and log collectors put before each line of output.
+"""Removal of the prefixes that launchers and log collectors put before each line of output.
 
 Ranks (srun --label, mpiexec -l, mpirun --tag-output, torchrun), hosts (pdsh, DeepSpeed), pods
 (kubectl, stern, docker compose), times and colours: all of them can be combined.
@@ -44,7 +44,7 @@ _BENCHMARK_LINE = re.compile(r"[ \t]*(?:#|START mpiGraph\b)")
 
 
 def strip_prefixes(text: str) -> str:
-    """Return the lines of a log as the program printed them, without colours and prefixes.
+    """Return the lines of a log as the program printed them, without colours or prefixes.
 
     Lines stay lines: the n-th one is the n-th one of `text`.
     """

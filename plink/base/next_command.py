@@ -1,4 +1,4 @@
-"""The commands that a person is told to type next: put together here, and nowhere else."""
+"""Builder of the commands that messages suggest to type next."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REACHING = ("probe", "check", "doctor", "verify", "run", "bench", "fit", "autotu
 
 
 def next_command(verb: str, *words: str, way: GivenWay | Sequence[str] | None = None) -> str:
-    """Return the shell line `plink VERB WORDS...`, quoted, with what reaches the same hosts.
+    """Return the quoted shell line `plink VERB WORDS...`, with the options to reach the hosts.
 
     Args:
         verb: verb of plink.

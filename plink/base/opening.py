@@ -1,4 +1,4 @@
-"""Files that a user names, which may be pipes, devices and folders."""
+"""Opening of files that a user names, which may be pipes, devices or folders."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PIECE_BYTES = 1 << 16
 
 
 def open_input(path: str, most_bytes: int) -> BinaryIO:
-    """Open a file, a pipe or a terminal to read.
+    """Open a file, a pipe or a terminal for reading.
 
     Args:
         path: what the user names.
@@ -53,7 +53,7 @@ def open_input(path: str, most_bytes: int) -> BinaryIO:
 
 
 def _read_pipe(descriptor: int, most_bytes: int) -> bytes:
-    """Return all that comes out of a pipe that does not block."""
+    """Return everything that a non-blocking pipe yields until its end."""
     pieces: list[bytes] = []
     size_bytes = 0
     deadline_s = time.monotonic() + WRITER_WAIT_S

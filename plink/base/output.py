@@ -1,4 +1,4 @@
-"""Standard streams, which can be full, closed, or of an encoding without `µ` and bars.
+"""Robust standard streams: full or closed ones, and encodings without `µ` or block characters.
 
 What cannot be written to standard output is an error, for that is a result. Standard error is
 talk: what it does not take is lost, and no result with it.
@@ -28,7 +28,7 @@ _NEAREST = str.maketrans("µ–→·×…█▓▒░▁▂▃▄▅▆▇", "u-
 
 
 def write_output(content: bytes | memoryview) -> None:
-    """Write all of it to standard output.
+    """Write all of `text` to standard output.
 
     Raises:
         PlinkError: it is closed.
@@ -41,7 +41,7 @@ def write_output(content: bytes | memoryview) -> None:
 
 
 def check_output() -> None:
-    """Refuse a standard output that the caller has closed.
+    """Raise if the caller has closed standard output.
 
     Raises:
         PlinkError: it is closed.
@@ -51,7 +51,7 @@ def check_output() -> None:
 
 
 def output_error(error: OSError) -> PlinkError:
-    """Return the error that says why standard output took no more."""
+    """Return the error for a failed write to standard output."""
     return PlinkError(f"standard output: cannot be written: {error.strerror or error}")
 
 
@@ -67,7 +67,7 @@ def fill_closed_descriptors() -> None:
 
 
 def forgiving(stream: TextIO | None) -> TextIO:
-    """Return a stream to where `stream` goes, or to nowhere for None, that never fails.
+    """Return a stream that never fails, writing to where `stream` goes, or to nowhere for None.
 
     Any text is taken (`tolerate`), and what cannot be written is lost.
     """
@@ -85,7 +85,7 @@ def forgiving(stream: TextIO | None) -> TextIO:
 
 
 class _Forgiving(BufferedIOBase):
-    """The bytes of a stream that never fails; None for a descriptor is nowhere."""
+    """Raw byte stream that never fails; a descriptor of None discards everything."""
 
     name = "<stderr>"
 
@@ -115,7 +115,7 @@ class _Forgiving(BufferedIOBase):
 
 
 def tolerate(stream: TextIO) -> None:
-    """Let `stream` take any text: its encoding gets the nearest character, never an error."""
+    """Let `stream` accept any text by replacing characters that its encoding lacks."""
     if isinstance(stream, TextIOWrapper):
         codecs.register_error(_ERRORS, _nearest)
         stream.reconfigure(errors=_ERRORS)

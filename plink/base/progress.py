@@ -1,4 +1,4 @@
-"""Interface by which a long run reports its progress."""
+"""Interface for the progress of a long run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class ProgressListener(Protocol):
-    """Told how far the run is."""
+    """Observer that is told the progress of a run."""
 
     def stage(self, name: str, total: int) -> None:
         """Report that a stage of `total` steps begins."""
@@ -15,4 +15,4 @@ class ProgressListener(Protocol):
         """Report that a step of the current stage is done."""
 
     def say(self, text: str) -> None:
-        """Report something that the user should know."""
+        """Report a message to the user."""

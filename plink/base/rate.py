@@ -12,7 +12,7 @@ _MOST_BITS_S = 10**15
 
 
 def parse_rate(text: str) -> float:
-    """Return the bits per second of a rate as text.
+    """Return a rate given as text in bit/s.
 
     Raises:
         WrongUseError: not a rate, or not above 0 and at most 1000 Tbit/s.

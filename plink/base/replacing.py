@@ -1,4 +1,4 @@
-"""Copies of frozen values with other members, whichever library declared the value's type."""
+"""Copying of frozen dataclasses and msgspec structs with some members changed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ else:
     _Value = TypeVar("_Value")
 
     def replace(value: _Value, /, **members: Any) -> _Value:
-        """Return a copy of a dataclass or a struct with other members."""
+        """Return a copy of a dataclass or a struct with some members changed."""
         if dataclasses.is_dataclass(value):
             return dataclasses.replace(value, **members)
         import msgspec  # noqa: PLC0415  commands begin without it

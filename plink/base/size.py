@@ -25,7 +25,7 @@ _PATTERN = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)\s*([A-Za-z]*)", re.ASCII)
 
 
 def parse_size(text: str) -> int:
-    """Return the bytes of a size as text: M and MB are 10^6, MiB is 2^20, no unit is bytes.
+    """Return a size given as text in bytes: M and MB are 10^6, MiB is 2^20, no unit is bytes.
 
     Raises:
         WrongUseError: not a size, or not a whole number of bytes above 0.

@@ -1,4 +1,4 @@
-"""Values as people read them."""
+"""Formatting of values for people: times, rates, sizes, shares and names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MAX_SHOWN = 40
 
 
 def rtt_text(rtt_us: float) -> str:
-    """Return a time with three digits and the unit that suits it: `22.1 µs`, `380 ms`.
+    """Return a time with three digits and a suitable unit: `22.1 µs`, `380 ms`.
 
     Args:
         rtt_us: in µs, not negative.
@@ -26,7 +26,7 @@ def rtt_text(rtt_us: float) -> str:
 
 
 def range_text(low_us: float, high_us: float | None) -> str:
-    """Return a range of times: `1.20 to 3.40 ms`, `up to 9.00 µs`, `80.0 µs or more`.
+    """Return a range of times as text: `1.20 to 3.40 ms`, `up to 9.00 µs`, `80.0 µs or more`.
 
     Args:
         low_us, high_us: in µs, not negative; None for no upper limit.
@@ -44,7 +44,7 @@ def range_text(low_us: float, high_us: float | None) -> str:
 
 
 def bandwidth_text(gbit_s: float) -> str:
-    """Return a bandwidth with three digits and the unit that suits it: `382 Mbit/s`, `9.41 Gbit/s`.
+    """Return a bandwidth with three digits and a suitable unit: `382 Mbit/s`, `9.41 Gbit/s`.
 
     Args:
         gbit_s: in Gbit/s, not negative.
@@ -55,7 +55,7 @@ def bandwidth_text(gbit_s: float) -> str:
 
 
 def bytes_text(size_bytes: float) -> str:
-    """Return a number of bytes with three digits and the unit that suits it: `37.5 MB`.
+    """Return a number of bytes with three digits and a suitable unit: `37.5 MB`.
 
     Args:
         size_bytes: not negative.
@@ -70,12 +70,12 @@ def bytes_text(size_bytes: float) -> str:
 
 
 def probability_text(probability: float) -> str:
-    """Return a probability in percent, which is never shown as certain: `97.3 %`, `> 99.9 %`."""
+    """Return a probability in percent, at most `> 99.9 %`: never shown as certain."""
     return "> 99.9 %" if probability >= 0.999 else f"{100.0 * probability:.1f} %"
 
 
 def share_text(share: float) -> str:
-    """Return a share of 1 in percent: `3.2 %`, and never `0 %` for something that is there."""
+    """Return a share of 1 in percent: `3.2 %`; `0 %` only for exactly 0."""
     percent = 100.0 * share
     if percent >= 999.5:
         return f"{share:,.0f} times"
@@ -86,7 +86,7 @@ def share_text(share: float) -> str:
 
 
 def format_count(count: int, singular: str) -> str:
-    """Return a number and its noun: `1 host`, `12,345 pairs`."""
+    """Return a number with its noun in singular or plural: `1 host`, `12,345 pairs`."""
     return f"{count:,} {singular}" if count == 1 else f"{count:,} {singular}s"
 
 
@@ -95,19 +95,19 @@ MOST_NAMED = 3
 
 
 def format_names(names: Sequence[str], most: int = MOST_NAMED) -> str:
-    """Return names, at most `most` of them written out: `n01, n02, n03 and 3 others`."""
+    """Return names as text, at most `most` of them in full: `n01, n02, n03 and 3 others`."""
     shown, rest = ", ".join(names[:most]), len(names) - most
     return f"{shown} and {format_count(rest, 'other')}" if rest > 0 else shown
 
 
 def join_texts(texts: Sequence[str], word: str) -> str:
-    """Return texts with a word before the last of them: `flat, ring or tree`."""
+    """Return texts joined by commas, with a word before the last: `flat, ring or tree`."""
     *first, last = texts
     return f"{', '.join(first)} {word} {last}" if first else last
 
 
 def printable(text: str) -> str:
-    """Return `text` without what could steer a terminal: file contents are not to be trusted."""
+    """Return `text` without control characters, which could steer a terminal."""
     return "".join(
         letter if letter.isprintable() else letter.encode("unicode_escape").decode()
         for letter in text
@@ -115,7 +115,7 @@ def printable(text: str) -> str:
 
 
 def json_text(value: Any, *, allow_nan: bool = True) -> str:
-    """Return `value` as JSON on one line, with escapes for what could steer a terminal.
+    """Return `value` as JSON on one line, with control characters escaped.
 
     Raises:
         ValueError: it has NaN or infinities, and `allow_nan` is false.
@@ -132,7 +132,7 @@ def options_text(options: Mapping[str, Any]) -> str:
 
 
 def time_text(iso: str) -> str:
-    """Return an ISO 8601 time as people write it, in UTC; any other text stays as it is."""
+    """Return an ISO 8601 time in UTC for people; any other text unchanged."""
     try:
         # Python 3.10 does not read the `Z`.
         moment = datetime.fromisoformat(iso.replace("Z", "+00:00"))
@@ -145,6 +145,6 @@ def time_text(iso: str) -> str:
 
 
 def brief(value: Any) -> str:
-    """Return a value from a hostile file, as one short printable piece of a message."""
+    """Return a value from an untrusted file as a short printable text for a message."""
     text = repr(value)
     return text if len(text) <= _MAX_SHOWN else text[: _MAX_SHOWN - 3] + "..."

@@ -1,1 +1,1 @@
-"""The files that plink's verbs read and write."""
+"""File formats of plink: cluster, order, plan and comparison files, read and written."""

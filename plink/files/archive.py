@@ -1,4 +1,4 @@
-"""Reading the binary form (`plink.files.arrays`), which is hostile until parsed."""
+"""Reader of the binary file form (`plink.files.arrays`); input is hostile until parsed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _LOCAL = struct.Struct("<4s22xHH")
 def read(
     content: Content, source: str, parse: Callable[[bytes, str], dict[str, Any]]
 ) -> tuple[dict[str, Any], str]:
-    """Return the object in a binary file, with an array for every matrix, and the file's hash.
+    """Return a binary file's JSON object, with an array for every matrix, and the file's hash.
 
     Args:
         content: content of the file.
@@ -65,7 +65,7 @@ def read(
 
 
 class _Directory:
-    """An archive as `zipfile` reads its table of contents: a little at a time, never a lot."""
+    """Seekable view of an archive for `zipfile`, which limits how much each read may return."""
 
     def __init__(self, content: Content) -> None:
         self._content = content
@@ -109,7 +109,7 @@ def _entries(content: Content, source: str) -> list[zipfile.ZipInfo]:
 
 
 def _place(entry: zipfile.ZipInfo, content: Content, source: str) -> tuple[int, int]:
-    """Return where a member's bytes begin and end."""
+    """Return the start and end offsets of a member's bytes in the archive."""
     is_encrypted = entry.flag_bits & 1
     if entry.compress_type != zipfile.ZIP_STORED or is_encrypted:
         what = "encrypted" if is_encrypted else "packed"
@@ -125,7 +125,7 @@ def _place(entry: zipfile.ZipInfo, content: Content, source: str) -> tuple[int, 
 
 
 def _hash_member(content: Content, start: int, end: int, found: Hash) -> int:
-    """Go through a member's bytes once, for the hash of the file; their checksum."""
+    """Add a member's bytes to the file's hash and verify its checksum."""
     total = 0
     with memoryview(content) as view:
         for block in range(start, end, BLOCK_BYTES):
@@ -155,7 +155,7 @@ def _matrix(content: Content, start: int, end: int, place: str) -> Array:
 
 
 def _put(data: dict[str, Any], name: str, matrix: Array, source: str) -> None:
-    """Put a matrix where its name says that it belongs."""
+    """Insert a matrix into the JSON object at the path that its member name spells."""
     *way, last = name.removesuffix(SUFFIX).split("/")
     inside: Any = data
     for step in way:
@@ -166,7 +166,7 @@ def _put(data: dict[str, Any], name: str, matrix: Array, source: str) -> None:
 
 
 def _release(content: Content) -> None:
-    """Let go of the pages that were looked at: they are the file's, and come back when used."""
+    """Let the kernel drop the mapped pages of a member; they are read again when used."""
     if isinstance(content, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
         content.madvise(mmap.MADV_DONTNEED)
 

@@ -1,4 +1,4 @@
-"""The binary form of large files: NumPy's `.npz`, the JSON beside its matrices (`docs/files.md`).
+"""Writer of the binary file form: a `.npz` archive with JSON beside its matrices (`docs/files.md`).
 
 A zip archive of stored members: `cluster.json` is the file's JSON without its matrices, and
 `rtt/rtt_us/p10.npy` is the member `p10` of `rtt_us` of `rtt`. Nothing in it is packed, so that no
@@ -26,7 +26,7 @@ NUMBERS = np.dtype("<f8")
 
 
 def write(stream: IO[bytes], data: Mapping[str, Any], dump: Callable[[Any], bytes]) -> None:
-    """Write an object whose matrices are arrays.
+    """Write a JSON object whose matrices are arrays as a `.npz` archive.
 
     Args:
         stream: to write to.
@@ -46,7 +46,7 @@ def write(stream: IO[bytes], data: Mapping[str, Any], dump: Callable[[Any], byte
 
 
 def digest(data: Mapping[str, Any], dump: Callable[[Any], bytes]) -> str:
-    """Return the hash of the file that `write` makes, as `read` tells it."""
+    """Return the SHA-256 of the file that `write` would make, equal to the one `read` returns."""
     found = hashlib.sha256()
     for name, _, chunks in _members(data, dump):
         found.update(name.encode() + b"\0")
@@ -58,7 +58,7 @@ def digest(data: Mapping[str, Any], dump: Callable[[Any], bytes]) -> str:
 def _members(
     data: Mapping[str, Any], dump: Callable[[Any], bytes]
 ) -> Iterator[tuple[str, int, Iterator[bytes]]]:
-    """Yield every member's name, length in bytes and content: the JSON first, then by name."""
+    """Yield name, length in bytes and content of every archive member, the JSON first."""
     matrices: dict[str, Array] = {}
     text = dump(_without_matrices(data, "", matrices))
     yield JSON_MEMBER, len(text), iter([text])
@@ -81,7 +81,7 @@ def _chunks(first: bytes, matrix: Array, kind: np.dtype[Any]) -> Iterator[bytes]
 
 
 def _kind(matrix: Array) -> np.dtype[Any]:
-    """Return how numbers are stored: whole ones as short as they all fit."""
+    """Return the NumPy type to store numbers in: the smallest integer type that holds them all."""
     if matrix.dtype.kind == "f":
         return NUMBERS
     low, high = (int(matrix.min()), int(matrix.max())) if matrix.size else (0, 0)

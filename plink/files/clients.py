@@ -1,4 +1,4 @@
-"""Costs of clients' software in a cluster file, and how certain they are."""
+"""Costs of a client's software (such as MPI or Gloo) in a cluster file, with their uncertainty."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BufferSize = Annotated[int, Meta(ge=0, le=1 << 50)]
 
 
 class Estimate(Struct, frozen=True, forbid_unknown_fields=True):
-    """A value and its 90 % interval.
+    """Estimated value with its 90 % interval.
 
     Attributes:
         value: most likely value
@@ -49,7 +49,7 @@ class Estimate(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SizeSpread(Struct, frozen=True, forbid_unknown_fields=True):
-    """Spread of times with buffers of a size around their prediction.
+    """Spread of measured times around their prediction, for buffers of one size.
 
     Attributes:
         size_bytes: size of the buffer, in bytes
@@ -61,7 +61,7 @@ class SizeSpread(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FitSample(Struct, frozen=True, forbid_unknown_fields=True):
-    """An all-reduce of the real client that a fit was made from.
+    """Measured all-reduce of a real client from which its costs were fitted.
 
     Attributes:
         algorithm: algorithm of the client
@@ -77,7 +77,7 @@ class FitSample(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ClientFit(Struct, frozen=True, forbid_unknown_fields=True):
-    """Costs and behaviour of a client's software.
+    """Fitted costs and behaviour of a client's software.
 
     Attributes:
         client: `engine`, `gloo`, `openmpi` or `mpich`
@@ -124,17 +124,17 @@ class ClientFit(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def with_estimates(fit: ClientFit, estimates: Mapping[str, Estimate]) -> ClientFit:
-    """Return the fit with other estimates, by their names."""
+    """Return a copy of the fit with some estimates replaced, given by member name."""
     changed: dict[str, Any] = dict(estimates)
     return replace(fit, **changed)
 
 
 def exactly(value: float) -> Estimate:
-    """Return the estimate of a value that is known."""
+    """Return the estimate of a value that is known exactly."""
     return Estimate(value, value, value)
 
 
 def zero_cost_client(client: str) -> ClientFit:
-    """Return a client that costs nothing, whose flows get all that links carry."""
+    """Return a client without software costs, whose flows get all that the links carry."""
     nothing = exactly(0.0)
     return ClientFit(client, nothing, nothing, nothing, flow_share=exactly(1.0), serialised=nothing)

@@ -1,4 +1,4 @@
-"""The cluster file: hosts, and what was measured between them (`docs/files.md`)."""
+"""The cluster file: hosts and the measurements between them (`docs/files.md`)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Quantity = Literal["rtt", "bandwidth", "routes"]
 
 
 class Unreachable(Failure, frozen=True, forbid_unknown_fields=True):
-    """A listed host that was never reached, as it was listed, so that a later run can try again.
+    """Listed host that could not be reached, kept as it was listed so that a later run retries it.
 
     Attributes:
         user: user that SSH logs in as
@@ -61,7 +61,7 @@ class Unreachable(Failure, frozen=True, forbid_unknown_fields=True):
 
 
 class Cluster(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
-    """Hosts, and what was measured between them.
+    """Hosts and the measurements between them.
 
     Attributes:
         hosts: all hosts; none has a name twice
@@ -117,7 +117,7 @@ class Cluster(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         check_way(self.way)
 
     def _hosts_of_parts(self) -> list[tuple[str, list[str]]]:
-        """Return the names of hosts that each part of the file speaks of."""
+        """Return the host names that each part of the file refers to."""
         parts: list[tuple[str, list[str]]] = []
         if self.conditions is not None:
             parts.append(("conditions", [each.host for each in self.conditions.hosts]))
@@ -133,7 +133,7 @@ class Cluster(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         return [host.name for host in self.hosts]
 
     def measurement_of(self, quantity: Quantity) -> Measurement | None:
-        """Return what was measured of a quantity, or None."""
+        """Return the cluster's measurement of a quantity, or None."""
         known: dict[Quantity, Measurement | None] = {
             "rtt": self.rtt,
             "bandwidth": self.bandwidth,
@@ -143,7 +143,7 @@ class Cluster(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
 
 
 def measured_rtt(cluster: Cluster, source: str | None = None) -> RttMeasurement:
-    """Return the cluster's round-trip times.
+    """Return the cluster's round-trip times, or raise if it has none.
 
     Raises:
         NotMeasuredError: it holds none; `source` names the file, if another than the cluster's.
@@ -154,7 +154,7 @@ def measured_rtt(cluster: Cluster, source: str | None = None) -> RttMeasurement:
 
 
 def measured_bandwidth(cluster: Cluster, source: str | None = None) -> BandwidthMeasurement:
-    """Return the cluster's bandwidths.
+    """Return the cluster's bandwidths, or raise if it has none.
 
     Raises:
         NotMeasuredError: it holds none; `source` names the file, if another than the cluster's.
@@ -165,7 +165,7 @@ def measured_bandwidth(cluster: Cluster, source: str | None = None) -> Bandwidth
 
 
 def nothing_measured(cluster: Cluster, source: str | None = None) -> NotMeasuredError:
-    """Return the error of a cluster without round-trip times; `source` names its file."""
+    """Return the error for a cluster without round-trip times; `source` names its file."""
     source = source or cluster.source
     return NotMeasuredError(
         f"{source}: holds no round-trip times",
@@ -176,7 +176,7 @@ def nothing_measured(cluster: Cluster, source: str | None = None) -> NotMeasured
 
 
 def no_bandwidth_measured(cluster: Cluster, source: str | None = None) -> NotMeasuredError:
-    """Return the error of a cluster without bandwidths; `source` names its file."""
+    """Return the error for a cluster without bandwidths; `source` names its file."""
     source = source or cluster.source
     return NotMeasuredError(
         f"{source}: holds no bandwidths",
@@ -188,7 +188,7 @@ def no_bandwidth_measured(cluster: Cluster, source: str | None = None) -> NotMea
 
 
 def encode_cluster(cluster: Cluster) -> dict[str, Any]:
-    """Return a cluster as the JSON object of its file; its matrices are arrays."""
+    """Return a cluster as the JSON object of its file, with arrays for matrices."""
     data: dict[str, Any] = encode(cluster, with_arrays=True)
     if cluster.rtt is not None:
         data["rtt"]["rtt_us"] = {f"{p:g}": m for p, m in sorted(cluster.rtt.rtt_us.items())}
@@ -223,7 +223,7 @@ def parse_cluster(content: Content, source: str) -> Cluster:
 
 
 def open_cluster(found: Document) -> Cluster:
-    """Make a cluster of a file that was read, with its hash.
+    """Return the cluster in a parsed document, together with the document's hash.
 
     Raises:
         WrongUseError: not a cluster file, or one with values that cannot be.
@@ -232,7 +232,7 @@ def open_cluster(found: Document) -> Cluster:
 
 
 def decode_cluster(data: Mapping[str, Any], source: str) -> Cluster:
-    """Make a cluster of the JSON object of its file; `source` names it in errors.
+    """Return the cluster that a cluster file's JSON object describes; `source` names the file.
 
     Raises:
         WrongUseError: a value that cannot be, or another format.
@@ -259,12 +259,12 @@ def decode_cluster(data: Mapping[str, Any], source: str) -> Cluster:
 
 
 def is_cluster(content: Content) -> bool:
-    """Return whether a file's content begins as a cluster file does, in either form."""
+    """Return whether content looks like a cluster file, JSON or binary, by its beginning."""
     start = content[:_MAX_BEFORE_FORMAT].lstrip()
     is_named = start.startswith(b"{") and f'"{FORMAT}"'.encode() in start
     return is_named or is_binary(content)
 
 
 def content_hash(cluster: Cluster) -> str:
-    """Return the hash of the file that `cluster` would be: of JSON, or if large of `.npz`."""
+    """Return the SHA-256 of the file that `write_cluster` would write for this cluster."""
     return document.digest_of(encode_cluster(cluster), is_binary=len(cluster.hosts) > _MAX_IN_JSON)

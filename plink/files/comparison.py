@@ -1,4 +1,4 @@
-"""The comparison file: what several clients and plans took, size by size (`docs/bench.md`)."""
+"""The comparison file: times of several clients and plans by message size (`docs/bench.md`)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PositiveSeconds = Annotated[float, Meta(gt=0, le=MAX_SECONDS)]
 
 
 class ClientRecord(Struct, frozen=True, forbid_unknown_fields=True):
-    """A client that ran.
+    """Client program that a bench ran.
 
     Attributes:
         versions: version of each of its parts
@@ -38,7 +38,7 @@ class ClientRecord(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LinkBytes(Struct, frozen=True, forbid_unknown_fields=True):
-    """Bytes of one collective over one link: a host's to the network, or a group's to the others.
+    """Bytes that one collective sends over one link: a host's, or a group's uplink.
 
     Attributes:
         name: name of the host or group
@@ -54,7 +54,7 @@ class LinkBytes(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class BytesByLink(Struct, frozen=True, forbid_unknown_fields=True):
-    """Bytes over the links of hosts and groups.
+    """Bytes that one collective sends over the links of hosts and the uplinks of groups.
 
     Attributes:
         hosts: bytes over the link of every host with a rank
@@ -66,7 +66,7 @@ class BytesByLink(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ComparisonRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Times of one client, algorithm, order, collective and size, for one collective.
+    """Times of one client with one algorithm, order, collective and message size.
 
     Attributes:
         client: client that ran
@@ -110,12 +110,12 @@ class ComparisonRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @property
     def share_of_limit(self) -> float | None:
-        """Limit over median time: 1 is as quick as links allow."""
+        """Least possible time over the median time: 1 means as fast as the links allow."""
         return None if self.limit_s is None else self.limit_s / self.median_s
 
 
 class BenchSetting(Struct, frozen=True, forbid_unknown_fields=True):
-    """Under what conditions a bench ran.
+    """Conditions under which a bench ran.
 
     Attributes:
         clients: clients by name, an MPI with its algorithm
@@ -139,7 +139,7 @@ class BenchSetting(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Comparison(Struct, frozen=True, forbid_unknown_fields=True):
-    """Times of several clients, plans, orders, collectives or sizes.
+    """Measured times of several clients, plans, orders, collectives or message sizes.
 
     Attributes:
         setting: conditions under which they ran
@@ -168,7 +168,7 @@ def encode_comparison(comparison: Comparison) -> dict[str, Any]:
 
 
 def decode_comparison(data: Mapping[str, Any], source: str) -> Comparison:
-    """Make a comparison of the JSON object of its file; `source` names it in errors.
+    """Return the comparison that a file's JSON object describes; `source` names the file.
 
     Raises:
         WrongUseError: a value that cannot be, or another format.

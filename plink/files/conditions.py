@@ -1,4 +1,4 @@
-"""Network settings, rates of NICs, counters and clocks that a cluster's hosts report."""
+"""Network settings, NIC rates, counters and clocks that the hosts of a cluster report."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _RANGES: Mapping[str, tuple[float, float]] = {
 
 
 class NamedCondition(Struct, frozen=True, forbid_unknown_fields=True):
-    """The condition of a host's network.
+    """Network condition of a host, with the host's name.
 
     Attributes:
         host: name of the host
@@ -60,7 +60,7 @@ class NamedCondition(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ConditionMeasurement(Measurement, frozen=True, forbid_unknown_fields=True):
-    """The condition of the hosts that could be asked.
+    """Network conditions of all hosts that answered.
 
     Attributes:
         hosts: condition of each, at most once

@@ -29,7 +29,7 @@ MOST_LIST_BYTES = 64 << 20
 
 @dataclass(frozen=True)
 class Document:
-    """File that was parsed into a JSON object, not yet into a format's type.
+    """Parsed JSON object of a file, before it is converted to the type of its format.
 
     Args:
         source: what messages call it.
@@ -43,12 +43,12 @@ class Document:
 
     @property
     def format(self) -> object:
-        """Format that the document claims to have, which may be anything."""
+        """Name of the format that the document claims to have; any JSON value."""
         return self.data.get("format")
 
 
 def read(path: str) -> Document:
-    """Return the object in a file, or on standard input for `-`.
+    """Return the JSON object in a file, or on standard input for `-`.
 
     Raises:
         WrongUseError: the file cannot be read, or holds no object.
@@ -57,7 +57,7 @@ def read(path: str) -> Document:
 
 
 def load_document(content: Content, source: str) -> Document:
-    """Return the object in `content`, JSON or the binary form; `source` names it in errors.
+    """Return the document in `content`, JSON or binary; `source` names it in errors.
 
     Raises:
         WrongUseError: no object.
@@ -72,12 +72,12 @@ def load_document(content: Content, source: str) -> Document:
 
 
 def label(path: str) -> str:
-    """Return the name of the file at `path` in messages."""
+    """Return how messages name the file at `path`."""
     return "standard input" if path == STANDARD_STREAM else path or "''"
 
 
 def argument(source: str) -> str:
-    """Return the name in hints' commands of a file that messages call `source`, before quoting."""
+    """Return how a suggested command names the file that messages call `source`, unquoted."""
     return UNNAMED_FILE if source in (label(STANDARD_STREAM), NOT_A_FILE) else source
 
 
@@ -96,7 +96,7 @@ def read_bytes(path: str, most_bytes: int = MOST_BYTES) -> bytes:
 
 
 def read_content(path: str) -> Content:
-    """Return a file's content as bytes, or a map of it where it has the binary form.
+    """Return a file's content as bytes, or memory-mapped where it has the binary form.
 
     Raises:
         WrongUseError: as above.
@@ -113,7 +113,7 @@ def read_content(path: str) -> Content:
 
 
 def write_bytes(path: str, content: bytes) -> None:
-    """Write a file whole or not at all (beside it, then rename); `-` is standard output.
+    """Write a file atomically (a temporary file beside it, then rename); `-` is standard output.
 
     Raises:
         PlinkError: the file cannot be written; what stood there before stands there still.
@@ -122,7 +122,7 @@ def write_bytes(path: str, content: bytes) -> None:
 
 
 def write(path: str, data: Mapping[str, Any]) -> None:
-    """Write an object whose matrices are arrays: the binary form for `.npz`, else JSON.
+    """Write a JSON object whose matrices are arrays: the binary form for `.npz`, else JSON.
 
     Raises:
         PlinkError: as above, or it would be more JSON than is ever read.
@@ -162,7 +162,7 @@ def _write(path: str, write_to: WriteTo) -> None:
 
 
 def check_writable(path: str, *, has_matrices: bool = False) -> None:
-    """Refuse early a place where a result could not be written after a long run.
+    """Raise before a long run if its result could not be written to `path`.
 
     Args:
         path: path of the result.
@@ -200,7 +200,7 @@ def check_writable(path: str, *, has_matrices: bool = False) -> None:
 
 
 def refuse_same_file(source: str, path: str) -> None:
-    """Refuse to write the result over what it is made from.
+    """Raise if the result would overwrite one of its input files.
 
     Raises:
         WrongUseError: `path` is the file that is read from `source`, under whatever name.
@@ -216,12 +216,12 @@ def refuse_same_file(source: str, path: str) -> None:
 
 
 def digest(content: bytes) -> str:
-    """Return the SHA-256 that a file made from `content` records."""
+    """Return the SHA-256 of a file's content, as files made from it record it."""
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
 def digest_of(data: Mapping[str, Any], *, is_binary: bool) -> str:
-    """Return the hash of the file that `write` makes of `data`, in either form."""
+    """Return the SHA-256 of the file that `write` would make of `data`."""
     if is_binary:
         from plink.files import arrays  # noqa: PLC0415  as above
 
@@ -235,7 +235,7 @@ def digest_of(data: Mapping[str, Any], *, is_binary: bool) -> str:
 
 
 def parse(content: bytes, source: str) -> dict[str, Any]:
-    """Return the JSON object in `content`; what `parse_json` refuses is refused.
+    """Return the JSON object in `content`, within the limits of `parse_json`.
 
     Raises:
         WrongUseError: empty, not JSON, cut short, or not an object.
@@ -256,7 +256,7 @@ def parse(content: bytes, source: str) -> dict[str, Any]:
 
 
 def check_format(data: Mapping[str, Any], source: str, format_name: str, version: int) -> None:
-    """Refuse a file of another format, or of a version this reader does not know.
+    """Raise if a document has another format, or a version that this reader does not support.
 
     Raises:
         WrongUseError: naming what was found and what was expected.
@@ -274,7 +274,7 @@ def check_format(data: Mapping[str, Any], source: str, format_name: str, version
 
 
 def dump(data: Mapping[str, Any]) -> bytes:
-    """Return `data` as JSON text: one line per top-level item and per matrix row."""
+    """Return `data` as JSON text, with one line per top-level item and per matrix row."""
     from plink.files import json_text  # noqa: PLC0415  as above
 
     return "".join(json_text.pieces(data)).encode()

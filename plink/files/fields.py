@@ -1,4 +1,4 @@
-"""Checked access to the fields of a parsed JSON object: every refusal names file and field."""
+"""Checked access to the fields of a parsed JSON object; errors name file and field."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from plink.files.matrices import format_bound
 
 
 class Fields:
-    """A JSON object from a file that is hostile until parsed.
+    """Fields of a JSON object from an untrusted file, read with checks of type and range.
 
     Args:
         values: the object.
@@ -32,14 +32,14 @@ class Fields:
         return list(self.values)
 
     def error(self, name: str, expected: str) -> WrongUseError:
-        """Return the error that says what field `name` should have been."""
+        """Return the error for field `name`, which states the expected value."""
         if name not in self.values:
             return WrongUseError(f"{self.place}: {name} is missing (expected {expected})")
         found = brief(self.values[name])
         return WrongUseError(f"{self.place}: {name} is {found}, expected {expected}")
 
     def text(self, name: str) -> str:
-        """Return a text that is not empty."""
+        """Return a text field that is not empty."""
         value = self.values.get(name)
         if not isinstance(value, str) or not value:
             raise self.error(name, "a text")
@@ -53,36 +53,36 @@ class Fields:
         return value
 
     def texts(self, name: str) -> list[str]:
-        """Return a list of texts; empty where the field is absent."""
+        """Return a list-of-texts field; empty if the field is absent."""
         value = self.values.get(name, [])
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             raise self.error(name, "a list of texts")
         return value
 
     def integer(self, name: str, low: int, high: int, default: int | None = None) -> int:
-        """Return a whole number between `low` and `high`."""
+        """Return an integer field between `low` and `high`."""
         value = self.values.get(name, default)
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             raise self.error(name, f"a whole number from {low} to {high}")
         return value
 
     def optional_integer(self, name: str, low: int, high: int) -> int | None:
-        """Return a whole number, or None where the field is absent or null."""
+        """Return an integer field, or None if it is absent or null."""
         return None if self.values.get(name) is None else self.integer(name, low, high)
 
     def number(self, name: str, low: float, high: float) -> float:
-        """Return a finite number between `low` and `high`."""
+        """Return a finite number field between `low` and `high`."""
         number = finite_number(self.values.get(name))
         if number is None or not low <= number <= high:
             raise self.error(name, f"a number from {format_bound(low)} to {format_bound(high)}")
         return number
 
     def optional_number(self, name: str, low: float, high: float) -> float | None:
-        """Return a finite number, or None where the field is absent or null."""
+        """Return a finite number field, or None if it is absent or null."""
         return None if self.values.get(name) is None else self.number(name, low, high)
 
     def numbers(self, name: str, size: int, high: float) -> list[float]:
-        """Return `size` finite numbers from 0 to `high`."""
+        """Return a field with `size` finite numbers from 0 to `high`."""
         values = self.values.get(name)
         if not isinstance(values, list):
             raise self.error(name, f"{size} numbers")
@@ -99,7 +99,7 @@ class Fields:
         return [float(value) for value in values]
 
     def integers(self, name: str, size: int, low: int, high: int) -> list[int]:
-        """Return `size` whole numbers between `low` and `high`."""
+        """Return a field with `size` integers between `low` and `high`."""
         values = self.values.get(name)
         if not isinstance(values, list):
             raise self.error(name, f"{size} whole numbers")
@@ -115,21 +115,21 @@ class Fields:
         return values
 
     def flag(self, name: str) -> bool:
-        """Return a flag; false where the field is absent."""
+        """Return a boolean field; False if it is absent."""
         value = self.values.get(name, False)
         if not isinstance(value, bool):
             raise self.error(name, "true or false")
         return value
 
     def object(self, name: str) -> Fields:
-        """Return a nested object."""
+        """Return a nested object field."""
         value = self.values.get(name)
         if not isinstance(value, dict):
             raise self.error(name, "an object")
         return Fields(value, f"{self.place}: {name}")
 
     def settings(self, name: str) -> Mapping[str, Any]:
-        """Return a nested object of any JSON values, which can be written again as they are."""
+        """Return a nested object of arbitrary JSON values that can be written back unchanged."""
         values = self.object(name).values
         try:
             json.dumps(values, allow_nan=False)
@@ -138,11 +138,11 @@ class Fields:
         return values
 
     def optional_object(self, name: str) -> Fields | None:
-        """Return a nested object, or None where the field is absent or null."""
+        """Return a nested object field, or None if it is absent or null."""
         return None if self.values.get(name) is None else self.object(name)
 
     def objects(self, name: str, *, optional: bool = False) -> list[Fields]:
-        """Return a list of nested objects; empty where the field is absent and `optional`."""
+        """Return a field with a list of nested objects; empty if it is absent and `optional`."""
         value = self.values.get(name, [] if optional else None)
         if not isinstance(value, list):
             raise self.error(name, "a list")

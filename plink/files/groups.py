@@ -1,4 +1,4 @@
-"""Groups of a cluster's hosts: how they were found, and what their uplinks carry."""
+"""Groups of a cluster's hosts: how they were computed, and the rates of their uplinks."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LimitedRate = Annotated[float, Meta(ge=LEAST_GBIT_S, le=MAX_GBIT_S)]
 
 
 class Uplink(Struct, frozen=True, forbid_unknown_fields=True):
-    """Rates that a group's hosts, all at once, exchange with hosts of other groups.
+    """Rates between all hosts of a group at once and the hosts of other groups.
 
     Attributes:
         group: name of the group
@@ -55,12 +55,12 @@ class Uplink(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def is_whole(self) -> bool:
-        """Whether both directions were measured."""
+        """Whether both directions of the uplink were measured."""
         return self.send_gbit_s is not None and self.receive_gbit_s is not None
 
 
 class HostLink(Struct, frozen=True, forbid_unknown_fields=True):
-    """Best rates that a host sends and receives by itself.
+    """Best rates at which a host sends and receives while no other host transfers.
 
     Attributes:
         host: name of the host
@@ -76,7 +76,7 @@ class HostLink(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class UplinkMeasurement(Measurement, frozen=True, forbid_unknown_fields=True):
-    """The uplinks of groups.
+    """Measurement of the uplinks of groups.
 
     Attributes:
         uplinks: uplink of each group that was measured
@@ -88,7 +88,7 @@ class UplinkMeasurement(Measurement, frozen=True, forbid_unknown_fields=True):
 
 
 class GroupRow(Struct, frozen=True, forbid_unknown_fields=True):
-    """Groups that share a link further up: their traffic with all groups beyond it.
+    """Row of groups that share one link towards all groups outside the row.
 
     Attributes:
         name: name of the row, such as a row of racks
@@ -103,7 +103,7 @@ class GroupRow(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LinkFacts(Struct, frozen=True, forbid_unknown_fields=True):
-    """Further facts about links.
+    """Facts about links beyond their rates: burst size and rows of groups.
 
     Attributes:
         burst_bytes: what every limited link lets pass at once after a pause, in bytes
@@ -115,7 +115,7 @@ class LinkFacts(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class GroupQuality(Struct, frozen=True, forbid_unknown_fields=True):
-    """Separation of a group from the others, and how certain it is.
+    """Separation of a group from the other groups, with its probability.
 
     Attributes:
         group: name of the group
@@ -134,7 +134,7 @@ class GroupQuality(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class DoubtfulHost(Struct, frozen=True, forbid_unknown_fields=True):
-    """A host that may belong elsewhere.
+    """Host that may belong to another group.
 
     Attributes:
         host: name of the host
@@ -146,7 +146,7 @@ class DoubtfulHost(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NearestGroups(Struct, frozen=True, forbid_unknown_fields=True):
-    """The groups that a host suits best.
+    """The one or two groups that fit a host best.
 
     Attributes:
         host: name of the host
@@ -158,7 +158,7 @@ class NearestGroups(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Partition(Struct, frozen=True, forbid_unknown_fields=True):
-    """A partition of the hosts.
+    """Partition of the hosts into groups at one level of the network.
 
     Attributes:
         groups: names of the hosts of each group
@@ -174,7 +174,7 @@ class Partition(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Grouping(Struct, frozen=True, forbid_unknown_fields=True):
-    """Record of how groups were found.
+    """Record of how groups were computed, and how certain they are.
 
     Attributes:
         method: `levels`, `linkage` or `kmeans`
@@ -214,13 +214,13 @@ class Grouping(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def hosts(self) -> set[str]:
-        """Names of all hosts that it speaks of."""
+        """Names of all hosts that the record mentions."""
         placed = {host for level in self.levels for group in level for host in group}
         return placed | {*self.alone, *self.unmeasured, *(each.host for each in self.doubtful)}
 
 
 def check_rows(rows: Iterable[GroupRow], groups: Iterable[Group], source: str) -> None:
-    """Refuse rows of a file that are not rows of its groups.
+    """Raise if rows of groups in a file repeat, overlap or name unknown groups.
 
     Raises:
         FormatError: a row is listed twice, or a group is unknown or in two rows.

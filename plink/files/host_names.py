@@ -1,4 +1,4 @@
-"""Names and addresses of hosts in files, which end up in commands: checked as host lists are."""
+"""Checks of host names and addresses in files, which later become words of commands."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from plink.probes.hosts.names import HINT_NAME, fault_of_name
 
 
 def check_host_names(hosts: Iterable[Host], source: str, place: str = "hosts") -> None:
-    """Refuse hosts of a file whose names or addresses SSH or a shell might misread.
+    """Raise if a file's host has a name or address that SSH or a shell might misread.
 
     Args:
         hosts: hosts that were read.
@@ -29,7 +29,7 @@ def check_host_names(hosts: Iterable[Host], source: str, place: str = "hosts") -
 
 
 def check_host_name(name: str, source: str, place: str) -> None:
-    """Refuse a name or an address of a host that SSH or a shell might misread.
+    """Raise if a host's name or address is one that SSH or a shell might misread.
 
     Raises:
         FormatError: saying why `name` is none; `source` and `place` say where it stands.

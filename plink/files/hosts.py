@@ -1,4 +1,4 @@
-"""Hosts and groups of hosts, as every file format has them."""
+"""Hosts and groups of hosts, as all file formats represent them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MAX_TYPED = 4096
 
 
 class Host(Struct, frozen=True, forbid_unknown_fields=True):
-    """A machine that takes ranks.
+    """Machine that takes ranks.
 
     Attributes:
         name: name of the host, which no other host of the file has
@@ -39,7 +39,7 @@ class Host(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Group(Struct, frozen=True, forbid_unknown_fields=True):
-    """Hosts that are near each other; no host is in two groups.
+    """Hosts that are near each other; groups are disjoint.
 
     Attributes:
         name: name of the group, which no other group has
@@ -51,7 +51,7 @@ class Group(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def check_hosts(hosts: Iterable[Host], member: str) -> None:
-    """Refuse a host that is listed twice.
+    """Raise if a host is listed twice.
 
     Raises:
         ValueError: `member` lists it.
@@ -62,7 +62,7 @@ def check_hosts(hosts: Iterable[Host], member: str) -> None:
 
 
 def check_groups(groups: Iterable[Group], hosts: Iterable[str]) -> None:
-    """Refuse groups that are not a grouping of the hosts.
+    """Raise if groups overlap, repeat or name unknown hosts.
 
     Raises:
         ValueError: a group is listed twice, or a host is in two groups or unknown.
@@ -84,7 +84,7 @@ def check_groups(groups: Iterable[Group], hosts: Iterable[str]) -> None:
 
 
 def places_by_domain(domains: Iterable[Hashable]) -> list[int]:
-    """Return places in their order, but those of each domain where its first one is.
+    """Return places in order, except that those of a domain follow the domain's first place.
 
     Args:
         domains: domain at each place; None where there is none.
@@ -98,7 +98,7 @@ def places_by_domain(domains: Iterable[Hashable]) -> list[int]:
 
 
 def with_domains(hosts: Iterable[Host], domain_of: Mapping[str, str]) -> list[Host]:
-    """Return the hosts in these NVLink domains; others stay in theirs.
+    """Return the hosts with their NVLink domains replaced where `domain_of` names one.
 
     Args:
         hosts: in any order.
@@ -108,7 +108,7 @@ def with_domains(hosts: Iterable[Host], domain_of: Mapping[str, str]) -> list[Ho
 
 
 def check_way(way: GivenWay | None) -> None:
-    """Refuse what a file says of how hosts were reached, if no command should show it.
+    """Raise if a recorded SSH option or command is not safe to print or to repeat in a command.
 
     Raises:
         ValueError: a path, a name or a command that `is_recordable` refuses.
@@ -119,5 +119,5 @@ def check_way(way: GivenWay | None) -> None:
 
 
 def is_recordable(value: str | None) -> bool:
-    """Return whether a file may hold a path, name or command: short, harmless to a terminal."""
+    """Return whether a path, name or command may be stored in a file: short and printable."""
     return value is None or (value.isprintable() and 0 < len(value) <= _MAX_TYPED)

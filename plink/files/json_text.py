@@ -1,4 +1,4 @@
-"""The JSON text of plink's files: one line per top-level item and per matrix row."""
+"""JSON text of plink's files, with one line per top-level item and per matrix row."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LEAST_PLAIN, _MOST_PLAIN = 1e-4, 1e16
 
 
 def pieces(data: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the JSON text of `data`, a piece at a time.
+    """Yield the JSON text of `data` in pieces.
 
     Matrices are lists of rows, or arrays: NaN is null, and so is a whole number below 0.
 
@@ -68,7 +68,7 @@ def _row(row: Array) -> str:
 
 
 def _has_exponents(row: Array) -> bool:
-    """Return whether any number is so small or large that it is written with an exponent."""
+    """Return whether JSON would write any of these numbers with an exponent."""
     size = np.abs(row)
     return bool((((size < _LEAST_PLAIN) & (size > 0.0)) | (size >= _MOST_PLAIN)).any())
 

@@ -1,4 +1,4 @@
-"""Types of members that several file formats share, with the limits that readers hold them to."""
+"""Constrained types that several file formats share."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ EXPECTED: dict[str, str] = {}
 
 
 def matching(pattern: str, expected: str, **limits: Any) -> Meta:
-    """Return the constraint of a text that a pattern describes, and messages in words."""
+    """Return the msgspec constraint of a text that matches `pattern`; errors say `expected`."""
     EXPECTED[pattern] = expected
     return Meta(pattern=pattern, **limits)
 
 
 def one_of(*words: str) -> Meta:
-    """Return the constraint of a text that is one of some words."""
+    """Return the msgspec constraint of a text that is one of `words`."""
     pattern = f"^({'|'.join(words)}){_END}"
     return matching(pattern, f"one of {', '.join(words)}", extra_json_schema={"enum": list(words)})
 
@@ -85,12 +85,12 @@ _half = re.compile("[\ud800-\udfff]").search
 
 
 def is_word(value: str) -> bool:
-    """Return whether a name is harmless in a host list, a launcher's file or a command."""
+    """Return whether a name is safe in a host list, a launcher's file or a command."""
     return 0 < len(value) <= MAX_NAME_LENGTH and _is_word(value) is not None and not _half(value)
 
 
 def check_settings(settings: Mapping[str, Any], name: str) -> None:
-    """Refuse recorded options that cannot be written as JSON again.
+    """Raise if recorded options hold a value that JSON cannot represent.
 
     Raises:
         ValueError: a number is not finite, or a value is no JSON; `name` is what holds it.
@@ -102,7 +102,7 @@ def check_settings(settings: Mapping[str, Any], name: str) -> None:
 
 
 def find_repeated(values: Iterable[str]) -> str | None:
-    """Return the first value that is there twice, or None."""
+    """Return the first value that occurs a second time, or None."""
     seen: set[str] = set()
     for value in values:
         if value in seen:

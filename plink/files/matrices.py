@@ -1,4 +1,4 @@
-"""Arrays in files: how lists of numbers become them, and which values they may hold.
+"""Matrices in files: conversion from JSON rows to arrays, and limits on their values.
 
 In JSON a matrix is a list of rows, null where a pair is unknown. In the binary form it is an array
 that lies in the file itself: it is checked a few rows at a time and never copied as a whole.
@@ -29,7 +29,7 @@ _Number = TypeVar("_Number", bound=np.generic)
 
 
 def rows_of(kind: str, high: float, *, may_be_unknown: bool = True) -> Meta:
-    """Return the description of a matrix for JSON Schema: its rows hold numbers from 0 to `high`.
+    """Return the JSON Schema constraint of a matrix with rows of numbers from 0 to `high`.
 
     Args:
         kind: `number` or `integer`.
@@ -41,7 +41,7 @@ def rows_of(kind: str, high: float, *, may_be_unknown: bool = True) -> Meta:
 
 
 def decode_array(kind: Any, value: Any) -> Any:
-    """Return a member of parsed JSON as an array (`msgspec.convert`'s `dec_hook`).
+    """Convert a member of parsed JSON to an array (`dec_hook` of `msgspec.convert`).
 
     A list of numbers has one dimension, a list of rows two. Floating-point numbers may be null,
     which becomes NaN; in a square matrix of them the diagonal becomes NaN, too, since a host has no
@@ -73,7 +73,7 @@ def decode_array(kind: Any, value: Any) -> Any:
 
 
 def describe_array(kind: Any) -> dict[str, Any]:
-    """Return the JSON Schema of an array, whose annotation says the rest (`schema_hook`).
+    """Return the JSON Schema of an array type (`schema_hook` of msgspec).
 
     Raises:
         NotImplementedError: `kind` is no array.
@@ -84,7 +84,7 @@ def describe_array(kind: Any) -> dict[str, Any]:
 
 
 def find_outside(matrix: Array, high: float, low: float = 0) -> tuple[int, int] | None:
-    """Return the place of a number below `low` or above `high`, or None if there is none.
+    """Return row and column of a number below `low` or above `high`, or None.
 
     NaN is allowed, and so is anything on the diagonal of floating-point numbers.
 
@@ -111,7 +111,7 @@ def find_outside(matrix: Array, high: float, low: float = 0) -> tuple[int, int] 
 def move_hosts(
     matrix: npt.NDArray[_Number], places: Sequence[int | None], fill: float
 ) -> npt.NDArray[_Number]:
-    """Return the (N, N) matrix for N other hosts.
+    """Return the matrix rearranged for another list of N hosts, with `fill` for new ones.
 
     Args:
         matrix: readings between the hosts before.
@@ -127,12 +127,12 @@ def move_hosts(
 
 
 def format_bound(value: float) -> str:
-    """Return a limit as text, without an exponent where people can read it so."""
+    """Return a limit as text, without an exponent where the number is short enough."""
     return f"{value:,.0f}" if 1e4 <= abs(value) < 1e13 else f"{value:g}"
 
 
 def _release_pages(array: npt.NDArray[Any]) -> None:
-    """Free the memory of a file's pages that were looked at; they are read again when used."""
+    """Let the kernel drop mapped pages of a matrix; they are read again when used."""
     base: Any = array
     while isinstance(base, np.ndarray):
         base = base.base
@@ -143,7 +143,7 @@ def _release_pages(array: npt.NDArray[Any]) -> None:
 
 
 def _number_type(kind: Any) -> Any:
-    """Return NumPy's type of the numbers of an annotated array, such as `np.float64`."""
+    """Return NumPy's scalar type of an annotated array, such as `np.float64`."""
     (number,) = get_args(get_args(kind)[1])
     return get_origin(number) or number
 

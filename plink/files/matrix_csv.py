@@ -1,4 +1,4 @@
-"""Matrices as CSV, from and for other tools: names around the edge, the unit in the corner.
+"""Matrices as CSV, for other tools: host names in the first row and column, the unit in the corner.
 
 The first cell is the unit, the first row and the first column name the same hosts in the same
 order. Row is source, column is destination, an empty cell was not measured (`docs/files.md`).
@@ -35,7 +35,7 @@ _UNIT_HINT = f"name one of {', '.join(UNITS)} there, or give it as unit=us"
 
 @dataclass(frozen=True)
 class NamedMatrix:
-    """A matrix as a CSV file holds it.
+    """Matrix with host names and a unit, as a CSV file holds it.
 
     Args:
         names: N host names, in file order.
@@ -51,7 +51,7 @@ class NamedMatrix:
 
 
 def unit_named(text: str) -> str | None:
-    """Return the unit (`UNITS`) that `text` spells, or None."""
+    """Return the unit (`UNITS`) whose name is `text`, or None."""
     return time_unit_named(text)
 
 
@@ -94,7 +94,7 @@ def parse(content: bytes, source: str, unit: str | None = None) -> NamedMatrix:
 
 
 def render(names: Sequence[str], rtt_us: Matrix, unit: str) -> bytes:
-    """Return the CSV text of a matrix. Parsing it gives the same numbers, to the last bit.
+    """Return a matrix as CSV text that parses back to exactly the same numbers.
 
     Args:
         names: N host names.
@@ -105,7 +105,7 @@ def render(names: Sequence[str], rtt_us: Matrix, unit: str) -> bytes:
 
 
 def render_bandwidth(names: Sequence[str], gbit_s: Matrix) -> bytes:
-    """Return the CSV text of a matrix in Gbit/s; NaN where not measured."""
+    """Return a bandwidth matrix in Gbit/s as CSV text; NaN marks unmeasured pairs."""
     return _render(names, gbit_s, _BANDWIDTH_UNIT, 0)
 
 
@@ -142,7 +142,7 @@ def _rows(content: bytes, source: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _lines(text: Iterable[str], source: str) -> Iterator[str]:
-    """Yield the lines, each of them a row: one that is too long, or that has no end, is refused."""
+    """Yield the lines of a CSV text; raise for a line that is too long or unterminated."""
     for number, line in enumerate(text, 1):
         if line.count(",") > MAX_HOSTS:
             raise WrongUseError(f"{source}: row {number} has more than {MAX_HOSTS:,} values")
@@ -152,7 +152,7 @@ def _lines(text: Iterable[str], source: str) -> Iterator[str]:
 
 
 def _cells(line: str) -> list[str]:
-    """Return the cells of a line without quotes, under the same limit as others."""
+    """Return the cells of a CSV line without quotes, under the same limits as other lines."""
     cells, limit = line.split(","), csv.field_size_limit()
     if len(line) > limit and max(map(len, cells)) > limit:
         raise csv.Error(f"field larger than field limit ({limit})")
@@ -228,7 +228,7 @@ def _check_row(
 def _values_us(
     cells: Sequence[str], unit: str, place: str, own: int, names: Sequence[str]
 ) -> Matrix:
-    """Return (N,) a row's numbers in µs; NaN for an empty cell.
+    """Return a row's numbers in µs, shape (N,); NaN for an empty cell.
 
     Raises:
         WrongUseError: one of them is no number, negative or too large.

@@ -1,4 +1,4 @@
-"""Measurements between the hosts of a cluster: times, bandwidths, routes.
+"""Measurements between the hosts of a cluster: round-trip times, bandwidths and routes.
 
 Every matrix is (N, N), [source][destination], in the order of the cluster's hosts.
 """
@@ -57,7 +57,7 @@ Route = tuple[Word | None, ...]
 
 
 class Failure(Struct, frozen=True, forbid_unknown_fields=True):
-    """A host, or with `destination` a pair of hosts, that could not be measured.
+    """Host, or with `destination` a pair of hosts, that could not be measured.
 
     Attributes:
         source: name of the host
@@ -77,7 +77,7 @@ class Failure(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Measurement(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Record of how and when something was measured.
+    """Record of how and when a quantity was measured.
 
     Attributes:
         tool: what measured it: `echo`, `fping`, `iperf3`, `import`, ...
@@ -100,7 +100,7 @@ class Measurement(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class Halves(Struct, frozen=True, forbid_unknown_fields=True):
-    """The readings of two halves of the passes, in µs; null if a half has none.
+    """Least readings of the odd and of the even passes, in µs; null where a half has none.
 
     Attributes:
         odd: least reading of the odd passes, in µs
@@ -149,18 +149,18 @@ class RttMeasurement(Measurement, frozen=True, forbid_unknown_fields=True):
 
     @property
     def readings_us(self) -> Matrix:
-        """(N, N) percentile that stands for a pair, in µs; NaN if not measured."""
+        """Readings in µs, shape (N, N): the percentile chosen by `reading`; NaN if not measured."""
         return self.rtt_us[self.reading]
 
     @property
     def disagreement(self) -> Matrix:
-        """(N, N) share by which one half of the passes exceeds the other; NaN if one is missing."""
+        """Relative difference of the passes' two halves, (N, N); NaN if one is missing."""
         if self.halves_us is None:
             return np.full(self.readings_us.shape, np.nan)
         return disagreement(self.halves_us)
 
     def with_passes(self) -> RttMeasurement:
-        """Return the measurement with passes; what has none was measured in one pass."""
+        """Return the measurement with pass counts; without a record it counts as one pass."""
         if self.passes is not None:
             return self
         readings = self.readings_us
@@ -171,7 +171,7 @@ class RttMeasurement(Measurement, frozen=True, forbid_unknown_fields=True):
         )
 
     def for_hosts(self, places: Sequence[int | None]) -> RttMeasurement:
-        """Return the measurement for other hosts, with nothing known of new ones.
+        """Return the measurement rearranged for another list of hosts; new hosts are unmeasured.
 
         Args:
             places: index of each host here, None for a new one.
@@ -209,7 +209,7 @@ class BandwidthMeasurement(Measurement, frozen=True, forbid_unknown_fields=True)
     message_bytes: Annotated[Matrix, rows_of("number", _MAX_MESSAGE_BYTES)] | None = None
 
     def for_hosts(self, places: Sequence[int | None]) -> BandwidthMeasurement:
-        """Return the measurement for other hosts, with nothing known of new ones.
+        """Return the measurement rearranged for another list of hosts; new hosts are unmeasured.
 
         Args:
             places: index of each host here, None for a new one.
@@ -223,7 +223,7 @@ class BandwidthMeasurement(Measurement, frozen=True, forbid_unknown_fields=True)
 
 
 class RouteMeasurement(Measurement, frozen=True, forbid_unknown_fields=True):
-    """The way from every host to every other.
+    """Routes from every host to every other, hop by hop.
 
     Attributes:
         hops: hops as traceroute counts them, 1 within a segment; null if not measured
@@ -236,7 +236,7 @@ class RouteMeasurement(Measurement, frozen=True, forbid_unknown_fields=True):
     routes: Sequence[Annotated[Route, Meta(max_length=MAX_HOPS)]]
 
     def for_hosts(self, places: Sequence[int | None]) -> RouteMeasurement:
-        """Return the measurement for other hosts, with nothing known of new ones.
+        """Return the measurement rearranged for another list of hosts; new hosts are unmeasured.
 
         Args:
             places: index of each host here, None for a new one.
@@ -249,7 +249,7 @@ class RouteMeasurement(Measurement, frozen=True, forbid_unknown_fields=True):
 
 
 def disagreement(halves_us: Iterable[Matrix]) -> Matrix:
-    """Return by which share the larger of two readings exceeds the smaller; NaN if unknown.
+    """Return the share by which the larger of two readings exceeds the smaller; NaN if unknown.
 
     Args:
         halves_us: two (N, N) matrices in µs.
@@ -263,12 +263,12 @@ def disagreement(halves_us: Iterable[Matrix]) -> Matrix:
 
 
 def percentile_name(percentile: float) -> str:
-    """Return what messages call a percentile: `p10`, `p99.9`."""
+    """Return the name of a percentile in messages: `p10`, `p99.9`."""
     return f"p{percentile:g}"
 
 
 def readings_at(rtt: RttMeasurement, percentile: float | None, source: str) -> tuple[float, Matrix]:
-    """Return a percentile and its (N, N) matrix in µs.
+    """Return a percentile and the (N, N) matrix of its readings in µs.
 
     Args:
         rtt: round-trip times.
@@ -288,7 +288,7 @@ def readings_at(rtt: RttMeasurement, percentile: float | None, source: str) -> t
 
 
 def check_rtt(rtt: RttMeasurement, size: int, source: str) -> None:
-    """Check the matrices of round-trip times that were read from a file.
+    """Raise if matrices of round-trip times read from a file have a wrong shape or value.
 
     Args:
         rtt: round-trip times.
@@ -320,7 +320,7 @@ def check_rtt(rtt: RttMeasurement, size: int, source: str) -> None:
 
 
 def check_bandwidth(bandwidth: BandwidthMeasurement, size: int, source: str) -> None:
-    """Check the matrices of bandwidths that were read from a file, as `check_rtt` does."""
+    """Raise if matrices of bandwidths read from a file have a wrong shape or value."""
     _check(bandwidth.gbit_s, size, MAX_GBIT_S, source, "bandwidth.gbit_s")
     _check(bandwidth.retransmits, size, _MAX_RETRANSMITS, source, "bandwidth.retransmits")
     if bandwidth.message_bytes is not None:
@@ -329,7 +329,7 @@ def check_bandwidth(bandwidth: BandwidthMeasurement, size: int, source: str) -> 
 
 
 def check_routes(routes: RouteMeasurement, size: int, source: str) -> None:
-    """Check the matrices of routes that were read from a file, as `check_rtt` does."""
+    """Raise if matrices of routes read from a file have a wrong shape or value."""
     _check(routes.hops, size, MAX_HOPS, source, "routes.hops")
     if (routes.hops % 1 > 0).any():
         raise FormatError(source, "routes.hops", "holds numbers that are not whole")
@@ -356,7 +356,7 @@ def _moved_if_any(matrix: Matrix | None, places: Sequence[int | None]) -> Matrix
 
 
 class RoundSample(Struct, frozen=True):
-    """Some rounds of the tournament in place of all: the pairs of the others stay unmeasured.
+    """Random subset of the round-robin rounds; pairs of the other rounds stay unmeasured.
 
     Attributes:
         rounds: number of rounds that were gone through
@@ -369,7 +369,7 @@ class RoundSample(Struct, frozen=True):
     seed: int
 
     def to_options(self) -> dict[str, int]:
-        """Return what the options of a measurement record."""
+        """Return the sample as options of a measurement record."""
         return {"rounds": self.rounds, "rounds_in_all": self.in_all, "seed": self.seed}
 
     def __str__(self) -> str:
@@ -377,7 +377,7 @@ class RoundSample(Struct, frozen=True):
 
 
 class FollowedSample(Struct, frozen=True):
-    """Pairs that were chosen by what the readings before showed.
+    """Adaptive sample: each round's pairs were chosen from the readings of earlier rounds.
 
     Attributes:
         share: largest share of all pairs to measure, 0 to 1
@@ -388,7 +388,7 @@ class FollowedSample(Struct, frozen=True):
     seed: int
 
     def to_options(self) -> dict[str, float | int]:
-        """Return what the options of a measurement record."""
+        """Return the sample as options of a measurement record."""
         return {"share": self.share, "seed": self.seed}
 
     def __str__(self) -> str:
@@ -401,7 +401,7 @@ SAMPLE_OPTIONS = ("rounds", "rounds_in_all", "share", "seed")
 
 
 def recorded_sample(options: Mapping[str, Any]) -> Sample | None:
-    """Return the sample that a measurement's options record; None if all rounds were measured."""
+    """Return the sample in a measurement's options; None if all rounds were measured."""
     values = [options.get(name) for name in ("rounds", "rounds_in_all", "seed")]
     rounds, in_all, seed = (value if type(value) is int else -1 for value in values)
     share = finite_number(options.get("share"))

@@ -1,4 +1,4 @@
-"""A mesh of ranks: its dimensions, what the groups of each run, and how many bytes that moves."""
+"""Device mesh of ranks: its dimensions, and the collective and bytes of each."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _TRAFFIC_HINT = "write traffic as tp=2GB,dp=ring:500MB: bytes of an iteration, o
 
 
 class MeshDimension(Struct, frozen=True, forbid_unknown_fields=True):
-    """A dimension of a mesh.
+    """Dimension of a mesh: name, size, algorithm and bytes of its groups.
 
     Attributes:
         name: name of the dimension, such as `tp`
@@ -51,7 +51,7 @@ class MeshDimension(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Mesh(Struct, frozen=True, forbid_unknown_fields=True):
-    """Ranks in a grid, as PyTorch's `DeviceMesh` numbers them: the last dimension fastest.
+    """Ranks in a grid, numbered as PyTorch's `DeviceMesh` does: the last dimension fastest.
 
     Attributes:
         dimensions: dimensions of the mesh, the last one fastest
@@ -78,17 +78,17 @@ class Mesh(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def size_bytes(self) -> int:
-        """The traffic of all dimensions together."""
+        """Bytes that all dimensions exchange together."""
         return sum(one.size_bytes for one in self.dimensions)
 
     @property
     def text(self) -> str:
-        """Format the dimensions as on the command line: `dp=4,tp=2`."""
+        """The dimensions in the syntax of the command line: `dp=4,tp=2`."""
         return ",".join(f"{one.name}={one.size}" for one in self.dimensions)
 
     @property
     def given_traffic(self) -> str:
-        """Format the dimensions' traffic as on the command line: `dp=ring:2000000`."""
+        """The dimensions' traffic in the syntax of the command line: `dp=ring:2000000`."""
         return ",".join(
             f"{one.name}={one.algorithm}:{one.size_bytes}"
             for one in self.dimensions
@@ -97,7 +97,7 @@ class Mesh(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def traffic(self) -> str:
-        """Describe the dimensions' traffic in words."""
+        """The dimensions' traffic in words."""
         return ", ".join(
             f"{one.name} {one.algorithm} {format_size(one.size_bytes)}"
             if one.size_bytes
@@ -107,7 +107,7 @@ class Mesh(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def parse_mesh(mesh: str, traffic: str | None, size_bytes: int) -> Mesh:
-    """Return the mesh that two texts describe.
+    """Return the mesh that the texts of `--mesh` and `--traffic` describe.
 
     Args:
         mesh: sizes of dimensions: `dp=4,pp=2,tp=8`.

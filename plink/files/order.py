@@ -1,4 +1,4 @@
-"""The order file: hosts in rank order, what the order costs, and what is proven about it.
+"""The order file: hosts in rank order, the order's cost, and proven bounds on it.
 
 The structs below are the format; `docs/files.md` shows one. Costs are of two kinds: times, which
 are better when smaller, and bandwidths, which are better when larger.
@@ -51,7 +51,7 @@ SecondsPerGbit = Annotated[float, Meta(ge=0, le=1e15)]
 
 
 class Solver(Struct, frozen=True, forbid_unknown_fields=True):
-    """The search that found an order, with what is needed to repeat it.
+    """Search that produced an order, with what is needed to repeat it.
 
     Attributes:
         name: name of the search
@@ -72,7 +72,7 @@ class Solver(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Proof(Struct, frozen=True, forbid_unknown_fields=True):
-    """The verdict of an exact engine on an order.
+    """Verdict of an exact engine on an order.
 
     Attributes:
         engine: name of the engine
@@ -86,7 +86,7 @@ class Proof(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CostRange(Struct, frozen=True, forbid_unknown_fields=True):
-    """The least and the most that an order may cost, if some pairs were not measured.
+    """Least and greatest possible cost of an order where some pairs were not measured.
 
     Attributes:
         low_us: cost if every unmeasured hop takes no time, in µs
@@ -99,7 +99,7 @@ class CostRange(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TimeCost(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="time"):
-    """Cost in µs beside those of other orders; less is better.
+    """Cost of an order in µs, beside the costs of the listed and of random orders.
 
     Attributes:
         objective: `latency`, the sum of round-trip times on the algorithm's critical path (Luo
@@ -142,7 +142,7 @@ class TimeCost(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"
 class BandwidthCost(
     Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="bandwidth"
 ):
-    """The smallest bandwidth between hosts that exchange data, and the time of a Gbit in all.
+    """Bottleneck bandwidth of an order, and the time of a Gbit over all its hops.
 
     Attributes:
         bottleneck_gbit_s: smallest bandwidth that the algorithm uses in this order, in Gbit/s
@@ -182,7 +182,7 @@ class BandwidthCost(
 
     @property
     def size_bytes(self) -> None:
-        """Size of the buffer: bandwidths hold for any."""
+        """Buffer size in bytes; bandwidths hold for any size."""
         return None
 
     @property
@@ -207,12 +207,12 @@ class BandwidthCost(
 
     @property
     def lower_bound_us(self) -> float:
-        """Time of a Gbit over the largest bottleneck of any order, in µs; 0 if none is proven."""
+        """Time of a Gbit over the widest bottleneck of any order, in µs; 0 if unproven."""
         return 0.0 if self.bound_gbit_s is None else _US_PER_S / self.bound_gbit_s
 
     @property
     def range_us(self) -> None:
-        """Range of the cost: pairs without a bandwidth are not used."""
+        """Range of the cost in µs; one value, as pairs without a bandwidth are not used."""
         return None
 
     @property
@@ -326,7 +326,7 @@ class Order(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def runs(self) -> list[Host]:
-        """Hosts as launchers list them: one for each run of adjacent ranks, with as many slots."""
+        """Runs of adjacent ranks on one host, as launchers list them: host and number of slots."""
         if self.host_of_rank is None:
             return list(self.hosts)
         return [
@@ -336,32 +336,32 @@ class Order(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def objective(self) -> str:
-        """Name of what was minimised: `latency`, `contention` or `bandwidth`."""
+        """Name of the minimised cost: `latency`, `contention` or `bandwidth`."""
         return self.cost.objective
 
     @property
     def bandwidth(self) -> BandwidthCost | None:
-        """The cost, if it is one of bandwidths."""
+        """Cost of an order by bandwidth; None for other objectives."""
         return self.cost if isinstance(self.cost, BandwidthCost) else None
 
     @property
     def is_score(self) -> bool:
-        """Whether the cost is a sum of latencies, which ranks orders and predicts no time."""
+        """Whether the cost is a sum of latencies, which compares orders but predicts no time."""
         return self.bandwidth is None and self.cost.size_bytes is None
 
     @property
     def cost_name(self) -> str:
-        """The word for the cost: a score or a cost."""
+        """Word for the cost in messages: `score` or `cost`."""
         return "score" if self.is_score else "cost"
 
     @property
     def is_ring_of_latencies(self) -> bool:
-        """Whether the cost is the sum of the hops."""
+        """Whether the cost is the sum of the latencies of the hops."""
         return self.algorithm == "ring" and self.objective == "latency"
 
     @property
     def is_ring_of_hops(self) -> bool:
-        """Whether the cost follows from the hops, whatever ranks the hosts have."""
+        """Whether the cost follows from the ring's hops alone: a ring by latency or bandwidth."""
         return self.algorithm == "ring" and self.objective != "contention"
 
     @property
@@ -371,14 +371,14 @@ class Order(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def most_us(self) -> float | None:
-        """The most that the order costs, in µs; None if that is not known."""
+        """Greatest possible cost of the order in µs; None if unknown."""
         if self.cost.range_us is not None:
             return self.cost.range_us.high_us
         return None if self.filled_pairs else self.cost.cost_us
 
     @property
     def gap(self) -> float:
-        """Largest share of the cost that any other order could save, 0 to 1; 1 if unknown."""
+        """Largest share of the cost that any other order could save, 0 to 1; 1 if unproven."""
         cost_us = self.cost.cost_us
         if self.cost.range_us is not None:
             if self.cost.range_us.high_us is None:
@@ -390,7 +390,7 @@ class Order(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def summarize_order(order: Order) -> dict[str, Any]:
-    """Return what an order costs as a JSON object, with its hosts by name alone."""
+    """Return an order's costs as a JSON object, with host names only."""
     hidden = {"format", "version", "hosts", "groups", "unused", "way"}
     return {
         "order": order.names,
@@ -418,7 +418,7 @@ def read_order(path: str) -> Order:
 
 
 def write_order(path: str, order: Order) -> None:
-    """Write an order file, whole or not at all; `-` is standard output."""
+    """Write an order file atomically; `-` is standard output."""
     document.write_bytes(path, document.dump(encode(order)))
 
 
@@ -428,7 +428,7 @@ def parse_order(content: bytes, source: str) -> Order:
 
 
 def decode_order(data: Mapping[str, Any], source: str) -> Order:
-    """Make an order of the JSON object of its file; `source` names it in errors.
+    """Return the order that a file's JSON object describes; `source` names the file.
 
     Raises:
         FormatError: a value that cannot be.

@@ -1,4 +1,4 @@
-"""The hash by which an order names the readings that it was made from."""
+"""Hash by which an order file identifies the readings that the order was computed from."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
 def order_basis(cluster: Cluster, objective: str) -> str:
-    """Return the hash of the hosts and of what an order by `objective` is made from.
+    """Return the hash of the hosts and readings that an order by `objective` depends on.
 
     Groups, uplinks and other parts that are added to the cluster later leave it as it is, unless
     the objective takes them into account: `latency` reads round trips, `bandwidth` the bandwidths
@@ -51,7 +51,7 @@ def order_basis(cluster: Cluster, objective: str) -> str:
 
 
 def _row_sums(matrix: Matrix) -> npt.NDArray[np.uint64]:
-    """Return (N,) a sum of each row's bits: hashing all of them takes longer than some orders."""
+    """Return a checksum of each row's bits, shape (N,), faster than hashing all of them."""
     weights = _ODD * np.arange(1, 2 * len(matrix), 2, dtype=np.uint64)
     sums = np.empty(len(matrix), dtype=np.uint64)
     for start in range(0, len(matrix), _ROWS):
@@ -63,5 +63,5 @@ def _row_sums(matrix: Matrix) -> npt.NDArray[np.uint64]:
 
 
 def is_made_from(order: Order, cluster: Cluster) -> bool:
-    """Return whether the order was made from what its objective reads of this cluster."""
+    """Return whether the order was computed from this cluster's readings."""
     return order.made_from == order_basis(cluster, order.objective)

@@ -1,4 +1,4 @@
-"""The plan file: a weighted forest over ranks, and what it was made for (`docs/plan.md`)."""
+"""The plan file: a weighted forest over ranks, and the job it was made for (`docs/plan.md`)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ WORKER, SERVER = "worker", "server"
 
 
 class Port(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """An interface of a server.
+    """Network interface of a parameter server.
 
     Attributes:
         address: address at which the server listens there
@@ -45,7 +45,7 @@ class Port(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class PlanRank(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Host and role of a rank.
+    """Host and role (worker or server) of a rank.
 
     Attributes:
         host: name of its host
@@ -65,7 +65,7 @@ class PlanRank(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
 
 
 class Predicted(Struct, frozen=True, forbid_unknown_fields=True):
-    """The predicted time of a plan's collectives, by a plan of some kind.
+    """Predicted time of a plan's collectives.
 
     Attributes:
         kind: kind of the plan
@@ -117,7 +117,7 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True):
     version: Literal[1] = VERSION
 
     def __post_init__(self) -> None:
-        """Replay the forest.
+        """Check the plan by replaying its forest.
 
         Raises:
             BrokenForestError: the forest does not aggregate, or is not over these ranks.
@@ -146,28 +146,28 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def is_server(self) -> Flags:
-        """(P,) which ranks contribute nothing."""
+        """Mask of the ranks that are servers and contribute nothing, shape (P,)."""
         return np.array([rank.role == SERVER for rank in self.ranks])
 
     @property
     def has_servers(self) -> bool:
-        """Whether some rank contributes nothing; the engine does not run such a plan."""
+        """Whether some rank is a server; the engine does not run such a plan."""
         return any(rank.role == SERVER for rank in self.ranks)
 
     @property
     def contributors(self) -> int:
-        """Number of ranks that contribute: by it a mean is divided."""
+        """Number of ranks that contribute data, which is the divisor of a mean."""
         return sum(rank.role != SERVER for rank in self.ranks)
 
     @property
     def host_of(self) -> list[int]:
-        """Index of each rank's host, by first appearance."""
+        """Index of each rank's host; hosts are numbered by first appearance."""
         places: dict[str, int] = {}
         return [places.setdefault(rank.host, len(places)) for rank in self.ranks]
 
     @property
     def group_of(self) -> list[int]:
-        """Index of each rank's group; a host in no group is a group by itself."""
+        """Index of each rank's group; a host without a group has one of its own."""
         places = {host: index for index, group in enumerate(self.groups) for host in group.hosts}
         for rank in self.ranks:
             places.setdefault(rank.host, len(self.groups) + len(places))
@@ -195,7 +195,7 @@ def read_plan(path: str, *, with_servers: bool = False) -> Plan:
 
 
 def write_plan(path: str, plan: Plan) -> None:
-    """Write a plan file, whole or not at all; `-` is standard output."""
+    """Write a plan file atomically; `-` is standard output."""
     document.write_bytes(path, document.dump(encode(plan)))
 
 
@@ -205,7 +205,7 @@ def parse_plan(content: bytes, source: str, *, with_servers: bool = False) -> Pl
 
 
 def decode_plan(data: Mapping[str, Any], source: str, *, with_servers: bool = False) -> Plan:
-    """Make a plan of the JSON object of its file; `source` names it in errors.
+    """Return the plan that a file's JSON object describes; `source` names the file.
 
     Raises:
         WrongUseError: a value that cannot be, or servers without `with_servers`.
@@ -218,7 +218,7 @@ def decode_plan(data: Mapping[str, Any], source: str, *, with_servers: bool = Fa
 
 
 def refuse_servers(plan: Plan, source: str) -> None:
-    """Refuse a plan that only `plink hub` runs; `source` names it.
+    """Raise for a plan with servers, which only `plink hub` runs; `source` names it.
 
     Raises:
         WrongUseError: some of its ranks are servers.

@@ -1,4 +1,4 @@
-"""Structs as file formats: made from parsed JSON, written back, described by a JSON Schema.
+"""File formats as msgspec structs: decoding, encoding and JSON Schema.
 
 A struct is the only declaration of what it holds. Types and limits come from its annotations, what
 a type cannot say from its `__post_init__`, and descriptions from the `Attributes` section of its
@@ -33,7 +33,7 @@ _ATTRIBUTE = re.compile(r"^    (\w+(?:, \w+)*): (.+(?:\n {8,}.+)*)", re.MULTILIN
 
 
 class FormatError(WrongUseError):
-    """A file that does not hold what its format says.
+    """Error that a file does not have the content its format requires.
 
     Args:
         source: what messages call the file.
@@ -52,7 +52,7 @@ class FormatError(WrongUseError):
 
 
 class InvalidValueError(ValueError):
-    """A value that its struct does not allow, with a hint for the user."""
+    """Error that a struct does not allow a value, with a hint for the user."""
 
     def __init__(self, message: str, hint: str | None = None) -> None:
         super().__init__(message)
@@ -60,7 +60,7 @@ class InvalidValueError(ValueError):
 
 
 def convert(data: Any, kind: type[_Format], source: str) -> _Format:
-    """Return parsed JSON as a struct.
+    """Return parsed JSON as an instance of a struct.
 
     Args:
         data: JSON value, in which a matrix may be an array of the binary form.
@@ -90,7 +90,7 @@ def convert(data: Any, kind: type[_Format], source: str) -> _Format:
 
 
 def encode(value: Any, *, with_arrays: bool = False) -> Any:
-    """Return a struct as the JSON value that its file holds.
+    """Return a struct as the JSON value of its file.
 
     Args:
         value: struct, or anything that is made of structs.
@@ -107,7 +107,7 @@ def encode(value: Any, *, with_arrays: bool = False) -> Any:
 
 
 def _members(struct: Struct) -> Iterator[tuple[str, Any]]:
-    """Yield the members that a file of the struct has: its head first, none that is None."""
+    """Yield name and value of each member that a file has: format and version first, no None."""
     config = struct.__struct_config__
     if config.tag is not None:
         yield str(config.tag_field), config.tag
@@ -130,7 +130,7 @@ def describe_struct(kind: Any) -> dict[str, Any]:
 
 
 def find_structs(kind: Any) -> list[type[Struct]]:
-    """Return the structs that a type is made of, itself included, each once."""
+    """Return every struct that a type is composed of, itself included, once."""
     seen: dict[type[Struct], None] = {}
 
     def visit(part: Any) -> None:
@@ -146,7 +146,7 @@ def find_structs(kind: Any) -> list[type[Struct]]:
 
 
 def describe_members(struct: type[Struct]) -> dict[str, str]:
-    """Return what the docstrings of a struct and its bases say of each member."""
+    """Return the description of each member from the docstrings of a struct and its bases."""
     described: dict[str, str] = {}
     for base in reversed(struct.__mro__):
         text = inspect.cleandoc(base.__doc__ or "") if issubclass(base, Struct) else ""
@@ -157,7 +157,7 @@ def describe_members(struct: type[Struct]) -> dict[str, str]:
 
 
 def _describe_members(schema: dict[str, Any], struct: type[Struct]) -> None:
-    """Complete the schema of a struct: descriptions, and what its file always has."""
+    """Complete the schema of a struct with descriptions and required members."""
     schema["description"] = inspect.cleandoc(struct.__doc__ or "").partition("\n")[0]
     members = schema["properties"]
     for name in getattr(struct, "IN_MEMORY", ()):
@@ -173,7 +173,7 @@ def _describe_members(schema: dict[str, Any], struct: type[Struct]) -> None:
 
 
 def _put_in_place(schema: Any, parts: Mapping[str, Any]) -> Any:
-    """Return a schema with the parts that it refers to in their places."""
+    """Return a schema with every `$ref` replaced by the definition it refers to."""
     if isinstance(schema, list):
         return [_put_in_place(item, parts) for item in schema]
     if not isinstance(schema, dict):
@@ -199,7 +199,7 @@ def _defaults(struct: type[Struct]) -> dict[str, Any]:
 
 
 def _show_value(data: Any, place: str) -> str:
-    """Return what parsed JSON has at a place, to precede a reason; empty if it is not there."""
+    """Return the JSON value at a path, as the beginning of an error message; empty if absent."""
     value = data
     for member, index in _STEP.findall(place if place.startswith("[") else f".{place}"):
         try:

@@ -1,4 +1,4 @@
-"""Units in headings and in cells of measurements: Gbps, GB/s, MiB/s, (ms), [usec], rtt_us.
+"""Units of bandwidth and time in headings and cells: Gbps, GB/s, MiB/s, (ms), [usec], rtt_us.
 
 A small `b` is a bit and a large `B` a byte. Spellings in which the letter's size says nothing, as
 everything around it has the same (GBPS, gb/s), are ambiguous; `gbps` and `mbps` are bits.
@@ -49,7 +49,7 @@ _QUANTITY = re.compile(r"([0-9][0-9.]{0,40}(?:[eE][+-]?[0-9]{1,3})?)(?:[ ]?([^\s
 
 @dataclass(frozen=True)
 class RateUnit:
-    """A unit of bandwidth.
+    """Unit of bandwidth.
 
     Args:
         name: as plink writes it: `Gbit/s`, `GB/s`, `MiB/s`.
@@ -60,25 +60,25 @@ class RateUnit:
     bits_s: float
 
     def to_gbit_s(self, value: float) -> float:
-        """Convert a number of this unit."""
+        """Convert a number in this unit to Gbit/s."""
         return value * self.bits_s / 1e9
 
 
 @dataclass(frozen=True)
 class TimeUnit:
-    """A unit of time: its name (`TIMES`), and which power of ten of a µs it is."""
+    """Unit of time: its name (`TIMES`) and its power of ten relative to a µs."""
 
     name: str
     exponent: int
 
     def to_us(self, number: str) -> float:
-        """Convert the text of a number, rounding once."""
+        """Convert the text of a number in this unit to µs, rounding once."""
         mantissa, _, exponent = number.lower().partition("e")
         return float(f"{mantissa}e{int(exponent or 0) + self.exponent}")
 
 
 class AmbiguousUnitError(WrongUseError):
-    """A spelling that may mean two units.
+    """Error that a spelling may mean two units.
 
     Args:
         text: what was read.
@@ -94,7 +94,7 @@ class AmbiguousUnitError(WrongUseError):
 
 
 def find_rate_unit(text: str) -> RateUnit | None:
-    """Return the unit of bandwidth in a heading or behind a number; None where there is none.
+    """Return the unit of bandwidth in a heading or after a number; None if there is none.
 
     Raises:
         AmbiguousUnitError: it may mean bits and bytes, or there are several units.
@@ -109,7 +109,7 @@ def find_rate_unit(text: str) -> RateUnit | None:
 
 
 def find_time_unit(text: str) -> TimeUnit | None:
-    """Return the unit of time in a heading or behind a number; None where there is none.
+    """Return the unit of time in a heading or after a number; None if there is none.
 
     Raises:
         AmbiguousUnitError: there are several.
@@ -124,12 +124,12 @@ def find_time_unit(text: str) -> TimeUnit | None:
 
 
 def time_unit_named(text: str) -> str | None:
-    """Return the unit of time (`TIMES`) that a text spells and nothing else; None without."""
+    """Return the unit of time (`TIMES`) that `text` names, or None."""
     return _TIME_WORDS.get(_fold_case(text))
 
 
 def split_quantity(cell: str) -> tuple[str, str] | None:
-    """Return a cell's number and what stands behind it (`9.41 Gbits/sec`); None if it has none."""
+    """Return a cell's number and the text after it (`9.41 Gbits/sec`); None without a number."""
     found = _QUANTITY.fullmatch(cell.strip())
     return None if found is None else (found[1], (found[2] or "").strip())
 

@@ -1,4 +1,4 @@
-"""The content of a file or of standard input, packed or not, within limits.
+"""Content of a file or of standard input, decompressed within limits.
 
 A packed file of a few hundred KB can hold gigabytes. Measurements pack to a third of their size,
 those of a few pairs of many hosts to a hundredth or two; what is packed far better than that is
@@ -25,7 +25,7 @@ _MAGIC = b"\x1f\x8b"
 
 
 def read_file(path: str, most_bytes: int = MOST_BYTES) -> bytes:
-    """Return the content of a file, unpacked if its name ends in `.gz`.
+    """Return the content of a file, decompressed if its name ends in `.gz`.
 
     Raises:
         WrongUseError: the file is not there, not readable, too large, packed too well, or a
@@ -43,7 +43,7 @@ def read_file(path: str, most_bytes: int = MOST_BYTES) -> bytes:
 
 
 def read_standard_input(source: str, most_bytes: int = MOST_BYTES) -> bytes:
-    """Return the content of standard input, unpacked if it begins as an archive does.
+    """Return the content of standard input, decompressed if it is gzip.
 
     Raises:
         WrongUseError: closed, not readable, too large, packed too well, or a damaged archive.

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all: beside the target, then renamed."""
+"""Atomic writes: a temporary file beside the target, then rename."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WriteTo = Callable[[IO[bytes]], object]
 
 
 def write_whole(path: Path, write_to: WriteTo, *, is_packed: bool) -> None:
-    """Let `write_to` write a file, which replaces the one at `path` when it is complete.
+    """Call `write_to` with a temporary file that replaces `path` once it is complete.
 
     Args:
         path: path of the file. A link keeps pointing where it did; what it points to is replaced.
@@ -42,7 +42,7 @@ def write_whole(path: Path, write_to: WriteTo, *, is_packed: bool) -> None:
 
 
 def _target_of(path: Path) -> tuple[Path, bool]:
-    """Return what a path leads to, and whether it was made now, empty, behind a dangling link.
+    """Return the file that a link leads to, and whether it was created here to resolve it.
 
     The kernel follows links, because it refuses those that another user has put into a folder
     such as /tmp (`fs.protected_symlinks`).
@@ -62,7 +62,7 @@ def _target_of(path: Path) -> tuple[Path, bool]:
 
 
 def _open_special(path: Path) -> IO[bytes]:
-    """Open a pipe or a device to write; a pipe has to have a reader within seconds."""
+    """Open a pipe or device for writing; raise if a pipe has no reader within seconds."""
     deadline_s = time.monotonic() + READER_WAIT_S
     while True:
         try:

@@ -1,1 +1,1 @@
-"""Measuring hosts into a cluster file: probing, importing, drift."""
+"""Measurement of a whole cluster into a cluster file: probing, importing, drift."""

@@ -1,4 +1,4 @@
-"""The hosts of a run, as a user lists them or as a cluster file of an earlier run has them."""
+"""Hosts of a run: from a host list, an inventory, or the cluster file of an earlier run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ALLOCATION = "@slurm"
 
 @dataclass(frozen=True)
 class HostList:
-    """The hosts of a list.
+    """Hosts of a list, with what the list knows about reaching them.
 
     Args:
         hosts: in its order.
@@ -43,11 +43,11 @@ class HostList:
 
     @property
     def notes(self) -> Sequence[str]:
-        """Sentences on settings of the list's way to its hosts that plink does not follow."""
+        """Sentences on connection settings of the list that plink does not follow."""
         return () if self.found is None else self.found.notes
 
     def way(self, given: Outgoing, *, is_ssh_said: bool = False) -> Outgoing:
-        """Return how its hosts are reached: as the user says, or else as whose list it is knows.
+        """Return how to reach the hosts: by the user's options, or else as the list says.
 
         Args:
             given: what the user says; options of SSH that are all the default say nothing.
@@ -73,7 +73,7 @@ class HostList:
 
 
 def read_hosts(path: str) -> HostList:
-    """Return the hosts of a host list.
+    """Return the hosts of a host list, inventory or cluster file.
 
     Args:
         path: of the list; `@slurm` stands for the hosts of this Slurm job, and `KIND:WHERE` for
@@ -117,7 +117,7 @@ def _read_list(path: str) -> bytes:
 
 
 def as_listed(host: Host, place: str) -> ListedHost:
-    """Return how `place`, the file that has it, lists a host.
+    """Return a host of a file as a host list would name it; `place` names the file.
 
     Raises:
         HostListError: no host list could name such a host.
@@ -135,7 +135,7 @@ def as_listed(host: Host, place: str) -> ListedHost:
 
 
 def hosts_of(cluster: Cluster, source: str) -> list[ListedHost]:
-    """Return the hosts of an earlier run as they were listed, the unreachable ones included.
+    """Return the hosts of an earlier run as they were listed, unreachable ones included.
 
     Raises:
         WrongUseError: there are fewer than two.

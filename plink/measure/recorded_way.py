@@ -1,4 +1,4 @@
-"""Way to hosts that a verb takes from the file that it reads."""
+"""SSH options that a verb takes from the file that it reads."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _GIVE_IT = "give the SSH configuration with ssh_config=FILE"
 
 
 def with_recorded(way: _Way, recorded: GivenWay | None, source: str) -> _Way | SshOptions:
-    """Fill in what a file records of SSH's options and nobody gave: configuration, key, user.
+    """Fill in SSH options that a file records and the user did not give.
 
     A command in place of SSH (`via`) is never taken from a file. An SSH configuration can name
     commands, too, so that one is taken only if nobody else can have written it.

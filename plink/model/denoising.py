@@ -1,4 +1,4 @@
-"""Distances for grouping hosts, denoised from what was measured."""
+"""Denoised distances between hosts, as grouping needs them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LEAST_TWICE = 0.9
 
 @dataclass(frozen=True)
 class Denoised:
-    """Distances of the hosts that can be placed.
+    """Denoised distances between the hosts with enough readings.
 
     Args:
         hosts: their indices, M of the N.
@@ -69,7 +69,7 @@ class Denoised:
 
     @property
     def best(self) -> Matrix:
-        """(M, M) the embedding's distances where they are better, else `matrix`."""
+        """Distances to use, (M, M): the embedding's where they are better, else `matrix`."""
         if self.is_embedded and self.embedding is not None:
             return self.embedding.distance
         return self.matrix
@@ -91,7 +91,7 @@ def measured_hosts(cluster: Cluster) -> list[int]:
 
 
 def least_of_both_directions(cluster: Cluster) -> Matrix:
-    """Return (N, N) of each pair the lesser reading, zero diagonal, NaN where neither was measured.
+    """Return the lesser reading of both directions, (N, N); NaN where neither exists.
 
     What disturbs a round trip makes it longer, and both directions of a pair take the same way
     there and back. In µs, or seconds a Gbit where only bandwidths are known.
@@ -152,7 +152,7 @@ def denoise(
 
 
 def readings_between(cluster: Cluster, hosts: Sequence[int]) -> Matrix:
-    """Return (M, M) readings in µs between hosts given by index; NaN where not measured."""
+    """Return readings in µs between hosts given by index, (M, M); NaN where not measured."""
     if cluster.rtt is None:
         return np.full((len(hosts), len(hosts)), np.nan)
     found: Matrix = cluster.rtt.readings_us[np.ix_(hosts, hosts)]
@@ -160,7 +160,7 @@ def readings_between(cluster: Cluster, hosts: Sequence[int]) -> Matrix:
 
 
 def half_clusters(cluster: Cluster) -> tuple[Cluster, Cluster] | None:
-    """Return two halves of the readings: odd and even passes, or else the two directions.
+    """Return two clusters with independent readings: of odd and even passes, or by direction.
 
     None where there is only one measurement of most pairs.
     """

@@ -1,4 +1,4 @@
-"""Distances between hosts, by round-trip times or by bandwidth."""
+"""Symmetric distances between hosts from round-trip times or bandwidths."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _MOST_STRETCH = 1.5
 
 @dataclass(frozen=True)
 class DistanceLimits:
-    """Between what distances lie of which some were not measured; of the others both are equal.
+    """Least and greatest possible distances of pairs that were not measured.
 
     Args:
         matrix_us: (N, N) in µs, as they were filled in.
@@ -51,7 +51,7 @@ class DistanceLimits:
 
     @cached_property
     def lowest_us(self) -> Matrix:
-        """(N, N) in µs: nothing for a pair that was not measured.
+        """Lower limits in µs, (N, N): 0 for a pair that was not measured.
 
         No reading of other pairs keeps it from being the nearest one, as real round trips are no
         metric.
@@ -60,7 +60,7 @@ class DistanceLimits:
 
     @property
     def highest_us(self) -> Matrix:
-        """(N, N) in µs: for a pair that was not measured the shortest way over measured ones.
+        """Upper limits in µs, (N, N): the shortest measured path for an unmeasured pair.
 
         On the assumption that the direct way is no longer; infinite where no way is known.
         """
@@ -70,7 +70,7 @@ class DistanceLimits:
 
     @property
     def measured_us(self) -> Matrix:
-        """(N, N) in µs: infinite for a pair that was not measured, which assumes nothing."""
+        """Distances in µs, (N, N), infinite for a pair that was not measured."""
         return np.where(self.is_filled, np.inf, self.matrix_us)
 
 
@@ -97,17 +97,17 @@ class Distances:
 
     @cached_property
     def limits(self) -> DistanceLimits | None:
-        """Between what the distances lie; None where every pair was measured."""
+        """Limits of the distances that were filled in; None where every pair was measured."""
         return self.limits_until(Deadline(_MOST_WAYS_S))
 
     def limits_until(self, deadline: Deadline) -> DistanceLimits | None:
-        """Return limits of filled-in distances, without shortest ways if time runs out."""
+        """Return limits of filled-in distances, without shortest paths if time runs out."""
         if not self.filled_pairs:
             return None
         return DistanceLimits(self.matrix_us, self.is_filled, self._ways_us(deadline))
 
     def _ways_us(self, deadline: Deadline) -> Matrix | None:
-        """Return the shortest ways over measured pairs, never less than what was filled in.
+        """Return the shortest paths over measured pairs, never less than the filled-in values.
 
         By all hosts as third ones in turn (Floyd 1962).
         """
@@ -168,7 +168,7 @@ def distances(cluster: Cluster) -> Distances:
 
 
 def both_directions(cluster: Cluster) -> Iterator[Matrix] | None:
-    """Return two measurements of the same distances: the readings of either direction of the pairs.
+    """Return two readings of each distance, one per direction of the pair.
 
     Returns:
         two (N, N) matrices in µs, one after the other, symmetric, zero diagonal, no gaps; None
@@ -190,7 +190,7 @@ def both_directions(cluster: Cluster) -> Iterator[Matrix] | None:
 
 
 def _one_direction(readings: Matrix) -> Matrix:
-    """Return the distances by the readings from each host to those after it."""
+    """Return the symmetric distances by the readings from each host to those after it."""
     matrix = readings.copy()
     for host in range(len(matrix)):
         matrix[host:, host] = matrix[host, host:]
@@ -232,7 +232,7 @@ def has_only_bandwidth(cluster: Cluster) -> bool:
 
 
 def _any_between(values: Matrix, least: float) -> bool:
-    """Return whether any value between two hosts is known and no less than that.
+    """Return whether any value between two hosts is known and at least `least`.
 
     Row by row, as the first one mostly has one.
     """
@@ -243,7 +243,7 @@ def _any_between(values: Matrix, least: float) -> bool:
 
 
 def bandwidth_distances(cluster: Cluster) -> Matrix:
-    """Return the seconds that a Gbit takes between two hosts, by the slower of both directions.
+    """Return the seconds that a Gbit takes between two hosts in the slower direction.
 
     Returns:
         (N, N) in s a Gbit, symmetric, zero diagonal; the direction that was measured where only one
@@ -259,7 +259,7 @@ def bandwidth_distances(cluster: Cluster) -> Matrix:
 
 
 def _s_per_gbit(one: Matrix, other: Matrix) -> Matrix:
-    """Return the seconds that a Gbit takes by the slower direction; NaN if neither carried any."""
+    """Return the seconds that a Gbit takes in the slower direction; NaN if both are unknown."""
     slower: Matrix = np.fmin(
         *(np.where(gbit_s >= LEAST_MEASURED_GBIT_S, gbit_s, np.nan) for gbit_s in (one, other))
     )
@@ -267,7 +267,7 @@ def _s_per_gbit(one: Matrix, other: Matrix) -> Matrix:
 
 
 def filled_bandwidth_distances(cluster: Cluster) -> BandwidthDistances:
-    """Return distances without gaps: unmeasured pairs are as slow as the slowest measured one.
+    """Return distances by bandwidth in which unmeasured pairs are as slow as the slowest.
 
     A transfer between them may well have failed, and no order should rest on them.
 

@@ -1,4 +1,4 @@
-"""The best estimate of a cluster's round-trip times, given the groups of its hosts."""
+"""Best estimates of a cluster's round-trip times, given the groups of its hosts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_UNGROUPED = 128
 def estimate_round_trips(
     cluster: Cluster, *, uses_known_groups: bool = True
 ) -> EstimatedDistances | None:
-    """Estimate the round-trip times of a cluster's pairs, in µs.
+    """Estimate the round-trip time of every pair of a cluster, in µs.
 
     Groups are those in the file, at all levels that `plink group` found there; where the file says
     nothing of groups, those that the readings show.
@@ -47,7 +47,7 @@ def estimate_round_trips(
 
 
 def _levels(cluster: Cluster, lowest: Matrix) -> Sequence[Labels]:
-    """Return (N,) the group of each host at each level, a host alone having one of its own."""
+    """Return the group of each host at each level, shape (N,); a host alone has its own."""
     if cluster.grouping is not None:
         return [_labels(cluster.names, level) for level in cluster.grouping.levels]
     if cluster.groups:
@@ -67,7 +67,7 @@ def _labels(names: Sequence[str], groups: Iterable[Sequence[str]]) -> Labels:
 
 @lru_cache(maxsize=16)
 def _discover_levels(readings: bytes, size: int) -> Sequence[Labels]:
-    """Return the levels of groups that readings show; they are asked for again and again."""
+    """Return the levels of groups in the readings; cached, as callers ask repeatedly."""
     # SciPy takes longer to import than an order of few hosts takes.
     from plink.solvers.groups.levels import discover  # noqa: PLC0415
 

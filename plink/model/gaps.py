@@ -1,4 +1,4 @@
-"""Ranges and bounds of costs that hold although some pairs were not measured.
+"""Ranges and bounds of an order's cost that hold for any value of unmeasured pairs.
 
 The search is on distances that were filled in. What it proves of these is no proof for the network,
 where any pair that was not measured may be nearer, or farther
@@ -25,7 +25,7 @@ Range = tuple[float, float | None]
 
 
 def latency_range_us(form: Form, limits: DistanceLimits, placement: Hosts) -> Range:
-    """Return the range in µs of a cost's latency form, with rank r on `placement[r]`."""
+    """Return the range in µs of an algorithm's latency cost for a placement of ranks."""
     hosts = _hosts(form, placement)
     return (
         cost(form, limits.lowest_us, hosts),
@@ -34,14 +34,14 @@ def latency_range_us(form: Form, limits: DistanceLimits, placement: Hosts) -> Ra
 
 
 def measured_latency_us(form: Form, limits: DistanceLimits, placement: Hosts) -> float:
-    """Return an order's latency cost in µs, infinite where it uses an unmeasured pair."""
+    """Return an order's latency cost in µs, infinite if it uses an unmeasured pair."""
     return cost(form, limits.measured_us, _hosts(form, placement))
 
 
 def without_bound(
     on_progress: Callable[[SearchProgress], None],
 ) -> Callable[[SearchProgress], None]:
-    """Return the callback without bounds, which are none where distances were filled in."""
+    """Return a progress callback that drops bounds, which filled-in distances do not prove."""
     return lambda progress: on_progress(replace(progress, lower_bound=0.0))
 
 

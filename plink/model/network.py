@@ -1,4 +1,4 @@
-"""Rates of the links between hosts: as measured, and as assumed where they were not."""
+"""Link rates of a cluster: measured ones, and assumptions where none were measured."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ALIKE = 0.25
 
 @dataclass(frozen=True)
 class UplinkCapacity:
-    """Rates that a group exchanges with all other hosts; None where unknown."""
+    """Rates between a group and all other hosts; None where unknown."""
 
     group: str
     send_gbit_s: float | None
@@ -99,7 +99,7 @@ def capacity(
 
 @dataclass(frozen=True)
 class KnownNetwork:
-    """A cluster's network.
+    """Network model of a cluster, with the assumptions it rests on.
 
     Args:
         network: host i is the cluster's host i, group j its group j.
@@ -111,7 +111,7 @@ class KnownNetwork:
 
     @property
     def has_rates(self) -> bool:
-        """Whether anything is known of what links carry; else times are of latencies alone."""
+        """Whether any link rate is known; otherwise predicted times consist of latencies only."""
         network = self.network
         rates = (
             network.send_bytes_s,
@@ -123,7 +123,7 @@ class KnownNetwork:
 
 
 def no_rates_known(cluster: Cluster, source: str | None = None) -> NotMeasuredError:
-    """Return the error for a cluster file that has no rates of links."""
+    """Return the error for a cluster file without any link rate."""
     source = source or cluster.source
     return NotMeasuredError(
         f"{source}: holds nothing that links carry",
@@ -137,7 +137,7 @@ def no_rates_known(cluster: Cluster, source: str | None = None) -> NotMeasuredEr
 def network_of(
     cluster: Cluster, *, unknown_gbit_s: float = np.inf, found: Distances | None = None
 ) -> KnownNetwork:
-    """Return the network that a cluster file describes, and what had to be assumed.
+    """Return the network model of a cluster file, with the assumptions made.
 
     A latency is half the round-trip time of the pair. What links carry is `capacity`'s to say.
 
@@ -169,7 +169,7 @@ def network_of(
 def _links(
     cluster: Cluster, groups: Sequence[Group], measured: dict[str, Uplink]
 ) -> tuple[Vector, Vector]:
-    """Return the rates that each host's link sends and receives; NaN where unknown."""
+    """Return the send and receive rate of each host's link; NaN where unknown."""
     shares = _shares_of_groups(cluster, groups, measured)
     send, receive = (np.where(np.isnan(own), shares, own) for own in _own_links(cluster, groups))
     if cluster.bandwidth is not None:
@@ -180,7 +180,7 @@ def _links(
 
 
 def _best(gbit_s: Matrix) -> tuple[Vector, Vector]:
-    """Return (N,) the most that each host sent, and received, to and from any other.
+    """Return each host's best send and receive rate with any other host, shape (N,) each.
 
     0 where unknown.
     """
@@ -196,7 +196,7 @@ def _best(gbit_s: Matrix) -> tuple[Vector, Vector]:
 def _shares_of_groups(
     cluster: Cluster, groups: Sequence[Group], measured: dict[str, Uplink]
 ) -> Vector:
-    """Return an even share of what the hosts of each host's group can do by themselves."""
+    """Return each host's even share of the rate that its group's hosts reach together."""
     shares = np.full(len(cluster.hosts), np.nan)
     place_of = {name: place for place, name in enumerate(cluster.names)}
     for group in groups:
@@ -208,7 +208,7 @@ def _shares_of_groups(
 
 
 def _own_links(cluster: Cluster, groups: Sequence[Group]) -> tuple[Vector, Vector]:
-    """Return each host's rates alone beside uplinks, evened out within groups; NaN if unknown."""
+    """Return each host's measured link rates, evened out within groups; NaN if unknown."""
     place_of = {name: place for place, name in enumerate(cluster.names)}
     send = np.full(len(place_of), np.nan)
     receive = send.copy()
@@ -254,13 +254,13 @@ def _assume_missing_rates(
 
 
 def _median_of_known(rates: Vector) -> float:
-    """Return the median of known values, without NumPy's, which imports its masked arrays."""
+    """Return the median of known values without importing NumPy's masked arrays."""
     known = np.sort(rates[~np.isnan(rates)])
     return float(known[(len(known) - 1) // 2 : len(known) // 2 + 1].mean())
 
 
 def _measured_uplinks(cluster: Cluster, groups: Sequence[Group]) -> dict[str, Uplink]:
-    """Return measured uplinks, by the current name of the group with the same hosts."""
+    """Return measured uplinks by the present name of the group with the same hosts."""
     if cluster.uplinks is None:
         return {}
     by_name = {uplink.group: uplink for uplink in cluster.uplinks.uplinks}
@@ -318,7 +318,7 @@ def _latency_s(cluster: Cluster, found: Distances | None, assumptions: list[str]
 
 
 def _uplink_rates(known: Capacity) -> tuple[Vector, Vector]:
-    """Return the rates in Gbit/s that groups' uplinks send and receive; infinite if unknown."""
+    """Return send and receive rates of groups' uplinks in Gbit/s; infinite if unknown."""
     send = np.array([uplink.send_gbit_s or np.inf for uplink in known.uplinks])
     receive = np.array([uplink.receive_gbit_s or np.inf for uplink in known.uplinks])
     return send, receive

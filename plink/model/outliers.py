@@ -1,4 +1,4 @@
-"""Hosts that stand out: much slower, or much farther from all others, than the other hosts are.
+"""Outlying hosts: much slower than the others, or much farther from them.
 
 A host is slow where the best that it did with anyone is far below the best that others did, though
 its partners did better with others: what racks share (an uplink) slows some pairs of many hosts,
@@ -45,7 +45,7 @@ _SAMPLED = 512
 
 @dataclass(frozen=True)
 class Outlier:
-    """A host, and how it differs from the others in one respect.
+    """Host that differs from the others in one respect, with the size of the difference.
 
     Args:
         host: index in the cluster.
@@ -64,12 +64,12 @@ class Outlier:
 
     @property
     def factor(self) -> float:
-        """Factor by which it is slower, or farther."""
+        """Factor by which the host is slower or farther than the others."""
         return self.value / self.usual if self.kind == "round trip" else self.usual / self.value
 
 
 def outliers(cluster: Cluster) -> list[Outlier]:
-    """Return the hosts of a cluster that stand out, the greatest factor first; mostly none.
+    """Return the outlying hosts of a cluster, the greatest factor first.
 
     A host that stands out in several respects is there several times (`by_host`). For `plink show`,
     `plink order`, the page of `plink report` and `plink.Cluster.outliers`; `sentences` has them in
@@ -83,7 +83,7 @@ def outliers(cluster: Cluster) -> list[Outlier]:
 
 
 def by_host(found: Sequence[Outlier]) -> dict[str, list[Outlier]]:
-    """Group outliers by host, in the same order."""
+    """Group outliers by host, in their order."""
     hosts: dict[str, list[Outlier]] = {}
     for each in found:
         hosts.setdefault(each.name, []).append(each)
@@ -91,12 +91,12 @@ def by_host(found: Sequence[Outlier]) -> dict[str, list[Outlier]]:
 
 
 def sentences(found: Sequence[Outlier]) -> list[str]:
-    """Return a sentence for each host that stands out."""
+    """Return a sentence about each outlying host."""
     return [f"{host} is {_how(respects)}" for host, respects in by_host(found).items()]
 
 
 def summary(found: Sequence[Outlier]) -> str:
-    """Return all of them in one clause, such as `n03 is slow`; empty for none."""
+    """Return one clause about all outlying hosts, such as `n03 is slow`; empty for none."""
     slow = [host for host, each in by_host(found).items() if each[0].kind != "round trip"]
     far = [host for host, each in by_host(found).items() if each[0].kind == "round trip"]
     parts = [
@@ -108,7 +108,7 @@ def summary(found: Sequence[Outlier]) -> str:
 
 
 def to_json(found: Sequence[Outlier]) -> list[dict[str, object]]:
-    """Return the object that `--json` prints."""
+    """Return the outliers as `--json` prints them."""
     return [
         {
             "host": each.name,
@@ -142,7 +142,7 @@ def _how(respects: Sequence[Outlier]) -> str:
 
 
 def _rates(cluster: Cluster) -> list[tuple[Kind, Vector, Callable[[], Mask]]]:
-    """Return hosts' best rates per direction, NaN if unknown, and when each of them counts."""
+    """Return hosts' best rates per direction, with a function that tells which are reliable."""
     size = len(cluster.hosts)
     if cluster.bandwidth is not None:
         gbit_s = np.where(cluster.bandwidth.gbit_s > 0.0, cluster.bandwidth.gbit_s, np.nan)
@@ -170,7 +170,7 @@ def _best(gbit_s: Matrix) -> Vector:
 
 
 def _same_group(cluster: Cluster) -> Mask:
-    """Return (N, N) whether two hosts are in one group; no two are where no groups are known."""
+    """Return a mask of the pairs of hosts in one group, shape (N, N); all false without groups."""
     group_of = {name: number for number, each in enumerate(cluster.groups) for name in each.hosts}
     groups = np.array([group_of.get(name, -1 - i) for i, name in enumerate(cluster.names)])
     same: Mask = groups[:, None] == groups[None, :]
@@ -178,7 +178,7 @@ def _same_group(cluster: Cluster) -> Mask:
 
 
 def _has_evidence(gbit_s: Matrix, is_mate: Mask) -> Mask:
-    """Return (N,) whether a host's best is its own doing, not its partners' or of few pairs."""
+    """Return a mask of hosts whose low rate is shown to be their own, not their partners'."""
     is_known = ~np.isnan(gbit_s)
     best = _best(gbit_s)
     # What partners did with others on the same side of their uplinks.
@@ -202,7 +202,7 @@ def _has_evidence(gbit_s: Matrix, is_mate: Mask) -> Mask:
 
 
 def _is_least_everywhere(gbit_s: Matrix, host: int) -> bool:
-    """Return whether each partner of a host did better with all others."""
+    """Return whether each partner of a host reached more with all other hosts."""
     partners = np.flatnonzero(~np.isnan(gbit_s[host]))
     others = np.delete(gbit_s[:, partners], host, axis=0)
     is_compared = (~np.isnan(others)).sum(axis=0) > _LEAST_OTHERS
@@ -265,7 +265,7 @@ def _longer(one: Matrix, other: Matrix) -> Matrix:
 
 
 def _candidates(times: Matrix) -> list[int]:
-    """Return hosts unusually far from their nearest and from their median partner."""
+    """Return hosts that are unusually far from both their nearest and their median partner."""
     nearest: Vector = np.fmin.reduce(times, axis=1)
     # Some of thousands of hosts tell where the middle is.
     seen = np.linspace(0, len(times) - 1, min(len(times), _SAMPLED)).astype(int)
@@ -278,7 +278,7 @@ def _candidates(times: Matrix) -> list[int]:
 
 
 def _median(values: Vector) -> float:
-    """Return the median, NaN of nothing, without NumPy's, which imports its masked arrays."""
+    """Return the median, NaN for no values, without importing NumPy's masked arrays."""
     known = np.sort(values[~np.isnan(values)])
     if not known.size:
         return float("nan")

@@ -1,4 +1,4 @@
-"""Ranges of times under contention where pairs of hosts were not measured."""
+"""Ranges of contention times where some pairs of hosts were not measured."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ENDLESS_S = _ENDLESS_US / 4.0 * 1e-6
 def time_range_s(
     table: PeerTable, network: Network, limits: DistanceLimits, placement: Hosts
 ) -> Range:
-    """Return the range in seconds of a table's time, as far as latencies decide it."""
+    """Return the range in seconds of a table's time over possible latencies of unmeasured pairs."""
     highest_us = np.where(np.isfinite(limits.highest_us), limits.highest_us, _ENDLESS_US)
     low_s, high_s = (
         TableTimer(table, with_latency(network, matrix)).time_s([int(host) for host in placement])
@@ -40,7 +40,7 @@ def time_bound_us(
     position_of: npt.NDArray[np.intp],
     deadline: Deadline,
 ) -> float:
-    """Return a lower bound, in µs, on the time of every order; 0 if Ctrl-C ends the search."""
+    """Return a lower bound in µs on the time of every order; 0 if Ctrl-C ends the search."""
     try:
         at_best = with_latency(network, limits.lowest_us)
         return lower_bound_s(table, at_best, position_of, deadline) * 1e6
@@ -49,5 +49,5 @@ def time_bound_us(
 
 
 def with_latency(network: Network, distance_us: Matrix) -> Network:
-    """Return the network with other latencies between its hosts."""
+    """Return a copy of the network with other latencies between its hosts."""
     return replace(network, latency_s=distance_us / 2.0 * 1e-6)

@@ -1,4 +1,4 @@
-"""Predict the time that a fitted client takes, with an interval, or say why that is impossible.
+"""Prediction of a fitted client's times, with an interval or the reason why there is none.
 
 The contention form (`plink.optimize.prediction`) says what links allow. Here ranks go on by
 themselves (`plink.solvers.contention.flows`), and the client's own costs are added.
@@ -64,7 +64,7 @@ _GBIT_BYTES_S = 1e9 / 8.0
 
 @dataclass(frozen=True)
 class Expected:
-    """A time.
+    """Predicted time with its 90 % interval, or why no prediction is possible.
 
     Args:
         seconds: the median.
@@ -79,12 +79,12 @@ class Expected:
 
 
 def client_of(algorithm: str, clients: Sequence[ClientFit]) -> ClientFit | None:
-    """Return the fitted client that runs an algorithm, by the beginning of its name."""
+    """Return the fitted client that runs an algorithm, by the algorithm's prefix (`gloo-`)."""
     return next((fit for fit in clients if algorithm.startswith(f"{fit.client}-")), None)
 
 
 class ExpectedTimes:
-    """Expected times of one client on one cluster.
+    """Predictor of one client's times on one cluster.
 
     Args:
         cluster: hosts, and what is known of their network.
@@ -99,13 +99,13 @@ class ExpectedTimes:
 
     @cached_property
     def latency_s(self) -> list[list[float]]:
-        """(N, N) one way."""
+        """One-way latencies between hosts in seconds, shape (N, N)."""
         found: list[list[float]] = self.network.latency_s.tolist()
         return found
 
     @cached_property
     def links(self) -> SharedLinks:
-        """Return the links that flows share."""
+        """Links that flows share."""
         facts = self._cluster.links
         place_of = {group.name: place for place, group in enumerate(self._cluster.groups)}
         trunks = [
@@ -126,7 +126,7 @@ class ExpectedTimes:
     def of_algorithm(
         self, algorithm: Algorithm, ranks: int, size_bytes: int, hosts: Sequence[int]
     ) -> Expected:
-        """Return the time of an algorithm with rank r on host `hosts[r]`.
+        """Return the predicted time of an algorithm with rank r on host `hosts[r]`.
 
         Args:
             algorithm: one that takes so many ranks.
@@ -150,7 +150,7 @@ class ExpectedTimes:
 
     @cached_property
     def manner(self) -> Manner:
-        """Return the client's costs as the simulation of flows takes them."""
+        """Software costs of the client, for the simulation of flows."""
         fit = self.fit
         return Manner(
             fit.overhead_us.value * 1e-6,
@@ -161,11 +161,11 @@ class ExpectedTimes:
         )
 
     def takes_turns(self, ranks: int) -> bool:
-        """Return whether so many ranks spin on fewer cores."""
+        """Return whether `ranks` spinning ranks have fewer cores than they are."""
         return self.manner.slice_s > 0.0 and 0 < self.manner.cores < ranks
 
     def runs_s(self, clock: FlowClock, runs: int) -> list[float]:
-        """Return the times of some runs, which differ in what is serialised."""
+        """Return simulated times, one for each random choice of serialised exchanges."""
         takes_turns = self.takes_turns(clock.ranks)
         is_by_chance = takes_turns or (clock.has_exchanges and self.manner.serialised > 0.0)
         seeds = range(runs if is_by_chance else 1)
@@ -192,7 +192,7 @@ class ExpectedTimes:
     def pipelined_s(
         self, table: PeerTable, hosts: Sequence[int], *, is_free: bool = False
     ) -> float:
-        """Return the time of a pipelined table, `is_free` without the client's overhead."""
+        """Return the time of a pipelined table, without client overhead if `is_free`."""
         waits_s = TableTimer(table, _unlimited_network(self.network)).time_s(list(hosts))
         begun_s = 0.0 if is_free else self.manner.overhead_s * len(table.rounds)
         return self.links.carried_s(table, hosts) + waits_s + begun_s
@@ -206,7 +206,7 @@ class ExpectedTimes:
         *,
         rounds: int,
     ) -> Expected:
-        """Return the median of runs with its interval, unless ranks mostly wait for processors.
+        """Return the median of simulated runs with its interval, if it can be trusted.
 
         Args:
             runs_s: times with all of the client's costs.

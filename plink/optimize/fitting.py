@@ -1,4 +1,4 @@
-"""A client's own costs from times of its all-reduces, by weighted least squares of logarithms."""
+"""Fit of a client's software costs to times of all-reduces, by weighted least squares of logs."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _Z_OF_90_PERCENT = 1.645
 
 @dataclass(frozen=True)
 class Reading:
-    """A sample, and what models need of it.
+    """Measured all-reduce, with the models that predict it.
 
     Args:
         sample: as the file has it.
@@ -67,7 +67,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Costs:
-    """Costs that were measured beside the times.
+    """Software costs that were measured directly rather than fitted.
 
     Args:
         reduction_s_per_gb: of adding, each time that it was measured.
@@ -80,7 +80,7 @@ class Costs:
 
 @dataclass(frozen=True)
 class _Parameter:
-    """Parameter of a fit: where the search begins, and within what limits it stays.
+    """Fitted parameter: its starting values, limits and scale.
 
     Logarithms are searched where it is a matter of magnitude.
     """
@@ -115,7 +115,7 @@ def fit_client(
     *,
     shared_cores: int | None = None,
 ) -> ClientFit:
-    """Return the costs with which predictions are nearest to the readings.
+    """Return the software costs whose predictions are nearest to the readings.
 
     They are found by simplex (Nelder and Mead, 1965) from a few places; a reading counts the less,
     the more its repetitions differ. What they leave is the spread.
@@ -194,7 +194,7 @@ class _FitSearch:
         return FlowClock(table, reading.hosts, self._first.latency_s, self._first.links)
 
     def _turn_us(self, cores: int) -> Estimate:
-        """Estimate the length of a turn from small messages; large ones are left to the search."""
+        """Estimate the time slice of spinning ranks from small messages alone."""
         small = [
             (model, reading.sample.seconds)
             for model, reading in zip(self._models, self._readings, strict=True)
@@ -225,7 +225,7 @@ class _FitSearch:
         return replace(with_estimates(fit, ranges), spreads=self._spreads(fit))
 
     def _begins(self) -> list[npt.NDArray[np.float64]]:
-        """Return every choice of first values."""
+        """Return every combination of the parameters' starting values."""
         costs = [_COSTS[name] for name in self._names]
         return [
             np.array([cost.place(value) for cost, value in zip(costs, firsts, strict=True)])
@@ -248,7 +248,7 @@ class _FitSearch:
         return float((self._weights * (self._medians - logs) ** 2).sum() + 1e3 * beyond)
 
     def _range_of(self, number: int, name: str, places: Sequence[float]) -> Estimate:
-        """Return a parameter with its 90 % interval, as far as it alone can move."""
+        """Return a parameter's estimate with its 90 % interval, other parameters fixed."""
         cost = _COSTS[name]
         value = cost.inside(places[number])
         least = self._miss(places)
@@ -275,7 +275,7 @@ class _FitSearch:
         ]
 
     def _spreads(self, fit: ClientFit) -> list[SizeSpread]:
-        """Return, for each size, how far repetitions spread around the prediction."""
+        """Return the spread of repetitions around the prediction, for each size."""
         misses: dict[int, list[float]] = {}
         for reading, logs, predicted in zip(
             self._readings, self._logs, self._predict(fit), strict=True
@@ -305,12 +305,12 @@ def _model_spread(reading: Reading, shared_cores: int | None) -> float:
 
 
 def _deviation(logs: npt.NDArray[np.float64]) -> float:
-    """Return a standard deviation from the median deviation, which outliers do not move."""
+    """Return a standard deviation estimated from the median absolute deviation."""
     return float(1.4826 * np.median(np.abs(logs - np.median(logs))))
 
 
 def _of_few(misses: Sequence[float]) -> float:
-    """Return the spread whose 90 % interval holds 90 % of these, and some more as they are few."""
+    """Return the spread whose 90 % interval covers 90 % of few residuals, with a margin."""
     reach = float(np.quantile(np.abs(misses), 0.9))
     return reach / _Z_OF_90_PERCENT * (1.0 + 1.0 / len(misses))
 

@@ -1,4 +1,4 @@
-"""Predict what a job gains without the outlying hosts, with the same algorithm.
+"""Prediction of what a job gains without the outlying hosts, with the same algorithm.
 
 The order stays as it is but for the hosts that are left out, whose ranks are gone: the job has so
 many fewer. A better order of the rest may gain more.
@@ -28,7 +28,7 @@ _LEAST_GAIN = 0.05
 
 @dataclass(frozen=True)
 class LeavingOutCosts:
-    """Costs of an order with some hosts and without them.
+    """Costs of an order with certain hosts and without them.
 
     Args:
         hosts: names of those that are left out.
@@ -50,20 +50,20 @@ class LeavingOutCosts:
 
     @property
     def gain(self) -> float:
-        """The share of the cost that is saved; 0 where that is not known, below 0 if it grows."""
+        """Share of the cost that is saved; 0 if unknown, negative if the cost grows."""
         if self.without_us is None or not self.with_us:
             return 0.0
         return 1.0 - self.without_us / self.with_us
 
     @property
     def is_worth_it(self) -> bool:
-        """Whether the gain is more than a trifle."""
+        """Whether the gain is large enough to recommend."""
         return self.gain >= _LEAST_GAIN
 
 
 @dataclass(frozen=True)
 class Limiting:
-    """Hosts that limit a job.
+    """Outlying hosts that limit a job, with the gain of leaving them out.
 
     Args:
         found: the hosts that stand out, among those that have a rank.
@@ -75,7 +75,7 @@ class Limiting:
 
 
 def limiting(cluster: Cluster, order: Order) -> Limiting:
-    """Return which hosts of an order stand out, and what leaving them out is predicted to gain.
+    """Return the outlying hosts of an order, and the predicted gain of leaving them out.
 
     Args:
         cluster: that the order is of.
@@ -148,7 +148,7 @@ def _other_slots(cluster: Cluster, order: Order) -> int | None:
 
 
 def limiting_to_json(found: Limiting) -> dict[str, Any]:
-    """Return the `--json` form: the outlying hosts and the gain of leaving them out."""
+    """Return the outlying hosts and the gain of leaving them out, as `--json` prints them."""
     left_out = found.left_out
     return {
         "outliers": to_json(found.found),

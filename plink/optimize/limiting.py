@@ -1,4 +1,4 @@
-"""Find what limits collectives on a cluster, links or latency, and for which share of the time."""
+"""Analysis of what limits collectives on a cluster: links or latency."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_HOSTS = 2048
 
 @dataclass(frozen=True)
 class Limited:
-    """Collective with its predicted time and what it waits for.
+    """Predicted time of an algorithm, split into the links and latencies that it waits for.
 
     Args:
         algorithm: its name.
@@ -40,7 +40,7 @@ def what_limits(
     size_bytes: int,
     order: Order | None = None,
 ) -> list[Limited]:
-    """Return what limits each algorithm, leaving out those that do not run with so many ranks.
+    """Return what limits each algorithm that runs with so many ranks.
 
     Args:
         cluster: the hosts.

@@ -1,4 +1,4 @@
-"""Predict the cost of algorithms in an order, in the cluster's own order and in random ones.
+"""Predicted costs of algorithms in an order, in the listed order and in random ones.
 
 By latency (Luo 2020, §5.2.1), and under contention where something is known of what links carry.
 """
@@ -69,7 +69,7 @@ class OrderCost:
 
 @dataclass(frozen=True)
 class PredictionRow:
-    """Costs of an algorithm in the order, in the given one, and in a random one (median).
+    """Costs of an algorithm in the order, in the listed one, and in a random one (median).
 
     Where its client was fitted, `expected` is what that takes in the order, or else in the given
     one (`plink.optimize.expected`).
@@ -115,7 +115,7 @@ def forecast(
     source: str | None = None,
     on_progress: Callable[[str], None] | None = None,
 ) -> Forecast:
-    """Predict for each algorithm that takes so many ranks.
+    """Return the predicted costs of each algorithm that runs with this number of ranks.
 
     Args:
         cluster: the hosts, and what was measured between them.
@@ -206,7 +206,7 @@ def _find(name: str) -> Algorithm:
 
 
 def _refusal(algorithm: Algorithm, layout: RankLayout) -> str | None:
-    """Return why an algorithm does not run so, or cannot be looked at; or None."""
+    """Return why an algorithm does not run or is too large to predict; None otherwise."""
     try:
         ranks = peers_of(algorithm, layout).ranks
         reason = algorithm.refusal(ranks)
@@ -237,7 +237,7 @@ def to_json(found: Forecast) -> dict[str, Any]:
 
 
 class Predictor:
-    """The costs of one algorithm on one cluster.
+    """Predictor of the costs of one algorithm on one cluster.
 
     Args:
         algorithm: one that takes so many ranks.
@@ -293,7 +293,7 @@ class Predictor:
 
 
 def known_distances(cluster: Cluster) -> Distances | None:
-    """Return the distances between hosts (`plink.model.distance`); None where none was measured."""
+    """Return the distances between hosts (`plink.model.distance`); None if not measured."""
     try:
         return distances(cluster)
     except WrongUseError:  # nothing was measured

@@ -1,4 +1,4 @@
-"""Estimate, from small all-reduces, how long a spinning rank keeps a core that it shares.
+"""Estimate of the time slice of spinning ranks that share a core, from small all-reduces.
 
 Small messages hardly take time on links, so that nearly all of such a time are waits for turns, and
 it grows as turns do.
@@ -30,7 +30,7 @@ _Z_OF_90_PERCENT = 1.645
 def fitted_turn(
     clocks: Sequence[FlowClock], times_s: Sequence[Sequence[float]], cores: int
 ) -> Estimate:
-    """Return the turn in µs with which the times come out right.
+    """Return the time slice in µs that fits the measured times best.
 
     Args:
         clocks: of each all-reduce, all of small buffers.

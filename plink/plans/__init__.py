@@ -1,1 +1,1 @@
-"""Plans of aggregation as weighted forests. A process that trains imports this, so numpy only."""
+"""Aggregation plans as weighted forests. Imported by training processes, so NumPy only."""

@@ -1,4 +1,4 @@
-"""A forest seen port by port: each port of a server is a member of its own, as it is a link.
+"""Forests with one member per server port instead of one per rank.
 
 Members stand rank by rank, a rank's ports in their order; a rank without ports is one member. A
 route has of each rank one member at most, and does without the others (`ABSENT`).
@@ -19,7 +19,7 @@ Indices = npt.NDArray[np.intp]
 
 
 def ranks_of_members(ports_of: Sequence[int]) -> Indices:
-    """Return (M,) the rank of each member.
+    """Return the rank of each member, shape (M,).
 
     Args:
         ports_of: (P,) how many ports each rank has; 0 is as 1.
@@ -29,7 +29,7 @@ def ranks_of_members(ports_of: Sequence[int]) -> Indices:
 
 
 def over_members(forest: Forest, route_ports: Ports | None, ports_of: Sequence[int]) -> Forest:
-    """Return the forest over members.
+    """Return a forest over ranks as a forest over members, one for each port.
 
     Args:
         forest: over P ranks.
@@ -53,7 +53,7 @@ def over_members(forest: Forest, route_ports: Ports | None, ports_of: Sequence[i
 
 
 def over_ranks(members: Forest, rank_of: Indices) -> tuple[Forest, Ports]:
-    """Return the forest over ranks, and (R, P) the ports; the inverse of `over_members`.
+    """Return the forest over ranks and the port of each rank per route, (R, P).
 
     Args:
         members: a forest over M members.
@@ -87,7 +87,7 @@ def over_ranks(members: Forest, rank_of: Indices) -> tuple[Forest, Ports]:
 def bytes_by_port(
     forest: Forest, route_ports: Ports | None, ports_of: Sequence[int], size_bytes: float
 ) -> list[list[tuple[float, float]]]:
-    """Return bytes sent and received by each port of each rank, in an all-reduce of so many bytes.
+    """Return bytes sent and received by each port of each rank in one all-reduce.
 
     Args:
         forest, route_ports, ports_of: as of `over_members`.

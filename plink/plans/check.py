@@ -1,4 +1,4 @@
-"""Replaying a forest with symbols for numbers: what it computes, and whether it ends."""
+"""Symbolic check of a forest: that every route terminates and yields every rank's sum."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _SHOWN = 3
 
 
 class BrokenForestError(ValueError):
-    """A forest that does not add up every rank's numbers once and give the sum to all."""
+    """Error that a forest does not sum every rank's data once and return it to all."""
 
 
 def check(forest: Forest) -> None:
-    """Replay every route: each rank waits for its children, adds, and sends to its parent.
+    """Raise if a route, run symbolically, deadlocks or gives a wrong sum to some rank.
 
     At the end the root has every rank's contribution once, and the way back gives it to all.
 
@@ -34,7 +34,7 @@ def check(forest: Forest) -> None:
 
 
 def check_shapes(forest: Forest) -> None:
-    """Hold a forest's arrays to each other, and its weights to what weights are.
+    """Raise if a forest's arrays differ in shape or its weights are not valid.
 
     Raises:
         BrokenForestError: naming the route, counted from 0.
@@ -54,7 +54,7 @@ def check_shapes(forest: Forest) -> None:
 
 
 def _is_sound(forest: Forest) -> bool:
-    """Return whether all routes lead to one root, the same for both trees of a route.
+    """Return whether all routes are trees and both trees of a route have the same root.
 
     In a tree every contribution counts once, since a rank has one parent. The replay itself is only
     needed to say what is wrong.
@@ -64,7 +64,7 @@ def _is_sound(forest: Forest) -> bool:
 
 
 def sound_roots(parents: Parents) -> npt.NDArray[np.intp] | None:
-    """Return (R,) the root of each of (R, P) trees; None where one of them is not a tree."""
+    """Return the root of each of (R, P) trees, shape (R,); None if one is not a tree."""
     ranks = int(parents.shape[1])
     is_root = parents == NO_PARENT
     if parents.min() < NO_PARENT or parents.max() >= ranks or (is_root.sum(axis=1) != 1).any():
@@ -80,7 +80,7 @@ def sound_roots(parents: Parents) -> npt.NDArray[np.intp] | None:
 
 
 def check_route(route: int, up: Sequence[int], down: Sequence[int]) -> None:
-    """Replay a route.
+    """Raise if one route, run symbolically, deadlocks or gives a wrong sum.
 
     Raises:
         BrokenForestError: naming route and rank.
@@ -162,7 +162,7 @@ def _replay_broadcast(route: int, parents: Sequence[int], root: int) -> None:
 
 
 def _cycle(parents: Sequence[int], rank: int) -> str:
-    """Return the ranks of the cycle to which the way from a rank leads."""
+    """Return the ranks of the cycle that the path from a rank upwards leads into."""
     seen: list[int] = []
     while rank not in seen:
         seen.append(rank)

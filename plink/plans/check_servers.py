@@ -1,4 +1,4 @@
-"""Replaying a forest in which some ranks are servers: they contribute nothing, and need no result.
+"""Symbolic check of a forest with servers, which contribute no data and need no result.
 
 Every worker's contribution has to arrive at the root of every route once, and the result at every
 worker. A route may do without any server (`plink.plans.forest.ABSENT`), and uses none as if it had
@@ -27,7 +27,7 @@ Ports = Annotated[
 
 
 def check_with_servers(forest: Forest, is_server: Flags) -> None:
-    """Replay every route with the contributions of workers.
+    """Raise if a route does not sum every worker's data once and return it to all workers.
 
     Args:
         forest: over P ranks.
@@ -53,7 +53,7 @@ def check_with_servers(forest: Forest, is_server: Flags) -> None:
 
 
 def check_ports(forest: Forest, route_ports: Ports, ports_of: Sequence[int]) -> None:
-    """Hold the ports by which ranks take part in routes to those that they have.
+    """Raise if a route uses a server port that the server does not have.
 
     Args:
         forest: over P ranks.
@@ -76,7 +76,7 @@ def check_ports(forest: Forest, route_ports: Ports, ports_of: Sequence[int]) -> 
 
 
 def _is_sound(forest: Forest, is_server: Flags) -> bool:
-    """Return whether the replay would end well; the slow one says what is wrong."""
+    """Return whether the forest passes, without the explanation that the slow replay gives."""
     up, down = forest.reduce_parents, forest.broadcast_parents
     roots = [_sound_roots(parents, is_server) for parents in (up, down)]
     if roots[0] is None or roots[1] is None or (roots[0] != roots[1]).any():
@@ -88,7 +88,7 @@ def _is_sound(forest: Forest, is_server: Flags) -> bool:
 
 
 def _sound_roots(parents: Parents, is_server: Flags) -> npt.NDArray[np.intp] | None:
-    """Return (R,) the root of each tree; None where one of them is not a tree with all workers."""
+    """Return the root of each tree, shape (R,); None if one is not a tree with all workers."""
     if parents.min() < ABSENT or parents.max() >= parents.shape[1]:
         return None
     is_absent = parents == ABSENT
@@ -125,6 +125,6 @@ def _check_route(
 
 
 def _attach_absent(parents: Sequence[int]) -> list[int]:
-    """Return the tree with absent ranks below its root, where they change nothing."""
+    """Return the tree with unused ranks attached below its root, where they change nothing."""
     root = parents.index(NO_PARENT) if NO_PARENT in parents else 0
     return [root if parent == ABSENT else parent for parent in parents]

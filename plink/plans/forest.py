@@ -1,4 +1,4 @@
-"""A plan's heart: routes, each with a weight, a reduction tree and a broadcast tree."""
+"""Forest of a plan: routes, each with a weight, a reduction tree and a broadcast tree."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ABSENT = -2
 
 
 class Forest(Struct, frozen=True, forbid_unknown_fields=True):
-    """R routes over P ranks, which share the chunks of a buffer in proportion to weight.
+    """R routes over P ranks, which share a buffer's chunks in proportion to their weights.
 
     Attributes:
         weights: (R,) weight of each route, not negative, with a positive sum
@@ -57,7 +57,7 @@ class Forest(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def shares(self) -> Weights:
-        """(R,) the share of the buffer that each route carries."""
+        """Share of the buffer that each route carries, shape (R,)."""
         shares: Weights = self.weights / self.weights.sum()
         return shares
 
@@ -65,7 +65,7 @@ class Forest(Struct, frozen=True, forbid_unknown_fields=True):
 def make_forest(
     weights: npt.ArrayLike, reduce_parents: npt.ArrayLike, broadcast_parents: npt.ArrayLike
 ) -> Forest:
-    """Return a forest from what numpy can convert to such arrays. It may still be broken (`check`).
+    """Return a forest from array-likes, not yet checked (`plink.plans.check`).
 
     Raises:
         ValueError: shapes that do not fit each other, no route, no rank, parents that are not

@@ -40,7 +40,7 @@ def measure(
     group_of: Sequence[int] | None = None,
     host_of: Sequence[int] | None = None,
 ) -> Measures:
-    """Measure a forest that `check` lets pass, or one in which nothing goes up, or nothing down.
+    """Count rounds and bytes of one call along a valid forest.
 
     Ranks that a route does without, which are servers, send and receive nothing along it.
 
@@ -64,7 +64,7 @@ def measure_messages(
     group_of: Sequence[int] | None = None,
     host_of: Sequence[int] | None = None,
 ) -> Measures:
-    """Measure what is known by its bytes.
+    """Count bytes of one call from the bytes that each pair of ranks exchanges.
 
     Args:
         between: (P, P) what each rank (row) sends to each other.
@@ -91,7 +91,7 @@ def measure_messages(
 
 
 def bytes_between(forest: Forest, size_bytes: float) -> Bytes:
-    """Return (P, P) what each rank (row) sends to each other (column) in one allreduce."""
+    """Return bytes from each rank (row) to each other (column) in one allreduce, (P, P)."""
     total = np.zeros((forest.ranks, forest.ranks))
     share = size_bytes * forest.shares
     route, child = np.nonzero(forest.reduce_parents >= 0)
@@ -122,7 +122,7 @@ def _rounds(forest: Forest) -> int:
 
 
 def _depths(parents: Parents) -> npt.NDArray[np.intp]:
-    """Return (R, P) edges from every rank to its root, by steps that double."""
+    """Return the edges from every rank to its root, shape (R, P), by pointer doubling."""
     is_root = parents < 0
     depth = np.where(is_root, 0, 1)
     above = np.where(is_root, np.arange(parents.shape[1]), parents)

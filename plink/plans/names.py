@@ -1,4 +1,4 @@
-"""Names of collectives, wherever plink plans, predicts or measures one."""
+"""Names of collectives in plans, predictions and benchmarks."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ MOST_CALLS = 64
 
 
 def checked_collectives(names: Sequence[str]) -> tuple[str, ...]:
-    """Return names of collectives, one as often as it is called.
+    """Return the names of collectives, each repeated as often as it is called.
 
     Raises:
         WrongUseError: none, too many, or one that plink does not know; the hint says which it does.
@@ -58,6 +58,6 @@ def checked_collectives(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def counted_collectives(names: Sequence[str]) -> str:
-    """Return the names as text, such as `2 all-gather, reduce-scatter`."""
+    """Return the names as text with counts, such as `2 all-gather, reduce-scatter`."""
     counts = {name: names.count(name) for name in names}
     return ", ".join(name if count == 1 else f"{count} {name}" for name, count in counts.items())

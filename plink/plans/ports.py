@@ -1,4 +1,4 @@
-"""Whether a server's ports are worth it: the bandwidth that they add, against an all-reduce.
+"""Benefit of parameter servers with several ports over an all-reduce, by bandwidth.
 
 With S bytes, a worker's link of B and a server's k ports of B each, links need S/B max(1, N/k)
 where a server aggregates for N workers, and 2 (N-1)/N S/B for an all-reduce between them (Patarasuk
@@ -17,7 +17,7 @@ _EVEN = 1e-9
 
 @dataclass(frozen=True)
 class PortsVerdict:
-    """Greatest gain from the ports of servers.
+    """Greatest possible speed-up from the ports of servers.
 
     Args:
         workers: N.
@@ -37,7 +37,7 @@ class PortsVerdict:
 
     @property
     def sentence(self) -> str:
-        """Describe the verdict for people."""
+        """The verdict as a sentence for the user."""
         if self.needed_ports is None:
             return "a single worker has nothing to aggregate"
         ports = "1 port" if self.ports == 1 else f"{self.ports:.3g} ports"
@@ -55,7 +55,7 @@ class PortsVerdict:
 
 
 def judge_ports(workers: int, ports: float) -> PortsVerdict:
-    """Compute the greatest gain that ports of servers bring to so many workers.
+    """Compute the greatest possible speed-up from server ports for a number of workers.
 
     Args:
         workers: at least 1.

@@ -1,4 +1,4 @@
-"""The forest over those that are left, and over those that have come, made from the one before.
+"""Adaptation of a forest to a changed set of ranks, some lost and some new.
 
 It is made in an instant and keeps what the old one knew of the network. A plan that is computed for
 the new ranks is better, and can replace it later.
@@ -15,7 +15,7 @@ from plink.plans.forest import NO_PARENT, Forest, Parents
 
 
 def flat(ranks: int) -> Forest:
-    """Return a star for every rank: each is the server of its share."""
+    """Return a flat forest with one route per rank: a star with that rank as its root."""
     parents = np.tile(np.arange(ranks, dtype=np.int32)[:, None], (1, ranks))
     np.fill_diagonal(parents, NO_PARENT)
     return Forest(np.ones(ranks), parents, parents)
@@ -71,7 +71,7 @@ def _with_living_roots(forest: Forest, lost: Sequence[int]) -> Forest:
 
 
 def _heir(parents: Parents, lost: Sequence[int]) -> int:
-    """Return the rank to replace a lost root: of the first living ones, that with most below."""
+    """Return the rank that replaces a lost root: the nearest survivor with most ranks below."""
     below = np.ones(len(parents), dtype=np.intp)
     depth = np.zeros(len(parents), dtype=np.intp)
     for rank in range(len(parents)):
@@ -86,7 +86,7 @@ def _heir(parents: Parents, lost: Sequence[int]) -> int:
 
 
 def _turn(parents: Parents, root: int) -> None:
-    """Turn the edges on the way from the old root to `root` round, in place."""
+    """Reverse the edges from the old root to `root`, in place."""
     child, rank = NO_PARENT, root
     while rank != NO_PARENT:
         above = int(parents[rank])
@@ -105,7 +105,7 @@ def _detach_children(forest: Forest, lost: Sequence[int]) -> Forest:
 
 
 def _renumber(forest: Forest, kept: Sequence[int], old_ranks: Sequence[int | None]) -> Forest:
-    """Return columns and parents as the result numbers them; new ranks hang on the root."""
+    """Return the forest with columns and parents renumbered; new ranks are children of the root."""
     new_rank = np.full(forest.ranks, NO_PARENT, dtype=np.int32)
     is_old = np.array([old is not None for old in old_ranks])
     new_rank[list(kept)] = np.flatnonzero(is_old)
@@ -122,7 +122,7 @@ def _renumber(forest: Forest, kept: Sequence[int], old_ranks: Sequence[int | Non
 
 
 def _add_routes(forest: Forest, old_ranks: Sequence[int | None]) -> Forest:
-    """Return a route more for each new rank, with the mean weight of the others."""
+    """Return the forest with one more route for each new rank, of mean weight."""
     new = [rank for rank, old in enumerate(old_ranks) if old is None]
     if not new:
         return forest

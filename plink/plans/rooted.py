@@ -1,4 +1,4 @@
-"""The routes of a plan for collectives whose data begin or end at one rank.
+"""Routes of a plan for collectives with one root, such as broadcast and reduce.
 
 An all-reduce uses a forest's routes as they are. A reduce-scatter ends, and an all-gather begins,
 at the owner of each segment; a broadcast begins and a reduction ends at one root. They use routes
@@ -20,13 +20,13 @@ MOST_TURNED = 8
 
 
 def roots_of(forest: Forest) -> Indices:
-    """Return (R,) the root of each route."""
+    """Return the root of each route, shape (R,)."""
     roots: Indices = np.argmax(forest.reduce_parents == NO_PARENT, axis=1)
     return roots
 
 
 def rooted_at(forest: Forest, root: int, roots: Indices | None = None) -> Forest:
-    """Return the routes for one segment: those of a root, or the heaviest others turned towards it.
+    """Return the routes with this root, or the heaviest ones rerooted there if there are none.
 
     Args:
         forest: that `plink.plans.check` lets pass.
@@ -47,7 +47,7 @@ def rooted_at(forest: Forest, root: int, roots: Indices | None = None) -> Forest
 
 
 def spread_from(forest: Forest, root: int) -> Forest:
-    """Return all routes with positive weight, turned towards one root, in the order of the plan.
+    """Return all routes with positive weight, rerooted at one rank, in the order of the plan.
 
     Each keeps its weight, so that a large buffer is spread over all of them: of a flat plan that is
     a scatter and an all-gather (van de Geijn's broadcast; Barnett et al., Interprocessor Collective

@@ -1,1 +1,1 @@
-"""JSON Schemas of plink's files and of what its verbs print with `--json` (`docs/schemas.md`)."""
+"""JSON Schemas of plink's files and of the `--json` output of its verbs (`docs/schemas.md`)."""

@@ -1,4 +1,4 @@
-"""The schemas of the log of a tuned job, and of what `plink autotune` prints."""
+"""Schemas of the tuner's log and of the output of `plink autotune`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_WINDOWS = 1 << 53
 
 
 def autotune_log() -> Schema:
-    """Return a line of the log of a tuned job."""
+    """Return the schema of one line of the tuner's log."""
     what = "A line of the log of a tuned job: what `plink autotune serve --log` writes"
     by_line = parts.by_case([(parts.has("format"), _first_line())], _entry())
     return parts.document("plink.autotune", what, by_line)
@@ -107,7 +107,7 @@ def _masters() -> dict[str, Schema]:
 
 
 def shown_log() -> Schema:
-    """Return the schema of what `plink show --json` prints of a log."""
+    """Return the schema of `plink show --json` for a tuner's log."""
     time_s = or_null(parts.number("the median of the windows beside it, in s"))
     decision = closed_object(
         "a decision but to wait",
@@ -166,7 +166,7 @@ def replay_output() -> Schema:
 
 
 def serve_output() -> Schema:
-    """Return a line of what `plink autotune serve --json` prints."""
+    """Return the schema of one line that `plink autotune serve --json` prints."""
     what = "What a job is started with, a line each: what `plink autotune serve --json` prints"
     environment = parts.by_name("variables and values", {"type": "string"})
     return parts.document(
@@ -184,7 +184,7 @@ def serve_output() -> Schema:
 
 
 def attach_output() -> Schema:
-    """Return a line of what `plink autotune attach --json` prints."""
+    """Return the schema of one line that `plink autotune attach --json` prints."""
     what = "A job of a running daemon: what `plink autotune attach --json` prints"
     event = closed_object(
         "something that happened",

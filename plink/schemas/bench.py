@@ -1,4 +1,4 @@
-"""The schema of what `plink bench` prints."""
+"""Schema of the output of `plink bench`."""
 
 from __future__ import annotations
 

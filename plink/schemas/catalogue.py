@@ -1,4 +1,4 @@
-"""Every schema by its name."""
+"""Catalogue of all schemas by name."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ FILES: Mapping[str, Make] = {
 
 
 def _file(kind: Any, what: str) -> Schema:
-    """Return the schema of a file that a struct of `plink.files` is."""
+    """Return the schema of a file format that a struct of `plink.files` defines."""
     schema = parts.struct(kind)
     (name,) = schema["properties"]["format"]["enum"]
     return parts.document(name, what, schema)
@@ -127,17 +127,17 @@ PRINT_LINES = ("autotune serve", "autotune attach", "run", "agent")
 
 
 def output_name(verb: str) -> str:
-    """Return the schema name of a verb's output: `autotune-serve-output`."""
+    """Return the name of a verb's output schema, such as `autotune-serve-output`."""
     return f"{verb.replace(' ', '-')}-output"
 
 
 def makers() -> dict[str, Make]:
-    """Return the function that makes each schema, by name: files, then outputs."""
+    """Return the function that builds each schema, by schema name: files, then outputs."""
     return {**FILES, **{output_name(verb): make for verb, make in OUTPUTS.items()}}
 
 
 def schema(name: str) -> Schema:
-    """Return the schema of that name.
+    """Return the schema called `name`.
 
     Raises:
         WrongUseError: there is none.
@@ -151,5 +151,5 @@ def schema(name: str) -> Schema:
 
 
 def describe_schemas() -> list[dict[str, str]]:
-    """Return every schema's name and description."""
+    """Return the name and description of every schema."""
     return [{"name": name, "of": make()["description"]} for name, make in makers().items()]

@@ -1,4 +1,4 @@
-"""The schemas of what `plink doctor` is told by hosts, and of what it prints."""
+"""Schema of the output of `plink doctor`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The schema of a snapshot's header (`plink.hub.snapshot_file`)."""
+"""Schemas of a snapshot's header (`plink.hub.snapshot_file`) and of the output of `plink hub`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SHA256 = "^[0-9a-f]{64}$"
 
 
 def snapshot_file() -> Schema:
-    """Return the header of one part of a snapshot."""
+    """Return the schema of the header of one part of a snapshot."""
     what = "What one server of a service held: the header of a file of `plink hub checkpoint`"
     arrays = sorted({VALUES, *(name for names in STATES.values() for name in names)})
     required = {
@@ -54,7 +54,7 @@ def snapshot_file() -> Schema:
 
 
 def service() -> Schema:
-    """Return the options of a service, as `ServiceOptions.to_json` has them."""
+    """Return the schema of a service's options, as `ServiceOptions.to_json` encodes them."""
     quotas = {
         "bytes": parts.whole("of buffers on a server, in bytes", 1, MOST_QUOTA_BYTES),
         "workers": parts.whole("at the same time", 1, MOST_WORKERS),
@@ -85,7 +85,7 @@ def service() -> Schema:
 
 
 def manifest() -> Schema:
-    """Return keys, as `Manifest.to_json` has them."""
+    """Return the schema of a service's tensors, as `Manifest.to_json` encodes them."""
     key = closed_object(
         "a parameter",
         {
@@ -108,7 +108,7 @@ def manifest() -> Schema:
 
 
 def hyper() -> Schema:
-    """Return the schema of a group's hyperparameters, named as in `torch.optim`."""
+    """Return the schema of a parameter group's hyperparameters, named as in `torch.optim`."""
     numbers = ("lr", "momentum", "weight_decay", "eps")
     required = {
         **{name: parts.number(f"`{name}`") for name in numbers},

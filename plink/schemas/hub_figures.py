@@ -1,4 +1,4 @@
-"""The schemas of what `plink hub` prints."""
+"""Schemas of the output of `plink hub bounds` and `plink hub cost`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def bounds_output() -> Schema:
 
 
 def ports_verdict() -> Schema:
-    """Return the schema of the greatest gain from servers' ports."""
+    """Return the schema of the greatest speed-up from servers' ports."""
     return closed_object(
         "what servers' ports bring at most",
         {

@@ -1,4 +1,4 @@
-"""The schemas of what verbs print that start jobs, look at them, or call plink."""
+"""Schemas of the output of verbs that start or inspect jobs, and of `plink agent`."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _job_log() -> Schema:
 
 
 def run_output() -> Schema:
-    """Return a line of what `plink run --json` prints."""
+    """Return the schema of one line that `plink run --json` prints."""
     what = "A line of output, and at the end the status: what `plink run --json` prints"
     rank = parts.whole("its number")
     line = closed_object(
@@ -87,7 +87,7 @@ def run_output() -> Schema:
 
 
 def agent_output() -> Schema:
-    """Return a line of what `plink agent --json` prints."""
+    """Return the schema of one line that `plink agent --json` prints."""
     what = "A change, a line each: what `plink agent --json` prints"
     states = ["waiting", "connected", "left", "refused"]
     required = {

@@ -1,4 +1,4 @@
-"""The schemas of what `plink kube` prints."""
+"""Schemas of the output of `plink kube`."""
 
 from __future__ import annotations
 

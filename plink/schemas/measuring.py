@@ -1,4 +1,4 @@
-"""The schemas of what verbs print that measure, import and export."""
+"""Schemas of the output of verbs that measure, import and export."""
 
 from __future__ import annotations
 

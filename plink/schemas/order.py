@@ -1,4 +1,4 @@
-"""The schema of what `plink order` prints."""
+"""Schema of the output of `plink order`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def order_output() -> Schema:
 
 
 def outlier() -> Schema:
-    """Return a host that stands out, as `--json` prints it."""
+    """Return the schema of an outlying host in `--json` output."""
     return closed_object(
         "a host that stands out",
         {

@@ -25,7 +25,7 @@ _ADDRESS = f"^({_NAME}|{_IPV6})$"
 
 
 def document(title: str, what: str, schema: Schema) -> Schema:
-    """Return a schema as a document of its own, with title and description."""
+    """Return a schema as a top-level document with title and description."""
     return {"$schema": DIALECT, "title": title, "description": what, **_drop_description(schema)}
 
 
@@ -36,7 +36,7 @@ def _drop_description(schema: Schema) -> Schema:
 def closed_object(
     what: str, required: Mapping[str, Schema], optional: Mapping[str, Schema] | None = None
 ) -> Schema:
-    """Return an object with these members and no others."""
+    """Return the schema of an object with exactly these members."""
     return {
         "description": what,
         "type": "object",
@@ -47,53 +47,53 @@ def closed_object(
 
 
 def by_name(what: str, values: Schema, pattern: str | None = None) -> Schema:
-    """Return an object whose members have names of their own."""
+    """Return the schema of an object with arbitrary keys and values of one type."""
     names = {} if pattern is None else {"propertyNames": {"pattern": pattern}}
     return {"description": what, "type": "object", **names, "additionalProperties": values}
 
 
 def settings(what: str) -> Schema:
-    """Return an object of any members: the options of a run."""
+    """Return the schema of an object with arbitrary members: the options of a run."""
     return {"description": what, "type": "object"}
 
 
 def list_of(what: str, items: Schema, **limits: int) -> Schema:
-    """Return a list; `limits` are `minItems` and `maxItems`."""
+    """Return the schema of a list; `limits` are `minItems` and `maxItems`."""
     return {"description": what, "type": "array", "items": items, **limits}
 
 
 def text(what: str) -> Schema:
-    """Return a text that is not empty."""
+    """Return the schema of a text that is not empty."""
     return {"description": what, "type": "string", "minLength": 1}
 
 
 def texts(what: str) -> Schema:
-    """Return a list of texts."""
+    """Return the schema of a list of texts."""
     return list_of(what, {"type": "string"})
 
 
 def word(what: str) -> Schema:
-    """Return a text without white space or a leading dash (`plink.files.fields.is_word`)."""
+    """Return the schema of a text without white space or leading dash (`plink.files.limits`)."""
     return {**text(what), "maxLength": MAX_NAME_LENGTH, "pattern": _WORD}
 
 
 def address(what: str) -> Schema:
-    """Return a host's name or address (`plink.probes.hosts.names`)."""
+    """Return the schema of a host name or address (`plink.probes.hosts.names`)."""
     return {**text(what), "maxLength": MAX_NAME_LENGTH, "pattern": _ADDRESS}
 
 
 def one_of(what: str, values: Sequence[Any]) -> Schema:
-    """Return one of these values."""
+    """Return the schema of a value from an enumeration."""
     return {"description": what, "enum": list(values)}
 
 
 def number(what: str, low: float | None = 0.0, high: float | None = None) -> Schema:
-    """Return a number, whose description names its unit."""
+    """Return the schema of a number, whose description names its unit."""
     return {"description": what, "type": "number", **_limits(low, high)}
 
 
 def whole(what: str, low: int | None = 0, high: int | None = None) -> Schema:
-    """Return a whole number."""
+    """Return the schema of an integer."""
     return {"description": what, "type": "integer", **_limits(low, high)}
 
 
@@ -103,7 +103,7 @@ def _limits(low: float | None, high: float | None) -> Schema:
 
 
 def flag(what: str) -> Schema:
-    """Return a boolean."""
+    """Return the schema of a boolean."""
     return {"description": what, "type": "boolean"}
 
 
@@ -117,39 +117,39 @@ def or_null(schema: Schema) -> Schema:
 
 
 def any_of(what: str, schemas: Sequence[Schema]) -> Schema:
-    """Return a schema that accepts what one of several schemas accepts."""
+    """Return a schema that accepts what at least one of several schemas accepts."""
     return {"description": what, "anyOf": list(schemas)}
 
 
 def has(member: str) -> Schema:
-    """Return whether an object has a member."""
+    """Return a schema that is true for objects with this member."""
     return {"required": [member]}
 
 
 def says(member: str, value: str) -> Schema:
-    """Return whether an object's member is this text."""
+    """Return a schema that is true for objects in which a member equals this text."""
     return {"required": [member], "properties": {member: {"const": value}}}
 
 
 def by_case(cases: Sequence[tuple[Schema, Schema]], otherwise: Schema) -> Schema:
-    """Return the schema of the first case that applies: mistakes are told of that one alone."""
+    """Return the schema of the first matching case, so that errors concern that case alone."""
     for case, schema in reversed(cases):
         otherwise = {"if": case, "then": schema, "else": otherwise}
     return otherwise
 
 
 def numbers(what: str, low: float | None = 0.0, high: float | None = None) -> Schema:
-    """Return a list of numbers."""
+    """Return the schema of a list of numbers."""
     return list_of(what, {"type": "number", **_limits(low, high)})
 
 
 def whole_numbers(what: str, low: int | None = 0, high: int | None = None) -> Schema:
-    """Return a list of whole numbers."""
+    """Return the schema of a list of integers."""
     return list_of(what, {"type": "integer", **_limits(low, high)})
 
 
 def head(format_name: str, version: int) -> dict[str, Schema]:
-    """Return the two members that every file begins with."""
+    """Return the schemas of `format` and `version`, with which every file begins."""
     return {
         "format": {"description": "name of the format", "const": format_name},
         "version": {"description": "version of the format", "const": version},
@@ -157,17 +157,17 @@ def head(format_name: str, version: int) -> dict[str, Schema]:
 
 
 def made_from() -> Schema:
-    """Return the hash that many outputs record."""
+    """Return the schema of the hash of the input file that outputs record."""
     return text("SHA-256 (`sha256:...`) of the file that this was made from")
 
 
 def struct(kind: Any) -> Schema:
-    """Return the schema of a struct of `plink.files`."""
+    """Return the JSON Schema of a struct of `plink.files`."""
     return describe_struct(kind)
 
 
 def unreached_host() -> Schema:
-    """Return a host that could not be reached, as verbs print it."""
+    """Return the schema of a host that could not be reached, in the output of verbs."""
     return closed_object(
         "a host that could not be reached",
         {"host": text("its name"), "reason": text("why, in words")},
@@ -175,5 +175,5 @@ def unreached_host() -> Schema:
 
 
 def collective(what: str) -> Schema:
-    """Return the name of a collective."""
+    """Return the schema of the name of a collective."""
     return one_of(what, COLLECTIVES)

@@ -1,4 +1,4 @@
-"""The schemas of what verbs print of plans."""
+"""Schemas of the output of verbs about plans."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _port_use() -> Schema:
 
 
 def shown_plan() -> Schema:
-    """Return the schema of what `plink show --json` prints of a plan."""
+    """Return the schema of `plink show --json` for a plan."""
     share = "for every rank the share of the buffer that it is the root of, 0 to 1"
     return closed_object(
         "what a plan does",

@@ -1,4 +1,4 @@
-"""The schemas of what `plink show`, `plink group` and `plink report` print."""
+"""Schemas of the output of `plink show`, `plink group` and `plink report`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The schema of what `plink simulate --json` prints."""
+"""Schema of the output of `plink simulate`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The schemas of a rank's timeline, and of what `plink timeline` prints."""
+"""Schemas of a rank's timeline file and of the output of `plink timeline`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MOST = (1 << 53) - 1
 
 
 def timeline_file() -> Schema:
-    """Return an event of a rank's timeline."""
+    """Return the schema of one event in a rank's timeline file."""
     what = "An event of a timeline: what a rank writes with PLINK_TIMELINE, or `plink timeline -o`"
     event = parts.by_case([(parts.says("name", FORMAT), _head())], _event())
     return parts.document(FORMAT, what, event)
@@ -91,7 +91,7 @@ def timeline_output() -> Schema:
 
 
 def shown_timeline() -> Schema:
-    """Return the schema of what is printed of a timeline."""
+    """Return the schema of `plink show --json` for a timeline."""
     rank = closed_object(
         "a rank",
         {

@@ -1,4 +1,4 @@
-"""Whether a cluster file still describes its network: what to measure again, and the verdict.
+"""Drift check: whether a cluster file still describes its network, from a few new readings.
 
 Pure: matrices in, judgement out.
 """

@@ -1,4 +1,4 @@
-"""Find the changes between a cluster file and new readings of some of its pairs.
+"""Comparison of a cluster file with new readings of some of its pairs.
 
 Three things are told apart. A *common factor* is in all readings: the hosts' processors are faster
 or slower than they were, and no distance changed against another. A *pair* has changed when both
@@ -39,7 +39,7 @@ _SAME_SCORE = 0.05
 
 @dataclass(frozen=True)
 class DistanceChange:
-    """Hosts whose distances changed together; those among themselves did not.
+    """Hosts whose distances to all others changed together, but not among themselves.
 
     Args:
         hosts: indices, ascending.
@@ -60,7 +60,7 @@ class DistanceChange:
 
     @property
     def changed(self) -> int:
-        """Number of pairs that have changed."""
+        """Number of pairs whose distance changed."""
         return self.longer + self.shorter
 
 
@@ -96,7 +96,7 @@ class DriftJudgement:
 
 
 def noise_ceilings(rtt: RttMeasurement) -> Matrix:
-    """Return (N, N), symmetric: by how much the log of an unchanged pair's reading may differ.
+    """Return the largest log ratio of two readings of an unchanged pair, (N, N), symmetric.
 
     From the file itself: how much both directions of its pairs differ, and of each pair, how far
     its median lies above its reading.
@@ -118,7 +118,7 @@ def noise_ceilings(rtt: RttMeasurement) -> Matrix:
 
 @dataclass(frozen=True)
 class Baseline:
-    """Expectations of a file for new readings.
+    """Readings that a cluster file predicts for new measurements, with their noise.
 
     Args:
         times_us: (N, N) in µs, NaN where not measured.
@@ -130,7 +130,7 @@ class Baseline:
 
 
 def expect(rtt: RttMeasurement, estimate: EstimatedDistances | None = None) -> Baseline:
-    """Return what new readings of unchanged pairs are compared with.
+    """Return the readings and noise that a cluster file predicts for unchanged pairs.
 
     With an estimate, its distances are that. Readings are then as far off as the lower ones of both
     directions in the file are: a change counts only if both directions show it, so that what one of
@@ -153,7 +153,7 @@ def expect(rtt: RttMeasurement, estimate: EstimatedDistances | None = None) -> B
 
 
 def common_factor(file_us: Matrix, new_us: Matrix, pairs: Sequence[Pair]) -> float | None:
-    """Return new over old round-trip time of pairs that are known not to have changed: the median.
+    """Return the median ratio of new to old round-trip times over unchanged pairs.
 
     None where none of them has readings.
     """
@@ -164,7 +164,7 @@ def common_factor(file_us: Matrix, new_us: Matrix, pairs: Sequence[Pair]) -> flo
 
 
 def nearer_to_file(file_us: Matrix, first_us: Matrix, second_us: Matrix) -> Matrix:
-    """Return the one of two new readings that is nearer to the file's: only what lasts is a change.
+    """Return, per pair, the one of two new readings nearer to the file: only lasting change counts.
 
     Args:
         file_us, first_us, second_us: (N, N) in µs, NaN where not measured, the new ones without
@@ -176,7 +176,7 @@ def nearer_to_file(file_us: Matrix, first_us: Matrix, second_us: Matrix) -> Matr
 
 
 def judge(file_us: Matrix, new_us: Matrix, ceilings: Matrix) -> DriftJudgement:
-    """Compare new readings with a file's, and return which pairs and hosts changed.
+    """Return the pairs and hosts whose new readings differ from the file's beyond noise.
 
     Args:
         file_us: (N, N) in µs, [source][destination]; NaN where not measured.
@@ -214,7 +214,7 @@ def _pairs(mask: Mask) -> list[Pair]:
 
 
 def _shifts(file_us: Matrix, new_us: Matrix) -> Matrix:
-    """Return (N, N): log of new over old; NaN where either has no reading above zero."""
+    """Return the log ratios of new to old, (N, N); NaN where either has no reading above zero."""
     with np.errstate(divide="ignore", invalid="ignore"):
         shifts = np.where((file_us > 0.0) & (new_us > 0.0), np.log(new_us / file_us), np.nan)
     np.fill_diagonal(shifts, np.nan)
@@ -222,7 +222,7 @@ def _shifts(file_us: Matrix, new_us: Matrix) -> Matrix:
 
 
 def common_shift(shifts: Matrix, ceilings: Matrix, compared: Mask) -> float:
-    """Return the shift that explains most pairs, or about 0 where that explains as many."""
+    """Return the log ratio shared by most pairs, or about 0 where that explains as many."""
     values, limits = shifts[compared], ceilings[compared]
     candidates = np.quantile(values, np.linspace(0.0, 1.0, _CANDIDATES))
     unchanged = [int((np.abs(values - shift) <= limits).sum()) for shift in candidates]
@@ -234,7 +234,7 @@ def common_shift(shifts: Matrix, ceilings: Matrix, compared: Mask) -> float:
 
 
 def _blame_hosts(near: Mask, compared: Mask, changed: Mask, evidence: Matrix) -> list[int]:
-    """Return the hosts that explain the changed pairs, each pair by the likelier of its two."""
+    """Return the hosts that explain the changed pairs, each pair assigned to the likelier end."""
     open_ = compared.copy()
     blamed: list[int] = []
     while True:
@@ -255,7 +255,7 @@ def _blame_hosts(near: Mask, compared: Mask, changed: Mask, evidence: Matrix) ->
 
 
 def _together(hosts: Sequence[int], near: Mask, changed: Mask) -> list[list[int]]:
-    """Return groups of hosts that were near each other and still are."""
+    """Return groups of changed hosts that were near each other before and still are."""
     is_mate = near & near.T & ~changed
     groups: list[list[int]] = []
     for host in hosts:

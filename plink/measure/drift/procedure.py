@@ -1,4 +1,4 @@
-"""The course of a check: measure a sample again, and what seems changed once more, and judge."""
+"""Steps of a drift check: measure a sample, measure suspect pairs once more, judge."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def measure_and_judge(
     partners: int,
     seed: int,
 ) -> DriftJudgement | None:
-    """Compare new readings of some pairs with those of a file.
+    """Measure some pairs again and compare them with the file's readings.
 
     Args:
         file: what its unchanged pairs are expected to take.
@@ -68,6 +68,6 @@ def measure_and_judge(
 
 
 def _suspects(found: DriftJudgement) -> list[int]:
-    """Return the hosts that seem to have changed, or else all that have a pair that changed."""
+    """Return the hosts that seem to have changed, or else all hosts with a changed pair."""
     named = {host for change in found.changes for host in change.hosts}
     return sorted(named or {host for pair in found.changed for host in pair})

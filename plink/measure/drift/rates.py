@@ -1,4 +1,4 @@
-"""Find the changes between a cluster file's rates and new ones: of hosts' links and of uplinks.
+"""Comparison of a cluster file's link and uplink rates with new ones.
 
 A host's link is named in a direction when most of its pairs changed in that direction, and no other
 host explains them better. As with round trips, a factor common to all is no change unless it is
@@ -29,7 +29,7 @@ _LEAST_PAIRS = 2
 
 @dataclass(frozen=True)
 class RateChange:
-    """A link that carries another amount than in the file.
+    """Link or uplink whose rate differs from the file's.
 
     Args:
         name: name of the host, or of the group whose uplink it is.
@@ -47,7 +47,7 @@ class RateChange:
 
 @dataclass(frozen=True)
 class LinkJudgement:
-    """Verdict on which hosts' links changed.
+    """Verdict on which hosts' links changed their rate.
 
     Args:
         changes: links that changed, the most changed first.
@@ -89,7 +89,7 @@ def judge_links(names: Sequence[str], expected: Matrix, now: Matrix) -> LinkJudg
 
 
 def link_ceiling(expected: Matrix) -> float:
-    """Return the largest log ratio of an unchanged rate, judging by the file's two directions."""
+    """Return the largest log ratio of unchanged rates, by how the file's two directions differ."""
     with np.errstate(divide="ignore", invalid="ignore"):
         apart = np.abs(np.log(expected / expected.T))
     known = apart[np.isfinite(apart)]
@@ -100,7 +100,7 @@ def link_ceiling(expected: Matrix) -> float:
 def _blame_links(
     names: Sequence[str], expected: Matrix, now: Matrix, changed: Mask, compared: Mask
 ) -> list[RateChange]:
-    """Return the directions of links that explain the changed pairs, the worst first."""
+    """Return the links and directions that explain the changed pairs, the worst first."""
     open_ = compared.copy()
     found: list[RateChange] = []
     while (hit := open_ & changed).any():
@@ -146,7 +146,7 @@ Way = tuple[str, bool]
 
 
 def groups_by_weight(groups: Sequence[Group], uplinks: Sequence[Uplink]) -> list[Group]:
-    """Return groups with an uplink, those whose hosts have the least share of it first."""
+    """Return the groups with an uplink, those whose hosts get the least share of it first."""
     known = {uplink.group: uplink for uplink in uplinks}
 
     def share(group: Group) -> float:
@@ -162,7 +162,7 @@ def changed_uplinks(
     now_gbit_s: Mapping[Way, float],
     explained_gbit_s: Mapping[Way, float],
 ) -> list[RateChange]:
-    """Return uplinks that carry another amount than in the file, the most changed first.
+    """Return the uplinks whose rate differs from the file's, the most changed first.
 
     Args:
         uplinks: uplinks of the file.
@@ -189,7 +189,7 @@ def changed_uplinks(
 def explained_by_hosts(
     groups: Sequence[Group], links: Sequence[HostLink], changes: Sequence[RateChange]
 ) -> dict[Way, float]:
-    """Return the most, in Gbit/s, that groups can exchange given the changed links of their hosts.
+    """Return the greatest rate in Gbit/s of groups, given the changed links of their hosts.
 
     Args:
         groups: groups of the hosts.
@@ -211,7 +211,7 @@ def explained_by_hosts(
 def nearer_uplinks(
     uplinks: Sequence[Uplink], first: Mapping[Way, float], second: Mapping[Way, float]
 ) -> dict[Way, float]:
-    """Return the figure of an uplink, measured twice, that is nearer to the file's.
+    """Return, of an uplink's two new rates, the one nearer to the file's.
 
     Args:
         uplinks: uplinks of the file.

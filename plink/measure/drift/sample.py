@@ -1,4 +1,4 @@
-"""Choice of pairs to measure again: each host's nearest partners and random others.
+"""Selection of pairs to measure again: each host's nearest partners and random others.
 
 A host that is moved to another rack keeps its distance to most hosts: only what was near it is far
 now. Partners taken by chance alone would miss that in any large cluster.
@@ -21,7 +21,7 @@ _NEAR_FACTOR = 1.35
 
 
 def both_ways_us(readings_us: Matrix) -> Matrix:
-    """Return (N, N), symmetric: the geometric mean of both directions, or the one that there is.
+    """Return the geometric mean of both directions, (N, N); the one reading if one is missing.
 
     NaN where neither direction has a reading above zero, and on the diagonal.
     """
@@ -34,7 +34,7 @@ def both_ways_us(readings_us: Matrix) -> Matrix:
 
 
 def near_hosts(times_us: Matrix) -> Mask:
-    """Return (N, N): whether a host is about as near to the row's host as its nearest one.
+    """Return a mask of the hosts about as near to each row's host as its nearest, (N, N).
 
     Args:
         times_us: (N, N), symmetric, NaN where unknown.
@@ -46,7 +46,7 @@ def near_hosts(times_us: Matrix) -> Mask:
 
 
 def pairs_to_check(times_us: Matrix, partners: int, seed: int) -> list[Pair]:
-    """Return pairs so that every host has `partners` partners or more, half of them its nearest.
+    """Return pairs that give every host at least `partners` partners, half of them near.
 
     Args:
         times_us: (N, N), symmetric, NaN for pairs that cannot be compared.
@@ -62,7 +62,7 @@ def pairs_to_check(times_us: Matrix, partners: int, seed: int) -> list[Pair]:
 def more_partners(
     times_us: Matrix, hosts: Iterable[int], having: Iterable[Pair], partners: int, seed: int
 ) -> list[Pair]:
-    """Return pairs beside `having` that give each of `hosts` as many partners."""
+    """Return additional pairs until each of `hosts` has `partners` partners, half of them near."""
     chance = np.random.default_rng(seed)
     before = set(having)
     met: list[set[int]] = [set() for _ in range(len(times_us))]

@@ -1,4 +1,4 @@
-"""Choice of transfers that check a cluster file's link rates: one pair of each host.
+"""Selection of iperf3 transfers that check a cluster file's link rates, one pair per host.
 
 A host's link shows with the partner with which the host did best: what racks share is least in the
 way there.
@@ -25,7 +25,7 @@ def expected_gbit_s(
     groups: Sequence[Group],
     uplinks: UplinkMeasurement | None,
 ) -> Matrix:
-    """Return (N, N) Gbit/s that the file promises, [source][destination]; NaN if unknown.
+    """Return the rates that the file predicts in Gbit/s, [source][destination]; NaN if unknown.
 
     Bandwidths as they were measured, else inside groups what both hosts' links allow.
 
@@ -53,7 +53,7 @@ def expected_gbit_s(
 
 
 def pairs_to_transfer(expected: Matrix, most: int, seed: int) -> list[list[Pair]]:
-    """Return rounds of disjoint pairs in which hosts show what their links carry, mostly one round.
+    """Return rounds of disjoint pairs that load every host's link once, mostly one round.
 
     The hosts with the slowest links come first, each with the partner with which it did best.
 
@@ -87,7 +87,7 @@ def pairs_to_transfer(expected: Matrix, most: int, seed: int) -> list[list[Pair]
 def others_to_transfer(
     expected: Matrix, changed: Mask, compared: Mask, seed: int
 ) -> list[list[Pair]]:
-    """Return rounds of the changed pairs, and of pairs of their hosts with other partners.
+    """Return rounds with the changed pairs, and with their hosts paired with others.
 
     Others show whose change it is: partners whose own pairs did not change are taken, with which
     the host did best.
@@ -116,7 +116,7 @@ def others_to_transfer(
 
 
 def _into_a_round(rounds: list[list[Pair]], met: list[set[int]], pair: Pair) -> None:
-    """Add a pair to the first round in which neither host meets another; none twice."""
+    """Add a pair to the first round in which both hosts are free, unless a round has it."""
     if any(pair in pairs for pairs in rounds):
         return
     for pairs, hosts in zip(rounds, met, strict=True):

@@ -1,1 +1,1 @@
-"""Clusters out of what other programs measured."""
+"""Import of other programs' measurements as clusters."""

@@ -1,4 +1,4 @@
-"""A network that its user describes in TOML: hosts, groups, rows, rates, latencies, clients.
+"""Networks described by their user in TOML: hosts, groups, rows, rates, latencies, clients.
 
 latency_us = [10, 25, 60]     # one way: in a group, between groups, between rows
 host_gbit_s = 25
@@ -80,12 +80,12 @@ _OF_CLIENT: Mapping[str, tuple[float, float, float]] = {
 
 
 def is_described(source: str) -> bool:
-    """Return whether a file is one by its name."""
+    """Return whether a file is a network description, by its name."""
     return source.lower().endswith(SUFFIX)
 
 
 def read_network(path: str) -> Cluster:
-    """Return the cluster that a file describes.
+    """Return the cluster that a network description file defines.
 
     Raises:
         WrongUseError: the file cannot be read, or is not such a description.
@@ -95,7 +95,7 @@ def read_network(path: str) -> Cluster:
 
 
 def import_network(content: bytes, source: str) -> Cluster:
-    """Return the cluster in a description: what it does not say is not limited, and takes no time.
+    """Return the cluster in a description; omitted links are unlimited and without latency.
 
     Args:
         content: content of the file.

@@ -1,4 +1,4 @@
-"""Latencies that a user describes: in a group, between groups, and between rows of them."""
+"""Latencies of a described network: within a group, between groups, and between rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def latencies(
     *,
     is_limited: bool,
 ) -> RttMeasurement | None:
-    """Return round trips of twice the latency at the level of each pair; None without any.
+    """Return round-trip times from the one-way latency of each pair's level; None without any.
 
     Args:
         top: the whole description.
@@ -67,7 +67,7 @@ def _latencies_us(top: Fields) -> list[float]:
 def _places(
     hosts: Sequence[Host], groups: Sequence[Group], rows: Sequence[GroupRow]
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Return (H,) the group number of each host, and (H,) its row number.
+    """Return each host's group number and row number, shape (H,) each.
 
     What is in no group or no row is alone, but where there are no groups, or no rows, at all.
     """

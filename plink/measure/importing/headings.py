@@ -1,4 +1,4 @@
-"""Recognition of columns in a list of pairs: ends, times, bandwidths and sizes.
+"""Recognition of the columns of a pair list by heading: ends, times, bandwidths and sizes.
 
 Columns are known by the words of their headings. Where runs have a column each, that of the average
 counts, else that of the median, else the median of the runs.
@@ -64,7 +64,7 @@ _WORD = re.compile(r"[pP][0-9]{1,4}(?![0-9A-Za-z])|[0-9]+th|[A-Z]+(?![a-z])|[A-Z
 
 @dataclass(frozen=True)
 class Values:
-    """The columns of a quantity: which they are, in which unit, and what they are times.
+    """Columns of one quantity, with their unit and a factor to multiply by.
 
     Args:
         columns: one, or one for every run.
@@ -81,7 +81,7 @@ class Values:
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of a list of pairs.
+    """Columns of a list of pairs, by their meaning.
 
     Args:
         ends: of the two hosts.
@@ -102,12 +102,12 @@ class Columns:
 
 
 def words_of(heading: str) -> list[str]:
-    """Return the words of a heading, small: `Avg RTT (ms)`, `avg_rtt_ms` and `avgRttMs` alike."""
+    """Return a heading's words in lower case: `Avg RTT (ms)`, `avg_rtt_ms` and `avgRttMs` alike."""
     return [word.lower() for word in _WORD.findall(heading)]
 
 
 def find_ends(headings: Sequence[str], source: str) -> tuple[tuple[int, int], bool] | None:
-    """Return the columns of the hosts, and whether a row is of both directions; None without.
+    """Return the two host columns, and whether a row means both directions; None if none are found.
 
     Raises:
         WrongUseError: several columns may be an end.
@@ -130,7 +130,7 @@ def find_ends(headings: Sequence[str], source: str) -> tuple[tuple[int, int], bo
 
 
 def _end_columns(words: Sequence[Sequence[str]], roles: set[str], *, needs_noun: bool) -> list[int]:
-    """Return the columns that may be an end: those alone that name a host best."""
+    """Return the columns that may name an end, restricted to those with the best heading."""
     found: dict[int, list[int]] = {}
     for column, own in enumerate(words):
         strong = [word for word in own if word in roles - _WEAK_ROLES]
@@ -144,7 +144,7 @@ def _end_columns(words: Sequence[Sequence[str]], roles: set[str], *, needs_noun:
 
 
 def find_columns(headings: Sequence[str], source: str, unit: RateUnit | TimeUnit | None) -> Columns:
-    """Return the columns of a list of pairs.
+    """Return the columns of a list of pairs by their headings.
 
     Args:
         headings: headings of the columns.
@@ -219,7 +219,7 @@ def _times(
     *,
     is_alone: bool,
 ) -> tuple[Values | None, list[str]]:
-    """Return the columns of times: by their names or, failing all others, by their units."""
+    """Return the time columns: by their names or, failing that, by their units."""
     own = given if isinstance(given, TimeUnit) else None
     strong: dict[int, TimeUnit | None] = {}
     weak: dict[int, TimeUnit | None] = {}
@@ -252,19 +252,19 @@ def _times(
 
 
 def _is_time(words: set[str]) -> bool:
-    """Return whether a heading speaks of the time of a message there, or there and back."""
+    """Return whether a heading names a latency or a round-trip time."""
     is_two_words = {"round", "trip"} <= words or {"one", "way"} <= words
     return bool(words & (_TIME_WORDS | _ONE_WAY)) or is_two_words
 
 
 def _measured_columns(headings: Sequence[str], columns: Sequence[int]) -> list[int]:
-    """Return the columns of measured values, without those of spreads and of rated speeds."""
+    """Return the columns of measured values, excluding spreads and nominal speeds."""
     kept = [column for column in columns if not _SPREAD & set(words_of(headings[column]))]
     return [c for c in kept if not _PROMISED & set(words_of(headings[c]))] or kept
 
 
 def _is_rate(heading: str) -> bool:
-    """Return whether a heading has a unit of bandwidth, be it an ambiguous one."""
+    """Return whether a heading has a unit of bandwidth, even an ambiguous one."""
     try:
         return find_rate_unit(heading) is not None
     except WrongUseError:
@@ -272,14 +272,14 @@ def _is_rate(heading: str) -> bool:
 
 
 def _is_bare(words: set[str]) -> bool:
-    """Return whether a heading has only a unit, `time` and what kind of value it is."""
+    """Return whether a heading consists only of a unit, `time` and a statistic such as `avg`."""
     kinds = {*_AVERAGE, *_MEDIAN, *_RUN, *_EXTREME, "time", "value", "response"}
     units = {"ns", "us", "ms", "s", "usec", "msec", "nsec", "sec", "µs", "seconds", "milliseconds"}
     return all(word in kinds or word in units or word.isdigit() for word in words)
 
 
 def _choose_columns(headings: Sequence[str], columns: Sequence[int], source: str) -> list[int]:
-    """Return the columns of a quantity that count: one, or one of every run.
+    """Return the columns to use for a quantity: one, or one for every run.
 
     Raises:
         WrongUseError: several may be meant.

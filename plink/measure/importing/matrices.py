@@ -1,4 +1,4 @@
-"""CSV with a matrix of round-trip times."""
+"""Import of a CSV matrix of round-trip times."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from plink.files.measurements import RttMeasurement
 
 
 def import_matrix(content: bytes, source: str, *, unit: str | None, percentile: float) -> Cluster:
-    """Return the cluster in a CSV text. How often a pair was measured is not known: once, say.
+    """Return the cluster in a CSV matrix; each pair counts as measured once.
 
     Args:
         content: the CSV text (`matrix_csv.parse`).

@@ -1,4 +1,4 @@
-"""mpiGraph's output (LLNL/mpiGraph, mpiGraph.c): tables of what every pair sent and received.
+"""Import of mpiGraph's tables of send and receive bandwidths (LLNL/mpiGraph, mpiGraph.c).
 
 A table begins with `Recv` (or `Send`) and the columns `host:rank`; a row with `host:rank from`
 (or `to`). Its MB are 2^20 bytes.
@@ -30,7 +30,7 @@ def is_mpigraph(text: str) -> bool:
 
 
 def read_mpigraph(text: str, source: str, size_bytes: int | None = None) -> Readings:
-    """Return the bandwidths between the hosts; mpiGraph measures no times.
+    """Return the bandwidths in mpiGraph's output, which has no times.
 
     Raises:
         WrongUseError: there is no whole table, several tasks ran on a host, or a size is asked for.

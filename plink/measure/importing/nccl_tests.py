@@ -1,4 +1,4 @@
-"""Logs of NVIDIA's nccl-tests, each run on two hosts (NVIDIA/nccl-tests, doc/PERFORMANCE.md).
+"""Import of logs of NVIDIA's nccl-tests on two hosts each (NVIDIA/nccl-tests, doc/PERFORMANCE.md).
 
 The log says which hosts its ranks are on. The out-of-place columns of a row count: the bus
 bandwidth, in 10^9 bytes a second, is what a direction of the link carried; the time of
@@ -58,7 +58,7 @@ _NOTE = "the times are twice those of NCCL's least messages, starting of kernels
 
 @dataclass
 class _NcclRun:
-    """Run of a test: where its ranks are, and its rows.
+    """Run of one test: the hosts of its ranks, and its result rows.
 
     Args:
         processes: by rank, what the log says of its process.
@@ -80,12 +80,12 @@ class _NcclRun:
 
 
 def is_nccl_tests(text: str) -> bool:
-    """Return whether a text is a log of nccl-tests or of rccl-tests."""
+    """Return whether a text is a log of nccl-tests or rccl-tests."""
     return "nThread" in text and "Using devices" in text
 
 
 def read_nccl_tests(text: str, source: str, size_bytes: int | None = None) -> Readings:
-    """Return the bandwidths, and times of sendrecv_perf's least size where that is small.
+    """Return bandwidths, and latencies from the smallest messages of sendrecv_perf.
 
     Runs without a result are left out and named: those that printed no row or did not come to
     their end, have no row of the size that is asked for, were not on two hosts, are mixed with
@@ -155,7 +155,7 @@ def _take(run: _NcclRun, line: str, place: str) -> None:
 
 
 def _refusal(run: _NcclRun, size_bytes: int | None) -> SkippedPart | None:
-    """Return the run as one that is left out, and why; None where it tells of a pair of hosts."""
+    """Return why a run is left out; None if it measures a pair of hosts."""
     hint = kind = None
     if run.ranks_twice:
         reason = f"is of two processes that have rank {run.ranks_twice[0]}"

@@ -1,4 +1,4 @@
-"""Logs of OSU's osu_latency, osu_bw and osu_bibw, each run between two hosts.
+"""Import of logs of OSU's osu_latency, osu_bw and osu_bibw on two hosts each.
 
 OSU micro-benchmarks do not print where they ran, so a line `# pair: A B` (rank 0, rank 1) stands
 in front of each. osu_latency prints half of a round trip (README, `osu_latency`), osu_bw what rank
@@ -45,7 +45,7 @@ _HINT_WRONG = "look at NICs, cables and memory of the two hosts, and run the tes
 
 @dataclass
 class _OsuRun:
-    """Run of a test: what it measured, between whom, and its rows.
+    """Run of one benchmark: the quantity, the two hosts, and the result rows.
 
     `wrong` is the number of sizes whose validation failed (`-c`).
     """
@@ -64,7 +64,7 @@ def is_osu(text: str) -> bool:
 
 
 def read_osu(text: str, source: str, size_bytes: int | None = None) -> Readings:
-    """Return times of the least size where that is small, and bandwidths.
+    """Return latencies from the smallest messages, and bandwidths.
 
     Tests that plink does not read are left out and named, and so are runs with wrong results.
 

@@ -1,4 +1,4 @@
-"""CSV with a row for every measurement of a pair of hosts: times, bandwidths or both.
+"""Import of CSV with one row per measured pair of hosts: times, bandwidths or both.
 
 The heading names the columns (`headings`). A pair that comes in several rows has several samples of
 its time; of its bandwidths the greatest counts. Rows of a host and itself are left aside, and rows
@@ -46,7 +46,7 @@ _GOOD = {
 
 
 def is_pair_list(text: str) -> bool:
-    """Return whether a text is a list of pairs: two ends in its heading, and no matrix."""
+    """Return whether a text is a list of pairs: two host columns in its heading, and no matrix."""
     rows = _rows(text[: 2 * _MOST_HEADING], "")
     try:
         heading = next(rows, (0, [""]))[1]
@@ -64,7 +64,7 @@ def is_pair_list(text: str) -> bool:
 
 
 def refuse_list_without_hosts(text: str, source: str) -> None:
-    """Refuse a list of values whose columns name no hosts.
+    """Raise for a list of values without columns that name hosts.
 
     Raises:
         WrongUseError: a heading that cannot be a host has a unit.
@@ -140,7 +140,7 @@ def read_pair_list(
 
 
 def _rows(text: str, source: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the numbered rows from the heading on, without blank ones and comments before it.
+    """Yield the numbered rows from the heading on, skipping blank lines and comments.
 
     Raises:
         WrongUseError: it is not CSV.
@@ -173,7 +173,7 @@ def _ends(row: Sequence[str], columns: Columns, place: str) -> tuple[str, str]:
 
 
 def _value(row: Sequence[str], values: Values | None, place: str) -> float | None:
-    """Return a row's µs or Gbit/s: the median of its runs; None where it has none."""
+    """Return a row's value in µs or Gbit/s, the median of its runs; None if empty."""
     if values is None:
         return None
     cells = [row[column] for column in values.columns]

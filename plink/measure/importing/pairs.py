@@ -1,4 +1,4 @@
-"""Readings of pairs of hosts, by message size, and the cluster that they make."""
+"""Readings of pairs of hosts by message size, and their conversion to a cluster."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Message:
 
 
 def round_trip_us(messages: Sequence[Message]) -> float | None:
-    """Return twice the time of the smallest message, if it is small enough to be mostly latency."""
+    """Return twice the smallest message's time, if the message is small enough to show latency."""
     timed = [
         (each.size_bytes, each.time_us)
         for each in messages
@@ -63,7 +63,7 @@ def round_trip_us(messages: Sequence[Message]) -> float | None:
 
 
 def bandwidth_of(messages: Sequence[Message], size_bytes: int | None) -> Message | None:
-    """Return the message whose bandwidth counts: the one of that size, else the fastest of all."""
+    """Return the message to take the bandwidth from: the requested size, or else the fastest."""
     known = [each for each in messages if each.gbit_s]
     if size_bytes is not None:
         known = [each for each in known if each.size_bytes == size_bytes]
@@ -72,7 +72,7 @@ def bandwidth_of(messages: Sequence[Message], size_bytes: int | None) -> Message
 
 @dataclass(frozen=True)
 class PairReading:
-    """Measurement from one host to another; None for a quantity not measured.
+    """Readings from one host to another; None for a quantity that was not measured.
 
     `size_bytes` is of the messages that the bandwidth was reached with.
     """
@@ -86,7 +86,7 @@ class PairReading:
 
 @dataclass(frozen=True)
 class SkippedPart:
-    """A run, or another part of a file, that tells nothing.
+    """Run or row of a file from which no reading could be taken, with the reason.
 
     Args:
         place: where it begins.
@@ -107,7 +107,7 @@ class SkippedPart:
 
 @dataclass
 class Readings:
-    """Readings of pairs of hosts from one file.
+    """All readings of one imported file.
 
     Args:
         tool: what measured them.
@@ -137,7 +137,7 @@ class _Gaps:
 def cluster_of(
     parts: Sequence[Readings], source: str, *, percentile: float, hint: str | None = None
 ) -> Cluster:
-    """Return the hosts, as they first come, and what was measured between them.
+    """Return the cluster of these readings, with hosts in order of appearance.
 
     Where a pair has several readings, the greatest bandwidth counts, and the least time, or the
     percentile of the times where they are samples.
@@ -204,7 +204,7 @@ def cluster_of(
 def _times(
     parts: Sequence[Readings], index: Mapping[str, int], percentile: float, source: str
 ) -> tuple[Matrix, Counts]:
-    """Return (N, N) each: the time that stands for a pair, in µs, and how many samples it had."""
+    """Return each pair's time in µs and its number of samples, (N, N) each."""
     least: dict[tuple[int, int], float] = {}
     all_of: dict[tuple[int, int], list[float]] = {}
     for part in parts:
@@ -240,7 +240,7 @@ def _tools(parts: Sequence[Readings], is_wanted: Callable[[Readings], bool]) -> 
 
 
 def pair_on(line: str, place: str, hint: str) -> tuple[str, str] | None:
-    """Return the hosts that a line `# pair: A B` names; None for another line.
+    """Return the hosts that a line `# pair: A B` names; None for any other line.
 
     Raises:
         WrongUseError: the hosts are the same one, or names that cannot be.
@@ -255,13 +255,13 @@ def pair_on(line: str, place: str, hint: str) -> tuple[str, str] | None:
 
 
 def title_on(line: str) -> str | None:
-    """Return the line with which a benchmark begins its output, bare; None for any other line."""
+    """Return the title line of a benchmark without blanks; None for any other line."""
     bare = line.strip()
     return bare if _TITLE.fullmatch(bare) else None
 
 
 def checked_name(name: str, place: str) -> str:
-    """Return a host's name.
+    """Return a host's name if it is valid.
 
     Raises:
         WrongUseError: no host list could have it; `place` says where it stands.
@@ -274,7 +274,7 @@ def checked_name(name: str, place: str) -> str:
 
 
 def number(text: str, place: str) -> float:
-    """Return a plain number, not negative.
+    """Return a non-negative number given as text.
 
     Raises:
         WrongUseError: it is not valid; `place` says where it stands.
@@ -288,7 +288,7 @@ def number(text: str, place: str) -> float:
 
 
 def text_of(content: bytes, source: str) -> str:
-    """Return the text of a log, without what launchers put in front of lines.
+    """Return the text of a log without the prefixes that launchers add to lines.
 
     Raises:
         WrongUseError: it is not text in UTF-8.
@@ -297,7 +297,7 @@ def text_of(content: bytes, source: str) -> str:
 
 
 def decode_text(content: bytes, source: str) -> str:
-    """Return the text of a file.
+    """Return the content of a UTF-8 file as text.
 
     Raises:
         WrongUseError: it is not text in UTF-8.
@@ -350,7 +350,7 @@ def _bandwidth(
 
 
 def _gaps(left_out: Sequence[SkippedPart], is_measured: Callable[[str, str], bool]) -> _Gaps:
-    """Return the skipped runs: failures of pairs that no other run measured, else notes.
+    """Return failures for skipped runs of pairs that no other run measured, and notes for the rest.
 
     Wrong results are a failure whatever else was measured.
     """
@@ -366,7 +366,7 @@ def _gaps(left_out: Sequence[SkippedPart], is_measured: Callable[[str, str], boo
 
 
 def _sizes(sizes: Matrix) -> dict[str, int]:
-    """Return the sizes of the messages, as a measurement's options."""
+    """Return the message sizes, as a measurement's options record them."""
     if not sizes.size:
         return {}
     least, most = int(sizes.min()), int(sizes.max())

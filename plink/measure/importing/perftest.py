@@ -1,4 +1,4 @@
-"""Logs of perftest's programs for RDMA (ib_read_lat, ib_write_bw, ...), each run between two hosts.
+"""Import of logs of the RDMA perftest programs (ib_read_lat, ib_write_bw, ...) on two hosts each.
 
 They do not print where they ran, so a line `# pair: CLIENT SERVER` stands in front of each: the
 server is the one that was started without an address. Latencies of reads are whole round trips,
@@ -45,7 +45,7 @@ _HINT_DURATION = "run it for a number of iterations (-n 1000) in place of a dura
 
 @dataclass
 class _TestRun:
-    """Run of a test: what it did, between whom, under which headings, and its rows."""
+    """Run of one test: program, hosts, headings and result rows."""
 
     operation: str
     is_latency: bool
@@ -58,18 +58,18 @@ class _TestRun:
 
     @property
     def has_average_alone(self) -> bool:
-        """Whether its latencies are averages of a run for a duration (-D), without a median."""
+        """Whether its latencies are averages over a duration (-D), without a median."""
         names = {column.partition("[")[0] for column in self.columns}
         return self.is_latency and "t_avg" in names and "t_typical" not in names
 
 
 def is_perftest(text: str) -> bool:
-    """Return whether a text is a log of perftest's programs."""
+    """Return whether a text is a log of a perftest program."""
     return "#bytes" in text and "#iterations" in text
 
 
 def read_perftest(text: str, source: str, size_bytes: int | None = None) -> Readings:
-    """Return times of the least size where that is small, and bandwidths.
+    """Return latencies from the smallest messages, and bandwidths.
 
     Tests that plink does not read are left out and named, and so are latencies without a median.
 

@@ -1,4 +1,4 @@
-"""Measurements of other programs, told apart by their content."""
+"""Import of files of any supported kind, recognised by content."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ MOST_NAMED = 3
 
 @dataclass(frozen=True)
 class _Log:
-    """A kind of log: how it is told, how it is read, and what to do where it holds nothing."""
+    """Kind of log: how to recognise it, how to read it, and a hint for logs without readings."""
 
     is_kind: Callable[[str], bool]
     read: Callable[[str, str, int | None], Readings]
@@ -59,7 +59,7 @@ _LOGS = (
 
 @dataclass(frozen=True)
 class ImportOptions:
-    """Options for reading measurements of other programs.
+    """Options of importing other programs' measurements.
 
     Args:
         unit: of numbers that a file names no unit of, in any spelling; None where none was given.
@@ -73,7 +73,7 @@ class ImportOptions:
 
     @property
     def parsed_unit(self) -> RateUnit | TimeUnit | None:
-        """The unit.
+        """Unit of the values, if the user named one.
 
         Raises:
             WrongUseError: it is none of time or bandwidth, or one that may be two.
@@ -93,7 +93,7 @@ class ImportOptions:
 def import_measurement(
     content: Content, source: str, *, unit: str | None, percentile: float, size: int | None = None
 ) -> Cluster:
-    """Return the cluster in another program's output (`docs/files.md`), in CSV, or as it is.
+    """Return the cluster in another program's output, in CSV, or in a cluster file.
 
     Args:
         content: content of the file.
@@ -117,7 +117,7 @@ class Imported:
 
 
 def import_files(paths: Sequence[str], options: ImportOptions) -> Imported:
-    """Return the cluster in a file of any kind, or in several logs and lists of pairs.
+    """Return the cluster in one file of any kind, or in several logs and lists of pairs.
 
     A folder stands for the files in it. Of several files, those that hold no measurement are left
     out and named.
@@ -161,7 +161,7 @@ def import_files(paths: Sequence[str], options: ImportOptions) -> Imported:
 
 
 def files_in(paths: Sequence[str]) -> list[str]:
-    """Return the files that paths name: themselves, or those in a folder, each once.
+    """Return the files that paths name, including those in folders, without repetition.
 
     Raises:
         WrongUseError: a folder that cannot be read or holds no file.
@@ -229,17 +229,17 @@ def _import_one(content: Content, source: str, options: ImportOptions) -> Cluste
 
 
 def kinds_of(text: str) -> list[_Log]:
-    """Return the kinds of logs that a text may be."""
+    """Return the kinds of logs that a text may be, by its content."""
     return [log for log in _LOGS if log.is_kind(text)]
 
 
 def is_log(content: bytes) -> bool:
-    """Return whether a file is a log of a benchmark that plink reads."""
+    """Return whether a file is a benchmark log that plink reads."""
     return any(log.is_kind(content.decode("utf-8", "replace")) for log in _LOGS)
 
 
 def _read_pairs(content: Content, source: str, options: ImportOptions) -> list[Readings]:
-    """Parse a benchmark's log or a list of pairs.
+    """Return the readings in a benchmark's log or a list of pairs.
 
     Raises:
         WrongUseError: it is of another kind.
@@ -268,7 +268,7 @@ def _read_pairs(content: Content, source: str, options: ImportOptions) -> list[R
 
 
 def _text(content: bytes, source: str) -> str | None:
-    """Return the text of a file, or None where it is none in UTF-8."""
+    """Return a file's content as text, or None if it is not valid UTF-8."""
     try:
         return decode_text(content, source)
     except WrongUseError:
@@ -276,7 +276,7 @@ def _text(content: bytes, source: str) -> str | None:
 
 
 def describe_import(cluster: Cluster) -> dict[str, Any]:
-    """Return a JSON object about the import: its hosts, and the share known of each quantity."""
+    """Return the import as a JSON object: its hosts, and the share of pairs with a reading."""
     found: dict[str, Any] = {"hosts": cluster.names}
     if cluster.rtt is not None:
         found["rtt"] = _about(cluster.rtt, cluster.rtt.readings_us)

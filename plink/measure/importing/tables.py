@@ -1,4 +1,4 @@
-"""Tables that are separated by tabs, semicolons or the bars of Markdown, as CSV.
+"""Conversion of tables separated by tabs, semicolons or Markdown bars to CSV.
 
 A comma in a number of such a table is a decimal comma where the table shows that it is: somewhere
 not three digits follow it, or nothing but a zero stands before it.
@@ -21,7 +21,7 @@ _DECIMAL = re.compile(r"0,[0-9]+|[0-9]+,(?:[0-9]{1,2}|[0-9]{4,})")
 
 
 def as_csv(text: str, source: str) -> str:
-    """Return a table as CSV, line by line, whatever separates its cells; CSV as it is.
+    """Return a table as CSV lines, whatever separates its cells.
 
     Raises:
         WrongUseError: there are several tables, or numbers whose commas may separate thousands.
@@ -36,7 +36,7 @@ def as_csv(text: str, source: str) -> str:
 
 
 def heading_of(text: str) -> str:
-    """Return the first line of a table with anything on it but a comment."""
+    """Return the first line of a table that is not blank or a comment."""
     for line in text[:_MOST_HEADING].splitlines():
         if line.strip() and not line.startswith("#"):
             return line.strip()
@@ -44,7 +44,7 @@ def heading_of(text: str) -> str:
 
 
 def _rows(text: str, source: str) -> list[list[str]] | None:
-    """Return the cells of a table that is not CSV; None for one that is."""
+    """Return the cells of a table that is not CSV; None for CSV."""
     heading = heading_of(text)
     separator = next((each for each in "\t;" if each in heading and "," not in heading), None)
     if separator is None and "|" not in text:
@@ -95,12 +95,12 @@ def _cells(line: str) -> list[str]:
 
 
 def _bare(cell: str) -> str:
-    """Return a cell without emphasis and code marks."""
+    """Return a cell without Markdown emphasis and code marks."""
     return cell.strip().strip("*`").strip()
 
 
 def _with_points(rows: Iterable[list[str]], source: str) -> list[list[str]]:
-    """Return the rows with decimal points for decimal commas."""
+    """Return the rows with decimal commas replaced by points."""
     found = list(rows)
     with_comma = [cell for row in found for cell in row if _WITH_COMMA.fullmatch(cell)]
     if not with_comma:

@@ -1,4 +1,4 @@
-"""Output of other programs that plink recognises and cannot use: what it is, and what to do."""
+"""Output of other programs that plink recognises but cannot use, with advice for each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HINT_PERFTEST = "keep what it prints, after a line `# pair: CLIENT SERVER` for 
 
 @dataclass(frozen=True)
 class _OutputKind:
-    """A format: how a file of it looks, what it is, and the way on."""
+    """Unusable kind of output: how to recognise it, its name, and what to do instead."""
 
     pattern: re.Pattern[str]
     says: str
@@ -80,7 +80,7 @@ _JSONS: Mapping[str, tuple[str, str]] = {
 
 
 def refuse_unreadable(text: str, source: str) -> None:
-    """Refuse output of a program that plink recognises and that does not tell of pairs of hosts.
+    """Raise for output of a known program that does not concern pairs of hosts.
 
     Raises:
         WrongUseError: it is one of those; or JSON of any kind.

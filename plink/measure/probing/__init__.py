@@ -1,1 +1,1 @@
-"""Probing hosts into a cluster file, between the `probes` package and plink's files."""
+"""Probing of hosts into a cluster file, on top of the `probes` package."""

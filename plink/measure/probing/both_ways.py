@@ -1,4 +1,4 @@
-"""Measuring whether groups' uplinks carry both directions at once, beside their uplinks."""
+"""Measurement of whether groups' uplinks carry full rate in both directions at once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ENOUGH = 0.9
 def with_both_ways(
     request: ProbeRequest, cluster: Cluster, reached: Reached, progress: ProgressListener
 ) -> Cluster:
-    """Return the cluster with the rates of groups that exchange both ways at once.
+    """Return the cluster with the rates of uplinks loaded in both directions at once.
 
     A group whose transfers fail stays as it is.
     """

@@ -1,4 +1,4 @@
-"""Measuring a few pairs of a cluster file again, to see whether it still describes its network."""
+"""Drift check over the network: measure a few pairs of a cluster file again and judge."""
 
 from __future__ import annotations
 
@@ -72,12 +72,12 @@ class CheckResult:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all that was to be measured again was."""
+        """Whether everything that was to be measured again was measured."""
         return not self.unreachable and not self.failures
 
 
 def comparable_rtt(cluster: Cluster, source: str) -> RttMeasurement:
-    """Return the round-trip times of a cluster that can be measured again; `source` names its file.
+    """Return the round-trip times of a cluster if plink can measure them again.
 
     Raises:
         WrongUseError: there are none, or no tool of plink's measured them.
@@ -103,7 +103,7 @@ def check_request(
     concurrency: int | None = None,
     way: Way,
 ) -> ProbeRequest:
-    """Return how a cluster is measured again: as it says that it was, and else as it is asked for.
+    """Return the request to measure a cluster again, with the file's settings unless overridden.
 
     Args:
         cluster: with round-trip times that are comparable (`comparable_rtt`).
@@ -211,7 +211,7 @@ def check_reached(
 
 
 def _not_checked(cluster: Cluster, rates: RatesResult | None) -> list[str]:
-    """Return what the file holds besides the round trips that were compared."""
+    """Return the measurements in the file that the check of round trips does not cover."""
     found = [] if rates is None else list(rates.not_checked)
     if cluster.bandwidth is not None and cluster.bandwidth.tool not in TOOLS:
         found.append(f"bandwidths, which plink did not measure (tool: {cluster.bandwidth.tool})")
@@ -231,7 +231,7 @@ def _judge(again: _Again, file: Baseline, partners: int, seed: int) -> DriftJudg
 
 
 class _Again:
-    """Measurement of pairs of a cluster's reached hosts again."""
+    """Repeated measurement of pairs between a cluster's reached hosts."""
 
     def __init__(
         self, cluster: Cluster, request: ProbeRequest, reached: Reached, progress: ProgressListener
@@ -256,7 +256,7 @@ class _Again:
 
     @property
     def are_reached(self) -> Mask:
-        """(N, N) whether both hosts of a pair were reached."""
+        """Mask of the pairs whose hosts were both reached, shape (N, N)."""
         size = len(self._cluster.hosts)
         there = np.zeros(size, dtype=np.bool_)
         there[self._places] = True
@@ -264,7 +264,7 @@ class _Again:
         return both
 
     def measure(self, pairs: Sequence[Pair]) -> Matrix:
-        """Measure both directions of these pairs, (N, N) in µs; NaN elsewhere and on failure."""
+        """Measure both directions of pairs; return (N, N) in µs, NaN elsewhere and on failure."""
         request, tool = self._request, TOOLS[self._request.tool]
         options = request.options
         if not isinstance(options, RttOptions) or tool.measure is None:

@@ -1,4 +1,4 @@
-"""A few transfers of a check: whether hosts' links and groups' uplinks carry what the file says."""
+"""Check of a cluster file's link and uplink rates with a few transfers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True)
 class RatesResult:
-    """Result of measuring rates again.
+    """Result of measuring link and uplink rates again.
 
     Args:
         hosts: names of those whose links were compared.
@@ -48,7 +48,7 @@ class RatesResult:
 
 
 def holds_rates(cluster: Cluster) -> bool:
-    """Return whether a file holds anything that transfers can check."""
+    """Return whether a cluster file has rates that transfers can check."""
     return _has_links(cluster) or _has_uplinks(cluster)
 
 
@@ -61,7 +61,7 @@ def check_rates(
     seed: int,
     progress: ProgressListener,
 ) -> RatesResult:
-    """Measure some links and uplinks of a file again, what seems changed twice, and judge.
+    """Measure some links and uplinks again, those that seem changed twice, and judge.
 
     Args:
         cluster: with what is compared (`holds_rates`).
@@ -133,7 +133,7 @@ def _compared_hosts(names: Sequence[str], links: LinkJudgement) -> list[str]:
 
 
 def _not_checked(cluster: Cluster, hosts: Collection[str], groups: Collection[str]) -> list[str]:
-    """Return what the file holds beyond the compared rates."""
+    """Return the measurements in the file that the check of rates does not cover."""
     found = []
     if _has_links(cluster):
         others = [name for name in cluster.names if name not in set(hosts)]
@@ -151,7 +151,7 @@ def _not_checked(cluster: Cluster, hosts: Collection[str], groups: Collection[st
 
 
 def summary(found: RatesResult) -> str:
-    """Return how many links and uplinks changed, of those that were compared."""
+    """Return, in words, how many of the compared links and uplinks changed."""
     parts = []
     for names, what, of, is_uplink in (
         (found.hosts, "links", "host", False),

@@ -1,4 +1,4 @@
-"""Sinks for a run's readings of pairs: what all have in common, bandwidths, routes."""
+"""Collectors of a run's readings of pairs: common base, bandwidths, routes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from plink.probes.samples import BandwidthReading, HostLoss, PairLoss, Rounds, R
 
 
 class OfPair(Protocol):
-    """Anything measured from one host of a run to another."""
+    """Reading or loss that concerns one directed pair of a run's hosts."""
 
     @property
     def source(self) -> int:
@@ -41,7 +41,7 @@ Reading = TypeVar("Reading", bound=OfPair)
 
 @dataclass(frozen=True)
 class RunRecord:
-    """Record of a run: the fields of `Measurement` but for its failures."""
+    """Record of a run: the fields of `Measurement` except its failures."""
 
     tool: str
     options: Mapping[str, Any]
@@ -51,7 +51,7 @@ class RunRecord:
 
 
 class Collector(ABC, Generic[Reading]):
-    """A sink for a probe run over some of the hosts of a cluster.
+    """Base class that gathers a run's readings into matrices over a cluster's hosts.
 
     Args:
         cluster: the hosts, in the order of every matrix, and what is kept of earlier runs.
@@ -84,22 +84,22 @@ class Collector(ABC, Generic[Reading]):
 
     @abstractmethod
     def _begin(self) -> None:
-        """Make the matrices, with what is kept in them."""
+        """Allocate the matrices, filled from an earlier measurement if there is one."""
 
     @abstractmethod
     def _readings(self) -> Matrix:
-        """Return the (N, N) matrix of what stands for a pair, NaN where not measured."""
+        """Return the reading that stands for each pair, (N, N); NaN where not measured."""
 
     @abstractmethod
     def _take(self, pair: tuple[int, int], reading: Reading) -> None:
-        """Put a reading into the matrices, at a pair of indices of the cluster."""
+        """Store a reading in the matrices, at a pair of host indices of the cluster."""
 
     @abstractmethod
     def result(self, run: RunRecord) -> tuple[Cluster, Measurement]:
-        """Return the cluster with what was gathered so far, and the measurement in it."""
+        """Return the cluster with the readings so far, and the measurement in it."""
 
     def missing(self, rounds: Rounds) -> Wanted:
-        """Return the directed pairs of the run that have no reading yet, or none to trust."""
+        """Return the directed pairs of the run without a trustworthy reading."""
         unread = np.isnan(self._readings()) | self._untrusted_pairs()
         return frozenset(
             (source, destination)
@@ -110,7 +110,7 @@ class Collector(ABC, Generic[Reading]):
         )
 
     def _untrusted_pairs(self) -> npt.NDArray[np.bool_]:
-        """Return the (N, N) pairs whose reading is not to be trusted."""
+        """Return a mask of the pairs whose reading is not to be trusted, (N, N)."""
         size = len(self._cluster.hosts)
         return np.zeros((size, size), dtype=bool)
 
@@ -119,12 +119,12 @@ class Collector(ABC, Generic[Reading]):
         return []
 
     def describe_precision(self, precision_percent: float) -> list[str]:
-        """Describe the precision that the readings reached, where one was asked for."""
+        """Describe the precision that the readings reached; empty if none was requested."""
         del precision_percent
         return []
 
     def count_asked(self, rounds: Rounds) -> int:
-        """Return how many directed pairs were to be measured, those that were read among them.
+        """Return how many directed pairs the run was to measure, including those it read.
 
         A question of the run, such as which groups there are, may ask for pairs beside the rounds.
 
@@ -139,11 +139,11 @@ class Collector(ABC, Generic[Reading]):
 
     @property
     def readings(self) -> int:
-        """The number of directed pairs that have a reading."""
+        """Number of directed pairs that have a reading."""
         return int(np.count_nonzero(~np.isnan(self._readings())))
 
     def reading(self, reading: Reading) -> None:
-        """Record the reading of a direction of a pair, for the first time or again."""
+        """Record a reading of a directed pair; a later one may replace it."""
         self._take((self._measured[reading.source], self._measured[reading.destination]), reading)
         failure = self._lost.pop((reading.source, reading.destination), None)
         if failure is not None:
@@ -151,7 +151,7 @@ class Collector(ABC, Generic[Reading]):
         self._settle(reading.source, reading.destination)
 
     def pair_lost(self, loss: PairLoss) -> None:
-        """Record that a direction of a pair was given up; an earlier reading stays."""
+        """Record that a directed pair was given up; an earlier reading stays."""
         pair = loss.source, loss.destination
         ends = self._measured[loss.source], self._measured[loss.destination]
         if np.isnan(self._readings()[ends]) and pair not in self._lost:
@@ -161,7 +161,7 @@ class Collector(ABC, Generic[Reading]):
         self._settle(*pair)
 
     def next_pass(self) -> None:
-        """Begin another pass, in which the directions of these pairs are settled once more."""
+        """Begin another pass, in which these directed pairs are expected once more."""
         self._settled.clear()
 
     def host_lost(self, loss: HostLoss) -> None:
@@ -169,7 +169,7 @@ class Collector(ABC, Generic[Reading]):
         self.failures.append(Failure(self._name(loss.host), loss.reason))
 
     def remark(self, text: str) -> None:
-        """Report something that a user should know of the run as a whole."""
+        """Record a remark for the user about the whole run."""
         self.remarks.append(text)
         self._on_remark(text)
 
@@ -183,7 +183,7 @@ class Collector(ABC, Generic[Reading]):
 
 
 class BandwidthCollector(Collector[BandwidthReading]):
-    """A sink for bandwidths."""
+    """Collector of bandwidths."""
 
     quantity: ClassVar[Quantity] = "bandwidth"
 
@@ -206,7 +206,7 @@ class BandwidthCollector(Collector[BandwidthReading]):
         self._retransmits[pair] = np.nan if known is None else known
 
     def result(self, run: RunRecord) -> tuple[Cluster, BandwidthMeasurement]:
-        """Return the cluster with what was gathered so far, and the measurement in it."""
+        """Return the cluster with the readings so far, and the measurement in it."""
         measurement = BandwidthMeasurement(
             gbit_s=self._gbit_s,
             retransmits=self._retransmits,
@@ -217,7 +217,7 @@ class BandwidthCollector(Collector[BandwidthReading]):
 
 
 class RouteCollector(Collector[RouteReading]):
-    """A sink for routes."""
+    """Collector of routes."""
 
     quantity: ClassVar[Quantity] = "routes"
 
@@ -242,7 +242,7 @@ class RouteCollector(Collector[RouteReading]):
         self._route_of[pair] = self._routes.setdefault(reading.routers, len(self._routes))
 
     def result(self, run: RunRecord) -> tuple[Cluster, RouteMeasurement]:
-        """Return the cluster with what was gathered so far, and the measurement in it."""
+        """Return the cluster with the routes so far, and the measurement in it."""
         measurement = RouteMeasurement(
             hops=self._hops,
             route_of=self._route_of,

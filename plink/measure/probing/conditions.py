@@ -1,4 +1,4 @@
-"""Asking reached hosts for the condition of their networks."""
+"""Collection of the network conditions of reached hosts."""
 
 from __future__ import annotations
 

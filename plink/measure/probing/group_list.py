@@ -1,4 +1,4 @@
-"""Groups of hosts as a user gives them: a line `NAME: HOSTS` each, or a cluster file with groups.
+"""Groups given by the user: lines `NAME: HOSTS`, a topology, or a cluster file with groups.
 
 HOSTS is as in a host list: several with commas, ranges such as gpu[01-16]; `#` begins a comment.
 A topology is understood, too (`plink.probes.inventories.topologies`): its lowest switches, or its
@@ -46,7 +46,7 @@ def read_groups(
 def read_given_groups(
     path: str, hosts: Collection[str], listed_in: str, *, are_positions: bool = False
 ) -> tuple[list[Group], Mapping[str, str]]:
-    """Return the groups in a file, and the NVLink domains of hosts that a topology has in one.
+    """Return the groups in a file, and the NVLink domains if it is a topology with domains.
 
     The arguments and errors are those of `read_groups`.
     """
@@ -72,7 +72,7 @@ def read_given_groups(
 
 
 def parse_groups(text: str, source: str, hosts: Collection[str], listed_in: str) -> list[Group]:
-    """Return the groups that a text lists, in its order. The arguments are those of `read_groups`.
+    """Return the groups that a text lists, in its order.
 
     Raises:
         WrongUseError: as `read_groups`.
@@ -131,7 +131,7 @@ def _of_cluster(content: bytes, source: str, hosts: Collection[str], listed_in: 
 def _of_topology(
     topology: Topology, hosts: Collection[str], listed_in: str, *, are_positions: bool
 ) -> list[Group]:
-    """Read a topology as `read_groups` does, leaving out hosts that are not in the cluster."""
+    """Return the groups in a topology file, without hosts that the cluster lacks."""
     members: dict[tuple[str, ...], list[str]] = {}
     for host, path in topology.paths.items():
         if host not in hosts:

@@ -1,4 +1,4 @@
-"""Numbers that bound what may be asked for."""
+"""Upper limits of probing options."""
 
 MAX_COUNT = 10_000
 MAX_PASSES = 100

@@ -1,4 +1,4 @@
-"""Choose the pairs of each round: those of the first pass, and those of further passes."""
+"""Choice of the pairs of each round, in the first pass and in further ones."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NO_ANSWER = object()
 
 
 def chosen_sample(listed: int, rounds: int | None, seed: int) -> Sample | None:
-    """Return the sample that a run over `listed` hosts goes through; None for all rounds.
+    """Return the sample of rounds or pairs that a run measures; None for all rounds.
 
     Args:
         rounds: how many were asked for, None for all, `FOLLOWED_ROUNDS` for pairs that the readings
@@ -40,7 +40,7 @@ def chosen_sample(listed: int, rounds: int | None, seed: int) -> Sample | None:
 
 
 def rounds_among(listed: Sequence[str], present: Sequence[str], sample: Sample | None) -> Rounds:
-    """Return the rounds in which the hosts of a run meet.
+    """Return the rounds of disjoint pairs that a run goes through.
 
     Args:
         listed: the names of all hosts that were listed. A sample is drawn of them, so that it is
@@ -69,7 +69,7 @@ def rounds_among(listed: Sequence[str], present: Sequence[str], sample: Sample |
 
 
 def advice(hosts: int, sample: Sample | None, example: int) -> list[str]:
-    """Return advice for users with many hosts about the number of rounds, before they begin.
+    """Return advice on sampling for users with many hosts, before the run begins; empty for few.
 
     Args:
         example: the number of rounds to speak of.
@@ -85,7 +85,7 @@ def advice(hosts: int, sample: Sample | None, example: int) -> list[str]:
 
 
 class Following:
-    """Sampler of a run, which chooses pairs until groups show or the share of pairs is spent.
+    """Adaptive sampler of a run: chooses pairs until the groups show or the budget is spent.
 
     Args:
         collector: takes what the run reads; what it holds already counts.
@@ -98,7 +98,7 @@ class Following:
         self._tried = np.triu(np.isfinite(self._least_us()), 1)
 
     def next(self) -> Rounds:
-        """Return the next rounds of pairs of the run's hosts; none when that is enough."""
+        """Return the next rounds of pairs of the run's hosts; none if no more are needed."""
         rounds = next_rounds(
             self._least_us(),
             tried=self._tried,
@@ -112,7 +112,7 @@ class Following:
 
     @property
     def pairs(self) -> Rounds:
-        """Pairs that were tried or measured, in this run or before it."""
+        """Pairs that were tried or measured, in this run or an earlier one."""
         # A later pass may have read a pair that was not asked for here.
         known = self._tried | self._tried.T | np.isfinite(self._least_us())
         return [[(int(i), int(j)) for i, j in np.argwhere(np.triu(known, 1))]]
@@ -123,7 +123,7 @@ class Following:
 
 
 class Visits:
-    """Further rounds of a run, one pass after the other (`plink.probes.samples.More`).
+    """Source of a run's further rounds, pass after pass (`plink.probes.samples.More`).
 
     Args:
         collector: takes what the run reads.
@@ -165,19 +165,19 @@ class Visits:
 
     @property
     def is_due(self) -> bool:
-        """Whether a pass beyond the first is due already, before anything is measured."""
+        """Whether a second or later pass is needed before anything has been measured."""
         if self._held is None:
             self._held = self._next()
         return bool(self._held)
 
     def _begin_passes(self) -> Passes:
-        """Return the passes over the pairs that are known to be measured by now."""
+        """Return the passes over the pairs that have been measured so far."""
         rounds = self._rounds if self._following is None else self._following.pairs
         pairs = (pair for met in rounds for pair in met)
         return Passes(self._before, pairs, self._wanted, self._options)
 
     def more(self) -> Rounds:
-        """Return further rounds of the first pass, or those of the next one, if needed."""
+        """Return further rounds of the first pass, or those of the next pass, if needed."""
         if self._following is not None and self._is_following:
             if rounds := self._following.next():
                 self._wanted |= {way for met in rounds for i, j in met for way in ((i, j), (j, i))}
@@ -204,13 +204,13 @@ class Visits:
         return rounds
 
     def _cluster(self) -> Cluster | None:
-        """Return the cluster as it is measured so far, where somebody asks for it."""
+        """Return the cluster as measured so far, or None if nobody asks for it."""
         if self._question is NO_QUESTION:
             return None
         return self._collector.result(RunRecord("", {}, None, 0.0, ()))[0]
 
     def _hinges(self, cluster: Cluster | None) -> list[Pair]:
-        """Return pairs in the run's indices, without those of hosts that did not take part."""
+        """Return the pairs on which the question's answer depends, in the run's indices."""
         if cluster is None:
             return []
         pairs = [
@@ -239,7 +239,7 @@ def visits_of(
     wanted: Wanted,
     following: Following | None,
 ) -> Visits:
-    """Return the passes of a run as it was asked for.
+    """Return the source of further rounds that a request implies.
 
     A file from before there were passes keeps its readings as they are, unless more passes are
     asked for.

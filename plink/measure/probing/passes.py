@@ -1,4 +1,4 @@
-"""Several passes over the pairs of a run: which meet again, and in what order. Pure.
+"""Several passes over the pairs of a run: which pairs meet again, and in what order. Pure.
 
 Noise only ever adds to a round-trip time, and comes in spells that outlast a meeting: the least of
 a few short meetings, far apart in time and between other neighbours each, is nearer to the truth
@@ -35,7 +35,7 @@ _OWED, _HINGE = 2e9, 1e9
 
 @dataclass(frozen=True)
 class PassOptions:
-    """Limits of the passes over pairs: how many, and until what precision.
+    """Limits of repeated passes: number of passes and precision at which a pair is done.
 
     Args:
         most: passes, at least 1.
@@ -53,7 +53,7 @@ class PassOptions:
 
 @dataclass(frozen=True)
 class Seen:
-    """Readings of N hosts so far.
+    """Readings of earlier passes between N hosts.
 
     Args:
         passes: (N, N) how often a direction was read.
@@ -112,7 +112,7 @@ class Passes:
         return max(_ALWAYS_ALLOWED, int(further))
 
     def is_over(self, seen: Seen) -> bool:
-        """Return whether nothing meets again, whatever an answer hinges on.
+        """Return whether no pair may meet again, even if the answer depends on it.
 
         Args:
             seen: what was measured so far.
@@ -126,7 +126,7 @@ class Passes:
     def next(
         self, seen: Seen, hinges: Collection[Pair] = (), *, is_settled: bool = False
     ) -> Rounds:
-        """Return rounds of the next pass; none when that is enough.
+        """Return rounds of the next pass; none if no more are needed.
 
         Args:
             seen: what was measured so far.
@@ -155,7 +155,7 @@ class Passes:
         return arrange_rounds(size, pairs, (self._options.seed, self.number))
 
     def _disagreement(self, seen: Seen) -> Matrix:
-        """Return (N, N), upper triangle: how far a pair's passes disagree, 0 where they agree."""
+        """Return how far each pair's passes disagree, (N, N) upper triangle; 0 where they agree."""
         share = disagreement(seen.halves_us)
         share = np.nan_to_num(np.fmax(share, share.T))
         if self._options.precision_percent == 0.0:
@@ -167,7 +167,7 @@ class Passes:
         return np.triu(np.where(is_unsure | is_apart, np.fmax(share, apart), 0.0), 1)
 
     def _within_budget(self, urgency: Matrix) -> Matrix:
-        """Return the most urgent ones, as many as may still meet."""
+        """Return the most urgent pairs, as many as the remaining budget allows."""
         wanted = np.flatnonzero(urgency)
         wanted = wanted[np.argsort(-urgency.ravel()[wanted], kind="stable")][: self._left]
         self._left -= len(wanted)
@@ -190,7 +190,7 @@ class Passes:
 
 
 def arrange_rounds(hosts: int, pairs: Iterable[Pair], seed: tuple[int, int]) -> Rounds:
-    """Return pairs in rounds of disjoint ones, in another order for every seed.
+    """Return pairs as rounds of disjoint pairs, in an order that depends on the seed.
 
     They are those of a round robin of the `hosts` hosts in which each has a seat by chance, the
     rounds and the pairs of each shuffled, so that a pair's neighbours in time are others.

@@ -1,4 +1,4 @@
-"""Question that a measurement is to answer, independent of how hosts are reached."""
+"""Stopping criterion of a measurement: the question that its readings are to answer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _nothing(_: Cluster) -> Collection[Pair]:
 
 @dataclass(frozen=True)
 class Question:
-    """Question that a measurement is to answer.
+    """Question that a measurement is to answer, such as which groups there are.
 
     Args:
         hinges: after each pass, the pairs of the cluster's hosts (indices, in any order) on which

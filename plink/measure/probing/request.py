@@ -1,4 +1,4 @@
-"""Request for a run, alone or after an earlier one, and connections to its hosts."""
+"""Request for a probe run, new or resumed, and the connections to its hosts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from plink.probes.ssh.options import SshOptions
 
 @dataclass(frozen=True)
 class ProbeRequest:
-    """A probe run.
+    """Request for a probe run.
 
     Args:
         hosts: the hosts to measure.
@@ -65,7 +65,7 @@ class ProbeRequest:
 
     @property
     def tool(self) -> str:
-        """The name of the tool that measures."""
+        """Name of the measuring tool."""
         return self.options.tool
 
     def recorded_addresses(self) -> dict[str, Any]:
@@ -78,7 +78,7 @@ class ProbeRequest:
 
 @dataclass(frozen=True)
 class Resumed:
-    """Settings that a run takes over from an earlier one, named as in `ProbeRequest`."""
+    """Settings that a resumed run takes over from the earlier one, named as in `ProbeRequest`."""
 
     options: ToolOptions
     network: IPNetwork | None
@@ -163,7 +163,7 @@ def _check_percentiles(rtt: RttMeasurement, source: str, percentile: float) -> N
 def same_network(
     options: Mapping[str, Any], given: IPNetwork | None, source: str
 ) -> IPNetwork | None:
-    """Return the network whose addresses an earlier measurement used, or None.
+    """Return the network from which an earlier measurement took its addresses, or None.
 
     Raises:
         WrongUseError: another one is `given`, or the recorded one is not valid.
@@ -179,7 +179,7 @@ def same_network(
 
 
 def same_interface(options: Mapping[str, Any], given: str | None, source: str) -> str | None:
-    """Return the interface whose addresses an earlier measurement used, or None.
+    """Return the interface from which an earlier measurement took its addresses, or None.
 
     Raises:
         WrongUseError: another one is `given`, or the recorded one is not valid.
@@ -195,7 +195,7 @@ def same_interface(options: Mapping[str, Any], given: str | None, source: str) -
 def same_sample(
     before: Measurement | None, rounds: int | None, seed: int | None, source: str
 ) -> dict[str, int | None]:
-    """Return the `rounds` and `seed` that were given, else those of the earlier measurement.
+    """Return the given `rounds` and `seed`, else those of the earlier measurement.
 
     More rounds of the same seed begin with those that were gone through.
 
@@ -222,7 +222,7 @@ class TooFewReachedError(PlinkError):
 
 @contextmanager
 def connect_hosts(request: ProbeRequest, progress: ProgressListener) -> Iterator[Reached]:
-    """Reach the hosts of a request, two at least; leaving closes every connection.
+    """Connect to the hosts of a request, at least two; the context's end disconnects.
 
     Raises:
         HostListError, OptionError: the request cannot be carried out as it stands.

@@ -1,4 +1,4 @@
-"""Resume state: what a run begins with, and what it keeps of an earlier one."""
+"""Resuming of an earlier run: what to keep of its cluster file."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ResumeState:
 
 
 def resume_state(request: ProbeRequest, reached: Reached) -> ResumeState:
-    """Build a run's starting state: the earlier cluster, if any, with the hosts as they are."""
+    """Build a run's starting state: the earlier cluster, if any, with the hosts of this run."""
     present = {host.name: _to_host(host) for host in reached.hosts}
     hosts = kept_hosts(request.hosts, present, request.earlier)
     moved = moved_hosts(hosts, request.earlier)
@@ -70,12 +70,12 @@ def _way_as_given(way: Way) -> GivenWay | None:
 
 
 def _from_anywhere(path: str | None) -> str | None:
-    """Return the absolute path: later verbs read the same file, whatever folder they run in."""
+    """Return the absolute path, so that later verbs find the file from any folder."""
     return None if path is None else os.path.abspath(path)  # noqa: PTH100  keeps links and `..`
 
 
 def _to_host(reached: ReachedHost) -> Host:
-    """Return a host as a cluster file has it."""
+    """Return a reached host as a cluster file records it."""
     hostname = reached.session.hostname
     return Host(
         name=reached.name,
@@ -89,7 +89,7 @@ def _to_host(reached: ReachedHost) -> Host:
 
 
 def _absent(reached: Reached, kept: Container[str]) -> list[Failure]:
-    """Return hosts that an earlier run knows and this one could not reach."""
+    """Return the hosts of an earlier run that this run could not reach."""
     return [
         Failure(error.host, f"{error} (what was measured earlier is kept)")
         for error in reached.failures
@@ -100,7 +100,7 @@ def _absent(reached: Reached, kept: Container[str]) -> list[Failure]:
 def _unreachable(
     listed: Sequence[ListedHost], reached: Reached, kept: Container[str]
 ) -> list[Unreachable]:
-    """Return the listed hosts that were not reached and have no entry."""
+    """Return the listed hosts that were never reached."""
     reasons = {error.host: str(error) for error in reached.failures if error.host not in kept}
     return [
         Unreachable(
@@ -146,7 +146,7 @@ def kept_hosts(
 
 
 def moved_hosts(hosts: Sequence[Host], earlier: Cluster | None) -> dict[str, str]:
-    """Return hosts that had another traffic address in an earlier run: name to that address.
+    """Return the hosts whose address changed since an earlier run, by name with the old address.
 
     A host that has a name for an address, as those of an imported matrix, was never reached, so
     that nothing says that it moved.
@@ -161,7 +161,7 @@ def moved_hosts(hosts: Sequence[Host], earlier: Cluster | None) -> dict[str, str
 
 
 def carried_over(hosts: Sequence[Host], earlier: Cluster | None, moved: Container[str]) -> Cluster:
-    """Return a cluster of these hosts with all that an earlier one knows of them.
+    """Return a cluster of these hosts with the readings that an earlier one has of them.
 
     Args:
         moved: names of hosts of which nothing is kept: they are at other addresses now. Their
@@ -204,7 +204,7 @@ def _uplinks_of(
 
 
 def as_before(before: Measurement, sample: Sample | None, notes: Sequence[str]) -> RunRecord:
-    """Return the record of a run that found nothing missing: that of the run which measured it all.
+    """Return the record of a run that had nothing left to measure: that of the earlier run.
 
     Args:
         sample: the part of the tournament that the run asked for, which may be another.
@@ -223,7 +223,7 @@ def as_before(before: Measurement, sample: Sample | None, notes: Sequence[str]) 
 
 
 def refuse_to_drop(earlier: Cluster, listed: Sequence[ListedHost], hosts: str, resume: str) -> None:
-    """Refuse a host list that would cost the earlier file readings.
+    """Raise if a host list lacks hosts that the earlier file has readings of.
 
     Raises:
         WrongUseError: the list `hosts` lacks hosts that the file `resume` has readings of.

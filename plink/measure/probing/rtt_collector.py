@@ -1,4 +1,4 @@
-"""A sink for round-trip times, and the quality of its readings: which are not to be trusted."""
+"""Collector of round-trip times, which also detects readings disturbed by other load."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _STANDS_OUT = 2.0
 
 
 class RttCollector(Collector[RttReading]):
-    """A sink for round-trip times. The first of its `percentiles` stands for a pair.
+    """Collector of round-trip times; the first of its `percentiles` stands for a pair.
 
     Where a pair met several times, the least reading counts, for each direction by itself, since
     noise only ever adds to a round-trip time.
@@ -91,7 +91,7 @@ class RttCollector(Collector[RttReading]):
         )
 
     def describe_precision(self, precision_percent: float) -> list[str]:
-        """Return how often pairs met, and of how many the passes agree."""
+        """Return how often pairs met, and how many pairs' passes agree."""
         passes = self._passes[self._passes > 0]
         if not passes.size or passes.max() == 1:
             return []
@@ -104,7 +104,7 @@ class RttCollector(Collector[RttReading]):
         return found
 
     def read_passes(self) -> Seen:
-        """Return the passes' readings of the run's hosts, in the run's order."""
+        """Return the readings of all passes between the run's hosts, in the run's order."""
         here = np.ix_(self._measured, self._measured)
         odd_us, even_us = self._halves_us
         return Seen(self._passes[here], (odd_us[here], even_us[here]))
@@ -124,7 +124,7 @@ class RttCollector(Collector[RttReading]):
         self._disturbance[pair] = np.nan if reading.disturbance is None else reading.disturbance
 
     def result(self, run: RunRecord) -> tuple[Cluster, RttMeasurement]:
-        """Return the cluster with what was gathered so far, and the measurement in it."""
+        """Return the cluster with the readings so far, and the measurement in it."""
         apart_percent = 100.0 * disagreement(self._halves_us)
         precision = np.where(self._passes > 1, apart_percent, self._precision_percent)
         # A reading that a calm meeting confirmed is recorded with that one's disturbance, so that
@@ -162,7 +162,7 @@ def is_untrusted(
     disagreement: npt.NDArray[np.float64],
     is_calm: npt.NDArray[np.bool_],
 ) -> npt.NDArray[np.bool_]:
-    """Return the (N, N) directions whose reading other work on the hosts may have raised.
+    """Return a mask of the directed pairs whose reading other load may have raised, (N, N).
 
     Noise only ever adds: the least reading is to be trusted where its meeting was not disturbed,
     and also where it was, if another meeting that was not has read the same.
@@ -181,7 +181,7 @@ def is_untrusted(
 def disturbed_hosts(
     names: Sequence[str], disturbed: npt.NDArray[np.bool_], measured: npt.NDArray[np.bool_]
 ) -> list[str]:
-    """Name the hosts that stand out, in one sentence; empty where no pair was disturbed.
+    """Return a sentence naming hosts with disturbed readings; empty if there are none.
 
     Args:
         names: names of the N hosts.

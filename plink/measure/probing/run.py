@@ -1,4 +1,4 @@
-"""A probe run from host list to cluster: reach, measure, gather, whatever happens on the way."""
+"""Probe run from host list to cluster: connect, measure, gather, survive failures."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def probe(
     on_result: Callable[[ProbeResult | UplinkResult], None] = lambda _: None,
     question: Question = NO_QUESTION,
 ) -> ProbeResult | UplinkResult:
-    """Measure a cluster: `request.options` says with which tool, and so what.
+    """Measure a cluster with the tool that `request.options` belongs to.
 
     Args:
         request: what to measure.
@@ -104,7 +104,7 @@ def measure_pairs(
     on_result: Callable[[ProbeResult], None] = lambda _: None,
     question: Question = NO_QUESTION,
 ) -> ProbeResult:
-    """Measure the pairs of a request whose hosts were reached, with a tool that measures pairs.
+    """Measure the pairs of a request whose hosts were reached, with a tool for pairs.
 
     Raises:
         KeyboardInterrupt: the user stopped it before anything was measured.
@@ -218,7 +218,7 @@ def job_for(
     rounds: Rounds,
     visits: Visits | None,
 ) -> MeasuringJob[Any]:
-    """Build the job for the request's tool; `visits` says which pairs meet again."""
+    """Build the job for the request's tool; `visits` supplies further rounds."""
     fitting = most_pairs([host.facts for host in hosts], TOOLS[request.tool].cores_per_pair)
     return MeasuringJob(
         hosts,
@@ -248,7 +248,7 @@ def _options_to_record(
 
 
 def _notes_on(hosts: Sequence[ReachedHost], concurrency: int, cores_per_pair: int) -> list[str]:
-    """Return notes on hosts that share a machine, given how many cores a pair takes."""
+    """Return notes on hosts that share a machine, given the cores that a pair takes."""
     facts = [host.facts for host in hosts]
     sharing = shared_machines(facts)
     if not sharing or not cores_per_pair:
@@ -279,7 +279,7 @@ def _requested_rounds(
     following: Following | None,
     measured: Sequence[int],
 ) -> Rounds:
-    """Return the pairs of the cluster's hosts that were to be measured."""
+    """Return the requested rounds of pairs, in indices of the cluster's hosts."""
     if following is None:
         return rounds_among(listed, names, sample)
     return [[(measured[i], measured[j]) for i, j in met] for met in following.pairs]

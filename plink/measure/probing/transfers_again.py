@@ -1,4 +1,4 @@
-"""Transfers between the hosts of a cluster file once more, and those that seem changed twice."""
+"""Repeated transfers between hosts of a cluster file, twice where a rate seems changed."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _UPLINK_CONFIRMATIONS = 1
 
 @dataclass
 class _Rates:
-    """A sink for transfers between hosts of the run, by the file's indices."""
+    """Sink for transfers between hosts of the run, stored at the file's indices."""
 
     places: Sequence[int]
     gbit_s: Matrix
@@ -70,7 +70,7 @@ class _Rates:
 
 @dataclass
 class _Exchanges:
-    """A sink for what groups exchange; those that were not measured whole say nothing."""
+    """Sink for the rates of groups; groups that were not measured completely are left out."""
 
     names: Sequence[str]
     on_settled: Callable[[], None]
@@ -95,7 +95,7 @@ class _Exchanges:
 
 
 class TransfersAgain:
-    """Transfers between the hosts of a cluster that were reached.
+    """Repeated transfers between the reached hosts of a cluster.
 
     Args:
         cluster: whose file it is.
@@ -226,7 +226,7 @@ class TransfersAgain:
         return sink.now
 
     def _link_options(self, *, has_pairs: bool) -> tuple[TransferSettings, bool]:
-        """Return how hosts' links were measured, and whether both directions at once."""
+        """Return the duration of link transfers, and whether to load both directions."""
         cluster = self._cluster
         if has_pairs and cluster.bandwidth is not None:
             pairs = Iperf3Options.resume({}, cluster.bandwidth.options, cluster.source)
@@ -260,7 +260,7 @@ class TransfersAgain:
     def _measure_rates(
         self, between: AtOnce, rounds: Sequence[Sequence[Pair]], *, both: bool
     ) -> Matrix:
-        """Return (N, N) what these pairs achieve in either direction, NaN where not measured."""
+        """Return the rates of these pairs in both directions, (N, N); NaN if unknown."""
         size, names = len(self._cluster.hosts), self._cluster.names
         sink = _Rates(self._places, np.full((size, size), np.nan), self._progress.step)
         directed: list[list[tuple[int, int]]] = []

@@ -1,4 +1,4 @@
-"""Sink for what groups exchange, and the uplinks that it makes."""
+"""Collectors of hosts' link rates and of groups' rates, and the uplinks derived from them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SAME = 1.05
 
 
 class LinkCollector:
-    """A sink for what hosts can do by themselves: the most that each sent to, or got from, any.
+    """Collector of hosts' link rates: the best that each sent to, or received from, any host.
 
     Args:
         names: names of the hosts of the run.
@@ -46,7 +46,7 @@ class LinkCollector:
         self.failures: list[Failure] = []
 
     def links(self) -> HostRates:
-        """Return the links' rates known so far."""
+        """Return the link rates known so far."""
         return HostRates(
             send=_largest(self._gbit_s),
             receive=_largest(self._gbit_s.T),
@@ -66,13 +66,13 @@ class LinkCollector:
         self._on_settled()
 
     def pair_lost(self, loss: PairLoss) -> None:
-        """Record that a direction of a pair was given up."""
+        """Record that a directed pair was given up."""
         self.failures.append(_failed_pair(self._names, loss))
         self._on_settled()
 
 
 class UplinkCollector:
-    """A sink for what groups exchange.
+    """Collector of the rates between groups.
 
     Args:
         names: names of the hosts of the run.
@@ -98,7 +98,7 @@ class UplinkCollector:
         self.failures: list[Failure] = []
 
     def missing(self) -> list[tuple[int, bool]]:
-        """Return the groups, by index, and whether they are to send, that are not measured yet."""
+        """Return groups, by index, and directions that are not measured yet."""
         wanted = []
         for index, name in enumerate(self._groups):
             before = self._kept.get(name, Uplink(name, None, None))
@@ -107,7 +107,7 @@ class UplinkCollector:
         return wanted
 
     def doubtful(self, links: HostRates) -> list[tuple[int, bool]]:
-        """Return the readings taken while other groups' traffic may have been the limit.
+        """Return the groups and directions that other groups' traffic may have slowed.
 
         That is so where the group's own uplink need not have been the limit, or hosts share a
         machine that may have been, or a group's two directions differ: it had other company, or
@@ -150,7 +150,7 @@ class UplinkCollector:
         return found
 
     def host_links(self, links: HostRates) -> list[HostLink]:
-        """Return the rates at which each host sent and received, by itself or among others."""
+        """Return each host's best send and receive rates, alone or among others."""
         seen = seen_links(links, self._exchanges.values())
         return [
             HostLink(name, seen.send.get(host), seen.receive.get(host))
@@ -216,6 +216,6 @@ def _with(uplink: Uplink, exchange: GroupExchange, *, is_lower_bound: bool) -> U
 
 
 def _with_hosts(uplink: Uplink, members: Sequence[int], links: HostRates) -> Uplink:
-    """Add the sum of what the hosts can do, each in its better direction, if all are known."""
+    """Add the sum of the hosts' own rates, each in its better direction, if all are known."""
     best = [max(links.send.get(host, 0.0), links.receive.get(host, 0.0)) for host in members]
     return replace(uplink, hosts_gbit_s=sum(best)) if all(best) else uplink

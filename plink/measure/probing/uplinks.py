@@ -1,4 +1,4 @@
-"""A run that measures the uplinks of groups, from reached hosts to a cluster."""
+"""Run that measures the uplinks of groups, from reached hosts to a cluster."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class UplinkResult:
 
     @property
     def measured(self) -> int:
-        """The number of groups of which at least one direction is known."""
+        """Number of groups with a rate in at least one direction."""
         return len(self.measurement.uplinks)
 
 
@@ -56,7 +56,7 @@ def measure_uplinks(
     progress: ProgressListener,
     on_result: Callable[[UplinkResult], None] = lambda _: None,
 ) -> UplinkResult:
-    """Measure the groups of a request whose hosts were reached.
+    """Measure the uplinks of groups whose hosts were reached.
 
     Raises:
         OptionError: the request is for another tool.
@@ -145,7 +145,7 @@ def _measure_links(
     links: LinkCollector,
     progress: ProgressListener,
 ) -> None:
-    """Measure what hosts do by themselves; where one end may have held back the other, again."""
+    """Measure each host's link alone, and once more where the partner may have been slower."""
     concurrency = most_pairs([host.facts for host in between.hosts])
     progress.stage("measuring hosts' links", sum(map(len, rounds)))
     measure_links(between, rounds, duration_s, links, concurrency=concurrency)
@@ -157,7 +157,7 @@ def _measure_links(
 def _with_earlier(
     links: Sequence[HostLink], before: UplinkMeasurement | None
 ) -> Sequence[HostLink]:
-    """Return the links of this run, and of hosts that took no part those of an earlier one."""
+    """Return the links of this run, plus an earlier run's of hosts that took no part."""
     names = {link.host for link in links}
     earlier = () if before is None else before.links
     return [*links, *(link for link in earlier if link.host not in names)]
@@ -170,7 +170,7 @@ def _measure_groups(
     collector: UplinkCollector,
     progress: ProgressListener,
 ) -> None:
-    """Measure several groups at a time, and by themselves those that this leaves in doubt."""
+    """Measure several groups at a time, and those with doubtful results alone."""
     turns = plan_turns([len(hosts) for hosts in groups], collector.missing())
     uplinks.measure(between, groups, turns, collector)
     tried: set[tuple[int, bool]] = set()
@@ -182,13 +182,13 @@ def _measure_groups(
 
 
 def _groups_of(groups: Sequence[Group], names: set[str]) -> list[Group]:
-    """Return the groups without hosts that the cluster does not have, and without empty groups."""
+    """Return the groups restricted to hosts of the cluster, without empty groups."""
     known = [Group(group.name, [name for name in group.hosts if name in names]) for group in groups]
     return [group for group in known if group.hosts]
 
 
 def _members(groups: Sequence[Group], hosts: Sequence[ReachedHost]) -> dict[str, list[int]]:
-    """Return the indices of the hosts of each group that were reached."""
+    """Return the indices of the reached hosts of each group."""
     places = {host.name: place for place, host in enumerate(hosts)}
     members = {
         group.name: [places[name] for name in group.hosts if name in places] for group in groups
@@ -216,7 +216,7 @@ def _link_collector(
     groups: Sequence[Sequence[int]],
     progress: ProgressListener,
 ) -> LinkCollector:
-    """Build the collector, with the bandwidths between the run's hosts that are known."""
+    """Build the collector of link rates, filled with bandwidths that are known already."""
     names = [host.name for host in hosts]
     places = {name: place for place, name in enumerate(cluster.names)}
     known = cluster.bandwidth
@@ -228,7 +228,7 @@ def _link_collector(
 def _unknown_links(
     groups: Sequence[Sequence[int]], collector: LinkCollector, most: int | None
 ) -> Rounds:
-    """Return rounds of transfers with a host of which it is not known what it can do by itself.
+    """Return rounds of transfers that include every host whose link rate is unknown.
 
     Args:
         most: transfers in a round at most.

@@ -1,1 +1,1 @@
-"""Engines that run independent searches: this machine's cores, a Dask cluster, a Ray cluster."""
+"""Executors of independent searches: local threads, a Dask cluster, a Ray cluster."""

@@ -1,4 +1,4 @@
-"""Searches on the workers of a Dask cluster (dask.distributed)."""
+"""Executor on the workers of a Dask cluster (dask.distributed)."""
 
 from __future__ import annotations
 
@@ -42,5 +42,5 @@ def _client(place: str) -> Any:
 
 
 def create_executor(place: str) -> Executor:
-    """Return the engine at `HOST:PORT`, which is the scheduler's."""
+    """Return the executor of the Dask scheduler at `HOST:PORT`."""
     return _DaskExecutor(place)

@@ -1,4 +1,4 @@
-"""Interface of the engines that run a search, and the choice of one by its address."""
+"""Interface of the executors of independent searches, and their choice by address."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _HINT = "an executor is local, dask://HOST:PORT or ray://HOST:PORT"
 
 
 class Executor(Protocol):
-    """Runs a function for several seeds, wherever that is."""
+    """Executor that runs a function for several seeds, in this process or on a cluster."""
 
     def map(
         self, function: Callable[[Shared, int], Result], shared: Shared, seeds: Sequence[int]
     ) -> list[Result]:
-        """Return `function(shared, seed)` for every seed, in their order.
+        """Return `function(shared, seed)` for every seed, in the seeds' order.
 
         Raises:
             PlinkError: the engine cannot be reached, or a call failed there.
@@ -32,7 +32,7 @@ class Executor(Protocol):
 
 
 class LocalExecutor:
-    """Threads of this process; native searches leave Python's lock alone.
+    """Executor with threads of this process, as native searches release the GIL.
 
     Args:
         threads: at the same time.
@@ -44,13 +44,13 @@ class LocalExecutor:
     def map(
         self, function: Callable[[Shared, int], Result], shared: Shared, seeds: Sequence[int]
     ) -> list[Result]:
-        """Return `function(shared, seed)` for every seed, in their order."""
+        """Return `function(shared, seed)` for every seed, in the seeds' order."""
         with ThreadPoolExecutor(self._threads) as pool:
             return list(pool.map(lambda seed: function(shared, seed), seeds))
 
 
 def check_address(address: str) -> None:
-    """Refuse what names no engine.
+    """Raise if an address does not name a known kind of executor.
 
     Raises:
         WrongUseError: it is neither `local`, nor an engine's host and port.
@@ -63,7 +63,7 @@ def check_address(address: str) -> None:
 
 
 def executor_at(address: str, threads: int) -> Executor:
-    """Return the engine at an address, not yet connected.
+    """Return the executor at an address, not yet connected.
 
     Args:
         address: `local`, `dask://HOST:PORT` or `ray://HOST:PORT`.
@@ -88,7 +88,7 @@ def executor_at(address: str, threads: int) -> Executor:
 
 
 def cluster_error(engine: str, place: str, error: BaseException) -> PlinkError:
-    """Return an engine's own error as one sentence."""
+    """Return a cluster library's error as one sentence."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     # What came from a worker may be a traceback, whose last line says what is wrong.
     told = ": ".join(dict.fromkeys((lines[0].strip(" :"), lines[-1].strip())))[:300]

@@ -1,4 +1,4 @@
-"""Searches on the workers of a Ray cluster, through Ray's client."""
+"""Executor on the workers of a Ray cluster, through Ray's client."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class _RayExecutor:
 
 
 def _session(place: str) -> Any:
-    """Return a client's session with the cluster; another where its server was stillborn."""
+    """Return a Ray client session; retry if the cluster's proxy failed to start a server for it."""
     for _ in range(_TRIES - 1):
         try:
             return _open_client(place)
@@ -52,5 +52,5 @@ def _open_client(place: str) -> Any:
 
 
 def create_executor(place: str) -> Executor:
-    """Return the engine at `HOST:PORT`, which is that of the cluster's client server."""
+    """Return the executor of the Ray client server at `HOST:PORT`."""
     return _RayExecutor(place)

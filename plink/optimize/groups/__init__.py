@@ -1,1 +1,1 @@
-"""Groups of hosts, and how sure they are."""
+"""Groups of near hosts, and how certain they are."""

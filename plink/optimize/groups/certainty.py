@@ -1,4 +1,4 @@
-"""Choose what makes groups sure: pairs to measure again while probing, and further passes."""
+"""Choice of pairs and passes to measure again until the groups are certain."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ _LEAST_NOISE = 0.01
 
 
 def group_question() -> Question:
-    """Return the question `plink probe` asks after each pass: which pairs decide the groups."""
+    """Return the stopping criterion of `plink probe`: whether the groups are certain."""
     watch = _GroupWatch()
     return Question(hinges=watch.hinges, answer=watch.answer)
 
 
 class _GroupWatch:
-    """Looks for groups after each pass, once, and remembers what it saw."""
+    """Grouping after each pass, with the results of earlier passes."""
 
     def __init__(self) -> None:
         self._found: FoundGroups | None = None
         self._seen: list[Hashable] = []
 
     def hinges(self, cluster: Cluster) -> Collection[Pair]:
-        """The pairs of hosts that may belong elsewhere with their groups and with the next ones."""
+        """Return pairs of doubtful hosts with their own group and the next nearest one."""
         self._found = _look(cluster)
         if self._found is None:
             return []
@@ -55,7 +55,7 @@ class _GroupWatch:
         ]
 
     def answer(self, _: Cluster) -> Hashable:
-        """The groups, or None for no groups; another answer each time while that is not sure."""
+        """Return the groups if they are certain and unchanged, else a unique value."""
         found = self._found
         chance = None if found is None else found.grouping.probability
         is_sure = chance is not None and (chance >= SURE or chance < 1.0 - LIKELY)
@@ -76,7 +76,7 @@ def _look(cluster: Cluster) -> FoundGroups | None:
 
 
 def _choose_pairs(cluster: Cluster, found: FoundGroups, host: str) -> list[Pair]:
-    """A host's pairs with members of its group, and of the nearest other one."""
+    """Return pairs of a host with members of its group and of the nearest other group."""
     place_of = {name: place for place, name in enumerate(cluster.names)}
     within = {place: index for index, place in enumerate(found.denoised.hosts)}
     row = found.denoised.matrix[within[place_of[host]]]
@@ -91,7 +91,7 @@ def _choose_pairs(cluster: Cluster, found: FoundGroups, host: str) -> list[Pair]
 
 @dataclass(frozen=True)
 class MorePasses:
-    """More passes of the same probing.
+    """Suggestion of further passes of the same probing.
 
     Args:
         further: how many.
@@ -105,7 +105,7 @@ class MorePasses:
 
 
 def more_passes(cluster: Cluster) -> MorePasses | None:
-    """The passes that may make the groups sure; None where they are, or passes cannot help."""
+    """Return the passes that may make the groups certain; None if none are needed or would help."""
     grouping, rtt = cluster.grouping, cluster.rtt
     if grouping is None or rtt is None or rtt.passes is None:
         return None

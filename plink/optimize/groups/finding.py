@@ -1,4 +1,4 @@
-"""From a cluster to groups of hosts that are near each other, and how sure they are."""
+"""Grouping of a cluster's hosts by distance, with the certainty of the result."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MOST_CONFIRMED = 2048
 
 @dataclass(frozen=True)
 class GroupRequest:
-    """Request for groups.
+    """Request for a grouping.
 
     Args:
         method: of `METHODS`; `auto` is `levels`, or `linkage` where k is given.
@@ -46,14 +46,14 @@ class GroupRequest:
 
     @property
     def chosen(self) -> str:
-        """The method that `auto` stands for."""
+        """Grouping method after resolving `auto`."""
         if self.method != "auto":
             return self.method
         return "levels" if self.groups is None and self.elasticity is None else "linkage"
 
     @property
     def most_uneven(self) -> float:
-        """The elasticity where groups are balanced."""
+        """Elasticity of group sizes, 1 (equal) to 2, with the default in place of None."""
         return _DEFAULT_ELASTICITY if self.elasticity is None else self.elasticity
 
 
@@ -66,7 +66,7 @@ class UngroupableError(WrongUseError):
 
 @dataclass(frozen=True)
 class FoundGroups:
-    """Groups, how they were found, and the distances they were found on; no groups is an answer.
+    """Result of grouping: the groups, possibly none, and the distances they come from.
 
     Where `is_too_sparse`, there are groups, and too few pairs were measured to say which.
     """
@@ -84,7 +84,7 @@ def find_groups(
     needs_points: bool = False,
     on_progress: Callable[[str], None] | None = None,
 ) -> FoundGroups:
-    """The groups of a cluster's hosts.
+    """Return the groups of a cluster's hosts.
 
     Args:
         cluster: with round-trip times, or with bandwidths alone.
@@ -159,14 +159,14 @@ def find_groups(
 
 
 def with_groups(cluster: Cluster, found: FoundGroups) -> Cluster:
-    """The cluster with the groups; uplinks stay with groups that have the hosts they had."""
+    """Return the cluster with these groups; uplinks stay with groups of the same hosts."""
     return _with(cluster, found.groups, found.grouping)
 
 
 def with_given_groups(
     cluster: Cluster, groups: Sequence[Group], domains: Mapping[str, str]
 ) -> Cluster:
-    """Return the cluster with groups that are known, of which nothing says how sure they are.
+    """Return the cluster with groups from elsewhere, without certainties.
 
     Args:
         cluster: what was measured.
@@ -194,7 +194,7 @@ def _choose_level(discovery: Discovery, request: GroupRequest) -> Level | None:
 
 
 def _labels(denoised: Denoised, request: GroupRequest, method: str, level: Level | None) -> Labels:
-    """The group of each host that is placed."""
+    """Return the group number of each host that has enough readings."""
     size = len(denoised.hosts)
     if method == "levels":
         return np.full(size, ALONE) if level is None else level.labels
@@ -212,7 +212,7 @@ def _labels(denoised: Denoised, request: GroupRequest, method: str, level: Level
 
 
 def _name_groups(labels: Labels, names: Sequence[str], before: Sequence[Group]) -> list[Group]:
-    """Groups with names: the one that a group with the same hosts had, else g1, g2, ..."""
+    """Return groups with names: kept for a group with the same hosts, else g1, g2, ..."""
     known = {frozenset(group.hosts): group.name for group in before}
     hosts_of = [[names[host] for host in group] for group in members(labels)]
     kept = [known.get(frozenset(hosts)) for hosts in hosts_of]
@@ -227,7 +227,7 @@ def _name_groups(labels: Labels, names: Sequence[str], before: Sequence[Group]) 
 def _compare_halves(
     cluster: Cluster, denoised: Denoised, request: GroupRequest, method: str
 ) -> float | None:
-    """How well the groups that either half of the readings shows alone agree with each other."""
+    """Return the agreement of the groups found on each half of the readings alone."""
     if len(denoised.hosts) > _MOST_CONFIRMED:
         return None
     halves = half_clusters(cluster)

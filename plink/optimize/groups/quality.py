@@ -1,4 +1,4 @@
-"""How groups and hosts stand to each other: distances within and between, probabilities."""
+"""Quality of groups: distances within and between them, membership probabilities."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LEAST_DISTANCE = 1e-12
 def qualities(
     groups: Sequence[Group], labels: Labels, denoised: Denoised, level: Level | None
 ) -> list[GroupQuality]:
-    """How each group stands to the nearest other one.
+    """Return, for each group, its distances and its probability beside the nearest other group.
 
     Args:
         groups: in the order of their labels.
@@ -62,7 +62,7 @@ def qualities(
 def doubtful_hosts(
     names: Sequence[str], labels: Labels, denoised: Denoised, level: Level | None
 ) -> list[DoubtfulHost]:
-    """Return the hosts that may belong elsewhere, the least sure first."""
+    """Return the hosts that may belong to another group, the least certain first."""
     if (labels == ALONE).all():
         return []
     of_hosts = _of_hosts(labels, denoised, level)
@@ -80,7 +80,7 @@ def nearest_groups(
     level: Level | None,
     doubtful: Sequence[DoubtfulHost],
 ) -> list[NearestGroups]:
-    """Return the two best groups of each host that fits nowhere or may belong elsewhere."""
+    """Return the two best groups of each host that is doubtful or in no group."""
     if level is None or not groups:
         return []
     open_hosts = {each.host for each in doubtful}
@@ -92,7 +92,7 @@ def nearest_groups(
 
 
 def _of_hosts(labels: Labels, denoised: Denoised, level: Level | None) -> npt.NDArray[np.float64]:
-    """(M,) the probability that each host belongs where it is."""
+    """Return the probability that each host belongs to its group, shape (M,)."""
     if level is not None:
         return level.of_hosts
     logs = np.log(np.maximum(denoised.matrix, _LEAST_DISTANCE))
@@ -100,7 +100,7 @@ def _of_hosts(labels: Labels, denoised: Denoised, level: Level | None) -> npt.ND
 
 
 def _mean_distances(labels: Labels, denoised: Denoised) -> npt.NDArray[np.float64]:
-    """(k, k) between groups, infinite on the diagonal and where no pair was measured."""
+    """Return mean distances between groups, (k, k), infinite if nothing was measured."""
     groups = int(labels.max(initial=ALONE)) + 1
     hot = (labels[:, None] == np.arange(groups)[None, :]).astype(np.float64)
     pairs = hot.T @ denoised.is_measured.astype(np.float64) @ hot

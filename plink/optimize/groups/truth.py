@@ -1,4 +1,4 @@
-"""Found groups and distances against where the hosts really stand."""
+"""Comparison of found groups and distances with the true positions of the hosts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SEPARATOR = "/"
 
 @dataclass(frozen=True)
 class TruthLevel:
-    """One level of the truth and the found grouping that agrees with it most.
+    """Level of the true hierarchy, with the found grouping that agrees best.
 
     Args:
         name: the prefix length, as `1 of 2`.
@@ -42,7 +42,7 @@ class TruthLevel:
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """A host that the truth has elsewhere than the groups of the cluster file.
+    """Host that was grouped with hosts of another true group.
 
     Args:
         host: its name.
@@ -57,7 +57,7 @@ class Elsewhere:
 
 @dataclass(frozen=True)
 class Judgement:
-    """How found groups and distances stand to the truth.
+    """Agreement of found groups and distances with the truth.
 
     Args:
         hosts: how many the truth has a place for.
@@ -79,7 +79,7 @@ class Judgement:
 
 
 def judge(cluster: Cluster, found: FoundGroups, truth: Sequence[Group]) -> Judgement:
-    """Compare with the truth: groups whose names are positions, as `row1/rack3`."""
+    """Compare groups and distances with true groups named by position, as `row1/rack3`."""
     position_of = {host: _position(group) for group in truth for host in group.hosts}
     placed = [cluster.names[host] for host in found.denoised.hosts]
     known = [index for index, name in enumerate(placed) if name in position_of]
@@ -151,7 +151,7 @@ def _agreement(
 
 
 def _labels(names: Sequence[str], groups: Sequence[Sequence[str]]) -> list[str]:
-    """Each host's group; one that is in none stands for itself."""
+    """Return each host's group number; a host in no group has one of its own."""
     group_of = {host: str(number) for number, hosts in enumerate(groups) for host in hosts}
     return [group_of.get(name, f"alone {name}") for name in names]
 

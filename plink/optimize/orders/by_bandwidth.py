@@ -1,4 +1,4 @@
-"""Orders by bandwidth: the least that the algorithm uses first, then what a Gbit takes in all."""
+"""Orders by bandwidth: widest bottleneck first, then least time of a Gbit over all hops."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def order_by_bandwidth(
     *,
     on_progress: OnProgress | None = None,
 ) -> Order:
-    """Return an order whose slowest used pair is as fast as can be, then all used pairs.
+    """Return the order with the fastest bottleneck pair, then the fastest pairs in sum.
 
     Args:
         cluster: bandwidths between hosts.
@@ -155,7 +155,7 @@ def _figures(
     seed: int,
     deadline: Deadline,
 ) -> tuple[dict[str, Any], int]:
-    """Return bottleneck and sum of the best order, and of others, as in `BandwidthCost`.
+    """Return bottleneck and sum of the best order and of others, as in `BandwidthCost`.
 
     And how many random orders are among those.
     """
@@ -192,7 +192,7 @@ def _is_cut(best: BottleneckSolution) -> bool:
 
 
 def _refuse(request: OrderRequest) -> None:
-    """Refuse what is for other objectives."""
+    """Raise for options that only other objectives accept."""
     if request.percentile is not None:
         raise WrongUseError(
             f"percentile={request.percentile:g} is of round-trip times, and this order goes by "
@@ -218,7 +218,7 @@ def _refuse(request: OrderRequest) -> None:
 
 
 def _gbit_s(s_per_gbit: float) -> float:
-    """Return a bandwidth; that within a host is as good as without limit."""
+    """Return the bandwidth between two hosts; within a host it is practically unlimited."""
     return min(MAX_GBIT_S, 1.0 / s_per_gbit) if s_per_gbit else MAX_GBIT_S
 
 

@@ -1,4 +1,4 @@
-"""Orders by contention: the time of flows that share links, and searches for the least one."""
+"""Orders by contention: the time of a collective whose concurrent flows share links."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _SEARCH = "contention-annealing"
 
 @dataclass(frozen=True)
 class ContentionObjective:
-    """The time of a table where flows that are under way together share links.
+    """Objective that predicts the time of a collective whose flows share links.
 
     Args:
         table: table of the algorithm, for `size_bytes`.
@@ -80,14 +80,14 @@ class ContentionObjective:
         return None if position_of is None else TableTimer(self.table, self.network, position_of)
 
     def cost_us(self, order: Sequence[int]) -> float:
-        """Return the time in µs."""
+        """Return the predicted time of an order in µs."""
         clock = self._clock_of_positions
         if clock is None:
             return self.time_us(self.layout.placement(order))
         return clock.time_s(order[: clock.ranks]) * 1e6
 
     def costs_us(self, orders: npt.NDArray[np.int64], deadline: Deadline) -> Matrix:
-        """Return (K,) times of the first of (M, H) orders, as many as the limit suffices for."""
+        """Return times of the first K of (M, H) orders, as many as the limit allows."""
         clock = self._clock_of_positions
         if clock is not None:
             return clock.times_s(orders[:, : clock.ranks], deadline) * 1e6
@@ -103,7 +103,7 @@ class ContentionObjective:
         return self._clock.time_s(placement) * 1e6
 
     def range_us(self, placement: npt.NDArray[np.intp]) -> Range | None:
-        """Return the range of a placement's time, as far as latencies decide it."""
+        """Return the range of a placement's time over unmeasured latencies."""
         if self.limits is None:
             return None
         low_s, high_s = time_range_s(self.table, self.network, self.limits, placement)
@@ -117,7 +117,7 @@ class ContentionObjective:
         deadline: Deadline,
         on_progress: OnProgress | None = None,
     ) -> FoundOrder:
-        """Return the quickest order found; of several, the one with the least sum of latencies."""
+        """Return the fastest order found; among equals, the least sum of latencies."""
         near = self.by_latency.solve(given, seed=seed, deadline=deadline.part(_LATENCY_SHARE))
         if near.ended_by == "interrupt":
             order = min(given, near.order, key=self.cost_us)
@@ -148,15 +148,15 @@ class ContentionObjective:
 
     @property
     def goes_by_steps(self) -> bool:
-        """Whether a search can be counted in steps, so that it is the same on any machine."""
+        """Whether the search can be limited by steps, and so be reproducible."""
         return self._position_of is not None and self.by_latency.goes_by_steps
 
     def in_one_thread(self) -> ContentionObjective:
-        """Return the same objective, searched by one thread."""
+        """Return the objective with a single-threaded search."""
         return replace(self, by_latency=self.by_latency.in_one_thread())
 
     def restart(self, given: Sequence[int], *, seed: int, steps: int) -> FoundOrder:
-        """Return the quickest order found in so many steps, or a little more: a chain is ended."""
+        """Return the fastest order found within a number of steps."""
         near = self.by_latency.restart(given, seed=seed, steps=steps)
         position_of = self._position_of
         found = search_by_contention(
@@ -181,13 +181,13 @@ class ContentionObjective:
         )
 
     def bound_us(self, order: Sequence[int], time_limit_s: float) -> float:  # noqa: ARG002
-        """Return nothing beyond what each search proves."""
+        """Return 0: each search proves its own bound already."""
         return 0.0
 
     def _bound_us(
         self, found: ContentionSolution, position_of: npt.NDArray[np.intp], deadline: Deadline
     ) -> float:
-        """Return the proven bound; where pairs were not measured, one that holds without them."""
+        """Return the proven bound in µs, valid for any values of unmeasured pairs."""
         if self.limits is None:
             return found.lower_bound_s * 1e6
         if found.ended_by == "interrupt":
@@ -199,7 +199,7 @@ class ContentionObjective:
 
     @cached_property
     def _position_of(self) -> npt.NDArray[np.intp] | None:
-        """(R,) the place in an order of each rank's host, where that does not depend on the order.
+        """Position of each rank's host in the order, (R,), if the same in all orders.
 
         A ring's messages between hosts are the same however many ranks each has.
         """
@@ -216,7 +216,7 @@ class ContentionObjective:
         deadline: Deadline,
         on_progress: OnProgress | None,
     ) -> FoundOrder:
-        """Anneal with every order's time predicted anew."""
+        """Anneal orders, predicting the time of each candidate from scratch."""
 
         places = deadline.part(_PLACES_SHARE)
 
@@ -253,7 +253,7 @@ class ContentionObjective:
         return FoundOrder(order, cost_us, min(cost_us, bound_us), _SEARCH, steps, ended_by)
 
     def _bound_of_any_slots_us(self, deadline: Deadline) -> float:
-        """Return a bound that holds for any slots of the hosts and any unmeasured distances."""
+        """Return a bound that holds for any slots and any unmeasured distances."""
         network = self.network
         if self.limits is not None:
             network = with_latency(network, self.limits.lowest_us)
@@ -261,7 +261,7 @@ class ContentionObjective:
 
 
 def _in_us(on_progress: OnProgress) -> Callable[[ContentionProgress], None]:
-    """Tell of a search in seconds as of one in µs."""
+    """Return a progress callback that converts costs from seconds to µs."""
 
     def tell(progress: ContentionProgress) -> None:
         on_progress(

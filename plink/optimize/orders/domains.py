@@ -1,4 +1,4 @@
-"""Hosts of one NVLink domain, which an order has side by side whatever was measured.
+"""NVLink domains, whose hosts an order keeps adjacent whatever was measured.
 
 Between domains a search sees a time that no saving elsewhere pays for. A ring that is cheapest with
 it crosses between domains as seldom as can be, and is the cheapest of those that do.
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Domains:
-    """The NVLink domains of hosts, some of which share one.
+    """NVLink domains of the hosts of a cluster.
 
     Args:
         codes: (N,) number of each host's domain; a host in none has a number of its own.
@@ -38,7 +38,7 @@ class Domains:
 
     @classmethod
     def of(cls, hosts: Sequence[Host], request: OrderRequest) -> Domains | None:
-        """Return the domains; None where no two hosts share one.
+        """Return the domains of a cluster's hosts; None if no two hosts share one.
 
         Raises:
             WrongUseError: the request is for an order that cannot keep domains together.
@@ -59,11 +59,11 @@ class Domains:
         return cls(np.array([numbers[name] for name in names], dtype=np.intp))
 
     def join(self, order: Sequence[int]) -> list[int]:
-        """Return an order of all hosts with those of each domain at its first one's place."""
+        """Return an order of all hosts in which each domain's hosts follow its first one."""
         return [order[place] for place in places_by_domain([self.codes[host] for host in order])]
 
     def search(self, objective: Objective) -> Objective:
-        """Return the objective to search by."""
+        """Return the objective over domains to search by."""
         if not isinstance(objective, LatencyObjective):
             return objective
         apart = self.codes[:, None] != self.codes[None, :]
@@ -72,7 +72,7 @@ class Domains:
         )
 
     def settle(self, found: FoundOrder, objective: Objective) -> FoundOrder:
-        """Return what was found by `search`, joined, with its true cost and bound.
+        """Return the order of hosts for an order of domains, with its true cost and bound.
 
         Args:
             found: an order that was searched.
@@ -101,7 +101,7 @@ class Domains:
         )
 
     def _turn(self, ring: Sequence[int]) -> list[int]:
-        """Return a ring from a host on whose domain is another one than the last host's."""
+        """Return a ring rotated so that it does not split a domain at its ends."""
         codes = self.codes[np.asarray(ring)]
         begins = np.flatnonzero(codes != np.roll(codes, 1))
         begin = int(begins[0]) if len(begins) else 0
@@ -112,5 +112,5 @@ class Domains:
 
 
 def given_order(domains: Domains | None, hosts: int) -> list[int]:
-    """Return the given order of hosts, with those of each domain at its first one's place."""
+    """Return the listed order with each domain's hosts adjacent, at its first one's place."""
     return list(range(hosts)) if domains is None else domains.join(range(hosts))

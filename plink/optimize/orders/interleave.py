@@ -1,4 +1,4 @@
-"""Orders of ranks in which those of a host need not be adjacent."""
+"""Orders in which the ranks of a host need not be adjacent."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LEAST_GAIN = 1e-6
 
 
 def check_size(layout: RankLayout) -> None:
-    """Refuse more slots than are searched one by one.
+    """Raise for more slots than the search over single slots can handle.
 
     Raises:
         WrongUseError: too many.
@@ -51,7 +51,7 @@ def apart(
     seed: int,
     deadline: Deadline,
 ) -> tuple[FoundOrder, list[int]]:
-    """Return a cheaper placement of ranks on slots, if any, and the bound of all placements.
+    """Return the cheaper of adjacent and interleaved placements, with a bound over all placements.
 
     Args:
         objective: latency or contention.
@@ -86,7 +86,7 @@ def _host_of_slot(layout: RankLayout) -> np.ndarray[tuple[int], np.dtype[np.intp
 
 
 def _slots_in_order(layout: RankLayout, order: Sequence[int]) -> list[int]:
-    """Return every host's slots in an order of hosts.
+    """Return the slots of every host, in an order of hosts.
 
     Those of the host that is filled in part, too.
     """

@@ -1,4 +1,4 @@
-"""Orders by latency: the sum of what an algorithm waits for, and searches for the least one."""
+"""Orders by latency: an algorithm's sum of latencies on its critical path, and its minimisation."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _RELATIVE_TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class FoundOrder:
-    """Order and how it was found (`plink.files.order`).
+    """Order with its cost, bound and search statistics (`plink.files.order`).
 
     Args:
         order: a permutation of all hosts, which ranks fill from the front.
@@ -62,7 +62,7 @@ class FoundOrder:
 
 @dataclass(frozen=True)
 class LatencyObjective:
-    """The sum of latencies that an algorithm waits for (Luo 2020, §5.2.1).
+    """Objective that sums the latencies an algorithm waits for (Luo 2020, §5.2.1).
 
     Args:
         form: what is summed.
@@ -89,11 +89,11 @@ class LatencyObjective:
         return cost_with_slots(self.form, self.matrix_us, self.layout, order)
 
     def costs_us(self, orders: npt.NDArray[np.int64], deadline: Deadline) -> Matrix:
-        """Return (K,) the costs of the first of (M, H) orders, as many as the time suffices for."""
+        """Return costs of the first K of (M, H) orders, as many as the limit allows."""
         return self._prices.of_first(orders, deadline, least=1)
 
     def range_us(self, placement: npt.NDArray[np.intp]) -> Range | None:
-        """Return the range of a placement's cost."""
+        """Return the range of a placement's cost over unmeasured latencies."""
         if self.limits is None:
             return None
         return latency_range_us(self.form, self.limits, placement)
@@ -134,16 +134,16 @@ class LatencyObjective:
 
     @property
     def goes_by_steps(self) -> bool:
-        """Whether a search can be counted in steps, so that it is the same on any machine."""
+        """Whether the search can be limited by steps, and so be reproducible."""
         is_ring = isinstance(self.form, RingForm) and self.layout.is_even
         return is_ring or over_hosts(self.form, self.layout) is not None
 
     def in_one_thread(self) -> LatencyObjective:
-        """Return the same objective, searched by one thread."""
+        """Return the objective with a single-threaded search."""
         return replace(self, threads=1)
 
     def restart(self, given: Sequence[int], *, seed: int, steps: int) -> FoundOrder:
-        """Return the cheapest order found in so many steps; a ring's search ends by itself."""
+        """Return the cheapest order found within a number of steps."""
         found = search_with_slots(
             self.form,
             self.matrix_us,
@@ -172,7 +172,7 @@ class LatencyObjective:
         deadline: Deadline,
         on_progress: OnProgress | None,
     ) -> FoundOrder:
-        """Return the cheapest order on filled-in distances, with a bound for the true ones."""
+        """Return the cheapest order on filled-in distances, with a valid bound."""
         proof_s = _PROOF_SHARE * deadline.left_s
         as_filled = replace(self, limits=None)
         found = as_filled.solve(
@@ -197,7 +197,7 @@ class LatencyObjective:
     def prove(
         self, found: FoundOrder, time_limit_s: float, engine: Engine
     ) -> tuple[FoundOrder, Proof]:
-        """Ask an exact engine for a cheaper order, or a proof that there is none.
+        """Run an exact engine for a cheaper order, or a proof that there is none.
 
         Where pairs were not measured, half of the time goes into that, on distances as they were
         filled in, and half into a bound of the true ones, which alone proves something.
@@ -240,7 +240,7 @@ class LatencyObjective:
     def _told_of_gaps(
         self, limits: DistanceLimits, found: FoundOrder, as_filled: ProofResult, below: ProofResult
     ) -> ProofResult:
-        """Combine an engine's verdicts on filled distances and on their lower limits."""
+        """Combine an engine's verdicts on filled-in distances and on lower limits."""
         placement = self.layout.placement(as_filled.order)
         cost_us = measured_latency_us(self.form, limits, placement)
         proven_us = max(found.lower_bound_us, below.lower_bound)

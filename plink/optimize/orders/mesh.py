@@ -1,4 +1,4 @@
-"""A mesh as an algorithm: what its dimensions run together, for searches and predictions."""
+"""Device meshes as collective algorithms, for searches and predictions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from plink.solvers.slots.layout import RankLayout
 
 
 def for_mesh(request: OrderRequest) -> OrderRequest:
-    """Return the request with what follows from its mesh, if it has one.
+    """Return the request with the settings that its mesh implies, if it has one.
 
     Raises:
         WrongUseError: another number of ranks is asked for than the mesh has.
@@ -33,7 +33,7 @@ def for_mesh(request: OrderRequest) -> OrderRequest:
 
 
 def algorithm_asked(request: OrderRequest, layout: RankLayout) -> Algorithm:
-    """Return the algorithm to order for: one with that name, or a mesh.
+    """Return the algorithm of a request: a named one, or its mesh.
 
     Raises:
         WrongUseError: it is unknown, or not run with so many ranks.
@@ -49,7 +49,7 @@ def algorithm_asked(request: OrderRequest, layout: RankLayout) -> Algorithm:
 
 
 def mesh_algorithm(mesh: Mesh, name: str = MESH) -> Algorithm:
-    """Return the iteration of a mesh, whatever buffer it is asked for.
+    """Return the collectives of a mesh's iteration as one algorithm.
 
     Raises:
         WrongUseError: what a dimension runs is unknown, or not run with so many ranks.
@@ -87,7 +87,7 @@ def _dimension(one: MeshDimension) -> Dimension:
 
 
 def by_dimension(mesh: Mesh) -> Sequence[Algorithm]:
-    """Return the whole mesh, then each dimension that carries something, as if it were alone.
+    """Return the whole mesh as an algorithm, then each dimension with traffic alone.
 
     Raises:
         WrongUseError: as `mesh_algorithm`.
@@ -102,7 +102,7 @@ def by_dimension(mesh: Mesh) -> Sequence[Algorithm]:
 
 
 def inner_advice(mesh: Mesh, slots: int) -> str | None:
-    """Return which dimension to name last, where it exchanges most and hosts have several ranks.
+    """Return advice to name the dimension with most traffic last, if hosts have several ranks.
 
     Args:
         mesh: mesh of an order in which the ranks of a host are neighbours.

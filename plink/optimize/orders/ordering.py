@@ -71,7 +71,7 @@ def find_order(
     *,
     deadline: Deadline | None = None,
 ) -> Order:
-    """Return an order of the hosts for an algorithm that costs at most as much as the given one.
+    """Return the cheapest order found for an algorithm, never dearer than the listed one.
 
     Where not all hosts are needed, which ones are is a part of the answer; the given order then is
     that of the first.
@@ -214,7 +214,7 @@ def _search(
     on_progress: OnProgress | None,
     deadline: Deadline,
 ) -> _SearchResult:
-    """Return the search, then the exact engine, ranks apart, or the check of the gain."""
+    """Run the search and its follow-ups: exact engine, interleaving, check of the gain."""
     search = deadline.part(1.0 - _CHECK_SHARE)
     # Where an algorithm's peers are hosts, its ranks are adjacent.
     is_interleaved = request.is_interleaved and objective.layout is layout
@@ -293,7 +293,7 @@ def _confirmed_gain(
     request: OrderRequest,
     deadline: Deadline,
 ) -> float | None:
-    """Return what an order from one direction's readings saves on the other's, if known."""
+    """Return the gain of an order from one direction's readings on the other's, if known."""
     if deadline.is_over or deadline.left_s < _S_PER_PAIR * len(cluster.hosts) ** 2:
         return None
     readings = both_directions(cluster) if objective.name == "latency" else None
@@ -327,7 +327,7 @@ def _of_one_host(host: Host, cluster: Cluster, request: OrderRequest) -> Order:
 
 
 def _is_by_bandwidth(cluster: Cluster, objective: str | None) -> bool:
-    """Return whether an order goes by bandwidth, as asked or as the only thing known."""
+    """Return whether to order by bandwidth: as requested, or as the only known quantity."""
     return has_only_bandwidth(cluster) if objective is None else objective == "bandwidth"
 
 
@@ -351,7 +351,7 @@ def _effort(request: OrderRequest) -> dict[str, float]:
 
 
 def _reading(cluster: Cluster) -> dict[str, str]:
-    """Return which percentile stood for a pair, and whether readings were taken as they are."""
+    """Return the percentile that stood for a pair, and whether readings were used unsmoothed."""
     if cluster.rtt is None:
         return {}
     as_they_are = {"distances": "readings"} if cluster.uses_readings else {}

@@ -1,4 +1,4 @@
-"""Whether an order's gain is real, in words."""
+"""Reasons to doubt an order's gain, in words."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LEAST_HOSTS = 4
 
 
 def doubt(order: Order) -> str | None:
-    """Return why the order's gain may not be real, as one sentence.
+    """Return why the order's gain may not be real, as one sentence; None if it is.
 
     None where nothing speaks for that.
     """
@@ -43,7 +43,7 @@ def doubt(order: Order) -> str | None:
 
 
 def notes_on(order: Order) -> Iterator[str]:
-    """Yield the reasons for caution about an order, one sentence each."""
+    """Yield reasons for caution about an order, one sentence each."""
     doubtful = doubt(order)
     if doubtful:
         yield doubtful
@@ -64,14 +64,14 @@ def notes_on(order: Order) -> Iterator[str]:
 
 
 def against_random(order: Order) -> str:
-    """Compare the cost with random orders': a share of a score, or a saving of a predicted time."""
+    """Return a text comparing the cost with random orders': a share, or a saving of time."""
     if order.is_score:
         return f"{share_text(1.0 - order.gain)} of random orders' score"
     return f"{share_text(max(0.0, order.gain))} below random orders"
 
 
 def confirmation(order: Order) -> str:
-    """Return how much of the predicted gain was found again, in a few words."""
+    """Return a phrase on how much of the gain independent readings confirm."""
     confirmed = order.confirmed_gain
     if confirmed is None:
         return "not checked"
@@ -82,5 +82,5 @@ def confirmation(order: Order) -> str:
 
 
 def _percent(share: float) -> str:
-    """Return a gain as people read it; a loss is no gain."""
+    """Return a gain as a percentage; a loss is shown as no gain."""
     return f"{max(0.0, share):.0%}".replace("%", " %")

@@ -1,4 +1,4 @@
-"""Sample the cost of random orders, for comparison: as many as the time allows."""
+"""Costs of random orders, as a baseline for comparison."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BLOCK = 1 << 16
 def median_of_random(
     costs_of: Callable[[Orders, Deadline], Matrix], hosts: int, seed: int, deadline: Deadline
 ) -> tuple[Matrix, int]:
-    """Return the median cost of random orders, and their number, at most `RANDOM_ORDERS`.
+    """Return the median cost of up to `RANDOM_ORDERS` random orders, and their number.
 
     Args:
         costs_of: the costs (K, ...) of the first K of (M, H) orders, at least one of them.
@@ -40,7 +40,7 @@ def median_of_random(
 
 
 def _blocks(hosts: int, seed: int) -> Iterator[Orders]:
-    """Yield (M, H) random orders, which do not depend on how many are drawn at once."""
+    """Yield blocks of (M, H) random orders, independent of the block size."""
     rng = np.random.default_rng([seed, RANDOM_ORDERS])
     at_once = max(1, _BLOCK // hosts)
     for begin in range(0, RANDOM_ORDERS, at_once):

@@ -1,4 +1,4 @@
-"""Independent searches from seeds of their own: the same answer wherever they run."""
+"""Independent searches with separate seeds, whose result does not depend on the executor."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class _Problem:
 def by_restarts(
     objective: LatencyObjective | ContentionObjective, request: OrderRequest
 ) -> FoundOrder:
-    """Return the cheapest order of all restarts; of several, the first one's.
+    """Return the cheapest order of all restarts; of equals, the first one's.
 
     Raises:
         WrongUseError: such a search goes by time alone, or there is no such engine.
@@ -59,5 +59,5 @@ def by_restarts(
 
 
 def _restart(problem: _Problem, seed: int) -> FoundOrder:
-    """Return one search, on whichever machine."""
+    """Run one search with its own seed, on any machine."""
     return problem.objective.restart(problem.given, seed=seed, steps=problem.steps)

@@ -1,4 +1,4 @@
-"""Layouts of ranks on hosts with slots, and which algorithms run with so many ranks."""
+"""Layouts of ranks on hosts with slots, and which algorithms run with that many ranks."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ ALL_ALGORITHMS = "plink.algorithms() names them all"
 
 
 def with_slots(hosts: Sequence[Host], slots: int | None) -> list[Host]:
-    """Return the hosts, each with so many slots; with their own for None."""
+    """Return the hosts with this many slots each, or with their own for None."""
     return list(hosts) if slots is None else [_with_slots(host, slots) for host in hosts]
 
 
 def order_with_slots(order: Order, slots: int) -> Order:
-    """Return an order that was made before, with so many ranks on every host.
+    """Return an earlier order with this many ranks on every host.
 
     Raises:
         WrongUseError: it was made for other numbers of ranks, and what it costs hinges on them.
@@ -45,7 +45,7 @@ def order_with_slots(order: Order, slots: int) -> Order:
 
 
 def layout_of(hosts: Sequence[Host], ranks: int | None) -> RankLayout:
-    """Return how so many ranks lie on hosts: on all their slots for None.
+    """Return the layout of `ranks` ranks on hosts; all slots are filled for None.
 
     Raises:
         WrongUseError: there are not enough slots.
@@ -64,7 +64,7 @@ def layout_of(hosts: Sequence[Host], ranks: int | None) -> RankLayout:
 
 
 def layout_in(cluster: Cluster, order: Order) -> RankLayout:
-    """Return how so many ranks as an order has lie on the cluster's hosts in other orders."""
+    """Return the layout of an order's number of ranks on the cluster's hosts."""
     return RankLayout(slots_of(order, cluster.hosts), order.ranks)
 
 
@@ -87,7 +87,7 @@ def slots_of(order: Order, hosts: Sequence[Host]) -> list[int]:
 
 
 def placement_in(cluster: Cluster, order: Order, source: str) -> list[int]:
-    """Return the index in the cluster of the host of every rank.
+    """Return each rank's host as an index into the cluster's hosts.
 
     `source` names the order in errors.
 
@@ -106,7 +106,7 @@ def placement_in(cluster: Cluster, order: Order, source: str) -> list[int]:
 
 
 def peers_of(algorithm: Algorithm, layout: RankLayout) -> RankLayout:
-    """Return how an algorithm's peers lie on the hosts: its ranks, or hosts with one peer each.
+    """Return the layout of an algorithm's peers: its ranks, or hosts with one peer each.
 
     Raises:
         WrongUseError: its peers are hosts, and orders differ in how many they use.
@@ -125,7 +125,7 @@ def peers_of(algorithm: Algorithm, layout: RankLayout) -> RankLayout:
 
 @dataclass(frozen=True)
 class Placed:
-    """Hosts and the ranks on them.
+    """Hosts with ranks, hosts without, and which rank is where.
 
     Args:
         hosts: by their first rank, with as many slots as ranks.
@@ -156,7 +156,7 @@ def _with_slots(host: Host, slots: int) -> Host:
 
 
 def algorithm_for(name: str, layout: RankLayout) -> Algorithm:
-    """Return the algorithm of that name.
+    """Return the algorithm called `name` if it runs with this number of ranks.
 
     Raises:
         WrongUseError: no algorithm has it, or its library does not run it with that many ranks.
@@ -173,7 +173,7 @@ def algorithm_for(name: str, layout: RankLayout) -> Algorithm:
 
 
 def refuse_too_many(algorithm: Algorithm, ranks: int, *, by_table: bool) -> None:
-    """Refuse messages that no search could look at in its time.
+    """Raise for an algorithm with more messages than a search can evaluate in time.
 
     Args:
         algorithm: which one.
@@ -193,7 +193,7 @@ def refuse_too_many(algorithm: Algorithm, ranks: int, *, by_table: bool) -> None
 
 
 def _alternative(name: str, ranks: int) -> str | None:
-    """Return a hint with similar algorithms that take so many ranks."""
+    """Return a hint with similar algorithms that run with this number of ranks."""
     kind = name.split("-", 1)[-1] if name not in ALGORITHMS else name
     others = [
         other

@@ -1,4 +1,4 @@
-"""Plans of every kind for a network, and which one is best."""
+"""Candidate plans of every kind for a network, and the choice of the best."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _EQUAL = 0.01
 
 @dataclass(frozen=True)
 class PortUse:
-    """Traffic through one port of a server.
+    """Traffic through one port of a parameter server.
 
     Args:
         host: host of the server.
@@ -45,7 +45,7 @@ class PortUse:
 
 @dataclass(frozen=True)
 class Candidate:
-    """Plan of one kind that was considered.
+    """Candidate plan of one kind, with its prediction.
 
     Args:
         kind: one of `KINDS`, or of those with servers (`plink.optimize.plans.serving`).
@@ -67,7 +67,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Refused:
-    """A kind without a plan, and why."""
+    """Kind of plan that a network does not admit, with the reason."""
 
     kind: str
     reason: str
@@ -82,7 +82,7 @@ class ChosenCandidate:
 
 
 def refusal(kind: str, network: Network) -> str | None:
-    """Return why a network has no plan of that kind; None where it has one."""
+    """Return why a network admits no plan of this kind; None if it does."""
     if kind != "2lha":
         return None
     if not (network.group_of >= 0).any():
@@ -93,7 +93,7 @@ def refusal(kind: str, network: Network) -> str | None:
 
 
 def build(kind: str, network: Network, order: list[int], host_of: Indices) -> Forest:
-    """Return the forest over ranks.
+    """Return the forest of this kind over the ranks.
 
     Args:
         kind: one of `KINDS` that the network does not refuse.
@@ -112,7 +112,7 @@ def build(kind: str, network: Network, order: list[int], host_of: Indices) -> Fo
 
 
 def near_order(network: Network, seed: int, distance: Floats | None = None) -> list[int]:
-    """Return the hosts in a short ring that leaves each group once.
+    """Return the hosts along a short ring that leaves each group once.
 
     It begins with a group's first host, so that trees over it hold groups together, too.
 
@@ -149,7 +149,7 @@ def candidate(
     *,
     seen_as: Network | None = None,
 ) -> Candidate:
-    """Return the plan of a kind that the network does not refuse, and what is predicted of it.
+    """Return the plan of a kind for a network, with its predicted time.
 
     Args:
         kind, network, order, host_of: as `build` has them.
@@ -171,7 +171,7 @@ def candidate(
 
 
 def best(candidates: Sequence[Candidate]) -> ChosenCandidate:
-    """Return the quickest.
+    """Return the candidate with the least predicted time.
 
     Where several are predicted to be about as quick, it is the one that sends least between groups,
     where others may have traffic too, and among those the one with the fewest rounds.
@@ -198,7 +198,7 @@ def best(candidates: Sequence[Candidate]) -> ChosenCandidate:
 
 
 def asked_for(kind: str, candidates: Sequence[Candidate]) -> ChosenCandidate:
-    """Return the candidate of a kind, and what would have been chosen without that wish."""
+    """Return the requested kind's candidate, and which one `auto` would have chosen."""
     chosen = next(each for each in candidates if each.kind == kind)
     preferred = best(candidates).candidate
     if preferred is chosen:
@@ -235,7 +235,7 @@ def _thrift(candidate: Candidate) -> tuple[int, int]:
 
 
 def _beyond(chosen: Candidate, equal: Sequence[Candidate]) -> str:
-    """Name what the chosen plan is better at than all others of equal time."""
+    """Return the advantage of the chosen plan over others of equal time, as a phrase."""
     cross_bytes, rounds = _thrift(chosen)
     others = [_thrift(each) for each in equal if each is not chosen]
     if all(other_bytes > cross_bytes for other_bytes, _ in others):

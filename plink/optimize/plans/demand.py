@@ -1,4 +1,4 @@
-"""A collective that a job calls: which one, of how much, and what it asks of links at least."""
+"""Collective call of a job, with a lower bound on the bytes that links must carry."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ class Demand:
             raise ValueError("parts are not shares of the buffer")
 
     def parts_bytes(self, ranks: int) -> Floats:
-        """Return (P,) the part of each rank."""
+        """Return the bytes of each rank's part, shape (P,)."""
         shares = np.full(ranks, 1.0 / ranks) if self.parts is None else self.parts
         parts: Floats = self.size_bytes * shares
         return parts
 
 
 def between_bytes(demand: Demand, ranks: int) -> Floats:
-    """Return (P, P) bytes that go straight from each rank (row) to each other, without trees."""
+    """Return bytes sent directly from rank (row) to rank (column), without trees, (P, P)."""
     between = np.zeros((ranks, ranks))
     if demand.collective == GATHER:
         between[:, demand.root] = demand.parts_bytes(ranks)
@@ -86,7 +86,7 @@ def between_bytes(demand: Demand, ranks: int) -> Floats:
 
 
 def least_of(demand: Demand, host_of: Sequence[int] | Indices) -> LeastExchange:
-    """Return the least that hosts, or groups of hosts, exchange.
+    """Return the least bytes that hosts, or groups of hosts, must exchange.
 
     A segment of a reduce-scatter leaves every party but its owner's once, summed up there, and
     enters the owner's at least once; an all-gather is that turned round (as in Patarasuk and Yuan
@@ -109,7 +109,7 @@ def least_of(demand: Demand, host_of: Sequence[int] | Indices) -> LeastExchange:
 
 
 def _least_along_trees(demand: Demand, party_of: Indices, is_gathered: bool) -> ExchangedBytes:
-    """Return the least traffic of segments that end at their owner, or begin there if gathered."""
+    """Return the least traffic of segments that are reduced to, or sent from, their owners."""
     parties = int(party_of.max()) + 1
     if demand.collective in (BROADCAST, REDUCE):
         parts = np.where(np.arange(len(party_of)) == demand.root, demand.size_bytes, 0.0)
@@ -128,7 +128,7 @@ def _least_along_trees(demand: Demand, party_of: Indices, is_gathered: bool) -> 
 
 
 def _least_of_messages(between: Floats, party_of: Indices) -> ExchangedBytes:
-    """Return the least traffic of (P, P) messages from rank (row) to rank that nothing sums up."""
+    """Return the least traffic of (P, P) messages that cannot be summed on the way."""
     parties = int(party_of.max()) + 1
     crossing = np.zeros((parties, parties))
     np.add.at(crossing, (party_of[:, None], party_of[None, :]), between)

@@ -1,4 +1,4 @@
-"""Expected times of plink's engine along a plan, where its costs were fitted."""
+"""Predicted times of plink's engine along a plan, from its fitted software costs."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from plink.solvers.forests.trees import messages_on_the_way
 def expected_of_plan(
     times: ExpectedTimes, traffic: Traffic, size_bytes: int, hosts: Sequence[int]
 ) -> Expected:
-    """Return the expected time of one call along a plan with rank r on host `hosts[r]`."""
+    """Return the predicted time of one call along a plan with rank r on host `hosts[r]`."""
     free_s, whole_s = plan_s(times, traffic, hosts)
     rounds = _messages_of(traffic)
     return times.estimate([whole_s], free_s, size_bytes, hosts, rounds=rounds)
 
 
 def plan_s(times: ExpectedTimes, traffic: Traffic, hosts: Sequence[int]) -> tuple[float, float]:
-    """Return the time along a plan without the client's overhead, and with it."""
+    """Return a plan's time without the client's overhead, and with it."""
     share = times.fit.flow_share.value
     free_s = traffic_time_s(traffic, hosts, _scale_rates(times.network, share))
     if traffic.routes is not None:

@@ -1,4 +1,4 @@
-"""Predict each collective's time along a plan on a cluster, with a lower bound."""
+"""Predicted time of each collective along a plan on a cluster, with a lower bound."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def forecast_plan(
     collectives: Sequence[str] = (),
     source: str = "the plan",
 ) -> PlanForecast:
-    """Predict collectives along a plan on a cluster, which need not be what it was made for.
+    """Predict collectives along a plan on a cluster, possibly another one than it was made for.
 
     Args:
         cluster: the plan's hosts, and what was measured between them.

@@ -1,4 +1,4 @@
-"""A plan's ranks on a cluster, which need not be the one that it was made for."""
+"""Matching of a plan's ranks to the hosts of a cluster, even one that it was not made for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from plink.files.plan import Plan
 
 
 def hosts_of(plan: Plan, cluster: Cluster, source: str) -> list[int]:
-    """Return the index in the cluster of the host of every rank; `source` names the plan in errors.
+    """Return each rank's host as an index into the cluster; `source` names the plan in errors.
 
     Raises:
         WrongUseError: the plan is of other hosts.
@@ -25,7 +25,7 @@ def hosts_of(plan: Plan, cluster: Cluster, source: str) -> list[int]:
 
 
 def grouped_as(plan: Plan, cluster: Cluster) -> Cluster:
-    """Return the cluster with the groups of a plan, which may be of some of its hosts.
+    """Return the cluster with the groups of a plan, which may cover only some of its hosts.
 
     Where these are the cluster's own but for hosts without a rank, the cluster as it is: its
     uplinks were measured with all hosts of its groups.

@@ -1,4 +1,4 @@
-"""Search for a cluster's plan, and the candidates that it was chosen from."""
+"""Search for a cluster's plan among candidates of every kind."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ DEFAULT_REQUEST = PlanRequest()
 
 @dataclass(frozen=True)
 class Planned:
-    """A plan, and how it came about.
+    """Plan with the candidates it was chosen from and the assumptions made.
 
     Args:
         plan: to be written.
@@ -89,7 +89,7 @@ def find_plan(
     request: PlanRequest = DEFAULT_REQUEST,
     on_progress: Callable[[str], None] | None = None,
 ) -> Planned:
-    """Return a plan of the kind asked for, or of the one that is predicted to be best.
+    """Return a plan of the requested kind, or of the kind predicted to be fastest.
 
     Args:
         cluster: hosts and what was measured. Groups are found if it has none.
@@ -147,14 +147,14 @@ def find_plan(
 
 
 def distances_without_times(cluster: Cluster) -> Matrix | None:
-    """Return distances where no round-trip time is known, by bandwidth; None where times tell."""
+    """Return distances by bandwidth if no round-trip time is known, else None."""
     if not has_only_bandwidth(cluster):
         return None
     return filled_bandwidth_distances(cluster).s_per_gbit
 
 
 def with_known_groups(cluster: Cluster, seed: int, tell: Callable[[str], None]) -> Cluster:
-    """Return the cluster with its groups, or those that are found where it has none."""
+    """Return the cluster with its groups, or with computed ones if it has none."""
     if cluster.groups or len(cluster.hosts) < 3:
         return cluster
     try:
@@ -174,7 +174,7 @@ def _refuse(kind: str, refused: Sequence[Refused]) -> None:
 
 
 def levels_to_plan_on(cluster: Cluster, network: Network) -> list[Sequence[Group]]:
-    """Return the groups of the file first, then other levels that may be quicker.
+    """Return groupings to plan on: the file's groups first, then other levels.
 
     Where no uplink is known, a prediction cannot tell levels apart, and those of the file stand.
     """

@@ -1,4 +1,4 @@
-"""Hosts of a cluster that are servers, and the rates of their ports."""
+"""Parameter server hosts of a cluster, and the rates of their ports."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HINT = "write HOST, HOST:PORTS or HOST=ADDRESS+ADDRESS, and @RATE behind it, as
 
 @dataclass(frozen=True)
 class ServerHost:
-    """A host that contributes nothing, and its interfaces.
+    """Host that only aggregates, with its interfaces.
 
     Args:
         place: place of the host in the cluster.
@@ -36,7 +36,7 @@ class ServerHost:
 
 
 def parse_servers(texts: Sequence[str], cluster: Cluster) -> list[ServerHost]:
-    """Return servers as they are typed: `box`, `box:4`, `box:4@25gbit`, `box=10.0.0.9+10.0.0.10`.
+    """Return the servers in a text: `box`, `box:4`, `box:4@25gbit`, `box=10.0.0.9+10.0.0.10`.
 
     Args:
         texts: texts of servers, one or several with commas in each.
@@ -85,7 +85,7 @@ def _parse(text: str, cluster: Cluster) -> ServerHost:
 
 
 def port_rates(servers: Sequence[ServerHost], network: Network) -> Floats:
-    """Return (K,) what each port carries either way, server by server."""
+    """Return the rate of each port in either direction, server by server, shape (K,)."""
     links = np.minimum(network.send_bytes_s, network.receive_bytes_s)
     return np.array(
         [
@@ -99,7 +99,7 @@ def port_rates(servers: Sequence[ServerHost], network: Network) -> Floats:
 def members_network(
     network: Network, workers: Indices, servers: Sequence[ServerHost], rates: Floats
 ) -> Network:
-    """Return a network of workers' hosts, then of servers' ports, each of them a link of its own.
+    """Return a network of the workers' hosts and the servers' ports, one link each.
 
     Args:
         network: network of all hosts.
@@ -120,7 +120,7 @@ def members_network(
 
 
 def server_ranks(servers: Sequence[ServerHost], cluster: Cluster, rates: Floats) -> list[PlanRank]:
-    """Return the servers as ranks of a plan, with weights by what their ports carry."""
+    """Return the servers as ranks of a plan, with ports weighted by their rates."""
     ranks, first = [], 0
     most = float(rates.max())
     for server in servers:
@@ -135,7 +135,7 @@ def server_ranks(servers: Sequence[ServerHost], cluster: Cluster, rates: Floats)
 
 
 def assumed_of(servers: Sequence[ServerHost], cluster: Cluster) -> list[str]:
-    """Return the assumptions about servers' ports, one sentence each."""
+    """Return the assumptions about the rates of servers' ports, one sentence each."""
     found = []
     for server in servers:
         name, ports = cluster.names[server.place], format_count(len(server.addresses), "port")

@@ -1,4 +1,4 @@
-"""Search for a cluster's plan through servers, beside plans that need none."""
+"""Search for a cluster's plan with parameter servers, beside plans without them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def find_plan_with_servers(
     request: PlanRequest,
     on_progress: Callable[[str], None] | None = None,
 ) -> Planned:
-    """Return a plan of the kind asked for, or of the one that is predicted to be quickest.
+    """Return a plan of the requested kind, or of the one predicted to be fastest.
 
     All other hosts are workers. Beside the kinds of plans between workers (`flat` being a server on
     every worker's host, CS) there are `cc`, where one worker's host serves; `ncc` and `ncs`, stars
@@ -117,7 +117,7 @@ def _choose_candidate(
 
 
 def _ranks(setting: ServerPlanInput, search: ServerPlanSearch, chosen: Candidate) -> list[PlanRank]:
-    """Return the workers, and after them the servers where the plan uses any."""
+    """Return the workers as ranks, followed by the servers if the plan uses any."""
     cluster = setting.cluster
     hosts = [cluster.hosts[setting.workers[place]] for place in search.host_of_rank]
     ranks = [PlanRank(host.name, host.address) for host in hosts]
@@ -125,7 +125,7 @@ def _ranks(setting: ServerPlanInput, search: ServerPlanSearch, chosen: Candidate
 
 
 def _groups_of(groups: Sequence[Group], ranks: Sequence[PlanRank]) -> tuple[Group, ...]:
-    """Return the groups of the hosts that have ranks."""
+    """Return the groups restricted to hosts that have ranks."""
     there = {rank.host for rank in ranks}
     left = (Group(group.name, [host for host in group.hosts if host in there]) for group in groups)
     return tuple(group for group in left if group.hosts)

@@ -1,4 +1,4 @@
-"""Every kind of plan over workers and servers of a cluster, and what is predicted of it."""
+"""Candidate plans of every kind over workers and parameter servers, with predictions."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class ServerPlanInput:
 
 
 def traffic_through_servers(demand: Demand, forest: Forest) -> Traffic:
-    """Return the traffic of a collective along a forest through servers, in a service's chunks."""
+    """Return the traffic of a collective along a forest through servers, in chunks."""
     traffic = traffic_of(demand, forest)
     if traffic.chunks_bytes is None:
         return traffic
@@ -71,7 +71,7 @@ def traffic_through_servers(demand: Demand, forest: Forest) -> Traffic:
 
 
 class ServerPlanSearch:
-    """The members of forests, workers' hosts and then ports, and what is built over them."""
+    """Search for plans over workers' hosts and servers' ports as members."""
 
     def __init__(self, setting: ServerPlanInput) -> None:
         network, workers, servers = setting.network, setting.workers, setting.servers
@@ -92,13 +92,13 @@ class ServerPlanSearch:
         self._demand = Demand(ALL_REDUCE, setting.size_bytes)
 
     def ports(self) -> tuple[int, float]:
-        """Return how many workers' hosts there are, and ports in units of such a host's link."""
+        """Return the number of workers' hosts, and of ports in units of a host's link."""
         between = self._between_workers
         links = np.minimum(between.send_bytes_s, between.receive_bytes_s)
         return len(self._workers), float(np.sum(self.rates / np.median(links)))
 
     def candidates(self, tell: Callable[[str], None]) -> tuple[list[Candidate], list[Refused]]:
-        """Return every kind that there is a plan of, and those that there is none of."""
+        """Return the candidates of all kinds, and the kinds that are not possible."""
         network, refused = self._between_workers, []
         tell("order")
         distance = distances_without_times(self._cluster)
@@ -130,12 +130,12 @@ class ServerPlanSearch:
         return found, refused
 
     def bound_s(self) -> float:
-        """Return a lower bound in seconds of any way through these links."""
+        """Return a lower bound in seconds on any plan over these links."""
         is_worker = np.arange(self._members.hosts) < len(self._workers)
         return lower_bound_s(self._members, _least(self._demand.size_bytes, is_worker))
 
     def _no_racks(self) -> str | None:
-        """Return why there are no servers of racks; None where there are."""
+        """Return why rack-local servers are not possible; None if they are."""
         of_workers = self._members.group_of[: len(self._workers)]
         of_ports = self._members.group_of[len(self._workers) :]
         if (of_workers < 0).any():
@@ -147,7 +147,7 @@ class ServerPlanSearch:
         return None
 
     def _by_racks(self, between: str) -> Routes:
-        """Return routes over all members; ports of groups without workers stay unused."""
+        """Return routes with rack-local servers; ports of racks without workers stay unused."""
         count, network = len(self._workers), self._members
         groups, dense = np.unique(network.group_of[:count], return_inverse=True)
         used = np.flatnonzero(np.isin(network.group_of[count:], groups))
@@ -188,7 +188,7 @@ class ServerPlanSearch:
 
 
 def _among(routes: Routes, members: Indices, count: int) -> Routes:
-    """Return routes over some members as routes over all, which do without the others."""
+    """Return routes over some members as routes over all members."""
 
     def spread(parents: Parents) -> Parents:
         trees = np.full((len(parents), count), ABSENT, dtype=np.int32)
@@ -199,7 +199,7 @@ def _among(routes: Routes, members: Indices, count: int) -> Routes:
 
 
 def _least(size_bytes: float, is_worker: Flags) -> LeastExchange:
-    """Return what parties exchange at least; those without a worker exchange nothing."""
+    """Return the least bytes that parties exchange; 0 for those without a worker."""
 
     def least(party_of: Indices) -> ExchangedBytes:
         working = np.bincount(party_of, is_worker) > 0

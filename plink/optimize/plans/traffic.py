@@ -1,4 +1,4 @@
-"""Traffic of one call of a collective, along a plan's routes or straight between ranks.
+"""Traffic of one collective call, along a plan's routes or directly between ranks.
 
 The engine does the same with the plan it has (`docs/engine.md`): every segment of a reduce-scatter
 or all-gather along the routes of its owner, a large broadcast or reduction over all routes.
@@ -39,7 +39,7 @@ SMALL_BYTES = 64 * 1024
 
 @dataclass(frozen=True)
 class Traffic:
-    """Messages of one call of a collective.
+    """Messages of one collective call.
 
     Args:
         size_bytes: size of all that goes along routes, in bytes.
@@ -86,7 +86,7 @@ def traffic_of(demand: Demand, forest: Forest) -> Traffic:
 
 
 def traffic_time_s(traffic: Traffic, host_of: Sequence[int] | Indices, network: Network) -> float:
-    """Return the time in seconds that one call is predicted to take.
+    """Return the predicted time of one call in seconds.
 
     Args:
         traffic: the call's.
@@ -106,7 +106,7 @@ def traffic_time_s(traffic: Traffic, host_of: Sequence[int] | Indices, network: 
 
 
 def traffic_bytes(traffic: Traffic) -> Floats:
-    """Return (P, P) what each rank (row) sends to each other in one call.
+    """Return bytes that each rank (row) sends to each other (column) in one call, (P, P).
 
     At least one rank sends.
     """
@@ -136,7 +136,7 @@ def measure_traffic(traffic: Traffic, group_of: Sequence[int], host_of: Sequence
 def _along(
     segments: Sequence[tuple[Forest, float]], *, goes_up: bool, goes_down: bool | None = None
 ) -> Traffic:
-    """Return segments of so many bytes, each along its forest, up or down it unless both."""
+    """Return segments of these sizes, each along its forest: up, down or both."""
     goes_down = not goes_up if goes_down is None else goes_down
     size_bytes = sum(size for _, size in segments)
     # One size for the chunks of all segments.

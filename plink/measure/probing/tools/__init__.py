@@ -1,4 +1,4 @@
-"""The measuring tools. A new one is a file here and one entry in this table."""
+"""Table of the measuring tools; a new tool is one file here and one entry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Interface of every measuring tool to a run: its options, its job and how it is called.
+"""Interface between a probe run and a measuring tool: options, job and entry in the table.
 
 A tool imports what measures only when it measures, so that the command line can list all tools at
 once.
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ToolOptions(ABC):
-    """Options of one tool; each tool has a class of its own."""
+    """Base class of the options of one tool."""
 
     tool: ClassVar[str]
 
     @classmethod
     def resume(cls, given: Mapping[str, Any], recorded: Mapping[str, Any], source: str) -> Self:
-        """Return the options to go on with an earlier measurement.
+        """Return the options to resume an earlier measurement with.
 
         Args:
             given: the fields that were asked for now.
@@ -48,7 +48,7 @@ class ToolOptions(ABC):
 
     @abstractmethod
     def describe(self) -> str:
-        """Return a few words on how the tool measures with these options."""
+        """Return a short description of how the tool measures with these options."""
 
     @abstractmethod
     def to_record(self) -> dict[str, Any]:
@@ -59,13 +59,13 @@ Options = TypeVar("Options", bound=ToolOptions)
 
 
 def no_limit() -> float:
-    """Return infinity, as there is no limit."""
+    """Return infinity: the default limit of a search for readings."""
     return math.inf
 
 
 @dataclass(frozen=True)
 class MeasuringJob(Generic[Options]):
-    """Job for a measuring tool.
+    """Everything that a measuring tool is given for one run.
 
     Args:
         hosts: the N hosts of the run, all reached.
@@ -122,7 +122,7 @@ class Tool:
 
 
 def recorded_count(recorded: Mapping[str, Any]) -> int | None:
-    """Return the probes per direction and meeting that a measurement records, if it does.
+    """Return the recorded number of probes per direction and meeting, or None.
 
     Before there were passes, a meeting with a precision was so long at most, and mostly shorter.
     """
@@ -139,7 +139,7 @@ def recorded_passes(recorded: Mapping[str, Any]) -> int | None:
 
 
 def recorded_precision(recorded: Mapping[str, Any]) -> float | None:
-    """Return the precision in per cent that a measurement records, if it does."""
+    """Return the recorded precision in per cent, or None."""
     precision_percent = finite_number(recorded.get("precision_percent"))
     if precision_percent is None or not 0.0 <= precision_percent <= 100.0:
         return None
@@ -147,7 +147,7 @@ def recorded_precision(recorded: Mapping[str, Any]) -> float | None:
 
 
 def measured_otherwise(source: str, option: str, before: object, given: object) -> WrongUseError:
-    """Return the error for an option that must be as in the earlier measurement, and is not."""
+    """Return the error for an option that differs from the earlier measurement's."""
     how = f"without {option}" if before is None else f"with {option}={before}"
     hint = f"leave out {option}={given}, or measure anew into another file"
     return WrongUseError(f"{source}: was measured {how}, not {given}", hint)

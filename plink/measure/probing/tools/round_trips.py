@@ -1,4 +1,4 @@
-"""The tools that measure round-trip times: echo, dpdk and fping."""
+"""Options and jobs of the tools for round-trip times: echo, dpdk and fping."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _DPDK_CORES_PER_PAIR = 2
 
 @dataclass(frozen=True, kw_only=True)
 class RttOptions(ToolOptions):
-    """Options of tools that measure round-trip times.
+    """Options common to the tools for round-trip times.
 
     Args:
         count: probes per direction of a pair, each time it meets.
@@ -51,7 +51,7 @@ class RttOptions(ToolOptions):
 
     @classmethod
     def resume(cls, given: Mapping[str, Any], recorded: Mapping[str, Any], source: str) -> Self:
-        """Resume as `ToolOptions.resume`; additional passes are added for every pair."""
+        """Return the options to resume with; additional passes count for every pair."""
         del source
         before = {
             "count": recorded_count(recorded),
@@ -64,11 +64,11 @@ class RttOptions(ToolOptions):
 
     @property
     def percentiles(self) -> tuple[float, ...]:
-        """The percentiles to keep; the first stands for a pair."""
+        """Percentiles to keep; the first stands for a pair."""
         return (self.percentile, *sorted({*STANDARD_PERCENTILES} - {self.percentile}))
 
     def describe(self) -> str:
-        """Return a few words on how the tool measures."""
+        """Return a short description of how the tool measures with these options."""
         return f"{self.tool} x {self.count}"
 
     def to_record(self) -> dict[str, Any]:
@@ -83,7 +83,7 @@ class RttOptions(ToolOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class EchoOptions(RttOptions):
-    """The options of echo: our own UDP agent.
+    """Options of echo, plink's own UDP agent.
 
     Args:
         port: the UDP port of the agents; 0 for any.
@@ -97,7 +97,7 @@ class EchoOptions(RttOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class DpdkOptions(EchoOptions):
-    """The options of dpdk: the same agent past the kernel.
+    """Options of dpdk, the echo agent with packets that bypass the kernel.
 
     Args:
         nics: those that hosts give to DPDK altogether; where a host has none here, the interface
@@ -109,7 +109,7 @@ class DpdkOptions(EchoOptions):
 
     @classmethod
     def resume(cls, given: Mapping[str, Any], recorded: Mapping[str, Any], source: str) -> Self:
-        """Resume as `RttOptions.resume`, with the same NICs."""
+        """Return the options to resume with, which keep the same NICs."""
         nics = _same_nics(recorded, given.get("nics", ()), source)
         return super().resume({**given, "nics": nics}, recorded, source)
 
@@ -121,7 +121,7 @@ class DpdkOptions(EchoOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class FpingOptions(RttOptions):
-    """The options of fping, which the hosts must have."""
+    """Options of fping, which must be installed on the hosts."""
 
     tool: ClassVar[str] = "fping"
     count: int = 10

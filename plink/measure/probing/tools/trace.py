@@ -1,4 +1,4 @@
-"""The tool that measures routes."""
+"""Options and job of the tool for routes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class TraceOptions(ToolOptions):
-    """The options of trace, which needs root and a Python with scapy on the hosts.
+    """Options of trace, which needs root and a Python with scapy on the hosts.
 
     Args:
         count: probes per direction of a pair.
@@ -33,13 +33,13 @@ class TraceOptions(ToolOptions):
 
     @classmethod
     def resume(cls, given: Mapping[str, Any], recorded: Mapping[str, Any], source: str) -> Self:
-        """Resume as `ToolOptions.resume`."""
+        """Return the options to resume an earlier measurement with."""
         del source
         count = recorded_count(recorded)
         return cls(**{**({} if count is None else {"count": count}), **given})
 
     def describe(self) -> str:
-        """Return a few words on how it measures."""
+        """Return a short description of how the tool measures with these options."""
         return f"trace x {self.count}"
 
     def to_record(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The tools that transfer data with iperf3: between pairs of hosts, and between groups."""
+"""Options and jobs of the iperf3 tools: between pairs of hosts, and between groups."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class _TransferOptions(ToolOptions):
-    """Options of tools that transfer data.
+    """Options common to the tools that transfer data.
 
     Args:
         duration_s: whole seconds a transfer; None for the tool's own.
@@ -36,7 +36,7 @@ class _TransferOptions(ToolOptions):
 
     @classmethod
     def resume(cls, given: Mapping[str, Any], recorded: Mapping[str, Any], source: str) -> Self:
-        """Resume as `ToolOptions.resume`; only the duration of a transfer may differ."""
+        """Return the options to resume with; only the duration may differ."""
         known = {field.name for field in fields(cls)}
         before = {
             name: value
@@ -59,7 +59,7 @@ class _TransferOptions(ToolOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class Iperf3Options(_TransferOptions):
-    """The options of iperf3, which the hosts must have.
+    """Options of iperf3, which must be installed on the hosts.
 
     Args:
         direction: `each` direction of a pair by itself, or `both` at once.
@@ -70,7 +70,7 @@ class Iperf3Options(_TransferOptions):
     direction: str = "each"
 
     def describe(self) -> str:
-        """Return a few words on how it measures."""
+        """Return a short description of how the tool measures with these options."""
         return f"iperf3 for {self.duration_s} s"
 
     def to_record(self) -> dict[str, Any]:
@@ -80,7 +80,7 @@ class Iperf3Options(_TransferOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class UplinkOptions(_TransferOptions):
-    """The options of uplinks: what groups exchange, all their hosts at once.
+    """Options of uplinks: transfers between groups, all their hosts at once.
 
     Args:
         groups: groups of hosts, two at least.
@@ -92,16 +92,16 @@ class UplinkOptions(_TransferOptions):
     # TCP connections that share an uplink need longer to settle than one by itself.
     @property
     def group_duration_s(self) -> int:
-        """Whole seconds that groups exchange data."""
+        """Whole seconds of a transfer between groups."""
         return self.duration_s or 2
 
     @property
     def link_duration_s(self) -> int:
-        """Whole seconds of a transfer that shows what a host can do by itself."""
+        """Whole seconds of a transfer that measures one host's link."""
         return self.duration_s or 1
 
     def describe(self) -> str:
-        """Return a few words on how it measures."""
+        """Return a short description of how the tool measures with these options."""
         return f"uplinks for {self.group_duration_s} s"
 
     def to_record(self) -> dict[str, Any]:
@@ -110,7 +110,7 @@ class UplinkOptions(_TransferOptions):
 
 
 def _check_recorded_options(recorded: Mapping[str, Any], source: str) -> dict[str, Any]:
-    """Return the options that an earlier measurement records."""
+    """Return the options that an earlier measurement records, if all are valid."""
     names = ("duration_s", "streams", "direction", "congestion")
     duration_s, streams, direction, congestion = map(recorded.get, names)
     for name, value, high in (
