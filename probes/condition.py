@@ -1,4 +1,4 @@
-"""The condition of a host's network, as its own counters and settings have it.
+"""Network condition of a host, from its own counters and settings.
 
 A shell reads `/sys/class/net`, `/proc/net/snmp` and `/proc/stat` twice, a second apart, so that
 what a host does while nobody measures is known beside what its counters add up to.
@@ -135,7 +135,7 @@ class HostCondition(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def ask(session: Session, interface: str) -> HostCondition:
-    """Ask one host; it takes a second and some round trips.
+    """Ask a host for its condition, which takes a second and some round trips.
 
     Args:
         session: leads there.
@@ -160,14 +160,14 @@ def ask(session: Session, interface: str) -> HostCondition:
 
 @dataclass(frozen=True)
 class ProcessorTurns:
-    """Shares of a processor that a busy program got; None where a host cannot tell."""
+    """Share of a processor that a busy program gets; None where a host cannot tell."""
 
     processor_share: float | None
     throttled_share: float | None
 
 
 def take_turns(session: Session) -> ProcessorTurns:
-    """Let a shell count for some moments, and see what it got.
+    """Run a busy loop on a host for a moment and return its share of a processor.
 
     Raises:
         HostError: the connection is gone.
@@ -177,7 +177,7 @@ def take_turns(session: Session) -> ProcessorTurns:
 
 
 def throttled_share(text: str) -> float | None:
-    """Return the share of scheduling periods between two readings in which a stop occurred."""
+    """Return the share of scheduling periods in which the cgroup was throttled."""
     counts: dict[str, int] = {}
     for line in text.splitlines():
         name, _, value = line.rpartition(" ")
@@ -193,7 +193,7 @@ def throttled_share(text: str) -> float | None:
 
 
 def best_share(text: str) -> float | None:
-    """Return the greatest share of its time that a turn ran: a line each, both in ns."""
+    """Return the greatest share of its time that a busy loop ran: a line each, both in ns."""
     shares = []
     for line in text.splitlines():
         ran, _, passed = line.partition(" ")
@@ -207,7 +207,7 @@ def best_share(text: str) -> float | None:
 def parse(
     text: str, interface: str, offset_s: float | None = None, error_s: float | None = None
 ) -> HostCondition:
-    """Parse a host's report, skipping lines that are not understood."""
+    """Parse a host's report, ignoring lines that are not understood."""
     said: dict[str, str] = {}
     for line in text.splitlines():
         name, _, value = line.strip().partition(" ")
@@ -256,7 +256,7 @@ def _rate(before: Mapping[str, int], after: Mapping[str, int], name: str) -> flo
 
 
 def _cpu_shares(before: str, after: str) -> tuple[float, float] | None:
-    """Return the shares of the processors' time used, and stolen, between two readings."""
+    """Return the shares of processor time used and stolen between two readings."""
     ticks = [
         [int(word) for word in text.split() if _WHOLE.fullmatch(word)] for text in (before, after)
     ]

@@ -1,4 +1,4 @@
-"""Errors of this package. The type says whose fault it is."""
+"""Errors of the `probes` package; the type tells whether the user or a host is at fault."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ _MAX_MESSAGE = 200
 
 
 class ProbesError(Exception):
-    """Base class. The message is one sentence; `hint` says what to do, or is None."""
+    """Base class; the message is one sentence, and `hint` suggests what to do, or is None."""
 
     def __init__(self, message: str, hint: str | None = None) -> None:
         super().__init__(message)
@@ -18,11 +18,11 @@ class HostListError(ProbesError):
 
 
 class OptionError(ProbesError):
-    """The caller asked for something that cannot be done (a key file that is not there, ...)."""
+    """Error that an option cannot be followed, such as a key file that does not exist."""
 
 
 class HostError(ProbesError):
-    """Failure of one host. The message is the reason, without the host's name, which is `host`."""
+    """Failure of one host: the message is the reason, and `host` is the host's name."""
 
     def __init__(self, host: str, message: str, hint: str | None = None) -> None:
         super().__init__(clean(message), hint)
@@ -30,6 +30,6 @@ class HostError(ProbesError):
 
 
 def clean(message: str) -> str:
-    """Fit for a terminal: a host's own words may be escape sequences, or without end."""
+    """Return a host's own words without escape sequences and shortened, safe for a terminal."""
     cut = message if len(message) <= _MAX_MESSAGE else message[: _MAX_MESSAGE - 3] + "..."
     return "".join(character if character.isprintable() else "\ufffd" for character in cut)

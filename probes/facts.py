@@ -1,4 +1,4 @@
-"""Facts that hosts report, and how many pairs may be measured at once on such hosts."""
+"""Facts that hosts report about themselves, and the number of pairs to measure at once."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class HostFacts:
 
 
 def ask(session: Session) -> HostFacts:
-    """Ask one host.
+    """Ask one host for its facts.
 
     Raises:
         HostError: it runs no POSIX shell, or says nothing that can be understood.
@@ -76,7 +76,7 @@ def ask(session: Session) -> HostFacts:
 
 
 def parse(output: str) -> HostFacts | None:
-    """Parse the output of the questions; None if it is not such an output."""
+    """Parse a host's answers; None if the output is not valid."""
     head, separator, addresses = output.partition("\nip\n")
     parse_addresses = parse_ip_addr
     if not separator:
@@ -119,7 +119,7 @@ def parse_ip_addr(text: str) -> list[InterfaceAddress]:
 
 
 def _default_interfaces(lines: Sequence[Sequence[str]]) -> set[str]:
-    """Return the interfaces of the default routes with the least metric, of each family."""
+    """Return the default routes' interfaces with the least metric, for IPv4 and IPv6."""
     metrics: dict[bool, dict[str, int]] = {}
     for words in lines:
         if words[:1] != ["default"] or "dev" not in words[:-1]:
@@ -139,7 +139,7 @@ def _default_interfaces(lines: Sequence[Sequence[str]]) -> set[str]:
 
 
 def parse_hostname(text: str) -> list[InterfaceAddress]:
-    """Return the addresses in the output of `hostname -I`, which names no interfaces."""
+    """Return the addresses in the output of `hostname -I`, without interface names."""
     parsed = (_parse_address("", word) for word in text.split()[:_MAX_ADDRESSES])
     return [found for found in parsed if found is not None]
 
@@ -156,7 +156,7 @@ def _parse_address(interface: str, text: str) -> InterfaceAddress | None:
 
 
 def most_pairs(facts: Sequence[HostFacts], cores_per_pair: int = 1) -> int:
-    """Return the number of pairs in flight that do not disturb each other.
+    """Return how many pairs can be measured at once without disturbing each other.
 
     Every host can be in one pair at a time. Hosts that share a machine also share its cores: a
     pair takes `cores_per_pair`, and one is left to SSH, so that the most crowded machine decides;

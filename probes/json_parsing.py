@@ -1,4 +1,4 @@
-"""JSON of plink's files and of other programs' listings: limits, no name twice, Ctrl-C is heard.
+"""Interruptible JSON parser with limits, which refuses duplicate keys.
 
 The standard library is all that this needs: training processes, which import nothing else of
 `plink.probes`, read plans by it.
@@ -27,7 +27,7 @@ _HALF_OF_A_CHARACTER = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 def parse_json(content: bytes) -> Any:
-    """Return the value in a text in UTF-8.
+    """Return the value in a UTF-8 JSON text.
 
     Raises:
         ValueError: not JSON, NaN or an infinity, a name twice in an object, a number of too many
@@ -55,7 +55,7 @@ def parse_json(content: bytes) -> Any:
 
 
 def _value(text: str, at: int, levels: int) -> tuple[Any, int]:
-    """Return the value that begins there, and where it ends."""
+    """Return the value at a position and the position after it."""
     first = text[at : at + 1]
     if levels and first == "{":
         return _object(text, at + 1, levels - 1)
@@ -67,7 +67,7 @@ def _value(text: str, at: int, levels: int) -> tuple[Any, int]:
 
 
 def _object(text: str, at: int, levels: int) -> tuple[dict[str, Any], int]:
-    """Return the object whose brace is before `at`."""
+    """Return the object whose opening brace is before `at`, and the position after it."""
     pairs: list[tuple[str, Any]] = []
     at = _past_space(text, at)
     if text[at : at + 1] == "}":
@@ -89,7 +89,7 @@ def _object(text: str, at: int, levels: int) -> tuple[dict[str, Any], int]:
 
 
 def _array(text: str, at: int, levels: int) -> tuple[list[Any], int]:
-    """Return the list whose first value begins at `at`."""
+    """Return the list whose first value begins at `at`, and the position after it."""
     values = []
     while True:
         value, at = _value(text, at, levels)
@@ -100,7 +100,7 @@ def _array(text: str, at: int, levels: int) -> tuple[list[Any], int]:
 
 
 def _next(text: str, at: int, end: str) -> tuple[int, bool]:
-    """Return where the next item begins; or where the container ends, and True."""
+    """Return the position of the next item, or of the container's end with True."""
     at = _past_space(text, at)
     found = text[at : at + 1]
     if found == end:

@@ -1,4 +1,4 @@
-"""Measuring pairs round by round with programs that are started on the hosts for every pair.
+"""Measurement round by round with a program that is started on the hosts for every pair.
 
 A thread a pair; what the threads find out is handed on by the one that conducts the rounds.
 """
@@ -25,19 +25,19 @@ TIMEOUT_DIVISOR = 4
 
 @dataclass(frozen=True)
 class Silence:
-    """Silence in a direction: nothing came through, in the words of the tool."""
+    """Result that no packet came through in one direction, in the tool's words."""
 
     reason: str
 
 
 class Method(Protocol[Reading_co]):
-    """Interface of a tool to a run, shared by threads."""
+    """Interface of a tool that measures one pair per call; thread-safe."""
 
     # What is said of a host that was silent to all others.
     silent_to_all: str
 
     def prepare(self, concurrency: int) -> Mapping[int, HostError]:
-        """Learn what there is to know of the hosts; why some of them cannot take part, by index."""
+        """Prepare all hosts; return by index why some cannot take part."""
 
     def measure(
         self, source: int, destination: int, *, is_suspected: bool
@@ -53,10 +53,10 @@ class Method(Protocol[Reading_co]):
 
     @property
     def is_stopped(self) -> bool:
-        """Whether `stop` was called: what `measure` returns since then means nothing."""
+        """Whether `stop` was called, after which results of `measure` are meaningless."""
 
     def stop(self) -> None:
-        """End what runs on the hosts."""
+        """End everything that runs on the hosts."""
 
 
 def measure_rounds(
@@ -103,7 +103,7 @@ class _Direction(Generic[Reading]):
 
 @dataclass(frozen=True)
 class _PairSettled:
-    """Signal that both directions of a pair are settled, or an unforeseen error ended them."""
+    """Signal that both directions of a pair are settled or an unexpected error ended them."""
 
     error: BaseException | None
 
@@ -128,7 +128,7 @@ class _RoundsRun(Generic[Reading]):
         self._suspected: set[int] = set()
 
     def measure_round(self, pairs: Sequence[tuple[int, int]], concurrency: int) -> None:
-        """Measure disjoint pairs, and hand on what they yield."""
+        """Measure a round of disjoint pairs and deliver the results."""
         both = [[p for p in ((i, j), (j, i)) if p in self._wanted] for i, j in pairs]
         owed = [directions for directions in both if directions]
         executor = ThreadPoolExecutor(max_workers=concurrency)
@@ -148,22 +148,22 @@ class _RoundsRun(Generic[Reading]):
             executor.shutdown(wait=False, cancel_futures=True)
 
     def want(self, pairs: Sequence[tuple[int, int]]) -> None:
-        """Ask for both directions of these pairs from now on."""
+        """Mark both directions of these pairs as wanted."""
         self._wanted.update(direction for i, j in pairs for direction in ((i, j), (j, i)))
 
     def name_the_silent(self) -> None:
-        """Name the hosts that nobody could exchange anything with."""
+        """Report hosts that no other host could exchange packets with."""
         for index in self._suspicion.silent_to_all():
             self.lose_host(index, self._method.silent_to_all)
 
     def lose_host(self, index: int, reason: str) -> None:
-        """Name a host that takes no part any more, once."""
+        """Report once that a host no longer takes part."""
         if index not in self._lost:
             self._lost[index] = reason
             self._sink.host_lost(HostLoss(index, reason))
 
     def stop(self) -> None:
-        """End what still runs, and hand on what ended before."""
+        """End running measurements and deliver finished ones."""
         self._method.stop()
         while True:
             try:

@@ -1,4 +1,4 @@
-"""Reaching the hosts of a run: connected, asked what they are, and given a traffic address."""
+"""Connecting to the hosts of a run, asking for their facts, choosing traffic addresses."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Way = Outgoing | ListenOptions | Callers
 
 @dataclass(frozen=True)
 class ReachedHost:
-    """A host with an open session.
+    """Host with an open session.
 
     Args:
         address: the address that traffic to it uses.
@@ -48,7 +48,7 @@ class ReachedHost:
 
 @dataclass
 class Reached:
-    """The hosts that were reached and those that were not, both in list order.
+    """Hosts that were reached and those that were not, both in list order.
 
     A context manager: leaving it closes every session.
     """
@@ -65,7 +65,7 @@ class Reached:
 
 
 def opener_for(way: Way) -> Opener:
-    """Return the opener of connections for this way of reaching hosts.
+    """Return the opener of sessions for these options.
 
     Raises:
         OptionError: a command that is no template, or a place where nothing can listen.
@@ -89,7 +89,7 @@ def reach(
     interface: str | None = None,
     on_done: Callable[[], None] = lambda: None,
 ) -> Reached:
-    """Open a session to every host and ask what it is. A host that fails is named, and left out.
+    """Open a session to every host and ask for its facts; report and leave out hosts that fail.
 
     Raises:
         HostListError, OptionError: as `Opener.prepare`, or two names that are the same machine, or
@@ -127,7 +127,7 @@ def _open_all(
     concurrency: int,
     on_done: Callable[[], None],
 ) -> dict[str, tuple[Session, HostFacts]]:
-    """Return sessions and what their hosts say, by name in list order; failures go to `reached`."""
+    """Return sessions and facts by name in list order; failures go to `reached`."""
 
     def open_and_ask(host: ListedHost) -> tuple[Session, HostFacts]:
         session = reached.opener.open(host)

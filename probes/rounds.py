@@ -28,7 +28,7 @@ _DIGITS = 6
 
 
 def rounds_in_all(hosts: int) -> int:
-    """Return the number of rounds in which each two of N hosts meet: N - 1, or N if N is odd."""
+    """Return the number of rounds for all pairs of N hosts: N - 1, or N if N is odd."""
     return hosts - 1 + hosts % 2 if hosts > 1 else 0
 
 
@@ -46,7 +46,7 @@ def round_robin(hosts: int) -> Rounds:
 
 
 def disjoint_rounds(pairs: Iterable[tuple[int, int]]) -> Rounds:
-    """Return any pairs in rounds of disjoint ones, at most twice as many as a host has partners."""
+    """Return pairs as rounds of disjoint pairs, at most twice a host's number of partners."""
     rounds: list[list[tuple[int, int]]] = []
     busy: list[set[int]] = []
     for pair in pairs:
@@ -60,7 +60,7 @@ def disjoint_rounds(pairs: Iterable[tuple[int, int]]) -> Rounds:
 
 
 def round_of(hosts: int, pair: tuple[int, int]) -> int:
-    """Return the number of the round of `round_robin` in which two of `hosts` hosts meet."""
+    """Return in which round of `round_robin` two hosts meet."""
     turns = hosts + hosts % 2 - 1
     low, high = min(pair) - 1, max(pair) - 1
     # Places on the turning ring: those that meet have the same sum, modulo its length, as long as
@@ -79,7 +79,7 @@ def pairs_of_round(hosts: int, turn: int) -> list[tuple[int, int]]:
 
 
 def sampled_rounds(hosts: int, rounds: int, seed: int) -> Rounds:
-    """Return `rounds` well spread rounds of the tournament, and all of it where it has no more.
+    """Return `rounds` well spread rounds of the tournament, or all if it has no more.
 
     Args:
         hosts: the number of hosts, N.
@@ -102,7 +102,7 @@ def sampled_rounds(hosts: int, rounds: int, seed: int) -> Rounds:
 
 
 def _spread(hosts: int, rounds: int, chance: Random) -> list[int]:
-    """Choose rounds one by one: of some random ones that with the lowest second eigenvalue."""
+    """Choose rounds one by one: among random ones the one with the lowest second eigenvalue."""
     turns = rounds_in_all(hosts)
     left = _shuffle(turns, chance)
     chosen = [left.pop(0)]
@@ -130,6 +130,6 @@ def _largest(sums: npt.NDArray[np.complex128]) -> npt.NDArray[np.float64]:
 
 
 def _shuffle(size: int, chance: Random) -> list[int]:
-    """Shuffle 0 to size - 1 by `random()` alone, which is the same in all versions of Python."""
+    """Shuffle 0 to size - 1 with `random()` alone, identically in all versions of Python."""
     keys = [chance.random() for _ in range(size)]
     return sorted(range(size), key=keys.__getitem__)

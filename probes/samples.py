@@ -1,4 +1,4 @@
-"""Results of measuring a pair of hosts, whatever the tool."""
+"""Results of measuring a pair of hosts, for all tools."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class BandwidthReading:
 
 @dataclass(frozen=True)
 class RouteReading:
-    """The way from one host to another.
+    """Route from one host to another.
 
     Args:
         source: index of the first host.
@@ -71,7 +71,7 @@ Reading_contra = TypeVar("Reading_contra", contravariant=True)
 
 @dataclass(frozen=True)
 class PairLoss:
-    """A pair that could not be measured in this direction, and why."""
+    """Directed pair that could not be measured, with the reason."""
 
     source: int
     destination: int
@@ -80,30 +80,30 @@ class PairLoss:
 
 @dataclass(frozen=True)
 class HostLoss:
-    """A host that failed in the middle of a run, and why."""
+    """Host that failed during a run, with the reason."""
 
     host: int
     reason: str
 
 
 class Sink(Protocol[Reading_contra]):
-    """Receiver of results as they come, so that an interrupted run keeps what it has."""
+    """Receiver of results as they come, so that an interrupted run keeps them."""
 
     def reading(self, reading: Reading_contra) -> None:
-        """Record the reading of a direction of a pair, in one more meeting of the two."""
+        """Record a reading of a directed pair, from one meeting."""
 
     def pair_lost(self, loss: PairLoss) -> None:
-        """Record that a direction of a pair was given up; a later meeting may still read it."""
+        """Record that a directed pair was given up; a later meeting may still read it."""
 
     def host_lost(self, loss: HostLoss) -> None:
-        """Record that a host is gone; its remaining pairs are reported one by one as well."""
+        """Record that a host is lost; its remaining pairs are reported one by one as well."""
 
 
 class RemarkableSink(Sink[Reading_contra], Protocol[Reading_contra]):
-    """A sink that also takes what a user should know of the run as a whole."""
+    """Sink that also accepts remarks about the whole run."""
 
     def remark(self, text: str) -> None:
-        """Report a sentence, as it happens."""
+        """Record a remark for the user."""
 
 
 # Directed pairs: (source index, destination index).
@@ -119,5 +119,5 @@ More = Callable[[], Rounds]
 
 
 def no_more() -> Rounds:
-    """Return no further rounds: every pair meets once."""
+    """Return no further rounds, so that every pair meets once."""
     return ()

@@ -1,4 +1,4 @@
-"""Hosts that seem to be silent to everybody. Pure."""
+"""Detection of hosts that no other host can reach. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 
 
 class Suspicion:
-    """Suspicion of hosts by their silences to others.
+    """Record of which pairs of hosts could reach each other.
 
     A host that was silent `limit` times since its last reading is suspected, and once more after
     three times as many. Others go on trying it, but wait less each time: giving it up for everybody
@@ -31,6 +31,6 @@ class Suspicion:
         return [host for host in (source, destination) if self._silences[host] in limits]
 
     def silent_to_all(self) -> list[int]:
-        """Return the hosts that were silent and never heard, where others were heard."""
+        """Return the hosts that no other host could reach, if others could be reached."""
         never_heard = sorted(set(self._silences) - self._heard)
         return never_heard if self._heard else []

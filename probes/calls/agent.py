@@ -1,4 +1,4 @@
-"""The agent's end of a call: it runs the commands of the one who proves to know the secret."""
+"""Agent's end of a reverse connection: runs commands for a caller that proves the shared secret."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ class Call:
 
     @property
     def was_trusted(self) -> bool:
-        """Whether the other end has proved that it knows the secret."""
+        """Whether plink has proved that it knows the secret."""
         return self._server.trusted.is_set()
 
     def wait(self) -> None:
-        """Wait until the call is over: closed by the other end, or not trusted in time."""
+        """Wait until the call ends: closed by plink, or not authenticated in time."""
         end_s = time.monotonic() + _HANDSHAKE_S
         while not self._server.trusted.wait(_LOOK_EVERY_S):
             if not self._transport.is_active() or time.monotonic() > end_s:
@@ -70,12 +70,12 @@ class Call:
         self._transport.join()
 
     def close(self) -> None:
-        """End the call, and with it what runs."""
+        """End the call and all commands that run in it."""
         self._transport.close()
 
 
 class _SshServer(paramiko.ServerInterface):
-    """SSH server of an agent: the owner of one key may run commands, and nothing else."""
+    """SSH server of an agent, which lets the owner of one key run commands and nothing else."""
 
     def __init__(self, keys: Keys, name: str) -> None:
         self.trusted = threading.Event()
@@ -121,7 +121,7 @@ class _SshServer(paramiko.ServerInterface):
 def _serve(
     channel: paramiko.Channel, process: subprocess.Popen[bytes], asking: threading.Lock
 ) -> None:
-    """Hand input and outputs on until the command has ended, and say how."""
+    """Copy input and output of a command until it ends, then send its exit status."""
     # Not before plink has heard that the command has begun: it takes an earlier end for a refusal.
     # What it answers is read by the thread that tells it so, and only afterwards.
     with asking, suppress(OSError, EOFError, paramiko.SSHException):

@@ -1,4 +1,4 @@
-"""Hosts that nobody has listed: whoever calls, as many as are expected."""
+"""Hosts of a run that nobody listed: all agents that have called."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PLACE = "callers"
 
 @dataclass(frozen=True)
 class Callers:
-    """Agents that have called, whose calls a run goes on with.
+    """Agents that have called, whose connections a run uses.
 
     Args:
         options: how they were waited for.
@@ -42,7 +42,7 @@ def gather(
     on_listening: Callable[[int], None] = lambda _: None,
     on_call: Callable[[int], None] = lambda _: None,
 ) -> Callers:
-    """Wait until as many hosts as expected have called, or for `wait_s`.
+    """Wait until the expected number of hosts have called, or for `wait_s`.
 
     Args:
         options: where to listen, and how long.

@@ -1,4 +1,4 @@
-"""Calling home, again and again: plink may not listen yet, and comes back for the next command."""
+"""Agent's loop of calls: plink may not listen yet, and comes back for the next command."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LEFT = "left"
 
 @dataclass(frozen=True)
 class Home:
-    """Address that an agent calls, and its name.
+    """Address at which an agent calls plink, and the name of the agent's host.
 
     Args:
         host, port: where plink listens.
@@ -40,7 +40,7 @@ class Home:
 
 @dataclass(frozen=True)
 class Told:
-    """Report of an agent about its calls.
+    """Status message of an agent about its calls.
 
     Args:
         state: `waiting`, `connected`, `left` (plink was there, and has gone) or `refused`.
@@ -59,7 +59,7 @@ def serve(
     wait_s: float = math.inf,
     pause: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Call until interrupted, or, with `once`, until plink was there and has gone.
+    """Call plink until interrupted or, with `once`, until one session has ended.
 
     Args:
         home: whom to call.
@@ -94,7 +94,7 @@ def serve(
 
 
 def _call(home: Home, say: Callable[[Told], None]) -> Told:
-    """Return how one call went."""
+    """Make one call and return its outcome."""
     where = f"{home.host} port {home.port}"
     try:
         with socket.create_connection((home.host, home.port), timeout=_CONNECT_S) as connection:

@@ -1,4 +1,4 @@
-"""The keys of both ends, derived from the secret that they share.
+"""SSH keys of both ends, derived from their shared secret.
 
 HKDF with SHA-256 (RFC 5869) makes two Ed25519 keys of the secret: the agent shows the one as the
 host's key, plink logs in with the other. Who does not know the secret has neither.
@@ -20,7 +20,7 @@ _SEED_BYTES = 32
 
 @dataclass(frozen=True)
 class Keys:
-    """Keys that both ends derive from the secret.
+    """SSH keys that both ends derive from the secret.
 
     Args:
         agent: the key of every agent.
@@ -32,7 +32,7 @@ class Keys:
 
 
 def derive_keys(secret: bytes) -> Keys:
-    """Return the keys of a secret."""
+    """Return the SSH keys derived from a secret."""
     return Keys(_derive_key(secret, b"plink agent"), _derive_key(secret, b"plink coordinator"))
 
 

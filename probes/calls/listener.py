@@ -1,4 +1,4 @@
-"""Accept agents' calls: both ends prove who they are, and hosts get names."""
+"""Server side of agents' calls: mutual authentication and naming of hosts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SHOWN = 3
 
 
 class Listener:
-    """Agents that have called, by the names of their hosts.
+    """Connected agents, by the names of their hosts.
 
     Args:
         options: where to listen, and for whom.
@@ -60,17 +60,17 @@ class Listener:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def names(self) -> list[str]:
-        """Return the hosts that have called and are still there, in the order of their names."""
+        """Return the names of the connected hosts, sorted."""
         with self._changed:
             return sorted(name for name, session in self._sessions.items() if session.is_open)
 
     def refusals(self) -> list[str]:
-        """Return why callers were turned away, the first few."""
+        """Return why callers were refused, for the first few."""
         with self._changed:
             return list(self._refused)
 
     def wait_until(self, enough: Callable[[set[str]], bool], limit_s: float) -> None:
-        """Return as soon as the hosts that have called are `enough`, or after `limit_s`."""
+        """Wait until `enough` accepts the connected hosts, or for `limit_s`."""
         end_s = time.monotonic() + limit_s
         with self._changed:
             while not enough(set(self._sessions)) and (left_s := end_s - time.monotonic()) > 0:
@@ -78,12 +78,12 @@ class Listener:
                 self._changed.wait(min(left_s, 0.5))
 
     def session(self, name: str) -> SshSession | None:
-        """Return the call of a host; None where it has not called."""
+        """Return the session of a host; None if it is not connected."""
         with self._changed:
             return self._sessions.get(name)
 
     def close(self) -> None:
-        """Listen no longer, and end all calls."""
+        """Stop listening and end all calls."""
         with self._changed:
             self._is_closed = True
             sessions = list(self._sessions.values())
@@ -123,7 +123,7 @@ class Listener:
             self._turn_away(address, error)
 
     def _greet(self, transport: CallTransport, address: str) -> str:
-        """Prove to each other that both know the secret; the name that the agent has."""
+        """Authenticate both ends by the secret and return the agent's name."""
         transport.banner_timeout = transport.auth_timeout = _HANDSHAKE_S
         transport.channel_timeout = _HANDSHAKE_S
         transport.start_client(timeout=_HANDSHAKE_S)
@@ -147,7 +147,7 @@ class Listener:
 
 
 def _allow_connections() -> None:
-    """Let this process hold as many connections as it may; the first limit is often 1,024."""
+    """Raise this process's limit on open files, which is often 1,024, to its maximum."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -1,4 +1,4 @@
-"""Sessions with agents that have called."""
+"""Opener of sessions with agents that have called."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from plink.probes.ssh.session import SshSession
 
 
 class CallOpener(Opener):
-    """Waits for the agents of the hosts of a run.
+    """Opener that waits for the agents of a run's hosts to call.
 
     Args:
         listener: where they call.
@@ -24,12 +24,12 @@ class CallOpener(Opener):
         self._wait_s = wait_s
 
     def prepare(self, listed: Sequence[ListedHost]) -> None:
-        """Wait until all of them have called, or for so long."""
+        """Wait until all agents have called, or until the time limit."""
         wanted = {host.name for host in listed}
         self._listener.wait_until(lambda names: wanted <= names, self._wait_s)
 
     def open(self, host: ListedHost) -> SshSession:
-        """Return the call of a host.
+        """Return the session of a host whose agent has called.
 
         Raises:
             HostError: it has not called.

@@ -1,4 +1,4 @@
-"""Options for agents that call home."""
+"""Options for agents that call plink."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class ListenOptions:
-    """Listening address for agents, and the secret they must prove.
+    """Address at which plink listens for agents, and the secret they must prove.
 
     Args:
         host: the address to listen on; empty for all of this machine's.

@@ -1,4 +1,4 @@
-"""The connection of a call, whose thread sleeps while nothing is said."""
+"""Connection of a call, whose thread sleeps while no data arrive."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PROBE_EVERY_S = 5
 
 
 class CallTransport(paramiko.Transport):
-    """An SSH connection of which many may wait at little cost.
+    """SSH connection that is cheap to keep waiting, so that many can.
 
     paramiko's own looks ten times a second whether this end has closed it; this one is woken.
 
@@ -33,7 +33,7 @@ class CallTransport(paramiko.Transport):
         self._connection = connection
 
     def rest(self, *, gives_signs: bool) -> None:
-        """Sleep from now on until something comes; the kernel notices when the other end is lost.
+        """Sleep until data arrive; the kernel detects the loss of the other end.
 
         For the time after the hand-shake, which notices by looking often that it takes too long.
 
@@ -50,7 +50,7 @@ class CallTransport(paramiko.Transport):
         self._connection.settimeout(_LATE_S if gives_signs else _LOOK_EVERY_S)
 
     def close(self) -> None:
-        """End the connection, and all that is under way on it."""
+        """End the connection and everything that runs over it."""
         with suppress(OSError):
             self._connection.shutdown(socket.SHUT_RDWR)
         super().close()

@@ -1,1 +1,1 @@
-"""Measuring with UDP packets that DPDK sends and receives, past the kernel."""
+"""Echo measurement with DPDK, whose UDP packets bypass the kernel."""

@@ -1,4 +1,4 @@
-"""NICs that hosts give to DPDK altogether, as the user lists them. Pure."""
+"""Parsing of the list of NICs that hosts dedicate to DPDK. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _VIRTUAL = re.compile(r"net_[a-z_]{1,30}[0-9]{0,3}(,[a-z_]{1,30}=[A-Za-z0-9_.:/-
 
 @dataclass(frozen=True)
 class Nic:
-    """A NIC of which DPDK is the only user.
+    """NIC that only DPDK uses.
 
     Args:
         host: the host's name in the host list.
@@ -32,13 +32,13 @@ class Nic:
     gateway: ipaddress.IPv4Address | None = None
 
     def __str__(self) -> str:
-        """Return the line that says so."""
+        """Return the NIC as the line of a list."""
         words = (self.host, self.device, self.address, self.gateway)
         return " ".join(str(word) for word in words if word is not None)
 
 
 def parse_nics(lines: Sequence[str], source: str) -> tuple[Nic, ...]:
-    """Return the NICs that lines of text list; `source` names them in errors. `#` begins a comment.
+    """Return the NICs that lines of text list; `source` names the text in errors.
 
     Raises:
         OptionError: a line is wrong, or a host or an address stands there twice.

@@ -1,4 +1,4 @@
-"""The echo tool with another agent, whose packets go past the kernel."""
+"""Echo tool with an agent whose packets bypass the kernel."""
 
 from __future__ import annotations
 

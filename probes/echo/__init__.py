@@ -1,1 +1,1 @@
-"""The echo tool: our own small UDP agent on every host."""
+"""Echo tool: plink's own UDP agent on every host."""

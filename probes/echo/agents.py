@@ -1,4 +1,4 @@
-"""The agents of a run as the coordinator holds them: one remote process and reader a host."""
+"""Coordinator's view of the agents of a run: one remote process and reader thread per host."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FURTHER_LINES = 4
 
 
 class Agents:
-    """Agents on all hosts, started here, and the queue of all that they say.
+    """Running agents on all hosts, with one queue for their messages.
 
     A context manager: leaving it ends every agent.
 
@@ -63,7 +63,7 @@ class Agents:
             reader.join(max(0.1, deadline - time.monotonic()))
 
     def start(self, concurrency: int) -> list[tuple[int, HostError]]:
-        """Deploy and start everywhere, `concurrency` hosts at a time; returns those that fail."""
+        """Deploy and start an agent on every host, `concurrency` at a time; return the failures."""
         failures = []
         executor = ThreadPoolExecutor(max_workers=concurrency)
         try:
@@ -91,7 +91,7 @@ class Agents:
         self._readers.append(reader)
 
     def tell(self, index: int, text: str) -> None:
-        """Send a line to one agent; its reader notices if it is gone."""
+        """Send a line to one agent; its reader thread notices if the agent is gone."""
         process = self._processes[index]
         self._lines_told[index] += text.count("\n")
         # Its reader knows better why it is gone.
@@ -99,7 +99,7 @@ class Agents:
             process.write(text)
 
     def hear(self, timeout_s: float) -> tuple[int, Event | OutputEnded] | None:
-        """Return the next thing that an agent said, or None after `timeout_s`."""
+        """Return the next message of any agent, or None after `timeout_s`."""
         try:
             return self._said.get(timeout=max(0.0, timeout_s))
         except queue.Empty:

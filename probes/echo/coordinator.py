@@ -1,4 +1,4 @@
-"""Running the echo agents: schedule out, readings in, losses named."""
+"""Coordinator of the echo agents: sends the schedule, collects readings, names losses."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _leave_to_meet(_: int, grant: Grant, processor: int | None) -> str:
 
 
 class _EchoRun:
-    """Messages of the coordinator in a run: the opening, the schedule and permission to meet."""
+    """Coordinator of one run: opening, schedule and grants."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class _EchoRun:
         self._next_round = len(schedule)
 
     def bind(self) -> None:
-        """Tell every agent who it is, and learn where it listens."""
+        """Send every agent its index and address, and learn the port that it listens on."""
         secret = secrets.token_hex(16)
         for index in sorted(self._state.alive):
             address = self._hosts[index].address
@@ -127,7 +127,7 @@ class _EchoRun:
             self._state.lose_host(index, f"its echo agent did not start within {_BIND_WAIT_S:g} s")
 
     def conduct(self) -> None:
-        """Hand out the schedule, see that all have it, and listen until nothing is owed."""
+        """Send the schedule to all agents and listen until no reading is pending."""
         self._hand_out()
         for index in sorted(self._state.alive):
             self._agents.tell(index, "start\n")
@@ -140,7 +140,7 @@ class _EchoRun:
         self._state.lose_the_silent()
 
     def go_on(self, more: More) -> None:
-        """Let pairs meet again, or for the first time, as long as there are `more` rounds."""
+        """Run further rounds as long as `more` returns any."""
         self._leave = self._leave_to_meet_again
         while rounds := more():
             self._state.grant(self._further(rounds))
@@ -148,7 +148,7 @@ class _EchoRun:
                 self._step()
 
     def _further(self, rounds: Rounds) -> list[tuple[int, int, int]]:
-        """Return the meetings of these rounds whose hosts are both there; the others are lost."""
+        """Return the meetings of these rounds whose hosts are both alive; the others are lost."""
         meetings = []
         for pairs in rounds:
             for pair in pairs:

@@ -1,4 +1,4 @@
-"""Choice of the agent for the hosts of a run, and its start there."""
+"""Choice of the agent program for the hosts of a run, and its upload."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from plink.probes.remote.upload import EXEC, Program, start_words, upload
 
 @dataclass(frozen=True)
 class AgentProgram:
-    """An agent that speaks `plink.probes.echo.protocol`.
+    """Agent program that speaks `plink.probes.echo.protocol`.
 
     Args:
         name: what it is called to the user.
@@ -37,7 +37,7 @@ class AgentProgram:
 
 
 def deploy(host: ReachedHost, agent: AgentProgram, cache_folder: str | None) -> str:
-    """Make sure that the agent is on the host.
+    """Upload the agent to a host unless it is there already.
 
     Args:
         cache_folder: where to put it instead of `~/.cache/plink`, or None.

@@ -1,4 +1,4 @@
-"""Path of the installed echo agent, to run it on this host."""
+"""Path of the installed echo agent on this host."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Choice of the next pairs, their number and processors on a shared machine. Pure."""
+"""Scheduling of meetings on shared machines: which pairs, how many at once, where. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _RELIEF = 0.5
 
 @dataclass(frozen=True)
 class Grant:
-    """Leave for a meeting. `slot` is its place among those that run at once, from 0."""
+    """Permission for a meeting; `slot` numbers the meetings that run at once, from 0."""
 
     leader: int
     follower: int
@@ -27,7 +27,7 @@ class Grant:
 
 
 class Grants:
-    """Decides which meeting may start next.
+    """Scheduler that decides which meeting may start next.
 
     Args:
         meetings: (round, leader, follower) in the order in which they should start.
@@ -49,7 +49,7 @@ class Grants:
         self._given_up: set[Grant] = set()
 
     def limit(self, most: int) -> None:
-        """Let no more than that start while as many run, at most as many as in the beginning."""
+        """Limit the number of concurrent meetings to `most`, at most the initial limit."""
         self._most = most
 
     @property
@@ -58,16 +58,16 @@ class Grants:
         return not self._running and not self._waiting
 
     def is_running(self, host: int, number: int) -> bool:
-        """Return whether a host was sent to its meeting of that round, and has not ended it."""
+        """Return whether a host was granted its meeting of that round and has not ended it."""
         return (host, number) in self._running
 
     @property
     def busy(self) -> set[int]:
-        """The hosts that have not ended their meeting."""
+        """Hosts that have not ended their meeting."""
         return {host for host, _ in self._running}
 
     def next(self) -> list[Grant]:
-        """Return the meetings to start now; they count as running from here on."""
+        """Return the meetings to start now, which count as running from here on."""
         busy = self.busy
         granted = []
         for number, leader, follower in self._waiting:
@@ -88,7 +88,7 @@ class Grants:
         return granted
 
     def over(self, host: int, number: int) -> None:
-        """Record that one end is done with its meeting of that round."""
+        """Record that one end has finished its meeting of that round."""
         grant = self._running.pop((host, number), None)
         if grant is None:
             return
@@ -101,7 +101,7 @@ class Grants:
             self._free(grant)
 
     def given_up(self, host: int, number: int) -> None:
-        """Record that one end hears nothing of the other: the meeting disturbs no other then.
+        """Record that one end cannot hear the other, so that the meeting disturbs no other.
 
         Another may start in its place, but not with its two ends, before they are over.
         """
@@ -114,7 +114,7 @@ class Grants:
         self._free_slots = sorted([*self._free_slots, grant.slot])
 
     def host_lost(self, host: int) -> None:
-        """Forget the meetings of a host that is gone. Its partner ends the running one itself."""
+        """Forget the meetings of a lost host; its partner ends the running one itself."""
         for meeting in [waiting for waiting in self._waiting if host in waiting[1:]]:
             del self._waiting[meeting]
         for end, number in list(self._running):
@@ -123,7 +123,7 @@ class Grants:
 
 
 class Pace:
-    """Number of pairs in flight, reduced from what the hosts' facts allow.
+    """Controller of the number of concurrent pairs, which lowers it when meetings are disturbed.
 
     Other work disturbs few pairs as much as many: where fewer at once brings no relief, the number
     goes back to what it was, and stays.
@@ -139,7 +139,7 @@ class Pace:
         self._is_settled = most == 1
 
     def meeting(self, *, is_disturbed: bool) -> str | None:
-        """Take note of a meeting; what changed by it, in words, or None."""
+        """Record a meeting's disturbance; return a sentence if the limit changed, else None."""
         if self._is_settled:
             return None
         self._seen.append(is_disturbed)
@@ -160,7 +160,7 @@ class Pace:
 
 
 class Placement:
-    """Placement of a pair's two ends on processors.
+    """Assignment of a pair's two ends to processors.
 
     A reading would else depend on whether the scheduler puts the two ends together or apart.
 
@@ -177,7 +177,7 @@ class Placement:
         self._is_free = is_free
 
     def processors(self, slot: int, leader: int, follower: int) -> tuple[int | None, int | None]:
-        """Return the processors of leader and follower for a place among concurrent meetings.
+        """Return the processors of leader and follower for a slot of concurrent meetings.
 
         From the last processor on: the first serves most of the machine's interrupts. With one core
         per pair both ends get the same; with two they differ where there are two. None where it
@@ -191,7 +191,7 @@ class Placement:
         return last - second % self._processors, last - first % self._processors
 
     def share_processor(self, one: int, other: int) -> bool:
-        """Return whether the two meet on one processor."""
+        """Return whether both ends of a meeting run on one processor."""
         return self._is_placed(one, other) and min(self._cores_per_pair, self._processors) == 1
 
     def _is_placed(self, one: int, other: int) -> bool:

@@ -1,4 +1,4 @@
-"""Detection of dead agents, and of those that do not report the end of meetings. Pure."""
+"""Detection of dead agents, and of agents that do not report the end of a meeting. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from plink.probes.echo.schedule import Schedule
 
 
 class Liveness:
-    """Deadlines of the agents that owe an answer.
+    """Deadlines of the agents that owe an answer to a ping.
 
     Times are seconds of a clock that never goes back.
 
@@ -25,32 +25,32 @@ class Liveness:
 
     @property
     def unanswered(self) -> set[int]:
-        """The agents that owe an answer."""
+        """Agents that owe an answer."""
         return set(self._asked_at)
 
     def ask(self, index: int, now: float, *, doubted: bool = False) -> bool:
-        """Note that an agent has to answer; False if it was asked before and owes that answer."""
+        """Record that an agent was pinged; return False if an earlier ping is still unanswered."""
         if doubted:
             self._doubted.add(index)
         return self._asked_at.setdefault(index, now) == now
 
     def settle(self, index: int) -> None:
-        """Record that an agent answered or is lost, and owes no answer any more."""
+        """Record that an agent answered or is lost."""
         self._asked_at.pop(index, None)
         self._doubted.discard(index)
 
     def forget(self) -> None:
-        """Forget what is owed, because nobody could be heard for a while."""
+        """Drop all deadlines, because the coordinator could not listen for a while."""
         self._asked_at.clear()
         self._doubted.clear()
 
     def doubts_end_at(self) -> float:
-        """Return when the first doubted agent will be overdue; infinite without doubted agents."""
+        """Return the next deadline of an unanswered ping; infinite if there is none."""
         due = (self._asked_at[index] + self._doubted_answer_within_s for index in self._doubted)
         return min(due, default=float("inf"))
 
     def overdue(self, now: float) -> list[tuple[int, float]]:
-        """Return the agents that have not answered in time, each with the seconds that it had."""
+        """Return the agents that missed their deadline, each with the seconds allowed."""
         return [
             (index, self._limit_s(index))
             for index, asked_at in sorted(self._asked_at.items())
@@ -64,7 +64,7 @@ class Liveness:
 
 @dataclass(frozen=True)
 class Late:
-    """A host that goes on with a meeting that its partner left long ago.
+    """Host that is still in a meeting that its partner left long ago.
 
     Args:
         is_told: it was told before that the partner is gone, and does not even say that.
@@ -76,7 +76,7 @@ class Late:
 
 
 class Reports:
-    """Sees that a meeting of which one end is done ends at the other as well.
+    """Deadlines for the second end of a meeting to report its end.
 
     A host that answers the coordinator, but reports nothing, would else be waited for for ever.
     Times are seconds of a clock that never goes back.
@@ -101,7 +101,7 @@ class Reports:
         self._lost: set[int] = set()
 
     def over(self, host: int, partner: int, number: int, now: float) -> None:
-        """Record that a host has left the meeting of that round; repeating it changes nothing."""
+        """Record that a host has left the meeting of that round; idempotent."""
         if (host, number) in self._done:
             return
         self._done.add((host, number))
@@ -115,17 +115,17 @@ class Reports:
         return (host, number) in self._due
 
     def host_lost(self, host: int) -> None:
-        """Forget what a lost host owes."""
+        """Drop the reports that a lost host owes."""
         self._lost.add(host)
         self._due = {due: since for due, since in self._due.items() if due[0] != host}
 
     def begin(self, now: float) -> None:
-        """Start the deadlines now, because nothing could be heard before."""
+        """Start the deadlines now, because no report could be heard before."""
         self._all_heard_at = now
         self._due = dict.fromkeys(self._due, now)
 
     def late(self, now: float, *, in_turn: bool) -> list[Late]:
-        """Return the hosts that should have left a meeting; each is told first, then given up.
+        """Return hosts that have not left a meeting in time: to be warned first, then given up.
 
         Args:
             in_turn: hosts come to their meetings in order of rounds, and so may not have come to
@@ -142,11 +142,11 @@ class Reports:
         return late
 
     def is_stalled(self, now: float) -> bool:
-        """Return whether nobody ended a meeting for longer than any meeting takes."""
+        """Return whether no meeting has ended for longer than any meeting takes."""
         return now - self._all_heard_at > self._all_within_s
 
     def _is_earlier(self, host: int, number: int) -> bool:
-        """Return whether a host is at a meeting before that of this round."""
+        """Return whether a host is in a meeting of an earlier round than this one."""
         return any(
             earlier < number and (host, earlier) not in self._done and partner not in self._lost
             for earlier, partner in self._schedule.partners_by_round(host).items()

@@ -1,4 +1,4 @@
-"""The conversation between coordinator and echo agent: lines of text, no I/O here.
+"""Text protocol between coordinator and echo agent, without I/O.
 
 The coordinator says, in this order:
 
@@ -42,12 +42,12 @@ _REASONS = {
 
 
 class EchoProtocolError(Exception):
-    """Error for a message that no agent sends."""
+    """Error that a message is not one that an agent sends."""
 
 
 @dataclass(frozen=True)
 class EchoSettings:
-    """Settings of the agents' measurements.
+    """Measurement settings of the agents.
 
     Args:
         count: probes per direction of a meeting.
@@ -64,7 +64,7 @@ class EchoSettings:
 
 @dataclass(frozen=True)
 class Meeting:
-    """Meeting of an agent with a partner; with `probes` it measures, else it only answers."""
+    """Meeting of an agent with a partner; with `probes` the agent measures, else it answers."""
 
     round: int
     partner: int
@@ -80,7 +80,7 @@ class ListeningPort:
 
 @dataclass(frozen=True)
 class Rtt:
-    """The agent measured its partner; one round-trip time in µs per percentile asked for."""
+    """Message with round-trip times to the partner in µs, one per percentile."""
 
     round: int
     partner: int
@@ -91,7 +91,7 @@ class Rtt:
 
 @dataclass(frozen=True)
 class Lost:
-    """The agent could not measure its partner."""
+    """Message that the agent could not measure its partner."""
 
     round: int
     partner: int
@@ -116,7 +116,7 @@ class Effort:
 
 @dataclass(frozen=True)
 class MeetingOver:
-    """Message that the agent is done with a meeting, with its effort (`Effort`)."""
+    """Message that the agent has finished a meeting, with its time (`Effort`)."""
 
     round: int
     partner: int
@@ -125,7 +125,7 @@ class MeetingOver:
 
 @dataclass(frozen=True)
 class Alive:
-    """The agent lives."""
+    """Message that the agent is alive."""
 
 
 Event = ListeningPort | Rtt | Lost | MeetingOver | Alive
@@ -144,23 +144,23 @@ def opening(index: int, address: str, options: EchoSettings, secret: str, *, gra
 
 
 def schedule_text(peers: Sequence[tuple[int, str, int]], meetings: Sequence[Meeting]) -> str:
-    """Return peers as (index, address, port), and meetings in order of rounds."""
+    """Return the message with peers (index, address, port) and meetings in order of rounds."""
     lines = [f"pair {_meeting(meeting)}\n" for meeting in meetings]
     return "".join([*(peer_text(*peer) for peer in peers), *lines])
 
 
 def peer_text(index: int, address: str, port: int) -> str:
-    """Return the line that tells where a host listens."""
+    """Return the message that tells an agent a peer's address and port."""
     return f"peer {index} {address} {port}\n"
 
 
 def grant_text(number: int, processor: int | None) -> str:
-    """Leave to meet the partner of a round, on a processor or on any."""
+    """Return the message that lets an agent start a round's meeting, on a processor or on any."""
     return f"go {number} {_processor(processor)}\n"
 
 
 def again_text(meeting: Meeting, processor: int | None) -> str:
-    """Return the line that orders one more meeting at once."""
+    """Return the message that orders one more meeting at once."""
     return f"again {_meeting(meeting)} {_processor(processor)}\n"
 
 
@@ -173,7 +173,7 @@ def _processor(processor: int | None) -> str:
 
 
 def parse_event(line: str) -> Event:
-    """Parse one line of an agent's output.
+    """Parse one line of an agent's output into a message.
 
     Raises:
         ProtocolError: no agent says such a line.

@@ -1,4 +1,4 @@
-"""Readings from what both ends of a meeting report, with the meeting's disturbance."""
+"""Readings of a meeting, combined from the reports of both ends."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DISTURBED = 0.15
 
 
 def disturbance(one: Effort, other: Effort, *, same_processor: bool) -> float | None:
-    """Return the share of a meeting's time that its ends spent waiting for a processor, 0 to 1.
+    """Return the share of a meeting, 0 to 1, that its ends waited for a processor.
 
     On one processor the two ends wait for each other all the time, and that is no disturbance:
     there it is the time in which neither of them ran, as far as they were ready to.
@@ -34,7 +34,7 @@ def disturbance(one: Effort, other: Effort, *, same_processor: bool) -> float | 
 
 @dataclass
 class MeetingState:
-    """A meeting that goes on, or has ended.
+    """State of a meeting: reports of both ends so far.
 
     Args:
         ends: the two hosts, leader first.
@@ -50,24 +50,24 @@ class MeetingState:
 
 
 class Meetings:
-    """Collector of reports by meeting. A host that is lost reports no more."""
+    """Reports of all meetings, collected until both ends are done."""
 
     def __init__(self) -> None:
         self._open: dict[tuple[int, int, int], MeetingState] = {}
         self._lost: set[int] = set()
 
     def reading(self, host: int, event: Rtt) -> None:
-        """Record that one end has measured the other."""
+        """Record a reading that one end took of the other."""
         self._meeting(host, event).readings[host] = event
 
     def over(self, host: int, event: MeetingOver) -> MeetingState | None:
-        """Record that one end is done. Returns the meeting if nothing more will be heard of it."""
+        """Record that one end is done; return the meeting if no more reports can come."""
         meeting = self._meeting(host, event)
         meeting.efforts[host] = event.effort
         return self._close(meeting)
 
     def host_lost(self, host: int) -> list[MeetingState]:
-        """Return a host will report no more. Returns its meetings: they end by this."""
+        """Record that a host is lost; return its meetings, which are complete by that."""
         self._lost.add(host)
         mine = [key for key, meeting in self._open.items() if host in meeting.ends]
         return [self._open.pop(key) for key in mine]
@@ -87,7 +87,7 @@ class Meetings:
 
 
 class Delivery:
-    """Delivery of readings to the sink, meeting by meeting.
+    """Delivery of readings to the sink, one meeting at a time.
 
     Args:
         schedule: where a direction is settled once it is read.
@@ -110,21 +110,21 @@ class Delivery:
         self._ready: deque[RttReading] = deque()
 
     def reading(self, host: int, event: Rtt) -> None:
-        """Record that one end of a meeting has measured the other."""
+        """Record a reading that one end of a meeting took of the other."""
         self._meetings.reading(host, event)
 
     def over(self, host: int, event: MeetingOver) -> float | None:
-        """Record that one end is done. Returns how much the meeting was disturbed, once known."""
+        """Record that one end is done; return the meeting's disturbance once both are."""
         meeting = self._meetings.over(host, event)
         return None if meeting is None else self._deliver(meeting)
 
     def host_lost(self, host: int) -> None:
-        """Record that a host reports no more; what it reported counts."""
+        """Record that a host is lost; its reports so far count."""
         for meeting in self._meetings.host_lost(host):
             self._deliver(meeting)
 
     def deliver_rest(self) -> None:
-        """Hand over what is still held, at the end of an interrupted run."""
+        """Deliver readings of unfinished meetings, at the end of an interrupted run."""
         self._hand_over()
         for meeting in self._meetings.rest():
             self._deliver(meeting)

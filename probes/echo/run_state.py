@@ -1,4 +1,4 @@
-"""State of an echo run according to its agents: who lives, what is owed, what is lost."""
+"""State of an echo run: which agents are alive, which readings are pending, which are lost."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NO_REPORT = "its echo agent does not say how its meetings end"
 
 
 class RunState:
-    """State by agents' reports: readings and losses go to the sink, silent hosts are lost.
+    """State of a run, updated by the agents' messages.
 
     Args:
         hosts: hosts of the run, in index order.
@@ -89,46 +89,46 @@ class RunState:
 
     @property
     def unanswered(self) -> set[int]:
-        """The agents that owe an answer."""
+        """Agents that owe an answer to a ping."""
         return self._liveness.unanswered
 
     def begin(self) -> None:
-        """Record that meetings begin or go on, and that reports are due from now on."""
+        """Start the deadlines for the reports of meetings."""
         self._reports.begin(time.monotonic())
 
     def grant(self, meetings: Iterable[tuple[int, int, int]]) -> None:
-        """Grant further meetings. An agent takes them by ascending rounds."""
+        """Schedule further meetings, which agents take in ascending order of rounds."""
         self.grants = Grants(meetings, self._concurrency, in_order=True)
         self.begin()
 
     def forget(self) -> None:
-        """Forget deadlines, because this process was stopped for a while and heard nothing."""
+        """Drop deadlines, because this process was stopped for a while."""
         self._liveness.forget()
         self.begin()
 
     def ask(self, index: int) -> None:
-        """Ask an agent whether it lives; even one that owes an answer, as it says that we live."""
+        """Ping an agent, even one that owes an answer, since the ping shows that we are alive."""
         self._liveness.ask(index, time.monotonic())
         self._agents.tell(index, "alive\n")
 
     def doubts_end_at(self) -> float:
-        """Return when the first doubted agent will be overdue; infinite without doubted agents."""
+        """Return the next deadline of an unanswered ping; infinite if there is none."""
         return self._liveness.doubts_end_at()
 
     def lose_the_silent(self) -> None:
-        """Report those that live, but were silent to all others."""
+        """Report hosts that are alive but could not be reached by any other."""
         for index in self._suspicion.silent_to_all():
             if index in self.alive:
                 self._sink.host_lost(HostLoss(index, f"{SILENT} of any host"))
 
     def take_while(self, is_waiting: Callable[[], object], at_most_s: float) -> None:
-        """Take what agents say, until nothing is waited for any more or the time is over."""
+        """Handle agents' messages while a condition holds, at most until a time limit."""
         deadline = time.monotonic() + at_most_s
         while is_waiting() and (left_s := deadline - time.monotonic()) > 0:
             self.take(left_s)
 
     def take(self, timeout_s: float) -> bool:
-        """Take the next thing that an agent says; False if nothing is said within that time."""
+        """Handle the next message of an agent; return False if none comes in time."""
         said = self._agents.hear(timeout_s)
         if said is None:
             return False
@@ -146,7 +146,7 @@ class RunState:
         return True
 
     def lose_host(self, index: int, reason: str) -> None:
-        """Give a host up: its remaining pairs are lost, and nobody waits for it any more."""
+        """Give up a host: its remaining pairs are lost, and no deadline waits for it."""
         if index not in self.alive:
             return
         self.alive.discard(index)
@@ -160,11 +160,11 @@ class RunState:
         self._tell_partners(index, f"gone {index}\n")
 
     def lose_pairs_with(self, gone: int, pair: tuple[int, int]) -> None:
-        """Give up both directions of a pair of which one host was lost."""
+        """Give up both directions of a pair of which one host is lost."""
         self._lose_pairs([pair, pair[::-1]], self._why_lost[gone])
 
     def lose_the_mute(self) -> None:
-        """Give up hosts that do not answer, or do not say how their meetings end."""
+        """Give up hosts that do not answer, or do not report how their meetings end."""
         now = time.monotonic()
         for index, limit_s in self._liveness.overdue(now):
             self.lose_host(index, f"has not answered over SSH for {limit_s:g} s")
@@ -178,7 +178,7 @@ class RunState:
                 self.lose_host(index, _NO_REPORT)
 
     def deliver_rest(self) -> None:
-        """Hand over what was measured and not yet handed over, however the run ends."""
+        """Deliver all readings that were measured but not delivered."""
         self._delivery.deliver_rest()
 
     def _take_meeting(self, index: int, event: Rtt | Lost | MeetingOver) -> None:
@@ -211,7 +211,7 @@ class RunState:
                 self._sink.remark(change)
 
     def _is_under_way(self, index: int, number: int) -> bool:
-        """Return whether the host may be in that meeting; one that says so too early tells lies."""
+        """Return whether a host may be in that meeting; a host that claims it early lies."""
         if self._is_free and number < len(self._schedule):
             return True
         # Further meetings may begin before the last word of those before is heard.
@@ -237,7 +237,7 @@ class RunState:
         return self.grants.busy | {source for source, _ in self._schedule.pending}
 
     def _lose_pairs(self, directions: Iterable[tuple[int, int]], reason: str) -> None:
-        """Give up those of these directions that are owed."""
+        """Give up those of these directions that are pending."""
         for source, destination in directions:
             if self._schedule.settle(source, destination):
                 self._sink.pair_lost(PairLoss(source, destination, reason))

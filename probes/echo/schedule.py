@@ -1,4 +1,4 @@
-"""The meetings of an echo run, and what is still owed of them. Pure."""
+"""Meetings of an echo run, and the readings that are still pending. Pure."""
 
 from __future__ import annotations
 
@@ -56,23 +56,23 @@ class Schedule:
                 self.pending.add(direction)
 
     def is_asked(self, source: int, destination: int) -> bool:
-        """Return whether this direction is, or was, to be measured."""
+        """Return whether this direction is part of the run, pending or settled."""
         return (source, destination) in self._asked
 
     def partner(self, host: int, number: int) -> int | None:
-        """Return the host that `host` meets in round `number`, or None."""
+        """Return the partner of `host` in round `number`, or None."""
         return self._partner[host].get(number)
 
     def partners_by_round(self, host: int) -> Mapping[int, int]:
-        """Return the hosts that `host` meets, by round."""
+        """Return the partners of `host`, by round."""
         return self._partner[host]
 
     def partners(self, host: int) -> set[int]:
-        """Return the hosts that `host` meets, sooner or later."""
+        """Return all partners of `host`."""
         return set(self._partner[host].values())
 
     def pairs(self) -> Iterator[tuple[int, int, int]]:
-        """Return every meeting once, as (round, leader, follower), in order of rounds."""
+        """Return every meeting once as (round, leader, follower), by round."""
         meetings = (
             (meeting.round, host, meeting.partner)
             for host, row in enumerate(self.meetings)
@@ -82,7 +82,7 @@ class Schedule:
         return iter(sorted(meetings))
 
     def settle(self, source: int, destination: int) -> bool:
-        """Mark a direction as read or given up; False if it was settled before."""
+        """Mark a direction as read or given up; return False if it was settled before."""
         if (source, destination) not in self.pending:
             return False
         self.pending.remove((source, destination))

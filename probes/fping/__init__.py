@@ -1,1 +1,1 @@
-"""fping as a measuring tool."""
+"""Measurement of round-trip times with fping."""

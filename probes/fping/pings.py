@@ -1,4 +1,4 @@
-"""fping on the hosts: found, run and never left behind, and what it prints."""
+"""Runs of fping on the hosts: finding it, starting and ending it, parsing its output."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _MAX_RTT_MS = 60_000.0
 
 
 def find_period_ms(session: Session) -> int:
-    """Return how often fping may send there.
+    """Return the shortest period in ms at which fping may send on a host.
 
     Raises:
         HostError: it is not installed, or the connection is gone.
@@ -47,7 +47,7 @@ def find_period_ms(session: Session) -> int:
 
 
 class Pings(Running):
-    """The fpings that run at the moment, on whatever hosts. Threads may share it."""
+    """Running fping processes on all hosts; thread-safe."""
 
     def run(
         self, session: Session, address: str, count: int, *, period_ms: int, timeout_ms: int

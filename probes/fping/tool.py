@@ -1,4 +1,4 @@
-"""Measuring pairs with fping (ICMP echo), which needs to be installed on the hosts."""
+"""Measurement of pairs with fping (ICMP echo), which must be installed on the hosts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def measure(
     ssh_concurrency: int = 16,
     more: More = no_more,
 ) -> None:
-    """Measure the wanted directed pairs of the rounds, and of further ones that `more` has.
+    """Measure the wanted directed pairs of the rounds, and of further rounds from `more`.
 
     Results go to `sink` as they come.
 
@@ -61,7 +61,7 @@ class _Fping:
         self._period_ms: dict[int, int] = {}
 
     def prepare(self, concurrency: int) -> Mapping[int, HostError]:
-        """Learn how often every host may send."""
+        """Find out how often each host may send."""
         failures: dict[int, HostError] = {}
 
         def find(index: int) -> int:
@@ -77,7 +77,7 @@ class _Fping:
     def measure(
         self, source: int, destination: int, *, is_suspected: bool
     ) -> RttReading | Silence | PairLoss:
-        """Let one host ping another; where silence is to be expected, once at first."""
+        """Ping one host from another, with a single probe first if silence is likely."""
         timeout_ms = max(1, round(self._options.silence_s * 1000))
         if is_suspected:
             trial = self._ping(source, destination, 1, max(1, timeout_ms // TIMEOUT_DIVISOR))
@@ -117,5 +117,5 @@ class _Fping:
         return self._pings.is_stopped
 
     def stop(self) -> None:
-        """End all fpings."""
+        """End all fping processes."""
         self._pings.stop()

@@ -1,1 +1,1 @@
-"""Host lists and addresses."""
+"""Parsing of host lists, and the choice of hosts' addresses."""

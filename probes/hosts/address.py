@@ -1,4 +1,4 @@
-"""Choice of the address that a host's traffic uses, all IPv4 or all IPv6. Pure."""
+"""Choice of the address for a host's traffic, in one address family for all hosts. Pure."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _HINT = "choose with network=NETWORK (as in network=10.0.0.0/16) or interface=NA
 
 @dataclass(frozen=True)
 class InterfaceAddress:
-    """An address that a host says it has.
+    """Address that a host reports, with its interface.
 
     Args:
         interface: the interface it is on; empty where the host did not say.
@@ -76,7 +76,7 @@ def choose_address(
     interface: str | None = None,
     host: str | None = None,
 ) -> InterfaceAddress:
-    """Return the address that other hosts should send this host's traffic to.
+    """Return the address to which other hosts should send this host's traffic.
 
     With `network`, the one address inside it. With `interface`, the first address there, IPv4
     before IPv6. With neither, the address that SSH reached, if it is the host's own and of a real
@@ -162,7 +162,7 @@ def _is_overlay(found: InterfaceAddress) -> bool:
 
 
 def _is_real(found: InterfaceAddress) -> bool:
-    """Return whether an address is of a network that its interface is in itself."""
+    """Return whether an address belongs to a network that its interface is part of."""
     has_network = found.prefix is None or found.prefix < _ip(found).max_prefixlen
     return not _is_overlay(found) and (has_network or found.has_route)
 
@@ -170,7 +170,7 @@ def _is_real(found: InterfaceAddress) -> bool:
 def describe_choices(
     chosen: Mapping[str, str], candidates: Mapping[str, Sequence[InterfaceAddress]]
 ) -> str | None:
-    """Return what a reader should know of the addresses that were chosen, in a sentence.
+    """Return a sentence on the addresses that were chosen, for the user.
 
     None where no host has another address that traffic might use, of the same family.
 
@@ -241,7 +241,7 @@ def _parse_ip(text: str) -> IPAddress | None:
 
 @dataclass(frozen=True)
 class Candidates:
-    """The addresses that a host reports, and the one at which SSH reached it."""
+    """Addresses that a host reports, and the one at which SSH reached it."""
 
     addresses: Sequence[InterfaceAddress]
     ssh_address: str
@@ -252,7 +252,7 @@ def choose_addresses(
     network: IPNetwork | None = None,
     interface: str | None = None,
 ) -> tuple[dict[str, str], list[HostError]]:
-    """Return every host's traffic address, as `choose_address` finds them, in one address family.
+    """Return every host's traffic address (`choose_address`), all in one address family.
 
     Where the choices are of both, the family of most of them (IPv4 if equal) is taken, or the
     other, if every host has such an address.

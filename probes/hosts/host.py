@@ -1,4 +1,4 @@
-"""Hosts: as a list names them, and as a run reaches them."""
+"""Host as a host list names it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ListedHost:
-    """A host as the host list names it.
+    """Host as a host list names it.
 
     Args:
         name: the name, alias or address as written, without user and port.

@@ -1,4 +1,4 @@
-"""Host lists as people have them.
+"""Parser of host lists in the syntaxes of common launchers.
 
 A line is `[user@]host[:port]`, several of them with commas, then `slots=N`. The forms of Open MPI,
 Horovod, DeepSpeed, MPICH and Slurm are understood, as are lists of `name,address`. `#` begins a
@@ -60,7 +60,7 @@ _HINT_IPV6 = "with a port it is written [2001:db8::1]:22"
 
 @dataclass(frozen=True)
 class _Item:
-    """A host of a line.
+    """Host of a line, with its text.
 
     Args:
         host: the host.
@@ -74,7 +74,7 @@ class _Item:
 
 
 def parse_host_list_bytes(content: bytes, source: str) -> list[ListedHost]:
-    """Return the hosts that the content of a file lists; `source` names it in errors.
+    """Return the hosts that a file's content lists; `source` names it in errors.
 
     Raises:
         HostListError: it is not text in UTF-8, or as `parse_host_list`.
@@ -98,7 +98,7 @@ def parse_host_list(text: str, source: str, *, least: int = 2) -> list[ListedHos
 
 
 def check_hosts(listed: Iterable[ListedHost], source: str, *, least: int = 2) -> list[ListedHost]:
-    """Return the hosts that a list names, if they can be measured together.
+    """Return the hosts of a list if they can be measured together.
 
     `source` names it in errors.
 
@@ -132,7 +132,7 @@ def check_hosts(listed: Iterable[ListedHost], source: str, *, least: int = 2) ->
 
 
 def merge_ranks(hosts: Iterable[ListedHost]) -> list[ListedHost]:
-    """Return each host once, at its first place, with the slots of all its places.
+    """Return each host once, at its first place, with the slots of all its lines.
 
     Raises:
         HostListError: a host has more than `MAX_SLOTS`.
@@ -182,7 +182,7 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def _are_ranks(hosts: list[ListedHost]) -> bool:
-    """Return whether repeated hosts are lines per rank, and not repeated by mistake."""
+    """Return whether repeated hosts mean one line per rank, rather than a mistake."""
     counts: dict[tuple[str, str | None, int | None], int] = {}
     runs = 0
     previous = None
@@ -197,7 +197,7 @@ def _are_ranks(hosts: list[ListedHost]) -> bool:
 
 
 def _named_addresses(text: str, source: str) -> list[ListedHost] | None:
-    """Return the hosts of a list with a name and its address on each line; None for another list.
+    """Return the hosts of a list with name and address on each line; None for another list.
 
     Raises:
         HostListError: some lines are such pairs, and some are not.
@@ -236,7 +236,7 @@ def _named_addresses(text: str, source: str) -> list[ListedHost] | None:
 
 
 def _identity(name: str) -> str:
-    """Return the form that all spellings of a host share: case, IPv6 form, no final dot."""
+    """Return the canonical spelling of a host: lower case, IPv6 form, no final dot."""
     if ":" in name:
         return str(ipaddress.IPv6Address(name))
     return name.lower().removesuffix(".")
@@ -257,7 +257,7 @@ def parse_line(line: str, place: str) -> Iterator[ListedHost]:
 
 
 def _items(line: str, place: str) -> Iterator[_Item]:
-    """Parse as `parse_line`, keeping how each host is written."""
+    """Parse a line like `parse_line`, keeping the original text of each host."""
     control = _CONTROL.search(line)
     if control:
         message = f"{place}: contains the control character {control[0]!r}"
@@ -304,7 +304,7 @@ def _is_ranks(host: str, number: int, place: str) -> bool:
 def _with_values(
     values: dict[str, str], port: int | None, user: str | None, slots: int, place: str
 ) -> tuple[int | None, str | None, int]:
-    """Return port, user and slots, with those that stand behind the host as `key=value`."""
+    """Return port, user and slots, combined with `key=value` words after the host."""
     if "port" in values:
         if port is not None:
             raise HostListError(f"{place}: the port is given twice", HINT_FORMS)
@@ -319,7 +319,7 @@ def _with_values(
 
 
 def _join_at(separator: str, text: str) -> str:
-    """Remove the blanks around a separator: `a, b slots = 4` becomes `a,b slots=4`."""
+    """Remove blanks around a separator: `a, b slots = 4` becomes `a,b slots=4`."""
     return separator.join(part.strip() for part in text.split(separator))
 
 
@@ -338,7 +338,7 @@ def _parse_values(words: list[str], place: str) -> dict[str, str]:
 
 
 def _slots(values: dict[str, str], otherwise: int, place: str) -> int:
-    """Return the slots of a line, which Open MPI bounds by max_slots."""
+    """Return the slots of a line, bounded by Open MPI's max_slots."""
     numbers = {key: values[key] for key in ("slots", "max_slots") if key in values}
     parsed: dict[str, int] = {}
     for key, value in numbers.items():
@@ -408,7 +408,7 @@ def _check_ipv6(text: str, place: str) -> None:
 
 
 def check_name(name: str, place: str) -> None:
-    """Refuse what is neither a host name nor an address.
+    """Raise if a text is neither a host name nor an address.
 
     Raises:
         HostListError: it is not one; `place` says where it stands.
@@ -419,7 +419,7 @@ def check_name(name: str, place: str) -> None:
 
 
 def check_host(host: ListedHost) -> None:
-    """Refuse a host that no host list could name, wherever it comes from.
+    """Raise if a host from any source has values that no host list could contain.
 
     Raises:
         HostListError: its name, user, port or address is not one; its place says where it stands.

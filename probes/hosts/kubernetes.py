@@ -1,4 +1,4 @@
-"""Parse the Kubernetes API's descriptions of nodes and pods. Pure.
+"""Parsing of node and pod objects of the Kubernetes API. Pure.
 
 Kubernetes API reference: NodeStatus, PodStatus (`conditions`, `phase`, `podIP`), Container
 (`resources.limits`). Device plugins name their GPUs `nvidia.com/gpu` and `amd.com/gpu`.
@@ -16,7 +16,7 @@ _GPUS = ("nvidia.com/gpu", "amd.com/gpu")
 
 
 def is_ready(described: Mapping[str, Any]) -> bool:
-    """Return whether a node or pod is ready, or does not say."""
+    """Return whether a node or pod is ready; True if it reports no readiness."""
     said = [
         at(condition, "status")
         for condition in objects(at(described, "status", "conditions"))
@@ -32,7 +32,7 @@ def is_up(pod: Mapping[str, Any]) -> bool:
 
 
 def slots_of(described: Mapping[str, Any]) -> int:
-    """Return the ranks that a node or a pod takes: one per GPU, or 1 without GPUs."""
+    """Return the number of ranks of a node or pod: its GPUs, or 1 without GPUs."""
     limits = [
         at(container, "resources", "limits")
         for container in objects(at(described, "spec", "containers"))

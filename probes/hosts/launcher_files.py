@@ -1,4 +1,4 @@
-"""Hosts in the files that launchers read or run, beside those that are host lists. Pure.
+"""Hosts in launchers' files that are not host lists, such as rankfiles. Pure.
 
 - Open MPI's rankfile: `rank 0=host slot=0:*`.
 - A line for each rank with its environment (`host RANK=0 ...`, `host JAX_PROCESS_ID=0 ...`).
@@ -30,7 +30,7 @@ _HINT_RANKS = "every rank from 0 on stands in such a file once"
 
 @dataclass(frozen=True)
 class _Entry:
-    """Line about a host: consecutive ranks from `rank`, or from the previous line's last."""
+    """Line about a host: consecutive ranks from `rank`, or after the previous line's last."""
 
     host: str
     rank: int | None = None
@@ -38,7 +38,7 @@ class _Entry:
 
 
 def parse_launcher_file(text: str, source: str) -> list[ListedHost] | None:
-    """Return the hosts of a launcher's file in rank order; None for another text.
+    """Return the hosts of a launcher's file in rank order; None for any other text.
 
     Args:
         text: the content of the file.

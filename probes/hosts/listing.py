@@ -1,4 +1,4 @@
-"""Hosts in the JSON that clouds and Kubernetes print of their machines.
+"""Hosts in JSON listings of clouds and Kubernetes.
 
 - `kubectl get nodes -o json`, `kubectl get pods -o json` (Kubernetes API: NodeList, PodList)
 - `aws ec2 describe-instances` (EC2 API: Reservations, Instances)
@@ -32,7 +32,7 @@ Reader = Callable[[Machine], tuple[Any, Any] | None]
 
 
 def parse_listing(content: bytes, source: str) -> list[ListedHost]:
-    """Return the machines that a JSON text lists, in its order.
+    """Return the machines in a JSON listing, in its order.
 
     Raises:
         HostListError: it is not JSON or not a known listing, or a name in it is not a host name.
@@ -60,7 +60,7 @@ def _hosts(data: Any, source: str) -> Iterator[ListedHost]:
 
 
 def _machines(data: Any, source: str) -> Iterator[tuple[str, Machine, Reader]]:
-    """Yield place, machine and reader of every entry."""
+    """Yield place, object and parser of every machine in a listing."""
     if isinstance(data, dict) and "Reservations" in data:
         for outer, reservation in _objects(data["Reservations"], "Reservations", source):
             instances = reservation.get("Instances")

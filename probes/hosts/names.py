@@ -1,4 +1,4 @@
-"""Checks of names, users and addresses of hosts, wherever they come from. Pure.
+"""Syntax checks of host names, user names and addresses. Pure.
 
 SSH configurations hand names to shells (`Match exec`, `ProxyCommand`), known_hosts reads `*` in
 them, and programs take a dash in front for an option: what could mean anything but a host is
@@ -23,7 +23,7 @@ _NUMERIC = re.compile(r"[0-9.]+")
 
 
 def fault_of_name(name: str) -> str | None:
-    """Return why a text cannot be a host's name, to follow the text; None for one that can.
+    """Return why a text is no valid host name, as the end of a sentence; None if it is valid.
 
     Names are those of DNS, aliases of an SSH configuration (which may hold underscores), and
     IPv4 and IPv6 addresses, these perhaps with a zone.
@@ -48,5 +48,5 @@ def is_host_name(name: str) -> bool:
 
 
 def is_user(user: str) -> bool:
-    """Return whether a text can be a user's name."""
+    """Return whether a text can be a user name."""
     return _USER.fullmatch(user) is not None

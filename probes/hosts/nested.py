@@ -1,4 +1,4 @@
-"""Look up values in the JSON of other programs, which may be anything. Pure."""
+"""Lookup of values in untrusted nested JSON. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from plink.probes.json_parsing import parse_json
 
 
 def parse_listing_json(content: bytes, place: str, hint: str) -> Any:
-    """Return the value in a JSON text that another program printed; `place` names it.
+    """Return the value in another program's JSON; `place` names it in errors.
 
     Raises:
         HostListError: it is not JSON as `plink.probes.json_parsing` takes it.
@@ -29,10 +29,10 @@ def at(value: Any, *path: str) -> Any:
 
 
 def entries(value: Any) -> list[Any]:
-    """Return the entries of a list; none of what is not a list."""
+    """Return the entries of a list; empty if the value is not a list."""
     return value if isinstance(value, list) else []
 
 
 def objects(value: Any) -> list[dict[str, Any]]:
-    """Return the objects in a list; none of what is not a list."""
+    """Return the objects in a list; empty if the value is not a list."""
     return [entry for entry in entries(value) if isinstance(entry, dict)]

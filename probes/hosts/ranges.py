@@ -1,4 +1,4 @@
-"""Bracket expansion: `gpu[01-16,20]` to names, as Slurm and pdsh write them. Pure."""
+"""Bracket expansion of host names as in Slurm and pdsh: `gpu[01-16,20]`. Pure."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _MAX_DIGITS = 18
 
 
 class RangeError(ValueError):
-    """A bracket expression that is wrong. The message says why, without quoting the whole."""
+    """Error in a bracket expression; the message is the reason, without the expression."""
 
 
 def split_outside_brackets(text: str) -> list[str]:
-    """Return the comma-separated items of `text`; commas inside brackets separate nothing.
+    """Return the comma-separated items of `text`, ignoring commas inside brackets.
 
     Raises:
         RangeError: brackets that do not match, or stand inside each other.
@@ -43,7 +43,7 @@ def split_outside_brackets(text: str) -> list[str]:
 
 
 def expand(pattern: str) -> list[str]:
-    """Return every name that `pattern` stands for, the last bracket counting fastest.
+    """Return every name that `pattern` expands to, the last bracket varying fastest.
 
     A range is padded to the width of its lower end: `[08-10]` is 08, 09, 10.
 
@@ -71,7 +71,7 @@ def expand(pattern: str) -> list[str]:
 
 
 def _pieces(pattern: str) -> Iterator[tuple[str, bool]]:
-    """Yield literal text, and the insides of brackets (marked True)."""
+    """Yield literal text, and the contents of brackets (marked True)."""
     # Called for its check that brackets match, which the scan below relies on.
     split_outside_brackets(pattern)
     rest = pattern

@@ -1,4 +1,4 @@
-"""Hosts as Slurm knows them: those of an allocation, and those of a topology.conf with its groups.
+"""Hosts of Slurm allocations and topology.conf files.
 
 sbatch(1), OUTPUT ENVIRONMENT VARIABLES: SLURM_JOB_NODELIST is a node list (`gpu[01-04,07]`),
 SLURM_TASKS_PER_NODE counts the tasks of each node in that order (`2(x3),1`).
@@ -53,7 +53,7 @@ def parse_allocation(environment: Mapping[str, str]) -> list[ListedHost]:
 
 
 def _counts(text: str) -> Iterator[int]:
-    """Yield the tasks of every node; `text` may be hostile."""
+    """Yield the tasks of every node in SLURM_TASKS_PER_NODE; `text` may be hostile."""
     total = 0
     for part in text.split(","):
         match = _COUNT.fullmatch(part.strip())
@@ -67,12 +67,12 @@ def _counts(text: str) -> Iterator[int]:
 
 
 def is_topology_conf(text: str) -> bool:
-    """Return whether a text is such a file: a line begins with SwitchName= or BlockName=."""
+    """Return whether a text is a topology.conf, by a line with SwitchName= or BlockName=."""
     return _BEGIN.search(text) is not None
 
 
 def parse_topology_hosts(text: str, source: str) -> list[ListedHost]:
-    """Return all nodes, in the order of the file.
+    """Return all nodes of a topology.conf, in file order.
 
     Raises:
         HostListError: as `parse_topology_groups`, or there are fewer than two.
@@ -86,7 +86,7 @@ def parse_topology_hosts(text: str, source: str) -> list[ListedHost]:
 
 
 def parse_topology_groups(text: str, source: str) -> dict[str, tuple[str, list[str]]]:
-    """Return every leaf switch or block by name: its place in the file, and its nodes.
+    """Return every leaf switch or block by name, with its place in the file and its nodes.
 
     Raises:
         HostListError: a line is not understood, a name comes twice.
@@ -114,7 +114,7 @@ def parse_topology_groups(text: str, source: str) -> dict[str, tuple[str, list[s
 
 
 def parse_block_names(text: str, source: str) -> set[str]:
-    """Return the names of all blocks.
+    """Return the names of all blocks in a topology.conf.
 
     Raises:
         HostListError: a line is not understood.
@@ -124,7 +124,7 @@ def parse_block_names(text: str, source: str) -> set[str]:
 
 
 def parse_topology_parents(text: str, source: str) -> dict[str, str]:
-    """Return the switch above every switch that has one, by name.
+    """Return the parent of every switch that has one, by name.
 
     The first, where there are several.
 
@@ -142,7 +142,7 @@ def parse_topology_parents(text: str, source: str) -> dict[str, str]:
 
 
 def _logical_lines(text: str) -> list[tuple[int, str]]:
-    """Number and content of every line that is not blank, continuations joined."""
+    """Yield number and content of every line that is not blank, continuations joined."""
     lines: list[tuple[int, str]] = []
     begun: tuple[int, str] | None = None
     for number, raw in enumerate(text.split("\n"), start=1):
@@ -173,7 +173,7 @@ def _values(line: str, place: str) -> Mapping[str, str]:
 
 
 def expand_names(names: str, place: str) -> list[str]:
-    """Return the names in a list as Slurm writes it: `gpu[01-04,07],a`.
+    """Return the names in Slurm's list notation: `gpu[01-04,07],a`.
 
     Raises:
         HostListError: a bracket is wrong; `place` says where.

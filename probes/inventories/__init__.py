@@ -1,1 +1,1 @@
-"""Host lists that other programs have: they are asked, or what they wrote is read."""
+"""Hosts from other programs' inventories: the program is asked, or its file is read."""

@@ -1,4 +1,4 @@
-"""Hosts of a run as another program knows them."""
+"""Hosts that another program's inventory yields."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ReadFile = Callable[[str], bytes]
 
 @dataclass(frozen=True)
 class FoundHosts:
-    """Hosts, and how they are reached where the user does not say.
+    """Hosts of an inventory, with the default way to reach them.
 
     Args:
         hosts: in the order of the program.
@@ -34,6 +34,6 @@ class FoundHosts:
 
 
 def file_and_part(where: str) -> tuple[str, str]:
-    """Split at the last colon if no slash follows; the part is empty without one."""
+    """Split `FILE:PART` at the last colon not followed by a slash; the part may be empty."""
     path, colon, part = where.rpartition(":")
     return (path, part) if colon and path and "/" not in part else (where, "")

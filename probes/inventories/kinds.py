@@ -1,4 +1,4 @@
-"""The kinds of host lists that are named `KIND:WHERE`, in one table."""
+"""Table of the kinds of inventories that are named `KIND:WHERE`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from plink.probes.inventories.found import FoundHosts, ReadFile
 
 @dataclass(frozen=True)
 class HostListKind:
-    """A kind of host list.
+    """Kind of inventory.
 
     Args:
         form: how it is named, as `slurm:JOB`.
@@ -67,13 +67,13 @@ _MOST_LOOKED_AT = 1 << 16
 
 
 def likely_kind(content: bytes) -> str | None:
-    """Return the kind that a file which is no host list is likely of; None where none is."""
+    """Return the kind of inventory that a file which is no host list probably is, or None."""
     beginning = content[:_MOST_LOOKED_AT]
     return next((kind for kind, sign in _LOOKS_LIKE.items() if sign.search(beginning)), None)
 
 
 def find_hosts(named: str, read_file: ReadFile) -> FoundHosts | None:
-    """Return the hosts that `KIND:WHERE` names; None for what names no kind, such as a file.
+    """Return the hosts of the inventory `KIND:WHERE`; None if the text names no kind.
 
     Args:
         named: by the user.

@@ -1,4 +1,4 @@
-"""The compute nodes of AWS ParallelCluster: `pcluster:NAME_OR_FILE[:QUEUE]`.
+"""Compute nodes of AWS ParallelCluster, named `pcluster:NAME_OR_FILE[:QUEUE]`.
 
 AWS ParallelCluster 3 user guide, `pcluster describe-cluster-instances`: `instances`, each with
 `nodeType` (HeadNode, LoginNode or ComputeNode), `state`, `privateIpAddress`, `queueName`; more
@@ -27,7 +27,7 @@ _MOST_PAGES = 100
 
 
 def read(where: str, read_file: ReadFile) -> FoundHosts:
-    """Return the compute nodes that run, of one queue or of all.
+    """Return the running compute nodes of one queue, or of all.
 
     Args:
         where: the name of a cluster, or a file with what `pcluster` printed of one; then, behind a
@@ -55,7 +55,7 @@ def read(where: str, read_file: ReadFile) -> FoundHosts:
 
 
 def parse_instances(content: bytes, place: str) -> tuple[list[Any], str]:
-    """Return the instances that a page lists, and what asks for the next one. Pure.
+    """Return the instances on a page of a listing, and the token of the next page. Pure.
 
     Raises:
         HostListError: it is no such page.

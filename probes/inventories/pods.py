@@ -1,4 +1,4 @@
-"""The pods of a Kubernetes job: `k8s:NAMESPACE/SELECTOR`, as `kubectl get pods -l SELECTOR` does.
+"""Pods of a Kubernetes job, named `k8s:NAMESPACE/SELECTOR`, as in `kubectl get pods -l SELECTOR`.
 
 The namespace is a DNS label and so has no dots (Kubernetes documentation, Namespaces), unlike most
 prefixes of a label's key: what stands before the first slash is a namespace if it can be one, and
@@ -31,7 +31,7 @@ _DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 
 @dataclass(frozen=True)
 class Pod:
-    """A pod that runs and is ready.
+    """Pod that is running and ready.
 
     Args:
         name, namespace: what kubectl calls it.
@@ -48,7 +48,7 @@ class Pod:
 
 
 def read(where: str, read_file: ReadFile) -> FoundHosts:  # noqa: ARG001
-    """Return the pods that a selector names, reached by `kubectl exec`.
+    """Return the pods that match a selector, reached by `kubectl exec`.
 
     Args:
         where: `NAMESPACE/SELECTOR`, `/SELECTOR` or `SELECTOR`.
@@ -70,7 +70,7 @@ def read(where: str, read_file: ReadFile) -> FoundHosts:  # noqa: ARG001
 
 
 def parse_where(where: str) -> tuple[str, str]:
-    """Return namespace and selector; empty for the context's, and for all pods. Pure.
+    """Return namespace and selector; empty for the context's namespace and all pods. Pure.
 
     Raises:
         HostListError: there is neither, or a character that no selector has.
@@ -88,7 +88,7 @@ def parse_where(where: str) -> tuple[str, str]:
 
 
 def parse_pods(content: bytes, place: str) -> list[Pod]:
-    """Return the pods of a PodList that run and are ready, worker-2 before worker-10. Pure.
+    """Return the running and ready pods of a PodList, worker-2 before worker-10. Pure.
 
     Raises:
         HostListError: it is no such list, or a name is not a host's; `place` names what was asked.
@@ -105,7 +105,7 @@ def parse_pods(content: bytes, place: str) -> list[Pod]:
 
 
 def via(pods: Sequence[Pod], place: str) -> str:
-    """Return the command that leads into all of these pods. Pure.
+    """Return the command template that runs a command in any of these pods. Pure.
 
     Raises:
         HostListError: which container is meant, only the user can say.
@@ -152,5 +152,5 @@ def _container(described: dict[str, Any]) -> str | None:
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
-    """Return numbers by their value: worker-2 comes before worker-10."""
+    """Return a sort key that compares numbers by value, so that worker-2 precedes worker-10."""
     return [(int(part), "") if part.isdigit() else (-1, part) for part in _DIGITS.split(name)]

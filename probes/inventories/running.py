@@ -1,4 +1,4 @@
-"""Asking a program of this machine."""
+"""Runs of local programs that list hosts."""
 
 from __future__ import annotations
 

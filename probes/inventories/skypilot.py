@@ -1,4 +1,4 @@
-"""The nodes of a SkyPilot cluster: `sky:CLUSTER`.
+"""Nodes of a SkyPilot cluster, named `sky:CLUSTER`.
 
 SkyPilot writes an SSH configuration for each cluster that is up into `~/.sky/generated/ssh`, which
 `~/.ssh/config` includes: hosts CLUSTER, CLUSTER-worker1, ... with addresses, users, ports, keys and
@@ -22,7 +22,7 @@ _HOST = re.compile(r"^[ \t]*Host\s+(\S+)[ \t]*$", re.MULTILINE)
 
 
 def read(cluster: str, read_file: ReadFile) -> FoundHosts:
-    """Return a cluster's nodes, under the names that SkyPilot writes to the SSH configuration.
+    """Return a cluster's nodes, under the names that SkyPilot adds to the SSH configuration.
 
     Raises:
         HostListError: there is no such cluster, or it has one node.
@@ -41,7 +41,7 @@ def read(cluster: str, read_file: ReadFile) -> FoundHosts:
 
 
 def parse_nodes(text: str, cluster: str) -> list[ListedHost]:
-    """Return the nodes in a cluster's SSH configuration, the head first, workers by number. Pure.
+    """Return the nodes in a cluster's SSH configuration, head first, workers by number. Pure.
 
     Raises:
         HostListError: it has fewer than two.

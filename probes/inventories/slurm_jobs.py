@@ -1,4 +1,4 @@
-"""The nodes of a Slurm job that runs: `slurm:JOB`, or `slurm:` for the job that plink runs in.
+"""Nodes of a running Slurm job, named `slurm:JOB`, or `slurm:` for the job that plink runs in.
 
 scontrol(1), `show job`: records of `Key=Value`, each with its JobId, JobState, NumNodes, NumTasks
 and NodeList at fixed places of a line; `show hostnames` expands a node list. A job that is an array
@@ -37,7 +37,7 @@ _TASKS = re.compile(r"^[ \t]*NumNodes=([0-9]{1,9}) .*\bNumTasks=([0-9]{1,9})\b",
 
 @dataclass(frozen=True)
 class SlurmJob:
-    """A job that runs.
+    """Running Slurm job.
 
     Args:
         number: what Slurm calls it, whatever part of which job it is.
@@ -51,7 +51,7 @@ class SlurmJob:
 
 
 def read(job: str, read_file: ReadFile) -> FoundHosts:  # noqa: ARG001
-    """Return the nodes of a job, reached by `srun` from here.
+    """Return the nodes of a job, reached by `srun` from this machine.
 
     Args:
         job: its number; empty for the job that this process belongs to.
@@ -72,7 +72,7 @@ def read(job: str, read_file: ReadFile) -> FoundHosts:  # noqa: ARG001
 
 
 def parse_job(text: str, place: str) -> SlurmJob:
-    """Return the one job that runs, of those that `scontrol show job` describes. Pure.
+    """Return the one running job in the output of `scontrol show job`. Pure.
 
     Raises:
         HostListError: none of them runs, or several do; `place` names what was asked for.
@@ -94,7 +94,7 @@ def parse_job(text: str, place: str) -> SlurmJob:
 
 
 def hosts_of(job: SlurmJob, names: str, place: str) -> list[ListedHost]:
-    """Return a job's hosts, from the names that `scontrol show hostnames` prints. Pure.
+    """Return a job's hosts from the output of `scontrol show hostnames`. Pure.
 
     Raises:
         HostListError: a name that is not a host's, or fewer than two.

@@ -1,4 +1,4 @@
-"""Host lists of every kind that plink reads, told apart by their content."""
+"""Host lists of every kind that plink reads, recognised by content."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _JSON = re.compile(rb"\s*(\{|\[\s*[\]{])")
 
 
 def parse_hosts(content: bytes, source: str) -> list[ListedHost]:
-    """Return the hosts of a host list, a launcher's file, a JSON listing or a topology of Slurm.
+    """Return the hosts in a host list, launcher's file, JSON listing or Slurm topology.
 
     Raises:
         HostListError: the content is none of these; `source` names it.

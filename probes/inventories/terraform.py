@@ -1,4 +1,4 @@
-"""Hosts in the outputs of Terraform, or of OpenTofu: `terraform:FOLDER_OR_FILE[:OUTPUT]`.
+"""Hosts in Terraform or OpenTofu outputs, named `terraform:FOLDER_OR_FILE[:OUTPUT]`.
 
 `terraform output -json` prints an object of outputs, each with `sensitive`, `type` and `value`, and
 `terraform output -json NAME` a value alone (Terraform documentation, Command: output). A value that
@@ -39,7 +39,7 @@ _ADDRESSES = (
 
 
 def read(where: str, read_file: ReadFile) -> FoundHosts:
-    """Return the hosts in an output.
+    """Return the hosts in an output of Terraform.
 
     Args:
         where: the folder of a configuration that was applied, or a file with what `terraform
@@ -60,7 +60,7 @@ def read(where: str, read_file: ReadFile) -> FoundHosts:
 
 
 def parse_outputs(content: bytes, place: str, name: str) -> list[ListedHost]:
-    """Return the hosts in what `terraform output -json` prints. Pure.
+    """Return the hosts in the output of `terraform output -json`. Pure.
 
     Args:
         content: that.
@@ -97,7 +97,7 @@ def parse_outputs(content: bytes, place: str, name: str) -> list[ListedHost]:
 
 
 def hosts_in(value: Any) -> list[tuple[str, str | None]]:
-    """Return names and addresses of the hosts that a value lists.
+    """Return names and addresses of the hosts in a list or mapping; empty if it holds others.
 
     None where it lists anything else.
     """
@@ -109,7 +109,7 @@ def hosts_in(value: Any) -> list[tuple[str, str | None]]:
 
 
 def _values(data: Any) -> dict[str, Any]:
-    """Return the values of all outputs; one without a name is under the empty one."""
+    """Return the values of all outputs by name; a value without a name has an empty one."""
     is_outputs = isinstance(data, dict) and all(
         isinstance(output, dict)
         and "value" in output
@@ -146,7 +146,7 @@ def _of(item: Any) -> tuple[str, str | None] | None:
 
 
 def _network_addresses(item: Mapping[str, Any]) -> Iterator[str]:
-    """Yield addresses as Google's provider has them: `network_interface[0].network_ip`."""
+    """Yield addresses in the form of Google's provider: `network_interface[0].network_ip`."""
     for interface in entries(item.get("network_interface")):
         address = at(interface, "network_ip")
         if isinstance(address, str) and is_address(address):

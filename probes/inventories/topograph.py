@@ -1,4 +1,4 @@
-"""Topology of a topograph server: `topograph:URL`, or `topograph:FILE` with its output.
+"""Hosts from a topograph server (`topograph:URL`) or its saved output (`topograph:FILE`).
 
 topograph's API: `GET /v1/topology?uid=ID` answers 200 with the topology, and 202 while it is being
 discovered; ID is what `POST /v1/generate` answered.
@@ -36,7 +36,7 @@ def read(where: str, read_file: ReadFile) -> FoundHosts:
 
 
 def read_topology(where: str, read_file: ReadFile) -> tuple[Topology, bytes]:
-    """Return a topology, and what it was read from.
+    """Return a topology and the text it was parsed from.
 
     Args:
         where: a URL, or a file.
@@ -57,7 +57,7 @@ def read_topology(where: str, read_file: ReadFile) -> tuple[Topology, bytes]:
 
 
 def _fetch_topology(url: str, place: str) -> bytes:
-    """Fetch a server's answer, waiting until it is complete."""
+    """Fetch a topology from a server, polling until it is complete."""
     deadline = time.monotonic() + TIMEOUT_S
     while True:
         status, content = _answer(url, place)

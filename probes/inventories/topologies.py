@@ -1,4 +1,4 @@
-"""Topologies of switches and hosts, as schedulers and network discovery write them. Pure.
+"""Parsers of switch topologies written by schedulers and network discovery tools. Pure.
 
 - Slurm's topology.conf and topology.yaml (25.05), trees of switches and blocks, which topograph
   writes for Slurm, too.
@@ -57,7 +57,7 @@ _FAMILIES: Sequence[Sequence[str]] = (
 
 @dataclass(frozen=True)
 class Topology:
-    """Switches or blocks above every host.
+    """Path of switches or blocks above every host.
 
     Args:
         source: names it in messages.
@@ -74,7 +74,7 @@ class Topology:
 
 
 def parse_topology(content: bytes, source: str) -> Topology | None:
-    """Return the topology that a file describes; None where it describes something else.
+    """Return the topology in a file; None if the file is something else.
 
     Raises:
         HostListError: it is one, but something in it is wrong; `source` names it.
@@ -103,7 +103,7 @@ def parse_topology(content: bytes, source: str) -> Topology | None:
 
 
 def _domains_of_nodes(nodes: Sequence[Any]) -> dict[str, str]:
-    """Return the NVLink domain of each Kubernetes node whose labels name one."""
+    """Return the NVLink domain of each Kubernetes node with a label for it."""
     domains: dict[str, str] = {}
     for node in nodes:
         labels = [at(node, "metadata", "labels", key) for key in _DOMAINS]
@@ -116,7 +116,7 @@ Paths = Iterator[tuple[str, tuple[str, ...]]]
 
 
 def _reader(content: bytes) -> tuple[Callable[[Any, str], Paths], Any] | None:
-    """Return the parser for such a content and its input."""
+    """Return the parser for a file's content, with its parsed input; None for unknown content."""
     text = content.decode("utf-8-sig", errors="replace")
     if text.lstrip().startswith(("{", "[")):
         try:
@@ -150,7 +150,7 @@ def _of_conf(text: str, source: str) -> Paths:
 
 
 def _of_yaml(text: str, source: str) -> Paths:
-    """Yield the topologies in topology.yaml, the default one first; they may share hosts."""
+    """Yield the topologies in a topology.yaml, the default one first; they may share hosts."""
     data = parse_yaml(text, source, _HINT)
     topologies = objects(data) or objects([data])
     seen: set[str] = set()
@@ -200,7 +200,7 @@ def _of_graph(data: Any, source: str) -> Paths:
 
 
 def _of_ec2(data: Any, source: str) -> Paths:
-    """Yield instances by the node of the network nearest to them, whose name is unique.
+    """Yield EC2 instances by their nearest network node, whose name is unique.
 
     A node that stands below two others is placed where it comes first.
     """
@@ -241,7 +241,7 @@ def _of_nodes(nodes: Sequence[Any], source: str) -> Paths:
 
 
 def _there(nodes: Sequence[Any]) -> str:
-    """Return which labels nodes have, those first that may say where they are."""
+    """Return a phrase listing the nodes' labels for an error, those about topology first."""
     labels = {
         str(key): None
         for node in nodes

@@ -1,4 +1,4 @@
-"""YAML that other programs write. Pure."""
+"""Safe parser of YAML that other programs write. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MARKS = "[{,:\n"
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]
-    """A loader that refuses what stands for more than it is, or for two things at once.
+    """YAML loader that refuses aliases and duplicate keys.
 
     A few aliases, nested, stand for more than any memory holds; of a key that is there twice, the
     usual loader takes the last.
@@ -39,7 +39,7 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]
 
 
 def _unknown(*_: object) -> None:
-    """Ignore values with tags of other programs, such as !vault."""
+    """Return None for a value with another program's tag, such as !vault."""
 
 
 _Loader.add_multi_constructor("!", _unknown)

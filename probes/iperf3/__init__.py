@@ -1,1 +1,1 @@
-"""iperf3 as a measuring tool: bandwidth of pairs, and transfers that others put together."""
+"""Measurement of bandwidths with iperf3, between pairs and between groups of hosts."""

@@ -1,4 +1,4 @@
-"""iperf3 on the hosts: the commands that find it and run it, and leave nothing behind."""
+"""Shell commands that find iperf3 on a host and run it without leaving processes behind."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ _SHORTEST_INTERVAL_S = 0.1
 
 
 def no_limit() -> float:
-    """Return infinity, as there is no limit."""
+    """Return infinity: the default time left for transfers."""
     return math.inf
 
 
 @dataclass(frozen=True)
 class TransferSettings:
-    """Options common to all tests of a run.
+    """Options common to all iperf3 tests of a run.
 
     Args:
         duration_s: duration of a test; iperf3 knows whole seconds only.
@@ -93,7 +93,7 @@ def find_version(session: Session) -> Version:
 
 
 def serve_command(address: str, port: int, limit_s: float) -> str:
-    """Return runs a server for one test, which is ended after `limit_s`.
+    """Return the command that runs an iperf3 server for one test, ended after `limit_s`.
 
     It prints TAKEN where something listens at the port, LISTENING when the server does, and what
     iperf3 complains of.
@@ -104,7 +104,7 @@ def serve_command(address: str, port: int, limit_s: float) -> str:
 def receive_command(
     address: str, port: int, options: TransferSettings, version: Version, limit_s: float
 ) -> str:
-    """Return the command that, once it reads a line, receives a test's data and prints JSON.
+    """Return the command that waits for a line, receives a test's data and prints JSON.
 
     It is ended after `limit_s`.
     """

@@ -1,4 +1,4 @@
-"""Parse the output of iperf3 since version 3.1. Pure."""
+"""Parser of the output of iperf3 since version 3.1. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TOLERANCE_S = 0.01
 
 @dataclass(frozen=True)
 class Interval:
-    """Bytes that arrived between two moments of a test, counted from its beginning."""
+    """Bytes that arrived in an interval of a test, in seconds since its start."""
 
     start_s: float
     end_s: float
@@ -32,7 +32,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class TransferReport:
-    """A test as its receiver saw it.
+    """Test as its receiver reported it.
 
     Args:
         intervals: in order, at least one.
@@ -48,7 +48,7 @@ class TransferReport:
 
 @dataclass(frozen=True)
 class Complaint:
-    """A test that failed, in iperf3's own words, or in ours where it gave no reason."""
+    """Error message of a failed test, from iperf3 or from plink where iperf3 gave none."""
 
     text: str
 
@@ -60,7 +60,7 @@ def parse_version(output: str) -> Version | None:
 
 
 def parse_report(output: str) -> TransferReport | Complaint:
-    """Parse the output of `iperf3 -c ADDRESS -R -J`, in which the client is the receiver.
+    """Parse the output of `iperf3 -c ADDRESS -R -J`, in which the client receives.
 
     Older versions differ in what is at the end; the intervals are the same in all of them.
     """
@@ -85,7 +85,7 @@ def parse_report(output: str) -> TransferReport | Complaint:
 def received_gbit_s(
     report: TransferReport, start_s: float, end_s: float = math.inf
 ) -> float | None:
-    """Return the rate of a part of a test, in Gbit/s; None if no interval lies in it."""
+    """Return the rate of a part of a test in Gbit/s; None without an interval in it."""
     inside = [
         interval
         for interval in report.intervals
@@ -99,7 +99,7 @@ def received_gbit_s(
 
 
 def received_between_gbit_s(report: TransferReport, start_s: float, end_s: float) -> float | None:
-    """Return what arrived between two moments of a test, in Gbit/s.
+    """Return the rate between two moments of a test in Gbit/s.
 
     None where it did not last so long.
 
@@ -128,7 +128,7 @@ def _interval(item: Any) -> Interval | None:
 
 
 def _follow(intervals: Sequence[Interval]) -> bool:
-    """Return whether each begins when the one before ends, or later."""
+    """Return whether no interval overlaps the one before."""
     return all(
         after.start_s >= before.end_s - _TOLERANCE_S for before, after in pairwise(intervals)
     )
@@ -150,7 +150,7 @@ def _cpu_percent(data: dict[str, Any]) -> tuple[float, float]:
 
 
 def _number(value: Any) -> float | None:
-    """Return a finite number from 0."""
+    """Return a finite number that is not negative."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     try:

@@ -1,4 +1,4 @@
-"""Measuring the bandwidth of pairs with iperf3, which needs to be installed on the hosts."""
+"""Measurement of the bandwidth of pairs with iperf3, which must be installed on the hosts."""
 
 from __future__ import annotations
 
@@ -69,14 +69,14 @@ class _Iperf3:
         self._ends: Mapping[int, End] = {}
 
     def prepare(self, concurrency: int) -> Mapping[int, HostError]:
-        """Learn which hosts have iperf3."""
+        """Find out which hosts have iperf3."""
         self._ends, failures = find_ends(self._hosts, concurrency)
         return failures
 
     def measure(
         self, source: int, destination: int, *, is_suspected: bool
     ) -> BandwidthReading | Silence | PairLoss:
-        """Let one host send to another for a while."""
+        """Transfer data from one host to another for a while."""
         try:
             report = self._transfers.run(
                 self._ends[source],
@@ -99,5 +99,5 @@ class _Iperf3:
         return self._transfers.is_stopped
 
     def stop(self) -> None:
-        """End all tests."""
+        """End all running tests."""
         self._transfers.stop()

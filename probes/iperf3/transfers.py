@@ -1,4 +1,4 @@
-"""Tests between two hosts: a server where the data come from, a client where they arrive.
+"""iperf3 tests between two hosts: a server at the sender, a client at the receiver.
 
 The client is the receiver (`-R`), so that its own intervals say what arrived, and when.
 """
@@ -42,7 +42,7 @@ _OCCUPIED = ("Address already in use", "the server is busy")
 
 
 class TransferError(Exception):
-    """A test that failed, and why. `is_silence`: because no packet came through."""
+    """Failure of a test; `is_silence` if no packet came through."""
 
     def __init__(self, reason: str, *, is_silence: bool = False) -> None:
         super().__init__(clean(reason))
@@ -50,12 +50,12 @@ class TransferError(Exception):
 
 
 class PortTakenError(TransferError):
-    """Error that another program has the port."""
+    """Error that another program uses the port."""
 
 
 @dataclass(frozen=True)
 class End:
-    """A host of a test."""
+    """Host that takes part in a test."""
 
     session: Session
     address: str
@@ -63,7 +63,7 @@ class End:
 
 
 class Transfers(Running):
-    """The tests that run at the moment, on whatever hosts. Threads may share it.
+    """Running tests on all hosts; thread-safe.
 
     Args:
         options: what is the same for all of them.
@@ -76,7 +76,7 @@ class Transfers(Running):
         self._ports = range(port, port + 1) if port else range(DEFAULT_PORT, DEFAULT_PORT + _PORTS)
 
     def run(self, sender: End, receiver: End, *, timeout_divisor: int = 1) -> TransferReport:
-        """Return what the receiver gets of a test.
+        """Run a test and return its receiver's report.
 
         Args:
             timeout_divisor: silence is waited for so many times less.
@@ -98,7 +98,7 @@ class Transfers(Running):
     def prepare(
         self, sender: End, receiver: End, port: int, options: TransferSettings
     ) -> Iterator[Prepared]:
-        """Yield a test whose server listens and whose client waits for the word to start.
+        """Yield a test whose server listens and whose client waits for the start signal.
 
         Raises:
             HostError, TransferError: as `run`.
@@ -124,7 +124,7 @@ class Transfers(Running):
 
 
 class Prepared:
-    """A test that only waits for the word."""
+    """Test that waits for the start signal."""
 
     def __init__(self, client: RemoteProcess, limit_s: float, options: TransferSettings) -> None:
         self._client = client
@@ -132,7 +132,7 @@ class Prepared:
         self._options = options
 
     def run(self) -> TransferReport:
-        """Give the word, and wait for the report.
+        """Send the start signal and return the receiver's report.
 
         Raises:
             HostError, TransferError: as `Transfers.run`.
@@ -152,7 +152,7 @@ class Prepared:
 
 
 class _Output:
-    """The output of a process, which is ended when its time is over."""
+    """Output of a remote process, which is ended at a time limit."""
 
     def __init__(self, process: RemoteProcess, limit_s: float) -> None:
         self._process = process
@@ -164,7 +164,7 @@ class _Output:
         return self._late.is_set()
 
     def lines(self, size: int) -> Iterator[str]:
-        """Yield a program's lines until they end, time is over, or they exceed the limit."""
+        """Yield output lines until the end, the time limit or the size limit."""
         limit = threading.Timer(self._limit_s, self._end)
         limit.daemon = True
         limit.start()

@@ -1,1 +1,1 @@
-"""Programs on other hosts, whatever way leads there."""
+"""Running programs on other hosts, whatever the connection."""

@@ -1,4 +1,4 @@
-"""Ending a process of this machine that leads a group of its own, with all that it has started."""
+"""Ending of a local process group."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import suppress
 
 
 def end_group(process: subprocess.Popen[bytes], goodbye_s: float, terminate_s: float) -> None:
-    """Wait until a process has ended, which it is made to do in the end.
+    """Wait for a process to end; after a while signal its group, then kill it.
 
     Args:
         process: the leader of its group.
@@ -25,7 +25,7 @@ def end_group(process: subprocess.Popen[bytes], goodbye_s: float, terminate_s: f
 
 
 def signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    """Signal the whole group, for kubectl and srun start helpers; nothing where it has ended."""
+    """Signal a process group, as kubectl and srun start helpers; nothing if it has ended."""
     if process.poll() is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, number)

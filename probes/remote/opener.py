@@ -1,4 +1,4 @@
-"""Interface of whatever opens connections to the hosts of a run."""
+"""Interface for opening sessions with the hosts of a run."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from plink.probes.remote.session import Session
 
 
 class Opener(ABC):
-    """Opener of sessions, all of which end when it is closed."""
+    """Opener of sessions, which it closes when it is closed itself."""
 
     @abstractmethod
     def prepare(self, listed: Sequence[ListedHost]) -> None:
-        """Check the hosts of a run before any of them is reached.
+        """Check the hosts of a run before any of them is contacted.
 
         Raises:
             HostListError, OptionError: a host or an option that cannot be used.
@@ -22,7 +22,7 @@ class Opener(ABC):
 
     @abstractmethod
     def open(self, host: ListedHost) -> Session:
-        """Return a way into one of the hosts that were prepared.
+        """Return a session with one of the prepared hosts.
 
         Threads call it for different hosts.
 
@@ -32,4 +32,4 @@ class Opener(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Close every session, those that are being opened too."""
+        """Close every session, including those still being opened."""

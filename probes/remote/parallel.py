@@ -1,4 +1,4 @@
-"""Calls for many items, some at a time, which an interrupt can leave behind."""
+"""Concurrent calls for many items, which an interrupt can abandon."""
 
 from __future__ import annotations
 

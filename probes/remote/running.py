@@ -1,4 +1,4 @@
-"""The remote processes that run at the moment, so that all of them can be ended at once."""
+"""Registry of running remote processes, so that all can be ended at once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from plink.probes.remote.session import RemoteProcess, Session
 
 
 class Running:
-    """Remote processes, on whatever hosts. Threads may share it."""
+    """Running remote processes on all hosts; thread-safe."""
 
     def __init__(self) -> None:
         self._processes: set[RemoteProcess] = set()
@@ -19,11 +19,11 @@ class Running:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether `stop` was called: what processes say since then means nothing."""
+        """Whether `stop` was called, after which the processes' output is meaningless."""
         return self._is_stopped
 
     def stop(self) -> None:
-        """End all of them."""
+        """End all processes."""
         with self._lock:
             self._is_stopped = True
             processes = list(self._processes)

@@ -1,4 +1,4 @@
-"""A way into one host: run a command there, or hold a conversation with one."""
+"""Session with a host: run a command there, or exchange lines with one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LOST = "the connection was lost"
 
 @dataclass(frozen=True)
 class Completed:
-    """A remote command that ended. `status` is -1 where it was killed by a signal."""
+    """Result of a remote command; `status` is -1 if a signal killed it."""
 
     status: int
     stdout: bytes
@@ -27,20 +27,20 @@ class Completed:
 
 @dataclass(frozen=True)
 class OutputEnded:
-    """Event that a program's output has ended, and why."""
+    """Event that a program's output has ended, with the reason."""
 
     reason: str
 
 
 class RemoteProcess(ABC):
-    """A running remote command. It must end when its standard input does: closing ends it."""
+    """Running remote command; it must exit when its standard input is closed."""
 
     def __init__(self, host: str) -> None:
         self.host = host
 
     @abstractmethod
     def write(self, text: str) -> None:
-        """Send text to its standard input.
+        """Send text to the process's standard input.
 
         Raises:
             HostError: the connection or the command is gone.
@@ -56,11 +56,11 @@ class RemoteProcess(ABC):
 
     @abstractmethod
     def end_input(self) -> None:
-        """Close the process's standard input, and go on reading its output."""
+        """Close the process's standard input but continue to read its output."""
 
     @abstractmethod
     def stderr_tail(self) -> str:
-        """Return the last line it wrote to standard error. Call it when its output has ended."""
+        """Return the last line of standard error; call this when the output has ended."""
 
     @abstractmethod
     def wait_for_exit(self, timeout_s: float) -> int | None:
@@ -68,14 +68,14 @@ class RemoteProcess(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """End the conversation; the remote command loses its input and output."""
+        """Close the process's input and output."""
 
     @abstractmethod
     def abandon(self) -> None:
-        """End the whole connection to the host, without a word to it: nothing waits there."""
+        """Drop the connection to the host without waiting."""
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines of its standard output, without line ends, until it closes it.
+        """Yield the lines of standard output, without line ends, until its end.
 
         Raises:
             HostError: what it sends is not text, a line is longer than `MAX_LINE` bytes, or the
@@ -103,7 +103,7 @@ class RemoteProcess(ABC):
 
 
 class Session(ABC):
-    """A way into the host called `host` in the host list.
+    """Open session with the host called `host` in the host list.
 
     Args:
         host: its name.
@@ -118,7 +118,7 @@ class Session(ABC):
 
     @abstractmethod
     def start(self, command: str, timeout_s: float = 30.0) -> RemoteProcess:
-        """Start a shell command and return as soon as it runs, as far as can be told.
+        """Start a shell command; return as soon as it runs, as far as can be known.
 
         Raises:
             HostError: the connection is gone, or nothing starts within `timeout_s`.
@@ -126,7 +126,7 @@ class Session(ABC):
 
     @abstractmethod
     def run(self, command: str, stdin: bytes = b"", timeout_s: float = 30.0) -> Completed:
-        """Run a shell command to its end.
+        """Run a shell command and wait for its end.
 
         Raises:
             HostError: the connection is lost, the command takes longer than `timeout_s`, or it
@@ -135,11 +135,11 @@ class Session(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Leave the host; what runs there loses its input and output."""
+        """Close the session; commands that run there lose their input and output."""
 
 
 def last_line(output: bytes) -> str:
-    """Return the last line of what was said; empty where that is nothing."""
+    """Return the last line of a text that is not blank; empty if there is none."""
     text = output.decode(errors="replace").strip()
     return text.splitlines()[-1] if text else ""
 

@@ -1,4 +1,4 @@
-"""A limit on writes to hosts that take nothing."""
+"""Time limit on writes to hosts that do not read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LOOK_EVERY_S = 0.5
 
 
 class StallGuard:
-    """Guard of one thread's writes, which runs in a thread of its own.
+    """Watchdog thread for one thread's blocking writes.
 
     Args:
         limit_s: how long a write may take.
@@ -27,7 +27,7 @@ class StallGuard:
 
     @contextmanager
     def guard(self, abandon: Callable[[], None]) -> Iterator[None]:
-        """Guard a write: call `abandon`, which must make it fail, if it takes too long."""
+        """Watch a write; after the time limit call `abandon`, which must make it fail."""
         with self._lock:
             self._current = (time.monotonic() + self._limit_s, abandon)
         try:
@@ -37,7 +37,7 @@ class StallGuard:
                 self._current = None
 
     def stop(self) -> None:
-        """Watch no longer."""
+        """Stop the watchdog."""
         self._is_over.set()
         self._thread.join()
 

@@ -1,4 +1,4 @@
-"""Putting a program on a host: once, under its content's hash, in the user's own cache."""
+"""Upload of a program to a host, once, into the user's cache under the content's hash."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ EXEC = 'exec "$f" "$@"'
 
 @dataclass(frozen=True)
 class Program:
-    """An executable that answers `--version`.
+    """Executable that answers `--version`.
 
     Args:
         name: what it is called; the file's name has the hash of the content behind it.
@@ -67,17 +67,17 @@ class Program:
 
     @property
     def digest(self) -> str:
-        """The content's SHA-256 in hexadecimal digits."""
+        """SHA-256 of the content in hexadecimal digits."""
         return hashlib.sha256(self.content).hexdigest()
 
     @property
     def file_name(self) -> str:
-        """The file's name on every host."""
+        """Name of the uploaded file on every host."""
         return f"{self.name}-{self.digest[:16]}"
 
 
 def upload(session: Session, program: Program, folder: str | None) -> None:
-    """Make sure that a program is on the host, and that it runs there.
+    """Upload a program to a host unless it is there, and check that it runs.
 
     Args:
         folder: where to put it instead of `~/.cache/plink`, or None. Where others may write there,
@@ -102,7 +102,7 @@ def upload(session: Session, program: Program, folder: str | None) -> None:
 def start_words(
     program: Program, folder: str | None, arguments: Sequence[str] = (), start: str = EXEC
 ) -> list[str]:
-    """Return the command that starts an uploaded program if it is unchanged.
+    """Return the command that starts an uploaded program if it is unmodified.
 
     Args:
         program, folder: as uploaded.

@@ -1,1 +1,1 @@
-"""SSH: configuration, connections, remote commands."""
+"""SSH client: configuration, connections, remote commands."""

@@ -1,4 +1,4 @@
-"""Settings of a connection, from a listed host and the SSH configuration.
+"""Connection settings from a listed host and the OpenSSH configuration.
 
 The OpenSSH client says what its configuration means (`ssh -G`), so that plink agrees with it. Where
 there is no client, there must be no configuration.
@@ -45,7 +45,7 @@ _TOKEN = re.compile(r"%(.?)|\$\{([A-Za-z0-9_]+)\}")
 
 @dataclass(frozen=True)
 class Target:
-    """Everything needed to open one SSH connection.
+    """Settings of one SSH connection.
 
     Args:
         name: the host's name in the host list.
@@ -72,7 +72,7 @@ class Target:
 
 
 class SshConfig:
-    """The SSH configuration of a run.
+    """OpenSSH configuration for the hosts of a run.
 
     Raises:
         OptionError: a named configuration or key file cannot be read, or there is a configuration
@@ -105,7 +105,7 @@ class SshConfig:
                 )
 
     def target(self, listed: ListedHost) -> Target:
-        """Return how to reach a host: as listed, else by the options, else by the configuration.
+        """Return a host's connection settings: from the list, the options, the configuration.
 
         Raises:
             HostListError: no host list could name such a host. The configuration hands its name
@@ -151,7 +151,7 @@ class SshConfig:
     def _ask(
         self, name: str, user: str | None, port: int | None, options: Sequence[str]
     ) -> Mapping[str, Sequence[str]]:
-        """Look up a host in the configuration; keys are option names in lower case."""
+        """Return the configuration of a host by lower-case option name."""
         if not self._can_ask:
             asked = {"port": [str(port)]} if port else {}
             # The first value that an option gets counts, as in the client.
@@ -210,7 +210,7 @@ class SshConfig:
 
 
 def parse_jump(text: str) -> ListedHost:
-    """Parse a link of a ProxyJump chain: `[ssh://][user@]host[:port]`, IPv6 in brackets.
+    """Parse one hop of ProxyJump: `[ssh://][user@]host[:port]`, IPv6 in brackets.
 
     Raises:
         OptionError: not of that form.
@@ -229,7 +229,7 @@ def parse_jump(text: str) -> ListedHost:
 def _tokens(
     name: str, hostname: str, port: str, user: str, found: Mapping[str, Sequence[str]]
 ) -> dict[str, str]:
-    """Return the values of ssh_config(5)'s tokens, but for %C, whose hash differs by version."""
+    """Return the values of ssh_config(5)'s tokens, except %C, whose hash differs by version."""
     own = socket.gethostname()
     return {
         "%": "%",
@@ -248,7 +248,7 @@ def _tokens(
 
 
 def _expand_tokens(text: str, tokens: Mapping[str, str]) -> str:
-    """Return a value with its tokens and variables expanded, as `ssh` does on connecting.
+    """Return a value with tokens and variables expanded, as `ssh` does when it connects.
 
     Raises:
         OptionError: there is no such token, or no such variable.
@@ -282,7 +282,7 @@ def _proxy_command(found: Mapping[str, Sequence[str]], tokens: Mapping[str, str]
 
 
 def _home() -> Path:
-    """Return the user's home as OpenSSH has it."""
+    """Return the user's home directory as OpenSSH determines it."""
     try:
         return Path(pwd.getpwuid(os.getuid()).pw_dir)
     except KeyError:
@@ -290,7 +290,7 @@ def _home() -> Path:
 
 
 def _has_user() -> bool:
-    """Return whether this user has a name on this machine; OpenSSH refuses to work for others."""
+    """Return whether this user id has a name, without which OpenSSH refuses to run."""
     try:
         pwd.getpwuid(os.getuid())
     except KeyError:

@@ -1,4 +1,4 @@
-"""Opening SSH connections, through jump hosts or a proxy command if need be."""
+"""Opening of SSH connections, directly or through jump hosts or a proxy command."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Connector:
             raise explain(error, target, self._options.timeout_s) from None
 
     def close(self) -> None:
-        """Close every connection, those that are being opened too."""
+        """Close every connection, including those still being opened."""
         with self._lock:
             self._closed = True
             opened = list(self._opened)
@@ -123,7 +123,7 @@ class Connector:
         return connection
 
     def _jump(self, jumps: tuple[Target, ...]) -> paramiko.Transport:
-        """Return the connection to the last of `jumps`: one attempt, whose end all share."""
+        """Return the connection to the last of `jumps`, opened once and shared."""
         with self._lock:
             is_first = jumps not in self._jumps
             future = self._jumps.setdefault(jumps, Future())
@@ -142,7 +142,7 @@ def _close(thing: _Closable) -> None:
 
 
 def _peer_address(transport: paramiko.Transport, target: Target) -> str:
-    """Return the address that the connection reached, or the name behind a proxy."""
+    """Return the remote address of a connection, or the host's name behind a proxy."""
     if target.jumps or target.proxy_command is not None:
         return target.hostname
     peer: tuple[str, int] = transport.getpeername()
@@ -150,20 +150,20 @@ def _peer_address(transport: paramiko.Transport, target: Target) -> str:
 
 
 class ProxyCommand(paramiko.ProxyCommand):
-    """A proxy command whose end is seen, and whose process and pipes are closed.
+    """Proxy command whose exit is detected and whose process and pipes are closed.
 
     paramiko's own reads again and again, without a pause, once the command has ended.
     """
 
     def recv(self, size: int) -> bytes:
-        """Return what the command printed, at most `size` bytes; nothing once it has ended."""
+        """Return at most `size` bytes of the command's output; empty once it has ended."""
         pipe = self.process.stdout
         if pipe is None or not select.select([pipe], [], [], self.timeout)[0]:
             raise TimeoutError
         return os.read(pipe.fileno(), size)
 
     def close(self) -> None:
-        """End the process; may be called again."""
+        """End the process; idempotent."""
         process = self.process
         process.terminate()
         try:

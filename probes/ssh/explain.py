@@ -1,4 +1,4 @@
-"""Why a connection failed, in one sentence for a person."""
+"""Explanation of a failed connection in one sentence."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from plink.probes.ssh.known_hosts import (
 
 
 def explain(error: Exception, target: Target, timeout_s: float) -> HostError:
-    """Return the error that names host and reason, with a hint where there is something to do."""
+    """Return the error that names host and reason, with a hint where the user can do something."""
     message, hint = (
         _about_login(error, target)
         or _about_host_key(error, target)

@@ -1,4 +1,4 @@
-"""Whether a host's certificate says, under an authority that is trusted, that it is that host.
+"""Verification of OpenSSH host certificates against trusted authorities.
 
 The rules are OpenSSH's (PROTOCOL.certkeys, and sshkey.c, sshkey_cert_check_host): a certificate
 for hosts, signed by the authority, for the host's name, valid now, and with no critical option,
@@ -37,15 +37,15 @@ _LENGTH_BYTES = 4
 
 
 class CertificateError(Exception):
-    """The certificate does not prove what it should. The message says why, to follow it."""
+    """Error that a certificate is not valid; the message ends a sentence about it."""
 
 
 class UnknownAuthorityError(CertificateError):
-    """The certificate may be good, and nobody who is trusted for the host has signed it."""
+    """Error that a certificate was signed by an authority that is not trusted for the host."""
 
 
 def certificate_blob(key: paramiko.PKey) -> bytes | None:
-    """Return the certificate that a server has shown for its key, as it was sent.
+    """Return the certificate that a server presented, in wire format.
 
     None without one.
     """
@@ -57,7 +57,7 @@ def certificate_blob(key: paramiko.PKey) -> bytes | None:
 
 
 def authority_of(blob: bytes) -> bytes | None:
-    """Return the key that a certificate names as its authority's, whether or not it has signed it.
+    """Return the signing authority's key that a certificate names, unverified.
 
     None where the certificate cannot be understood.
     """
@@ -70,7 +70,7 @@ def authority_of(blob: bytes) -> bytes | None:
 def check(
     blob: bytes, key: bytes, name: str, authorities: Iterable[bytes], now_s: float | None = None
 ) -> None:
-    """Return if a certificate holds for a host.
+    """Raise unless a certificate is valid for a host.
 
     Args:
         blob: the certificate.

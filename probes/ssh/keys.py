@@ -1,4 +1,4 @@
-"""Public key authentication: which keys are offered, in the order of OpenSSH."""
+"""Public key authentication with the keys that OpenSSH would offer, in its order."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _DEFAULT_FILES = tuple(f"~/.ssh/id_{kind}" for kind in ("ed25519", "ecdsa", "rsa
 
 
 class NoKeyError(Exception):
-    """Error that there is no key to offer; the message says why."""
+    """Error that there is no key to offer; the message is the reason."""
 
 
 def authenticate(transport: paramiko.Transport, target: Target) -> None:
-    """Log in with the first key that the server takes.
+    """Log in with the first key that the server accepts.
 
     Keys of the agent that belong to the identity files come first, then its other keys unless
     the configuration says IdentitiesOnly, then the files that the agent does not have.
@@ -80,7 +80,7 @@ def _offers(
 
 
 def _public_parts(file: Path) -> Iterator[bytes]:
-    """Yield the public keys that stand beside a private key, or in its place."""
+    """Yield the public keys and certificates that belong to a private key file."""
     for place in (file, Path(f"{file}.pub"), Path(f"{file}-cert.pub")):
         blob = _public_part(place)
         if blob is not None:

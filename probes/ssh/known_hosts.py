@@ -1,4 +1,4 @@
-"""Whether the server is the one that we mean: its key against those in `known_hosts` files."""
+"""Verification of a server's host key against `known_hosts` files."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _WITH_PORT = re.compile(r"\[(.+)\]:[0-9]+")
 
 @dataclass(frozen=True)
 class KnownKeys:
-    """Known keys of one host.
+    """Host keys that `known_hosts` files have for one host.
 
     Args:
         trusted: its keys, as (type, blob).
@@ -60,14 +60,14 @@ class _Line:
 
 
 class KnownHosts:
-    """The `known_hosts` files of a run, each read once however many hosts use it."""
+    """Cache of the `known_hosts` files of a run, each read once."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._files: dict[str, list[_Line] | None] = {}
 
     def of(self, name: str, files: Iterable[str]) -> KnownKeys:
-        """Collect what `files` know of `name` (`host` or `[host]:port`)."""
+        """Return what `files` know about `name` (`host` or `[host]:port`)."""
         with self._lock:
             loaded = {file: self._load(file) for file in files}
         lines = [line for each in loaded.values() for line in each or ()]
@@ -91,7 +91,7 @@ class KnownHosts:
         )
 
     def remember(self, name: str, key: paramiko.PKey, file: str) -> None:
-        """Add a key to `file`. A file that cannot be written is left as it is.
+        """Append a key to `file`; do nothing if it cannot be written.
 
         Raises:
             UnfitNameError: a line with that name would be for other hosts, or for none.
@@ -111,7 +111,7 @@ class KnownHosts:
                     stream.write(text.encode())
 
     def _load(self, file: str) -> list[_Line] | None:
-        """Read a file's lines; None if it exists and cannot be read."""
+        """Read a file's lines; None if it exists but cannot be read."""
         if file not in self._files:
             try:
                 text = read_file(file).decode(errors="replace")
@@ -131,7 +131,7 @@ def _ends_a_line(file: Path) -> bool:
 
 
 def _parse(text: str) -> _Line | None:
-    """Parse a line as sshd(8) describes them; None for any other."""
+    """Parse a line of the format in sshd(8); None for any other line."""
     words = text.split()
     marker = words.pop(0) if words and words[0].startswith("@") else ""
     if len(words) < 3 or words[0].startswith("#") or marker not in ("", _AUTHORITY, _REVOKED):
@@ -147,13 +147,13 @@ def _parse(text: str) -> _Line | None:
 
 
 def without_port(name: str) -> str:
-    """Return the host in `[host]:port`; any other name as it is."""
+    """Return the host in `[host]:port`; any other name unchanged."""
     found = _WITH_PORT.fullmatch(name)
     return name if found is None else found[1]
 
 
 def _matches(line: _Line, name: str) -> bool:
-    """Return whether a line is about `name`: a pattern fits, and no negated one does."""
+    """Return whether a line applies to `name`: a pattern matches, and no negated one does."""
     name = name.lower()
     negated = [pattern[1:] for pattern in line.names if pattern.startswith("!")]
     positive = [pattern for pattern in line.names if not pattern.startswith("!")]
@@ -175,27 +175,27 @@ def _fits_hash(pattern: str, name: str) -> bool:
 
 
 class UnknownHostKeyError(Exception):
-    """Error that the host's key is unknown; the message, if any, says what else."""
+    """Error that the host's key is unknown; the message, if any, gives details."""
 
 
 class ChangedHostKeyError(Exception):
-    """Error that the host's key is not among those known for it."""
+    """Error that the host's key differs from those known for it."""
 
 
 class RevokedHostKeyError(Exception):
-    """The host offers a key that must not be accepted."""
+    """Error that the host's key is marked as revoked."""
 
 
 class UnreadableKnownHostsError(Exception):
-    """Error that a file of known keys cannot be read; the message is its name."""
+    """Error that a `known_hosts` file cannot be read; the message is its name."""
 
 
 class UnfitNameError(Exception):
-    """A key cannot be remembered under this name, which is the message."""
+    """Error that a key cannot be stored under a host name; the message is the name."""
 
 
 def prefer_known(transport: paramiko.Transport, known: KnownKeys) -> None:
-    """Ask the server for a certificate or a key of a type that is known, if it has one."""
+    """Make the server offer a certificate or a key of a known type, if it has one."""
     kinds = {kind for kind, _ in known.trusted}
     if "ssh-rsa" in kinds:
         kinds.update(_RSA)
@@ -207,7 +207,7 @@ def prefer_known(transport: paramiko.Transport, known: KnownKeys) -> None:
 
 
 def verify(key: paramiko.PKey, target: Target, known: KnownKeys, hosts: KnownHosts) -> None:
-    """Return if `key`, whose possession the server has proved, may be trusted.
+    """Raise unless `key`, whose possession the server has proved, may be trusted.
 
     It may if it is known, or if a certificate for it is good. A key that is new, and may be
     accepted, is remembered in the user's own file.

@@ -1,4 +1,4 @@
-"""Limits on a host that does not answer, takes nothing or never ends.
+"""Limits for hosts that do not answer, do not read or never stop sending.
 
 paramiko waits without limit for an answer and for room to send, and keeps all that a host writes.
 """
@@ -15,7 +15,7 @@ _GOODBYE_S = 2.0
 
 
 class ChannelTimeout:
-    """Timeout that closes a channel, and soon after its connection if that does not help.
+    """Timeout that closes a channel and, if that does not help, its connection.
 
     A context manager around the calls that may wait; `passed` says whether the time was over.
     """
@@ -58,7 +58,7 @@ class TailPipe(BufferedPipe):  # type: ignore[type-arg]  # generic in the stubs 
         self._most_bytes = most_bytes
 
     def feed(self, data: bytes | str) -> None:
-        """Take what has arrived."""
+        """Append data that arrived, dropping the oldest beyond the limit."""
         super().feed(data)
         surplus = len(self) - self._most_bytes
         if surplus > 0:

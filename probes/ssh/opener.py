@@ -1,4 +1,4 @@
-"""Sessions over SSH, as the user's configuration and the options say."""
+"""Opener of SSH sessions with the user's configuration and options."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HINT = "correct the list, or give the name a HostName in the SSH configuration"
 
 
 class SshOpener(Opener):
-    """Connects to hosts over SSH."""
+    """Opener that connects to hosts over SSH."""
 
     def __init__(self, options: SshOptions) -> None:
         self._options = options
@@ -28,7 +28,7 @@ class SshOpener(Opener):
         self._targets: dict[str, Target] = {}
 
     def prepare(self, listed: Sequence[ListedHost]) -> None:
-        """Find out how each host is reached; nothing is sent but name look-ups.
+        """Resolve how to reach each host; nothing is sent but name look-ups.
 
         Raises:
             HostListError: a name that cannot be resolved or is not one, with its line.
@@ -45,12 +45,12 @@ class SshOpener(Opener):
         return self._connector.connect(self._targets[host.name])
 
     def close(self) -> None:
-        """Close every connection, those that are being opened too."""
+        """Close every connection, including those still being opened."""
         self._connector.close()
 
 
 def find_targets(listed: Sequence[ListedHost], options: SshOptions) -> list[Target]:
-    """Return how SSH reaches each host; nothing is sent but name look-ups.
+    """Return the SSH settings of each host; nothing is sent but name look-ups.
 
     Raises:
         HostListError: a name that cannot be resolved or is not one, with its line.
@@ -63,7 +63,7 @@ def find_targets(listed: Sequence[ListedHost], options: SshOptions) -> list[Targ
 
 
 def _resolvable(host: ListedHost, target: Target) -> Target:
-    """Return the target, at the address known from before where its name says nothing."""
+    """Return the settings, with the previously known address if the name does not resolve."""
     if target.jumps or target.proxy_command is not None:
         return target
     try:
@@ -76,7 +76,7 @@ def _resolvable(host: ListedHost, target: Target) -> Target:
 
 
 def check_resolvable(name: str, place: str) -> None:
-    """Return if `name` has an address.
+    """Raise if `name` has no address.
 
     Args:
         name: a DNS name or an address.

@@ -1,4 +1,4 @@
-"""Options for SSH."""
+"""SSH options of a run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class SshOptions:
-    """Choices that apply to every host of a run.
+    """SSH options that apply to every host of a run.
 
     Args:
         config_file: an SSH configuration to use alone (`ssh -F`); None: the user's own.

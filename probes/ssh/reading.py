@@ -1,4 +1,4 @@
-"""Files of SSH, which a user may name as anything that can be opened."""
+"""Reading of SSH files that a user names, which may be pipes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MOST_BYTES = 16 << 20
 
 
 def read_file(path: str) -> bytes:
-    """Return the content of a file, or of a pipe to which somebody writes.
+    """Return the content of a file, or of a pipe that somebody writes to.
 
     Nothing of the null device.
 

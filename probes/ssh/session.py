@@ -1,4 +1,4 @@
-"""Authenticated SSH connection to one host."""
+"""SSH session with one host."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _LOSS_NOTICE_S = 0.5
 
 
 class SshProcess(RemoteProcess):
-    """A remote command and the channel of its own that it has."""
+    """Remote command in an SSH channel of its own."""
 
     def __init__(self, host: str, channel: paramiko.Channel) -> None:
         super().__init__(host)
         self._channel = channel
 
     def write(self, text: str) -> None:
-        """Send text to its standard input.
+        """Send text to the process's standard input.
 
         Raises:
             HostError: the connection or the command is gone.
@@ -61,12 +61,12 @@ class SshProcess(RemoteProcess):
         self._check_connection()
 
     def end_input(self) -> None:
-        """Close the process's standard input, and go on reading its output."""
+        """Close the process's standard input but continue to read its output."""
         with suppress(OSError, EOFError, paramiko.SSHException):
             self._channel.shutdown_write()
 
     def stderr_tail(self) -> str:
-        """Return the last line it wrote to standard error. Call it when its output has ended."""
+        """Return the last line of standard error; call this when the output has ended."""
         end_s = time.monotonic() + _STDERR_WAIT_S
         tail = b""
         try:
@@ -89,16 +89,16 @@ class SshProcess(RemoteProcess):
         return self._channel.recv_exit_status()
 
     def close(self) -> None:
-        """End the conversation; the remote command loses its input and output."""
+        """Close the process's input and output."""
         self._channel.close()
 
     def abandon(self) -> None:
-        """End the whole connection to the host, without a word to it: nothing waits there."""
+        """Drop the connection to the host without waiting."""
         self._channel.get_transport().close()
 
 
 class SshSession(Session):
-    """An SSH connection to the host called `host` in the host list, known as `hostname` to SSH."""
+    """SSH connection to the host called `host` in the list and `hostname` in SSH."""
 
     def __init__(
         self, host: str, transport: paramiko.Transport, address: str, hostname: str | None
@@ -107,7 +107,7 @@ class SshSession(Session):
         self._transport = transport
 
     def start(self, command: str, timeout_s: float = 30.0) -> SshProcess:
-        """Start a shell command and return as soon as the server says that it runs.
+        """Start a shell command; return as soon as the server confirms it.
 
         Raises:
             HostError: the connection is gone, the server refuses another channel, or says
@@ -127,7 +127,7 @@ class SshSession(Session):
         return SshProcess(self.host, channel)
 
     def run(self, command: str, stdin: bytes = b"", timeout_s: float = 30.0) -> Completed:
-        """Run a shell command to its end.
+        """Run a shell command and wait for its end.
 
         Raises:
             HostError: the connection is lost, the command takes longer than `timeout_s`, or it
@@ -170,7 +170,7 @@ class SshSession(Session):
 
     @property
     def is_open(self) -> bool:
-        """Whether the connection stands."""
+        """Whether the connection is alive."""
         return bool(self._transport.is_active())
 
     def close(self) -> None:
@@ -187,7 +187,7 @@ class SshSession(Session):
 
 
 def _read(receive: Callable[[int], bytes], into: bytearray) -> bool:
-    """Read to the end; False where it stopped because there was more than `MAX_OUTPUT`."""
+    """Read to the end; return False if there was more than `MAX_OUTPUT`."""
     while chunk := receive(_CHUNK):
         into += chunk
         if len(into) > MAX_OUTPUT:
@@ -196,7 +196,7 @@ def _read(receive: Callable[[int], bytes], into: bytearray) -> bool:
 
 
 def _is_lost(channel: paramiko.Channel) -> bool:
-    """Return whether a channel ended because its connection did."""
+    """Return whether a channel ended because its connection was lost."""
     transport = channel.get_transport()
     transport.join(_LOSS_NOTICE_S)
     return not transport.is_active()

@@ -1,1 +1,1 @@
-"""Hop counts and routes by packets that live only so long, with scapy on the hosts."""
+"""Measurement of routes by packets with increasing time to live, with scapy on the hosts."""

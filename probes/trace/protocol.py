@@ -1,4 +1,4 @@
-"""Protocol of the trace workers. Pure; a host's words are hostile until parsed.
+"""Protocol of the trace workers; their messages are hostile until parsed. Pure.
 
 To a worker: its own program, then lines
 
@@ -33,24 +33,24 @@ _ANSWER = re.compile(r"([ue])(\d{1,3})=([0-9.]{7,15})/(\d{1,3})\.(\d{1,3})", re.
 
 
 class TraceProtocolError(ProbesError):
-    """Error for a message that no worker sends."""
+    """Error that a message is not one that a worker sends."""
 
 
 @dataclass(frozen=True)
 class Ready:
-    """The worker can trace."""
+    """Message that the worker can trace."""
 
 
 @dataclass(frozen=True)
 class Unable:
-    """Message that the worker cannot trace, and why; it ends."""
+    """Message that the worker cannot trace and exits, with the reason."""
 
     reason: str
 
 
 @dataclass(frozen=True)
 class Traced:
-    """The answers to probes for a destination."""
+    """Message with the answers to the probes for one destination."""
 
     destination: str
     answers: tuple[ProbeAnswer, ...]
@@ -66,7 +66,7 @@ def start_command(python: str) -> str:
 
 @dataclass(frozen=True)
 class TraceLimits:
-    """The limits of a trace.
+    """Limits of one trace: port, number of hops, waiting time and interval.
 
     Args:
         port: the UDP port of the probes, at both ends.
@@ -81,23 +81,23 @@ class TraceLimits:
     interval_s: float = 0.002
 
     def longest_s(self, tries: int) -> float:
-        """Return the seconds that a trace may take: these tries by UDP, and one by ICMP echo."""
+        """Return the seconds that a trace may take: this many UDP tries, then one by ICMP."""
         return (tries + 1) * (self.max_hops * self.interval_s + self.wait_s)
 
 
 def opening(program: str, address: str, limits: TraceLimits) -> str:
-    """Return a worker's first message: its program, the host's traffic address, and the limits."""
+    """Return the first message to a worker: its program, the host's address, and the limits."""
     words = f"{limits.port} {limits.max_hops} {limits.wait_s:.3f} {limits.interval_s:.3f}"
     return f"{len(program)}\n{program}begin {address} {words}\n"
 
 
 def request(address: str, tries: int) -> str:
-    """Return the request for a route, with so many probes for every hop that does not answer."""
+    """Return the message that requests a route, with `tries` probes per silent hop."""
     return f"trace {address} {tries}\n"
 
 
 def parse_said(line: str, python: str) -> Said:
-    """Parse one line from a worker.
+    """Parse one line from a worker into a message.
 
     Args:
         line: without its end.

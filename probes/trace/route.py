@@ -1,4 +1,4 @@
-"""Route from answers, or the reason why none is known. Pure."""
+"""Derivation of a route from a trace's answers, or of the reason why none is known. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _UNREACHABLE = {
 
 @dataclass(frozen=True)
 class ProbeAnswer:
-    """Answer to a probe.
+    """Answer to one probe.
 
     Args:
         is_echo: the probe was an ICMP echo request, and not UDP.
@@ -41,7 +41,7 @@ class ProbeAnswer:
 
 @dataclass(frozen=True)
 class Route:
-    """A way: hops as traceroute counts, and `hops` - 1 routers, None for one that is silent."""
+    """Route of `hops` hops through `hops` - 1 routers, None for a router that did not answer."""
 
     hops: int
     routers: tuple[str | None, ...]
@@ -49,14 +49,14 @@ class Route:
 
 @dataclass(frozen=True)
 class NoRoute:
-    """Absence of a route. `is_silent`: nobody said anything against it."""
+    """Reason why no route is known; `is_silent` if no host or router refused the probes."""
 
     reason: str
     is_silent: bool
 
 
 def find_route(answers: Sequence[ProbeAnswer], destination: str, name: str) -> Route | NoRoute:
-    """Return the route that the answers to the probes for an address show; `name` is whose it is.
+    """Return the route in the answers of a trace to an address of the host `name`.
 
     UDP and ICMP echo may be routed differently, so that a route is of one of them: of UDP where it
     arrived.
@@ -76,7 +76,7 @@ def find_route(answers: Sequence[ProbeAnswer], destination: str, name: str) -> R
 
 
 def find_repeated(routers: Iterable[str | None]) -> str | None:
-    """Return the first router that is there more than once."""
+    """Return the first router that occurs more than once."""
     seen: set[str] = set()
     for router in routers:
         if router in seen:

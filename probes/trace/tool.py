@@ -1,4 +1,4 @@
-"""Tracing the routes between hosts: workers out, routes in, losses named."""
+"""Measurement of routes between hosts with trace workers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class TraceSettings:
 
     @property
     def limits(self) -> TraceLimits:
-        """Limits of the workers: all tries of a destination share the allowed silence."""
+        """Limits of the workers; all tries of a destination share the allowed silence."""
         wait_s = max(_LEAST_WAIT_S, self.silence_s / self.count)
         return TraceLimits(self.port or DEFAULT_PORT, self.max_hops, wait_s)
 
@@ -104,14 +104,14 @@ class _TraceRun:
         self._index = {host.address: index for index, host in enumerate(hosts)}
 
     def start(self, concurrency: int) -> None:
-        """Start the workers."""
+        """Start a worker on every host."""
         source = program()
         openings = [opening(source, host.address, self._limits) for host in self._hosts]
         for index, error in self._workers.start(openings, concurrency):
             self._lose_host(index, str(error))
 
     def conduct(self) -> None:
-        """Trace every route, each host from when it is ready, until nothing is owed."""
+        """Trace every route, from each host as soon as it is ready."""
         longest_s = self._limits.longest_s(self._options.count)
         # In turns of listening, not by the clock: this process may be stopped for a while.
         most_quiet_turns = (_ANSWER_WITHIN_S + longest_s) / _HEAR_S
@@ -147,7 +147,7 @@ class _TraceRun:
             self._lose_host(index, "its trace worker reports what it was not asked")
 
     def _take_trace(self, source: int, traced: Traced) -> bool:
-        """Settle a direction; False if it was not being traced."""
+        """Settle a directed pair; return False if it was not being traced."""
         destination = self._index.get(traced.destination)
         if destination is None or not self._turns.over(source, destination):
             return False
@@ -164,7 +164,7 @@ class _TraceRun:
         return True
 
     def _lose_host(self, index: int, reason: str) -> None:
-        """Give up what a host was to trace. Others still trace to it."""
+        """Give up the traces from a lost host; others still trace to it."""
         if index not in self._able:
             return
         self._able.discard(index)

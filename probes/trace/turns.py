@@ -1,4 +1,4 @@
-"""Choice of the route to trace next. Pure."""
+"""Choice of the next routes to trace. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Direction = tuple[int, int]
 
 
 class PairTurns:
-    """Directed pairs in the order of the rounds, to every source one at a time.
+    """Directed pairs in the order of the rounds, one at a time from every source.
 
     Unlike round-trip times, routes are not disturbed by other probes: a host may be the destination
     of one trace while it is busy with its own, and a source that is slow holds up nobody. Nor is
@@ -40,7 +40,7 @@ class PairTurns:
             self._free.append(source)
 
     def next(self) -> list[Direction]:
-        """Return the directions to trace next."""
+        """Return the directed pairs to trace next."""
         begun = []
         while self._free and len(self.running) < self._most:
             source = self._free.popleft()
@@ -50,7 +50,7 @@ class PairTurns:
         return begun
 
     def over(self, source: int, destination: int) -> bool:
-        """Record that a direction is settled; return False if it was not running."""
+        """Record that a directed pair is settled; return False if it was not running."""
         if (source, destination) not in self.running:
             return False
         self.running.remove((source, destination))
@@ -58,7 +58,7 @@ class PairTurns:
         return True
 
     def lose(self, source: int) -> Iterable[Direction]:
-        """Forget what a source still had to trace, and say what that was."""
+        """Drop the remaining pairs of a source and return them."""
         lost = [pair for pair in self.running if pair[0] == source]
         lost += [(source, destination) for destination in self._waiting.pop(source, ())]
         self.running.difference_update(lost)

@@ -1,4 +1,4 @@
-"""The program that plink sends to a host to trace routes from there: the one that uses scapy.
+"""Trace worker: the program that plink runs on a host to trace routes with scapy.
 
 It is alone on the host: nothing but scapy and the standard library, Python 3.8 or later. Words in,
 words out, a line each (`plink.probes.trace.protocol`); it ends with its input.
@@ -41,7 +41,7 @@ GRACE_FACTOR = 4
 
 @dataclass(frozen=True)
 class Options:
-    """Arguments of `begin`: this host's address, the port to probe, and the limits of a trace."""
+    """Arguments of the worker: this host's address, the port to probe, the limits of a trace."""
 
     address: str
     port: int
@@ -51,7 +51,7 @@ class Options:
 
 
 class Tracer:
-    """Tracer of routes from one address, one after the other."""
+    """Tracer of routes from one address, one destination at a time."""
 
     def __init__(self, options: Options) -> None:
         """Open raw sockets; raise PermissionError unless this is root."""
@@ -64,7 +64,7 @@ class Tracer:
         self.receiver.setblocking(False)
 
     def trace(self, destination: str, tries: int) -> list[str]:
-        """Return the answers to UDP, and to ICMP echo where UDP did not get there."""
+        """Return the answers to UDP probes, and to ICMP echo if UDP did not arrive."""
         words: list[str] = []
         for kind in (UDP_PROBE, ECHO_PROBE):
             sweep = Sweep(self, destination, kind)
@@ -81,7 +81,7 @@ class Tracer:
 
 
 class Sweep:
-    """Probes of one kind to one destination, with every time to live up to its distance."""
+    """Probes of one kind to one destination, one for every time to live."""
 
     def __init__(self, tracer: Tracer, destination: str, kind: str) -> None:
         self.tracer = tracer
@@ -99,11 +99,11 @@ class Sweep:
         self._id = int.from_bytes(os.urandom(2), "big")
 
     def is_complete(self) -> bool:
-        """Return whether the destination and every router on the way have answered."""
+        """Return whether the destination and every router before it have answered."""
         return self.hops > 0 and not self._missing()
 
     def run(self) -> None:
-        """Probe what has not answered yet, nearest first, and wait for answers."""
+        """Probe the hops that have not answered, nearest first, and wait for answers."""
         known_hops = self.hops
         for ttl in self._missing():
             if self.is_refused or 0 < self.hops < ttl:
@@ -118,7 +118,7 @@ class Sweep:
             self._listen(began + grace_s - time.monotonic(), self.is_complete)
 
     def words(self) -> list[str]:
-        """Return every answer as `PROBE TTL = ADDRESS / TYPE . CODE`, without the blanks."""
+        """Return every answer as a word `PROBE TTL = ADDRESS / TYPE . CODE`, without blanks."""
         return [
             f"{self.kind}{ttl}={address}/{icmp_type}.{code}"
             for ttl, (address, icmp_type, code) in sorted(self.answers.items())
@@ -158,7 +158,7 @@ class Sweep:
                 continue
 
     def _take(self, packet: Packet) -> None:
-        """Keep what answers one of our probes; anybody may have sent it."""
+        """Record a packet if it answers one of our probes; it may be forged."""
         icmp = packet.getlayer(ICMP)
         ttl = None if icmp is None else self._ttl_answered(packet.src, icmp)
         if icmp is None or ttl is None or ttl in self.answers:
@@ -173,7 +173,7 @@ class Sweep:
             self.is_refused = True
 
     def _ttl_answered(self, sender: str, icmp: Packet) -> int | None:
-        """Return the time to live of the probe that an ICMP message answers, None for others."""
+        """Return the time to live of the probe that an ICMP message answers, or None."""
         if icmp.type == ECHO_REPLY:
             is_ours = sender == self.destination and icmp.id == self.tracer.echo_id
             sent = self._sent_s if self.kind == ECHO_PROBE else {}
@@ -187,14 +187,14 @@ class Sweep:
 
 
 def read_input(lines: queue.SimpleQueue[str]) -> None:
-    """Hand on what is asked; end at once when nobody asks any more, whatever is under way."""
+    """Pass on requests from standard input; exit at once when it is closed."""
     for line in sys.stdin:
         lines.put(line)
     os._exit(0)
 
 
 def say(*words: str) -> None:
-    """Send a line to the coordinator, or end this program if it is gone."""
+    """Send a line to the coordinator; exit if it is gone."""
     try:
         sys.stdout.write(" ".join(words) + "\n")
         sys.stdout.flush()
@@ -203,7 +203,7 @@ def say(*words: str) -> None:
 
 
 def main() -> None:
-    """Set up as told, then trace to one destination after the other."""
+    """Read the options, then trace one requested destination after the other."""
     lines: queue.SimpleQueue[str] = queue.SimpleQueue()
     threading.Thread(target=read_input, args=(lines,), daemon=True).start()
     _, address, port, max_hops, *seconds = lines.get().split()

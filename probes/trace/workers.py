@@ -1,4 +1,4 @@
-"""The trace workers of a run: one remote process and reader a host."""
+"""Coordinator's view of the trace workers of a run: one remote process and reader per host."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def program() -> str:
 
 
 class Workers:
-    """Starts a worker on every host and gathers what they say into one queue.
+    """Running workers on all hosts, with one queue for their messages.
 
     A context manager: leaving it ends every worker.
 
@@ -49,7 +49,7 @@ class Workers:
             process.close()
 
     def start(self, openings: Sequence[str], concurrency: int) -> list[tuple[int, HostError]]:
-        """Start a worker on every host, `concurrency` at a time; returns those that fail.
+        """Start a worker on every host, `concurrency` at a time; return the failures.
 
         Args:
             openings: what the worker of each host is told first.
@@ -71,14 +71,14 @@ class Workers:
         return sorted(failures, key=lambda failure: failure[0])
 
     def tell(self, index: int, text: str) -> None:
-        """Send a line to one worker; its reader notices if it is gone."""
+        """Send a line to one worker; its reader thread notices if the worker is gone."""
         try:
             self._processes[index].write(text)
         except HostError:
             return
 
     def hear(self, timeout_s: float) -> tuple[int, Said | OutputEnded] | None:
-        """Return the next thing that a worker said, or None after `timeout_s`."""
+        """Return the next message of any worker, or None after `timeout_s`."""
         try:
             return self._said.get(timeout=timeout_s)
         except queue.Empty:

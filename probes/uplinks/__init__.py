@@ -1,1 +1,1 @@
-"""Measure the rates between groups of hosts, all hosts of a group at once."""
+"""Measurement of the rates between groups of hosts, all hosts of a group at once."""

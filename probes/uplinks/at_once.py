@@ -1,4 +1,4 @@
-"""Transfers between any hosts that begin on one word."""
+"""Simultaneous iperf3 transfers between many hosts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Outcome = Timed | Exception
 
 @dataclass(frozen=True)
 class _Start:
-    """Barrier of transfers: each reports that it is ready, and waits for the start signal.
+    """Barrier at which all transfers report ready and wait for the start signal.
 
     Args:
         options: options of all of them.
@@ -51,7 +51,7 @@ class _Start:
 
 
 class AtOnce:
-    """The hosts of a run between which transfers are made.
+    """Simultaneous transfers between the hosts of a run.
 
     Args:
         hosts: all of them, whose indices every other place means.
@@ -85,7 +85,7 @@ class AtOnce:
         return host not in self._lost
 
     def run(self, pairs: Sequence[tuple[int, int]], duration_s: int) -> list[Outcome]:
-        """Run transfers, each from its first host to its second, and return their outcomes.
+        """Run transfers from each pair's first host to its second at once; return the outcomes.
 
         A host whose connection is gone takes no part any more.
         """
@@ -94,7 +94,7 @@ class AtOnce:
         return [done[pair] if pair in done else self._why_not(pair) for pair in pairs]
 
     def is_busy(self, pairs: Sequence[tuple[int, int]], outcomes: Sequence[Outcome]) -> bool:
-        """Return whether a machine that several hosts share may have limited the transfers."""
+        """Return whether a machine shared by several hosts may have limited the transfers."""
         residents = Counter(host.facts.machine for host in self.hosts if host.facts.machine)
         used_percent: defaultdict[str, float] = defaultdict(float)
         for pair, outcome in zip(pairs, outcomes, strict=True):
@@ -147,7 +147,7 @@ class AtOnce:
                 self._on_host_lost(HostLoss(host, str(error)))
 
     def _release(self, start: _Start) -> None:
-        """Let nobody wait for a word that does not come, after an interrupt."""
+        """Release all waiting transfers after an interrupt."""
         if not start.word.is_set():
             self._transfers.stop()
             start.word.set()
@@ -195,7 +195,7 @@ def at_once(
     port: int = 0,
     ssh_concurrency: int = 16,
 ) -> Iterator[AtOnce]:
-    """Yield transfers between these hosts; call `on_host_lost` for those that cannot take part.
+    """Yield the transfers between these hosts; call `on_host_lost` for hosts that cannot take part.
 
     No iperf3 is left on a host when this ends, or when this process does.
     """

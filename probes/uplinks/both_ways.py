@@ -1,4 +1,4 @@
-"""Measuring what a group sends and receives at the same time, as a link that is full duplex can."""
+"""Measurement of what a group sends and receives at the same time, as on a full-duplex link."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def both_ways_gbit_s(
     duration_s: int,
     enough_gbit_s: float,
 ) -> float | None:
-    """Measure a group's exchange with the others, both directions together, in Gbit/s.
+    """Measure a group's rates with the other groups, both directions at once, in Gbit/s.
 
     Args:
         between: the hosts.

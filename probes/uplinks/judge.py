@@ -1,4 +1,4 @@
-"""Whether a group's uplink was the limit, or something that was behind it. Pure."""
+"""Decision whether a group's uplink limited a measurement, or hosts and links behind it. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FULL = 0.9
 
 @dataclass(frozen=True)
 class KnownRates:
-    """Known rates of the links on the way, in Gbit/s, in the direction of the transfers.
+    """Known rates of the links on the path, in Gbit/s, in the direction of the transfers.
 
     Args:
         members: what each host of the group can do by itself.
@@ -37,7 +37,7 @@ def may_be_more(
     links: HostRates,
     carried: Mapping[tuple[int, bool], float],
 ) -> bool:
-    """Return whether a group may be able to exchange more than was measured (`is_lower_bound`).
+    """Return whether a group's true rate may exceed the measured one (`is_lower_bound`).
 
     Args:
         groups: indices of the hosts of each group.
@@ -54,7 +54,7 @@ def may_be_more(
 
 
 def seen_links(links: HostRates, exchanges: Iterable[GroupExchange]) -> HostRates:
-    """Return the rates of hosts alone, at least what they were seen to do among others."""
+    """Return the hosts' own rates, raised to what they reached among others."""
     send, receive = dict(links.send), dict(links.receive)
     for exchange in exchanges:
         of_member: dict[int, float] = defaultdict(float)
@@ -75,7 +75,7 @@ def is_lower_bound(
     known: KnownRates,
     beside: Sequence[tuple[Flow, float]] = (),
 ) -> bool:
-    """Return whether a group may exchange more than these simultaneous transfers did.
+    """Return whether something other than the uplink may have limited these transfers.
 
     It is not where all its hosts' own links were full, nor where a transfer had room left on its
     two hosts' links and on the partner's uplink: what kept that one down is the group's own uplink,

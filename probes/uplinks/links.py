@@ -1,4 +1,4 @@
-"""Measuring what hosts can do by themselves."""
+"""Measurement of the rate of each host's own link."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def measure(
     *,
     concurrency: int,
 ) -> None:
-    """Let hosts send to others, all of a round at once; results go to `sink`.
+    """Transfer data between hosts, all pairs of a round at once; results go to `sink`.
 
     Where that is more than a machine that hosts share bears, again so many at a time.
 

@@ -1,4 +1,4 @@
-"""Plan of transfers that show what uplinks carry, and of groups that share a turn. Pure."""
+"""Choice of transfers that measure uplinks, and of groups that are measured together. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SPREAD = 65_536
 
 @dataclass(frozen=True)
 class Flow:
-    """A transfer between a host of the group and one of another group.
+    """Transfer between a host of the measured group and a host of another one.
 
     Args:
         member: index of the group's host.
@@ -31,7 +31,7 @@ class Flow:
 
 
 def plan_flows(groups: Sequence[Sequence[int]], together: Sequence[int]) -> list[list[Flow]]:
-    """Return the transfers of some groups, all to run at once.
+    """Return the simultaneous transfers that measure some groups.
 
     Every host of these groups takes part, with two partners where there are enough of them, so that
     one slow partner decides nothing. Partners come from the other groups in turn, and as many of
@@ -64,7 +64,7 @@ def in_turn(groups: Sequence[Sequence[int]]) -> list[int]:
 
 
 def slots(senders: Sequence[int]) -> list[int]:
-    """Number each sender's transfers from 0: each needs a port of its own."""
+    """Return each transfer's number among its sender's, from 0, as each needs its own port."""
     seen: Counter[int] = Counter()
     found = []
     for sender in senders:
@@ -74,7 +74,7 @@ def slots(senders: Sequence[int]) -> list[int]:
 
 
 def plan_links(groups: Sequence[Sequence[int]]) -> list[list[tuple[int, int]]]:
-    """Return rounds of transfers between two hosts that show what each host does alone.
+    """Return rounds of transfers that measure each host's link alone.
 
     The hosts of a group form a circle in which each sends to the next, so that no uplink is in the
     way. The only hosts of their groups form one by themselves; where there is one of them, it meets
@@ -95,7 +95,7 @@ def plan_links(groups: Sequence[Sequence[int]]) -> list[list[tuple[int, int]]]:
 def second_looks(
     groups: Sequence[Sequence[int]], gbit_s: Mapping[tuple[int, int], float]
 ) -> list[list[tuple[int, int]]]:
-    """Return rounds in which both ends of slow transfers meet others, to find the slow end.
+    """Return rounds that pair both ends of slow transfers with others, to find the slow end.
 
     Each slow sender sends to a host that received well before, each slow receiver gets from a host
     that sent well; of their own group where there is one, so that no uplink is in the way.
@@ -129,7 +129,7 @@ def _partner(
     *,
     sends: bool,
 ) -> tuple[int, int] | None:
-    """Return the host and a partner of its own group, or else of another; not the one it had."""
+    """Return the host with a new partner, preferably of its own group."""
     able = [partner for partner in partners if partner not in {host, before}]
     if not able:
         return None
@@ -139,7 +139,7 @@ def _partner(
 
 
 def _into_a_round(rounds: list[list[tuple[int, int]]], pair: tuple[int, int]) -> None:
-    """Add a transfer to the first round in which its sender sends, and its receiver gets, nothing.
+    """Add a transfer to the first round where its sender and receiver are free.
 
     A transfer that is there already is not added.
     """
@@ -158,7 +158,7 @@ def _circle(hosts: Sequence[int]) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class ExchangeTurn:
-    """Groups that exchange data with the others at the same time.
+    """Groups that are measured at the same time.
 
     Args:
         groups: indices of them, which exchange nothing with each other.
@@ -170,7 +170,7 @@ class ExchangeTurn:
 
 
 def plan_turns(sizes: Sequence[int], wanted: Collection[tuple[int, bool]]) -> list[ExchangeTurn]:
-    """Return the turns in which groups are measured, few of them.
+    """Return the turns in which groups are measured, as few as possible.
 
     Where all uplinks carry as much, the others' bear what the groups of a turn exchange with room
     to spare, and there is a partner for every one of their hosts. No two groups share a turn in
@@ -197,7 +197,7 @@ def plan_turns(sizes: Sequence[int], wanted: Collection[tuple[int, bool]]) -> li
 def _pack_turns(
     groups: Sequence[int], sizes: Sequence[int], apart: Iterable[tuple[int, ...]]
 ) -> list[tuple[int, ...]]:
-    """Put each group into the first turn that has room and none that it is `apart` from.
+    """Assign each group to the first turn with room and no group that it is `apart` from.
 
     With 4 groups of 9 in a turn, the uplinks of the others are 4/5 full.
     """

@@ -12,7 +12,7 @@ from plink.probes.uplinks.plan import Flow
 
 @dataclass(frozen=True)
 class GroupExchange:
-    """Transfers between a group and the others, all at once.
+    """Simultaneous transfers between a group and the other groups.
 
     Args:
         group: index of the group.
@@ -32,30 +32,30 @@ class GroupExchange:
 
     @property
     def gbit_s(self) -> float:
-        """Total rate of the group."""
+        """Total rate of the group in Gbit/s."""
         return sum(gbit_s for _, gbit_s in self.rates)
 
 
 @dataclass(frozen=True)
 class HostRates:
-    """Rates of hosts alone, by index, in Gbit/s."""
+    """Rates of hosts' own links in Gbit/s, by index."""
 
     send: Mapping[int, float]
     receive: Mapping[int, float]
 
 
 class LinkSink(Protocol):
-    """Receiver of hosts' rates."""
+    """Receiver of hosts' link rates."""
 
     def reading(self, reading: BandwidthReading) -> None:
         """Record the rate at which a host sent to another."""
 
     def pair_lost(self, loss: PairLoss) -> None:
-        """Record that a transfer failed, from its source to its destination."""
+        """Record that a transfer from a source to a destination failed."""
 
 
 class UplinkSink(Protocol):
-    """Receiver of results as they come, so that an interrupted run keeps what it has."""
+    """Receiver of results as they come, so that an interrupted run keeps them."""
 
     def exchange(self, exchange: GroupExchange) -> None:
         """Record the reading of a group in one direction."""
@@ -64,4 +64,4 @@ class UplinkSink(Protocol):
         """Record that a group could not be measured in one direction."""
 
     def pair_lost(self, loss: PairLoss) -> None:
-        """Record that a transfer failed, from its source to its destination."""
+        """Record that a transfer from a source to a destination failed."""

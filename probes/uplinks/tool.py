@@ -1,4 +1,4 @@
-"""Measuring what groups exchange with iperf3: all hosts of a group at once."""
+"""Measurement of the rates between groups with iperf3, all hosts of a group at once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def measure(
     turns: Sequence[ExchangeTurn],
     sink: UplinkSink,
 ) -> None:
-    """Measure what groups send and receive, turn by turn; results go to `sink`.
+    """Measure the groups' send and receive rates, turn by turn; results go to `sink`.
 
     Args:
         groups: indices of the hosts of each group; at least two groups, none empty.
@@ -47,7 +47,7 @@ class _RunningTurn:
         self._sink = sink
 
     def measure(self) -> None:
-        """Measure this turn, and report every group of it."""
+        """Measure this turn and report every group of it."""
         reason = "its transfers hardly overlapped"
         for longer in _TRIES:
             duration_s = longer * self._between.transfer.duration_s
@@ -87,7 +87,7 @@ class _RunningTurn:
     def _run_transfers(
         self, flows: Mapping[int, Sequence[Flow]], duration_s: int
     ) -> tuple[dict[int, dict[Flow, Timed]], bool]:
-        """Return the transfers that succeeded, and whether a machine may have been their limit."""
+        """Return the successful transfers, and whether a machine may have limited them."""
         order = [(group, flow) for group, some in flows.items() for flow in some]
         pairs = [_ends_of(flow, sends=self._sends) for _, flow in order]
         outcomes = self._between.run(pairs, duration_s)
@@ -114,7 +114,7 @@ class _RunningTurn:
 
 
 def _ends_of(flow: Flow, *, sends: bool) -> tuple[int, int]:
-    """Return the host that sends, and the one that receives."""
+    """Return sender and receiver of a flow."""
     return (flow.member, flow.partner) if sends else (flow.partner, flow.member)
 
 

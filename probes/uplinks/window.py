@@ -1,4 +1,4 @@
-"""The time in which all of several transfers run. Pure."""
+"""Interval in which all of several transfers run at once. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LEAST_SHARE = 0.3
 
 @dataclass(frozen=True)
 class Timed:
-    """A transfer and when it ended, by one clock for all.
+    """Transfer with the time when it ended, on one clock for all.
 
     Args:
         ended_s: when its report was here.
@@ -29,7 +29,7 @@ class Timed:
 def common_windows_s(
     transfers: Sequence[Timed], duration_s: float, warm_up_s: float
 ) -> list[tuple[float, float]] | None:
-    """Return the time in which all of several transfers run, by the clock of each.
+    """Return the interval in which all transfers run, on the clock of each.
 
     A transfer begins some time after it was told to: its two ends exchange a few packets before,
     which takes longest for those that find the queues on the way full. Little lies between its end

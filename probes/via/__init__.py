@@ -1,1 +1,1 @@
-"""Hosts into which a command leads: `kubectl exec`, `docker exec`, `srun`, `nsenter`, ..."""
+"""Sessions through a command such as `kubectl exec`, `docker exec`, `srun` or `nsenter`."""

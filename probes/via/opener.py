@@ -1,4 +1,4 @@
-"""Sessions through the commands of a template."""
+"""Opener of sessions through the command of a template."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from plink.probes.via.template import parse_template
 
 
 class ViaOpener(Opener):
-    """Opener that leads into each host by a command.
+    """Opener that reaches each host with a command.
 
     Raises:
         OptionError: the template cannot be used.
@@ -28,7 +28,7 @@ class ViaOpener(Opener):
         self._opened: list[ViaSession] = []
 
     def prepare(self, listed: Sequence[ListedHost]) -> None:
-        """Check the names, which become words of a command, and that its program is here.
+        """Check that host names are safe in the command, and that its program exists.
 
         Raises:
             HostListError: no host list could name such a host.
@@ -48,14 +48,14 @@ class ViaOpener(Opener):
         return session
 
     def close(self) -> None:
-        """End all that was started on any host."""
+        """End everything that was started on any host."""
         if self._opened:
             with ThreadPoolExecutor(max_workers=min(64, len(self._opened))) as executor:
                 list(executor.map(ViaSession.close, self._opened))
 
 
 def _address_of(name: str) -> str | None:
-    """Resolve a name here; the names of pods and containers are often unknown."""
+    """Resolve a name on this machine; pods' and containers' names often do not resolve."""
     try:
         found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Options for a command that leads into hosts."""
+"""Options of sessions through a command."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SSH = "ssh"
 
 @dataclass(frozen=True)
 class ViaOptions:
-    """A command template for every host of a run.
+    """Command template that reaches every host of a run.
 
     Args:
         template: as `plink.probes.via.template.parse_template` takes it.

@@ -1,4 +1,4 @@
-"""A local command whose input and output are those of a command on a host."""
+"""Session through a local command whose input and output are those of a command on a host."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _TERMINATE_S = 1.0
 
 
 class ViaProcess(RemoteProcess):
-    """A command on a host, and the local one that leads there."""
+    """Command on a host, run through a local command."""
 
     def __init__(self, host: str, process: subprocess.Popen[bytes]) -> None:
         super().__init__(host)
@@ -44,7 +44,7 @@ class ViaProcess(RemoteProcess):
         self._stderr_reader.start()
 
     def write(self, text: str) -> None:
-        """Send text to its standard input.
+        """Send text to the process's standard input.
 
         Raises:
             HostError: the command is gone.
@@ -55,7 +55,7 @@ class ViaProcess(RemoteProcess):
             raise HostError(self.host, LOST) from None
 
     def feed(self, content: bytes) -> None:
-        """Send all of its standard input and end it. A command may end without having read it."""
+        """Send all standard input and close it; the command may exit without reading it."""
         with suppress(OSError, ValueError):
             self._write(content)
         self.end_input()
@@ -69,12 +69,12 @@ class ViaProcess(RemoteProcess):
         self._is_over = True
 
     def end_input(self) -> None:
-        """Close the process's standard input, and go on reading its output."""
+        """Close the process's standard input but continue to read its output."""
         with suppress(OSError):
             _pipe(self._process.stdin).close()
 
     def stderr_tail(self) -> str:
-        """Return the last line it wrote to standard error. Call it when its output has ended."""
+        """Return the last line of standard error; call this when the output has ended."""
         self._stderr_reader.join(_STDERR_WAIT_S)
         return last_line(self._tail)
 
@@ -86,17 +86,17 @@ class ViaProcess(RemoteProcess):
             return None
 
     def close(self) -> None:
-        """End its input, and soon after whatever of it is left."""
+        """Close the process's input, and end it soon after if it still runs."""
         self.end_input()
         threading.Thread(target=self.end, daemon=True).start()
 
     def abandon(self) -> None:
-        """End it at once."""
+        """Kill the process at once."""
         signal_group(self._process, signal.SIGKILL)
         self.wait_for_exit(_TERMINATE_S)
 
     def end(self) -> None:
-        """Close its input and wait until it has ended, which it is made to do in the end."""
+        """Close the process's input and wait for its end, which is forced after a while."""
         self.end_input()
         end_group(self._process, _GOODBYE_S, _TERMINATE_S)
         self._is_over = True
@@ -105,7 +105,7 @@ class ViaProcess(RemoteProcess):
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing is left of it, and nobody will ask for what it said."""
+        """Whether the process has ended and its output is no longer needed."""
         return self._is_over and self._process.poll() is not None
 
     def _write(self, content: bytes) -> None:
@@ -121,7 +121,7 @@ class ViaProcess(RemoteProcess):
 
 
 class ViaSession(Session):
-    """A host into which the commands of a template lead.
+    """Session with a host through the command of a template.
 
     Args:
         host: its name.
@@ -137,7 +137,7 @@ class ViaSession(Session):
         self._started: list[ViaProcess] = []
 
     def start(self, command: str, timeout_s: float = 30.0) -> ViaProcess:  # noqa: ARG002
-        """Start a shell command. That it cannot run there is known when its output ends.
+        """Start a shell command; failure to run there shows when its output ends.
 
         Raises:
             HostError: the local command cannot be started, or the session is closed.
@@ -153,7 +153,7 @@ class ViaSession(Session):
         raise HostError(self.host, LOST)
 
     def run(self, command: str, stdin: bytes = b"", timeout_s: float = 30.0) -> Completed:
-        """Run a shell command to its end.
+        """Run a shell command and wait for its end.
 
         Raises:
             HostError: it cannot be started, takes longer than `timeout_s`, or writes more than
@@ -177,7 +177,7 @@ class ViaSession(Session):
         return Completed(-1 if status is None else status, output, process.stderr_tail())
 
     def close(self) -> None:
-        """End all that was started there, together, and wait for it."""
+        """End all commands that were started in the session, and wait for them."""
         with self._lock:
             self._is_closed = True
             started, self._started = self._started, []

@@ -1,4 +1,4 @@
-"""Command templates, such as `kubectl exec -i {host} --`. Pure."""
+"""Command templates that reach a host, such as `kubectl exec -i {host} --`. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _HINT = "as in via='kubectl exec -i {host} --'"
 
 @dataclass(frozen=True)
 class Template:
-    """The words of a template; no shell of this machine ever sees them."""
+    """Words of a command template; no local shell ever parses them."""
 
     words: tuple[str, ...]
 
@@ -33,7 +33,7 @@ class Template:
 
 
 def parse_template(text: str) -> Template:
-    """Return a template from its text, split into words as a shell splits them.
+    """Return the template in a text, split into words as a shell does.
 
     Raises:
         OptionError: an unclosed quote, no `{host}`, or nothing to start.

@@ -1,1 +1,1 @@
-"""Ansible's inventories: INI, YAML, and what `ansible-inventory --list` prints."""
+"""Ansible inventories: INI, YAML, and the output of `ansible-inventory --list`."""

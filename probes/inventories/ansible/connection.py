@@ -1,4 +1,4 @@
-"""Variables of an inventory that say how Ansible connects to a host. Pure.
+"""Variables of an Ansible inventory that define how to connect to a host. Pure.
 
 ansible.builtin.ssh, ansible.builtin.paramiko and "Understanding privilege escalation": each
 variable that they document is used here, named as one that plink does not use, or refused by name.
@@ -95,12 +95,12 @@ class Connection:
 
 
 def is_local(values: Mapping[str, Any]) -> bool:
-    """Return whether Ansible does not leave this machine for a host with these variables."""
+    """Return whether Ansible runs a host with these variables on this machine itself."""
     return values.get("ansible_connection") in _HERE
 
 
 def read_connection(name: str, values: Mapping[str, Any], source: str) -> Connection:
-    """Return how a host is reached.
+    """Return the connection settings in a host's variables.
 
     Args:
         name: the host's.
@@ -142,7 +142,7 @@ def read_connection(name: str, values: Mapping[str, Any], source: str) -> Connec
 
 
 def describe_unused(connections: Sequence[Connection], source: str) -> list[str]:
-    """Return a sentence for each reason why plink passes over variables of an inventory."""
+    """Return a sentence for each kind of inventory variable that plink ignores."""
     become = dict.fromkeys(each for found in connections for each in found.unused_become)
     others = dict.fromkeys(each for found in connections for each in found.unused)
     texts = []
@@ -183,7 +183,7 @@ def _check_known(variable: str, value: Any, name: str, source: str) -> None:
 
 
 def _ssh_options(name: str, values: Mapping[str, Any], source: str) -> tuple[list[str], list[str]]:
-    """Return the options for `ssh` from a host's variables, and the private keys they name."""
+    """Return the options for `ssh` in a host's variables, and the private keys they name."""
     options: list[str] = []
     keys: dict[str, None] = {}
     for variable in _ARGUMENTS:
@@ -207,7 +207,7 @@ def _ssh_options(name: str, values: Mapping[str, Any], source: str) -> tuple[lis
 
 
 def _is_unchecked(name: str, values: Mapping[str, Any], source: str) -> bool:
-    """Return whether a variable turns the check of host keys off."""
+    """Return whether a variable turns off the check of host keys."""
     for variable in _CHECKING:
         value = values.get(variable)
         if value is None or value == "":
@@ -223,7 +223,7 @@ def _is_unchecked(name: str, values: Mapping[str, Any], source: str) -> bool:
 def _arguments(
     name: str, variable: str, values: Mapping[str, Any], source: str
 ) -> Iterator[tuple[str, str]]:
-    """Yield the options and flags in arguments of `ssh` that matter, with their values."""
+    """Yield the relevant options and flags in `ssh` arguments, with their values."""
     text = _text(values, source, name, variable) or ""
     try:
         words = shlex.split(text)
@@ -246,7 +246,7 @@ def _arguments(
 
 
 def _text(values: Mapping[str, Any], source: str, host: str, *names: str) -> str | None:
-    """Return the first of these variables that a host has."""
+    """Return the first of these variables that a host has, as text."""
     for name in names:
         value = values.get(name)
         if value is None or value == "":
@@ -260,7 +260,7 @@ def _text(values: Mapping[str, Any], source: str, host: str, *names: str) -> str
 
 
 def _flag(value: Any) -> bool | None:
-    """Return a value as Ansible reads it for a boolean; None for one that is none."""
+    """Return a value as Ansible parses a boolean; None if it is none."""
     text = str(value).strip().lower()
     if text in ("y", "yes", "on", "1", "true", "t", "1.0"):
         return True

@@ -1,4 +1,4 @@
-"""Inventories in INI form. Pure.
+"""Parser of Ansible inventories in INI form. Pure.
 
 ansible.builtin.ini: sections `[group]`, `[group:children]` and `[group:vars]`; a line of hosts is
 `name[:port] key=value ...`, split as a shell splits it; `#` and `;` begin comments; hosts before
@@ -22,7 +22,7 @@ _HINT = "an inventory has lines [GROUP] and HOST key=value, or is YAML (ansible-
 
 
 def parse_ini(text: str, source: str) -> Inventory:
-    """Return the inventory in a text.
+    """Return the inventory in an INI text.
 
     Raises:
         HostListError: a line is not understood.
@@ -57,7 +57,7 @@ def parse_ini(text: str, source: str) -> Inventory:
 
 
 def _literal(text: str) -> str:
-    """Return a value as Ansible reads it: a literal of Python, or plain text."""
+    """Return a value as Ansible parses it: a Python literal, or plain text."""
     if text[:1] not in ("'", '"'):
         return text
     try:

@@ -1,4 +1,4 @@
-"""Hosts, groups and variables of an inventory. Pure.
+"""Hosts, groups and variables of an Ansible inventory. Pure.
 
 Ansible documentation, "How to build your inventory": a group's variables hold for its hosts and
 those of its children; a child's win over its parent's, of groups equally deep the alphabetically
@@ -22,7 +22,7 @@ _MOST_DEEP = 100
 
 @dataclass
 class AnsibleGroup:
-    """A group: its own hosts, the groups in it, its variables."""
+    """Group with its hosts, child groups and variables."""
 
     hosts: dict[str, None] = field(default_factory=dict)
     children: dict[str, None] = field(default_factory=dict)
@@ -31,7 +31,7 @@ class AnsibleGroup:
 
 @dataclass
 class Inventory:
-    """Content of an inventory file.
+    """Parsed content of an inventory file.
 
     Args:
         source: names it in errors.
@@ -44,7 +44,7 @@ class Inventory:
     groups: dict[str, AnsibleGroup] = field(default_factory=dict)
 
     def add(self, name: str, group: str | None, variables: Mapping[str, Any]) -> None:
-        """Take a host into a group, with what is said of it there.
+        """Add a host to a group, with the variables that it is given there.
 
         Raises:
             HostListError: there are too many.
@@ -56,12 +56,12 @@ class Inventory:
             self.group(group).hosts[name] = None
 
     def group(self, name: str) -> AnsibleGroup:
-        """Return the group of that name, made if it was not there."""
+        """Return the group called `name`, created if it does not exist."""
         return self.groups.setdefault(name, AnsibleGroup())
 
 
 def find_connections(inventory: Inventory, group: str) -> list[Connection]:
-    """Return how each host of a group is reached.
+    """Return the connection settings of each host of a group.
 
     Hosts that Ansible does not leave this machine for are left out.
 
@@ -90,7 +90,7 @@ def find_connections(inventory: Inventory, group: str) -> list[Connection]:
 
 
 def _members(inventory: Inventory, group: str) -> Iterator[str]:
-    """Yield the hosts of a group and of those in it, each once, its own first."""
+    """Yield the hosts of a group and of its descendants, each once, its own first."""
     seen_groups: set[str] = set()
     seen: set[str] = set()
     waiting = [group]
@@ -107,7 +107,7 @@ def _members(inventory: Inventory, group: str) -> Iterator[str]:
 
 
 def _depths(inventory: Inventory) -> dict[str, int]:
-    """Return how deep each group is below `all`, by the longest way.
+    """Return each group's greatest depth below `all`.
 
     Raises:
         HostListError: groups that contain each other.

@@ -1,4 +1,4 @@
-"""Ranges in the names of an inventory: `www[01:50].example.com`, `db-[a:f]`, `n[1:9:2]`. Pure.
+"""Expansion of ranges in Ansible host names: `www[01:50].example.com`, `n[1:9:2]`. Pure.
 
 Ansible documentation, "Adding ranges of hosts": both ends belong to the range, a leading zero of
 the first says how wide numbers are, and a third part is the step.
@@ -18,7 +18,7 @@ _HINT = "a range is [01:50], [a:f] or [1:9:2]"
 
 
 def expand_pattern(pattern: str, place: str) -> list[str]:
-    """Return every name that a pattern stands for, the last range counting fastest.
+    """Return every name that a pattern expands to, the last range varying fastest.
 
     Raises:
         HostListError: a range is wrong, or stands for too many names; `place` says where.

@@ -1,4 +1,4 @@
-"""The hosts of an Ansible inventory: `ansible:FILE`, or `ansible:FILE:GROUP`."""
+"""Hosts of an Ansible inventory, named `ansible:FILE` or `ansible:FILE:GROUP`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _YAML = re.compile(r"\s*(?:(?:#[^\n]*|---[^\n]*)\n\s*)*(?:\{|[\w.\-\"']+:(?:\s|$
 
 
 def read(where: str, read_file: ReadFile) -> FoundHosts:
-    """Return the hosts of an inventory's group, all of them if none is named.
+    """Return the hosts of a group of an inventory, or all of them if no group is named.
 
     Raises:
         HostListError: it is not an inventory, or does not have such hosts.
@@ -35,7 +35,7 @@ def read(where: str, read_file: ReadFile) -> FoundHosts:
 
 
 def parse_inventory(content: bytes, source: str) -> Inventory:
-    """Return an inventory of either form; `source` names it. Pure.
+    """Return an inventory in INI, YAML or JSON; `source` names it in errors. Pure.
 
     Raises:
         HostListError: it is not one.

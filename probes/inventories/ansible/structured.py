@@ -1,4 +1,4 @@
-"""Inventories in YAML, and the JSON of `ansible-inventory --list`. Pure.
+"""Parser of Ansible inventories in YAML and in the JSON of `ansible-inventory --list`. Pure.
 
 ansible.builtin.yaml: groups by name, each with `hosts` (a mapping of names, with ranges, to
 variables), `children` and `vars`. The JSON: groups by name with lists of `hosts` and of `children`,
@@ -26,7 +26,7 @@ _JSON = re.compile(r'\s*\{\s*"[^"]*"\s*:')
 
 
 def parse_structured(text: str, source: str) -> Inventory:
-    """Return the inventory in a text.
+    """Return the inventory in a YAML or JSON text.
 
     Raises:
         HostListError: it is neither YAML nor JSON, or not an inventory.
@@ -65,7 +65,7 @@ def _take_group(inventory: Inventory, name: Any, group: Any, depth: int) -> None
 
 
 def _pairs(value: Any) -> Iterator[tuple[str, dict[str, Any] | None]]:
-    """Yield the entries of a mapping, a list of names or one name, each with what it holds."""
+    """Yield name and value of a mapping's entries, or names alone of a list or a single name."""
     entries = value.items() if isinstance(value, dict) else _names(value)
     for name, content in entries:
         if isinstance(name, str | int | float):
