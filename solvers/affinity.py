@@ -16,19 +16,19 @@ Matrix = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Affinity:
-    """Numbers of comparable triplets, and of those that the matrix ordered rightly."""
+    """Numbers of comparable host triplets, and of those that the matrix orders correctly."""
 
     right: int
     triplets: int
 
     @property
     def accuracy(self) -> float:
-        """PAIA: the share of triplets that are ordered rightly; NaN without triplets."""
+        """PAIA: share of triplets that are ordered correctly; NaN without triplets."""
         return self.right / self.triplets if self.triplets else float("nan")
 
 
 def affinity(distance: Matrix, positions: Sequence[Sequence[Hashable]]) -> Affinity:
-    """Return the PAIA of measured distances.
+    """Return the PAIA of measured distances, given the hosts' true positions.
 
     A host's position is a tuple from the widest to the narrowest, as (region, datacenter, cluster,
     row, rack, host). Hosts a and b are comparable to an observer c if their longest common
@@ -63,7 +63,7 @@ def affinity(distance: Matrix, positions: Sequence[Sequence[Hashable]]) -> Affin
 
 
 def common_prefixes(positions: Sequence[Sequence[Hashable]]) -> npt.NDArray[np.int64]:
-    """Return (N, N) the lengths of the longest common prefixes of the positions of two hosts."""
+    """Return the length of the common prefix of each pair of positions, (N, N)."""
     size = len(positions)
     depth = max((len(position) for position in positions), default=0)
     lengths = np.zeros((size, size), dtype=np.int64)

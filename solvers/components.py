@@ -1,4 +1,4 @@
-"""The connected parts of a graph."""
+"""Connected components of a graph."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Graph = npt.NDArray[np.bool_]
 
 
 def breadth_first(graph: Graph) -> npt.NDArray[np.intp]:
-    """Return (N,) each vertex's parent in breadth-first trees of all components; -1 for roots.
+    """Return each vertex's parent in breadth-first trees of all components, (N,); -1 for roots.
 
     Args:
         graph: (N, N) symmetric; the diagonal is not looked at.
@@ -30,7 +30,7 @@ def breadth_first(graph: Graph) -> npt.NDArray[np.intp]:
 
 
 def component_sizes(graph: Graph) -> list[int]:
-    """Return how many vertices each connected part has.
+    """Return the number of vertices of each component.
 
     Args:
         graph: (N, N) symmetric; the diagonal is not looked at.
@@ -53,7 +53,7 @@ def component_sizes(graph: Graph) -> list[int]:
 def components(
     size: int, sources: npt.NDArray[np.intp], destinations: npt.NDArray[np.intp]
 ) -> npt.NDArray[np.intp]:
-    """Return (N,) the connected part of each vertex, 0, 1, ..., of a graph of edges.
+    """Return the component number of each vertex, (N,), from 0, given the edges.
 
     Args:
         size: N.

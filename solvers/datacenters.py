@@ -1,4 +1,4 @@
-"""Generated data centres: round trips between the hosts of racks in rows, and the truth.
+"""Synthetic data centres: round-trip times between hosts of racks in rows, with the truth.
 
 Two families. In `uniform` ones every rack has 16 hosts and every row four racks, but for the last
 of each. In `unequal` ones a rack has 8 to 32 hosts and a row two to five racks.
@@ -23,7 +23,7 @@ _DETOUR_RANGE = (1.3, 3.0)
 
 @dataclass(frozen=True)
 class DataCenter:
-    """A generated data centre.
+    """Generated data centre with true positions and round-trip times.
 
     Args:
         distance: (N, N) round trips in µs, symmetric, zero diagonal.
@@ -37,14 +37,14 @@ class DataCenter:
 
 
 def uniform(hosts: int, seed: int) -> DataCenter:
-    """Return racks of 16 hosts, rows of four racks, hosts in shuffled order."""
+    """Return a data centre with racks of 16 hosts and rows of four racks, shuffled."""
     rng = np.random.default_rng(seed)
     racks = -(-hosts // 16)
     return _build_data_center(rng, hosts, [16] * racks, [4] * racks)
 
 
 def unequal(hosts: int, seed: int) -> DataCenter:
-    """Return racks of 8 to 32 hosts, rows of two to five racks, hosts in shuffled order."""
+    """Return a data centre with racks of 8 to 32 hosts and rows of two to five racks, shuffled."""
     rng = np.random.default_rng(seed)
     most_racks = -(-hosts // 8)
     rack_sizes = rng.integers(8, 33, most_racks).tolist()
@@ -58,7 +58,7 @@ FAMILIES: Mapping[str, Callable[[int, int], DataCenter]] = {"uniform": uniform, 
 def _build_data_center(
     rng: np.random.Generator, hosts: int, rack_sizes: list[int], row_sizes: list[int]
 ) -> DataCenter:
-    """Build a data centre, filling racks and rows in turn until the hosts run out."""
+    """Build a data centre by filling racks and rows until the hosts run out."""
     if hosts < 1:
         raise ValueError(f"hosts is {hosts}, expected at least 1")
     place = rng.permutation(hosts)

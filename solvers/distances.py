@@ -1,4 +1,4 @@
-"""Checks that every solver makes of a matrix of distances."""
+"""Validation of distance matrices."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _passed: WeakValueDictionary[int, Matrix] = WeakValueDictionary()
 
 
 def check_distances(distance: Matrix, ranks: int) -> Matrix:
-    """Return the matrix, C-contiguous, as a view that cannot be written to.
+    """Return a distance matrix, checked, as a C-contiguous read-only view.
 
     Looking at all pairs of thousands of hosts takes long: a view that this function returned is not
     looked at again, unless somebody made it one that can be written to. Who writes to the matrix

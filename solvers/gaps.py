@@ -1,4 +1,4 @@
-"""Distances of pairs that were not measured, from those that were."""
+"""Estimates of unmeasured distances from measured ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _AT_ONCE = 256
 
 
 def fill_gaps(matrix: Matrix) -> tuple[Matrix, Mask]:
-    """Fill the gaps of a symmetric matrix by the nearest third host, as in a tree of switches.
+    """Fill unmeasured pairs of a symmetric matrix by the nearest third host.
 
     Args:
         matrix: (N, N), NaN where nothing was measured. It is changed: of a large cluster there is

@@ -1,4 +1,4 @@
-"""Trees of clusters, as SciPy writes them down, within a time limit."""
+"""Hierarchical clustering in SciPy's format, within a time limit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Matrix = npt.NDArray[np.float64]
 
 
 def linkage(distance: Matrix, kind: Literal["average", "single"], deadline: Deadline) -> Matrix:
-    """Return (N - 1, 4) merges of hosts, as of `scipy.cluster.hierarchy.linkage`, by height.
+    """Return (N - 1, 4) merges of hosts by height, as `scipy.cluster.hierarchy.linkage` does.
 
     Args:
         distance: (N, N), symmetric, C-contiguous.

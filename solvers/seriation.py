@@ -1,4 +1,4 @@
-"""Orders of hosts in which structure shows: near hosts stand side by side.
+"""Seriation of hosts: orders that show structure, with near hosts adjacent.
 
 Hierarchical clustering with optimal leaf ordering (Bar-Joseph, Gifford and Jaakkola, "Fast optimal
 leaf ordering for hierarchical clustering", Bioinformatics 17, 2001).
@@ -16,7 +16,7 @@ _MAX_OPTIMAL = 600
 
 
 def seriate(distances: Matrix) -> list[int]:
-    """Return an order of the rows and columns that puts near ones side by side.
+    """Return an order of rows and columns that puts near hosts side by side.
 
     Args:
         distances: (N, N), symmetric, finite, not negative; the diagonal does not count.

@@ -1,4 +1,4 @@
-"""Best estimates of distances whose readings disagree, given groups of hosts.
+"""Shrinkage estimates of distances from noisy readings, given groups of hosts.
 
 Noise multiplies a round trip and only adds to it, so all is done on logarithms and the lowest
 readings count most. Where groups are known, a pair has a *class*: the number of levels whose groups
@@ -44,7 +44,7 @@ _PER_MAD = 1.4826
 
 @dataclass(frozen=True)
 class EstimatedDistances:
-    """Distances of all pairs and how sure they are.
+    """Estimated distances of all pairs, with their uncertainty.
 
     Args:
         distance: (N, N), symmetric, zero diagonal; NaN for pairs that were not measured, and of
@@ -57,7 +57,7 @@ class EstimatedDistances:
 
 
 def lowest_readings(readings: Sequence[Matrix]) -> tuple[Matrix, Matrix]:
-    """Return the lowest and the second lowest reading of each pair.
+    """Return the lowest and second lowest reading of each pair.
 
     Args:
         readings: (N, N) each, [source][destination], NaN where nothing was measured. A matrix that
@@ -124,7 +124,7 @@ def _expected_logs(
     above: tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]],
     size: int,
 ) -> Matrix:
-    """Return (P,) what each pair's class and the times of slow hosts say; NaN where nothing does.
+    """Return the log expected by each pair's class and slow hosts, (P,); NaN without data.
 
     Args:
         logs: (P,) logarithms of the readings.
@@ -149,7 +149,7 @@ def _expected_logs(
 
 
 def _centers(logs: Matrix, is_measured: Mask, kinds: npt.NDArray[np.intp]) -> Matrix:
-    """Return (P,) the center of each pair's class; NaN for a class without readings."""
+    """Return the center of each pair's class, (P,); NaN for a class without readings."""
     centers = np.full(int(kinds.max(initial=0)) + 1, np.nan)
     for kind in range(len(centers)):
         values = logs[is_measured & (kinds == kind)]
@@ -160,7 +160,7 @@ def _centers(logs: Matrix, is_measured: Mask, kinds: npt.NDArray[np.intp]) -> Ma
 
 
 def _quantile(values: Matrix, share: float) -> float:
-    """Return a quantile of some values; NumPy's own imports its masked arrays."""
+    """Return a quantile without importing NumPy's masked arrays."""
     ordered = np.sort(values)
     place = share * (len(ordered) - 1)
     low = int(place)
@@ -169,7 +169,7 @@ def _quantile(values: Matrix, share: float) -> float:
 
 
 def _low_ends(beyond: Matrix) -> Matrix:
-    """Return (N,) what nine in ten readings of a host exceed; 0 where it has too few."""
+    """Return a low quantile of each host's excess readings, (N,); 0 with too few partners."""
     known = np.isfinite(beyond).sum(axis=1)
     # NaN is sorted last.
     place = (_TIME_QUANTILE * np.maximum(known - 1, 0)).astype(np.intp)
@@ -178,7 +178,7 @@ def _low_ends(beyond: Matrix) -> Matrix:
 
 
 def _symmetric(values: Matrix, above: tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]) -> Matrix:
-    """Return the symmetric matrix with these values above its diagonal, which is zero."""
+    """Return the symmetric matrix with these values off its zero diagonal."""
     size = 1 + int(above[1].max(initial=0))
     matrix = np.zeros((size, size))
     matrix[above] = values

@@ -97,10 +97,7 @@ def parse_outputs(content: bytes, place: str, name: str) -> list[ListedHost]:
 
 
 def hosts_in(value: Any) -> list[tuple[str, str | None]]:
-    """Return names and addresses of the hosts in a list or mapping; empty if it holds others.
-
-    None where it lists anything else.
-    """
+    """Return names and addresses of the hosts in a list or mapping; empty if it holds others."""
     if isinstance(value, Mapping):
         found = [_parse_named_host(name, item) for name, item in value.items()]
     else:

@@ -1,1 +1,1 @@
-"""Annealing of orders whose rounds are cheap or whose trees are shallow; one template for both."""
+"""Simulated annealing of orders under forms of rounds and of trees."""

@@ -1,4 +1,4 @@
-"""Courses of annealing for rounds and for trees: how heat falls while a search goes on."""
+"""Annealing courses for forms of rounds and of trees, with their temperature schedules."""
 
 from __future__ import annotations
 
@@ -43,18 +43,18 @@ _FEW_RANKS = 32
 
 
 class Course(Protocol):
-    """Annealing that is run step by step."""
+    """Simulated annealing that is advanced step by step."""
 
     @property
     def best(self) -> list[int]:
-        """The cheapest order so far."""
+        """Cheapest order so far."""
 
     @property
     def best_cost(self) -> float:
         """Cost of the best order."""
 
     def step(self, progress: float, deadline: Deadline) -> int:
-        """Try some moves; returns how many.
+        """Try some moves; return how many.
 
         Args:
             progress: progress of the course, from 0 to 1.
@@ -71,7 +71,7 @@ def course(
     seed: int,
     deadline: Deadline,
 ) -> Course:
-    """Return a course for a form.
+    """Return an annealing course for a form.
 
     Args:
         form: at least one tree, or a round with an edge, over at least 3 ranks.
@@ -200,12 +200,12 @@ class _MeshCourse:
 
 
 def _distinct(edges: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
-    """Return each pair of ranks once."""
+    """Return each unordered pair of ranks once."""
     return np.ascontiguousarray(distinct_pairs(edges, int(edges.max()) + 1), dtype=np.int64)
 
 
 def spread(distance: npt.NDArray[np.float64]) -> float:
-    """Return half of what lies between the 10th and the 90th percentile of (N, N) distances.
+    """Return half the distance between the 10th and 90th percentile of (N, N) distances.
 
     For normally distributed ones it is 1.28 standard deviations; outliers do not move it. Where so
     many are equal that it would be 0, half of the whole range; where all are, or nearly so, 1. The
@@ -220,7 +220,7 @@ def spread(distance: npt.NDArray[np.float64]) -> float:
 
 
 def _sample_distances(distance: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the distances of all pairs, or of some of each host where there are very many."""
+    """Return the distances of all pairs, or of a sample per host if there are very many."""
     size = len(distance)
     if size <= _MOST_WITH_ALL_PAIRS:
         return distance[np.triu_indices(size, 1)]

@@ -1,4 +1,4 @@
-"""Courses of several heats, of which the one that found most goes on."""
+"""Annealing courses with several temperatures, of which the best is continued."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _HARD_MOVES = 2048
 
 
 class HardCourse:
-    """Annealing of the cost itself, at first with so much heat that random swaps are taken.
+    """Annealing of the exact cost from a temperature at which random swaps are accepted.
 
     Args:
         native: what is annealed.
@@ -48,20 +48,20 @@ class HardCourse:
         self._hot = 0.0
 
     def begin(self) -> None:
-        """Begin from a random order."""
+        """Restart from a random order."""
         self.native.restart(self._rng.permutation(len(self.native.best)).tolist())
         change = self.native.mean_change(_HARD_SAMPLES)
         self._hot = change if change > LEAST_HEAT else self._unit
 
     def step(self, within: float, deadline: Deadline) -> int:
-        """Try some moves, of a course that is `within` of 0 to 1 done; returns how many."""
+        """Try some moves at a point of the course from 0 to 1; return how many."""
         temperature = between(self._hot, _HARD_COOLED * self._hot, within)
         tried: int = self.native.run(_HARD_MOVES, temperature, deadline.native)
         return tried
 
 
 class RacedCourse:
-    """Courses of some heats from the same start, and of the cost itself; the best goes on.
+    """Race of annealing courses at several temperatures; the best one continues.
 
     Args:
         native: annealing of a smoothed cost.
@@ -99,7 +99,7 @@ class RacedCourse:
 
     @property
     def best(self) -> list[int]:
-        """The cheapest order so far."""
+        """Cheapest order so far."""
         return self._cheapest.best
 
     @property
@@ -114,7 +114,7 @@ class RacedCourse:
         return self._hard.native
 
     def step(self, progress: float, deadline: Deadline) -> int:
-        """Try some moves; returns how many.
+        """Try some moves; return how many.
 
         Args:
             progress: progress of all courses, from 0 to 1.

@@ -1,4 +1,4 @@
-"""Cooling of raced courses, and their shares of the time."""
+"""Temperature schedules of raced annealing courses, and their shares of the time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LEAST_HEAT = 1e-290
 
 @dataclass(frozen=True)
 class Falling:
-    """Geometrically falling parameters, first and last, in spreads of the distances."""
+    """Parameters that fall geometrically, first and last value, in spreads of the distances."""
 
     softness: tuple[float, float]
     temperature: tuple[float, float]
@@ -19,7 +19,7 @@ class Falling:
 
 @dataclass(frozen=True)
 class Race:
-    """Race of courses with different heats from one start, each for a share of the time.
+    """Race of annealing courses from one start at several temperatures, with shares of the time.
 
     Where hosts stand in racks, a cold course polishes those that the start has; where few outliers
     make the cost, all but a hot one is stuck, and where few distances differ, a smoothed maximum
@@ -37,7 +37,7 @@ class Race:
 
     @property
     def shares(self) -> tuple[float, ...]:
-        """Parts of the time, one after the other: the hard trial comes after the others."""
+        """Shares of the time in sequence: trials, hard trial, courses, final polish."""
         before = (*(self.trial for _ in self.heats), self.hard_trial, *self.courses)
         return (*before, 1.0 - sum(before))
 
@@ -77,7 +77,7 @@ TREES_OF_FEW = replace(
 
 
 def leg_at(progress: float, shares: Sequence[float]) -> tuple[int, float]:
-    """Return the number of a course's leg at a moment, and the progress within it."""
+    """Return which share of the time a moment falls in, and the progress within it."""
     before = 0.0
     for number, share in enumerate(shares):
         if progress < before + share:

@@ -1,1 +1,1 @@
-"""Orders whose farthest two neighbours are as near as can be, and among those the cheapest."""
+"""Orders that minimise the greatest distance between communicating ranks, then the cost."""

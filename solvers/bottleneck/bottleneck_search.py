@@ -1,4 +1,4 @@
-"""Orders whose farthest neighbours are as near as can be, and of those one that costs little."""
+"""Search for orders with the least greatest distance, and among those the least cost."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _ONE_BEYOND = 1e-6
 
 @dataclass(frozen=True)
 class BottleneckSolution:
-    """Order and how it was found.
+    """Order with its bottleneck, cost and bound.
 
     Args:
         order: a permutation of all hosts.
@@ -130,7 +130,7 @@ def search_by_bottleneck(
 
 
 class _BottleneckSearch:
-    """Search: the order whose farthest are nearest so far, and what is proven of it."""
+    """Search state: the order with the least greatest distance so far, and the bound."""
 
     def __init__(
         self,
@@ -160,7 +160,7 @@ class _BottleneckSearch:
         self._steps = 0
 
     def begin(self, given: list[int], known: Matrix) -> None:
-        """Begin with the given order, or a quick search's if its farthest are nearer."""
+        """Begin with the given order, or with a quick search's if that is better."""
         self.order, self._farthest = given, self._reach(given)
         self._cheap = [given]
         self._bound = self._proven_at_once(known)
@@ -176,7 +176,7 @@ class _BottleneckSearch:
             self._keep(self._cheap[-1])
 
     def _proven_at_once(self, known: Matrix) -> float:
-        """Return the bound by the graphs of near hosts, and by each host's nearest others."""
+        """Return the bound by graphs of near hosts and by nearest neighbours."""
         at_once = self._used.nearest_needed(known)
         levels = _levels(known)
         place = farthest_bound(self._used, known, levels, self._deadline.part(_BOUND_SHARE))
@@ -186,7 +186,7 @@ class _BottleneckSearch:
         return min(max(at_once, _least_beyond(known, levels[place - 1])), self._farthest)
 
     def bisect(self) -> None:
-        """Halve the levels between the bound and the best order, until time is over."""
+        """Bisect the distance levels between bound and best order until time is over."""
         levels = _levels(self._matrix)
         # An order keeps to the level `high`; no order was found at `low` or below it.
         high = int(np.searchsorted(levels, self._farthest))
@@ -211,7 +211,7 @@ class _BottleneckSearch:
             self._bound = min(max(self._bound, beyond), self._farthest)
 
     def cheapest(self, slack: float, deadline: Deadline) -> BottleneckSolution:
-        """Return the cheapest order found whose greatest distance is about the best so far."""
+        """Return the cheapest order found with about the least greatest distance."""
         limit = self._farthest * (1.0 + slack)
         near = [one for one in (*self._cheap, self.order) if self._reach(one) <= limit]
         # The first of several that cost the same: the given one.
@@ -231,7 +231,7 @@ class _BottleneckSearch:
     def solution(
         self, order: Sequence[int], cost_bound: float, ended_by: EndedBy
     ) -> BottleneckSolution:
-        """Return the answer."""
+        """Return the result of the search."""
         if ended_by in ("exact", "bound") and self._farthest > self._bound:
             ended_by = "time" if self._left_s() <= 0.0 else "steps"
         return BottleneckSolution(
@@ -269,7 +269,7 @@ class _BottleneckSearch:
         return found
 
     def _keep(self, order: Sequence[int]) -> None:
-        """Remember an order whose farthest are no farther than the best one's."""
+        """Keep an order if its greatest distance is at most the best one's."""
         farthest = self._reach(order)
         if farthest <= self._farthest:
             self.order, self._farthest = list(order), farthest
@@ -283,24 +283,24 @@ class _BottleneckSearch:
         return self._deadline.left_s
 
     def _suffices_for_others(self) -> bool:
-        """Return whether the time left suffices to build and search other distances."""
+        """Return whether time is left to search with other distances."""
         return self._left_s() > _S_PER_PAIR * len(self._matrix) ** 2
 
 
 def _least_weight(form: Form) -> float:
-    """Return the least weight that one step has in a form's cost."""
+    """Return the least weight of a step in a form's cost."""
     if not isinstance(form, RoundsForm):
         return 1.0
     return min((step.weight for step in form.rounds if len(step.edges)), default=1.0)
 
 
 def _least_beyond(matrix: Matrix, level: float) -> float:
-    """Return the least distance greater than that, row by row to save memory."""
+    """Return the least distance greater than a value, row by row to save memory."""
     return float(min(row.min(where=row > level, initial=np.inf) for row in matrix))
 
 
 def _levels(matrix: Matrix) -> npt.NDArray[np.float64]:
-    """Return (L,) ascending distances with the least and the greatest; a sample if very many."""
+    """Return ascending distance levels, (L,), from least to greatest; a sample if very many."""
     size = len(matrix)
     if size <= _MOST_WITH_ALL_LEVELS:
         return np.unique(matrix)

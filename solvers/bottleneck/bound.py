@@ -1,4 +1,4 @@
-"""Lower bound of the distance of an order's farthest neighbours, by the graph that it needs."""
+"""Lower bound of the greatest distance that an order uses, from graphs of near hosts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _S_PER_PAIR = 2e-8
 
 
 def largest_component(graph: Graph) -> int:
-    """Return how many vertices the largest connected part of an undirected graph has.
+    """Return the number of vertices in the largest component of an undirected graph.
 
     Args:
         graph: (N, N) symmetric; the diagonal is not looked at.
@@ -30,7 +30,7 @@ def largest_component(graph: Graph) -> int:
 
 
 def largest_block(graph: Graph) -> int:
-    """Return how many vertices the largest biconnected part of an undirected graph has, 2 at least.
+    """Return the number of vertices in the largest biconnected component, at least 2.
 
     A ring through k vertices lies in one such part. Two scan-first forests, the second of what the
     first one leaves, have the blocks of the whole graph (Cheriyan, Kao and Thurimella 1993); in
@@ -88,7 +88,7 @@ def _largest_block(neighbours: list[list[int]]) -> int:
 def farthest_bound(
     used: Used, distance: Matrix, levels: npt.NDArray[np.float64], deadline: Deadline
 ) -> int:
-    """Return the first level of distances at which an order is not yet ruled out.
+    """Return the first distance level at which an order is not ruled out.
 
     A ring needs a biconnected part with as many hosts as it goes through, anything else a connected
     one; and hosts with as many near others as the ranks exchange data with. All of that can be

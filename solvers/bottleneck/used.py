@@ -1,4 +1,4 @@
-"""Pairs of an order's hosts that exchange data, and the greatest distance among them."""
+"""Pairs of hosts that exchange data in an order, and the greatest distance among them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Edges = npt.NDArray[np.intp]
 
 
 class Used:
-    """The pairs of ranks of a form, on the hosts of an order.
+    """Pairs of ranks of a form that exchange data, placed on the hosts of an order.
 
     Args:
         form: whose messages they are, over all ranks.
@@ -30,14 +30,14 @@ class Used:
         self.layout = layout
 
     def farthest(self, distance: Matrix, order: Sequence[int]) -> float:
-        """Return the greatest distance between two hosts that exchange data; 0 where no two do."""
+        """Return the greatest distance between two communicating hosts; 0 if none communicate."""
         hosts = self._hosts(order)
         ends = hosts[self._edges] if not isinstance(self.form, RingForm) else _ring(hosts)
         return float(distance[ends[:, 0], ends[:, 1]].max(initial=0.0))
 
     @cached_property
     def degrees(self) -> npt.NDArray[np.intp] | None:
-        """(R,) with how many others each rank exchanges data; None where hosts take several."""
+        """Number of peers of each rank, (R,); None where hosts take several ranks."""
         if max(self.layout.slots) > 1:
             return None
         ranks = self.form.ranks
@@ -46,7 +46,7 @@ class Used:
         return np.bincount(self._edges.ravel(), minlength=ranks)
 
     def nearest_needed(self, distance: Matrix) -> float:
-        """Return how far the farthest are apart at least, by how near others are to every host."""
+        """Return a lower bound of the greatest distance, from each host's nearest others."""
         degrees = self.degrees
         if degrees is None:
             # Every host that takes a rank has another one beside it, where there is one.
@@ -58,7 +58,7 @@ class Used:
 
     @cached_property
     def is_connected(self) -> bool:
-        """Whether what the ranks exchange links all of them, so that hosts must be linked, too."""
+        """Whether the graph of communicating ranks is connected, so that the hosts' must be."""
         if isinstance(self.form, RingForm):
             return True
         part_of = components(self.form.ranks, self._edges[:, 0], self._edges[:, 1])
@@ -66,7 +66,7 @@ class Used:
 
     @cached_property
     def _edges(self) -> Edges:
-        """(E, 2) pairs of ranks that exchange data, each once."""
+        """Pairs of ranks that exchange data, shape (E, 2), each once."""
         if isinstance(self.form, RingForm):
             raise TypeError("a ring's pairs depend on how many hosts an order uses")
         if isinstance(self.form, RoundsForm):
@@ -77,7 +77,7 @@ class Used:
         return distinct_pairs(every, self.form.ranks)
 
     def _hosts(self, order: Sequence[int]) -> Edges:
-        """Return the hosts of a form's ranks: of a ring the hosts in turn, else each rank's."""
+        """Return the host of each rank: for a ring the hosts in sequence, else by position."""
         if isinstance(self.form, RingForm):
             return np.asarray(order[: self.layout.count_used(order)], dtype=np.intp)
         return self.layout.placement(order)

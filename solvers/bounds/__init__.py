@@ -1,1 +1,1 @@
-"""Proven lower bounds of the latency form of a collective's cost, over all orders."""
+"""Proven lower bounds on an algorithm's latency cost over all orders."""

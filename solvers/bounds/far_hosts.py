@@ -1,4 +1,4 @@
-"""Lower bounds of trees by the hosts that are farthest from a root, and what is below them.
+"""Lower bounds for trees, by the hosts farthest from a root and the subtrees below them.
 
 A tree costs at least the shortest path from its root to any host. And where a rank has children, to
 the farther of two of them the path goes on: at least to the host's second nearest other. In the
@@ -18,7 +18,7 @@ _ROUNDING = 1e-9
 
 
 def root_bounds(form: TreesForm, distance: Matrix, deadline: Deadline) -> Matrix:
-    """Return (N,) by host what no order costs less than that has a tree's root on it.
+    """Return, for each host, a lower bound of any order with a tree's root there, (N,).
 
     Args:
         form: with at least two ranks, any of which may be idle.
@@ -49,7 +49,7 @@ def root_bounds(form: TreesForm, distance: Matrix, deadline: Deadline) -> Matrix
 
 
 class _Below:
-    """Lower bounds of path lengths below hosts."""
+    """Lower bounds of path lengths from a host down its subtree."""
 
     def __init__(self, form: TreesForm, distance: Matrix) -> None:
         hosts = len(distance)
@@ -65,7 +65,7 @@ class _Below:
         ]
 
     def least(self, reached: Matrix) -> Matrix:
-        """Return (K,) lower bounds of the longest path, from (K, N) path lengths to each host."""
+        """Return lower bounds of the longest path, (K,), from (K, N) path lengths to each host."""
         last = reached.shape[1] - 1
         found = [
             np.partition(reached + onwards, last - exempt, axis=1)[:, last - exempt]
@@ -77,7 +77,7 @@ class _Below:
 
 
 def _paths(distance: Matrix, deadline: Deadline) -> Matrix:
-    """Return (N, N) the lengths of the shortest paths between all hosts (Floyd 1962)."""
+    """Return the lengths of the shortest paths between all hosts, (N, N) (Floyd 1962)."""
     paths = distance.copy()
     for host in range(len(paths)):
         if deadline.is_over:

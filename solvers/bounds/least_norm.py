@@ -1,4 +1,4 @@
-"""The point of least norm in the convex hull of points that come one by one (Wolfe 1976)."""
+"""Point of least norm in the convex hull of points added one by one (Wolfe 1976)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST_POINTS = 192
 
 
 class LeastNorm:
-    """Points, and the weights with which their mean has the least norm.
+    """Convex hull of points, with the weights of its point of least norm.
 
     Args:
         size: size of each point.
@@ -31,12 +31,12 @@ class LeastNorm:
 
     @property
     def nearest(self) -> Vector:
-        """The point of least norm in the hull; 0 without points."""
+        """Point of least norm in the hull; 0 without points."""
         return self._weights @ self._points
 
     @property
     def norm_squared(self) -> float:
-        """The square of that point's norm."""
+        """Squared norm of the nearest point."""
         return float(self._weights @ self._products @ self._weights)
 
     def copy(self) -> LeastNorm:
@@ -47,7 +47,7 @@ class LeastNorm:
         return other
 
     def add(self, point: Vector) -> None:
-        """Add a point; what then has no weight is dropped."""
+        """Add a point and drop those whose weight becomes zero."""
         if len(self) >= _MOST_POINTS:
             self._keep(self._weights > self._weights.min())
         across = self._points @ point
@@ -74,7 +74,7 @@ class LeastNorm:
             self._keep(keep)
 
     def _least_of_the_plane(self) -> Vector | None:
-        """Return least-norm weights that may be negative, or None where points lie too near."""
+        """Return least-norm weights, possibly negative; None if ill-conditioned."""
         count = len(self)
         if count == 1:
             return np.ones(1)

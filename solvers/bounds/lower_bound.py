@@ -1,4 +1,4 @@
-"""A proven lower bound for any latency form."""
+"""Proven lower bound of any form's latency cost."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Bound:
 
 
 def lower_bound(form: Form, distance: Matrix, time_limit_s: float = 1.0) -> Bound:
-    """Return a value that no order's cost is below.
+    """Return a proven lower bound on every order's cost.
 
     Args:
         form: what the cost sums up.
@@ -57,7 +57,7 @@ def lower_bound(form: Form, distance: Matrix, time_limit_s: float = 1.0) -> Boun
 
 
 def lower_bound_of_checked(form: Form, matrix: Matrix, deadline: Deadline) -> Bound:
-    """Return the bound of `lower_bound` for a matrix that was checked."""
+    """Return the bound of `lower_bound` for a matrix that is known to be valid."""
     if form.ranks < 2:
         return Bound(0.0, "trivial")
     if isinstance(form, RingForm):

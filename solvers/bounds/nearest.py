@@ -1,4 +1,4 @@
-"""Lower bounds by how near every host's nearest others are, which are known in no time."""
+"""Fast lower bounds from every host's nearest neighbours."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LEAST_S = 0.3
 
 
 def nearest_distances(matrix: Matrix, count: int = _MOST_NEAREST) -> Matrix:
-    """Return (N, K) each host's distances to its K nearest others, K = min(count, N - 1).
+    """Return each host's distances to its K nearest others, (N, K), K = min(count, N - 1).
 
     0 for hosts that there was no time for.
 
@@ -38,7 +38,7 @@ def nearest_distances(matrix: Matrix, count: int = _MOST_NEAREST) -> Matrix:
 
 
 def quick_rounds_bound(form: RoundsForm, nearest: Matrix) -> float:
-    """Return a bound on every order: the greater of two sums over the rounds.
+    """Return a bound for rounds on every order: the greater of two sums.
 
     Of each round: so many ranks have d peers in it, and so the dearest of its edges is no nearer
     than the d-th nearest host is to as many hosts. And where no two rounds share an edge: a host
@@ -69,7 +69,7 @@ def quick_rounds_bound(form: RoundsForm, nearest: Matrix) -> float:
 
 
 def degrees_threshold(degrees: npt.NDArray[np.intp], reached: Matrix) -> float:
-    """Return the least distance within which hosts have as many others as ranks have peers."""
+    """Return the least distance at which hosts have as many neighbours as ranks have peers."""
     threshold = float(reached[0, 0])
     for degree in range(1, min(int(degrees.max()), reached.shape[1]) + 1):
         hosts = int((degrees >= degree).sum())
@@ -78,13 +78,13 @@ def degrees_threshold(degrees: npt.NDArray[np.intp], reached: Matrix) -> float:
 
 
 def quick_trees_bound(form: TreesForm, nearest: Matrix) -> float:
-    """Return a bound on every order: the longest way down, by hops to the nearest other host."""
+    """Return a bound for trees on every order: depth times hops to nearest neighbours."""
     ascending = np.sort(nearest[:, 0])
     return max((float(ascending[: _depth(tree)].sum()) for tree in form.parents), default=0.0)
 
 
 def _depth(parents: npt.NDArray[np.intp]) -> int:
-    """Return edges between the root and the farthest rank."""
+    """Return the number of edges between the root and the farthest rank."""
     depth = 0
     above = parents
     while (above >= 0).any():

@@ -1,4 +1,4 @@
-"""Pattern of several rounds together: the graph of all pairs that exchange messages."""
+"""Union of several rounds as a graph of ranks, for bounds by subgraph arguments."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Counts = npt.NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Digit:
-    """Digit in which ranks differ that exchange messages in a round.
+    """Digit of the rank number in which the partners of a round differ.
 
     Args:
         members: the ranks that take part, ascending; a digit is one of the place in this list.
@@ -31,7 +31,7 @@ class Digit:
 
 
 def adjacency(edges: npt.NDArray[np.intp], ranks: int) -> Adjacency:
-    """Return (N, N) whether two different ranks exchange messages."""
+    """Return the adjacency matrix of ranks that exchange messages, (N, N)."""
     matrix = np.zeros((ranks, ranks), dtype=bool)
     matrix[edges[:, 0], edges[:, 1]] = True
     matrix |= matrix.T
@@ -40,7 +40,7 @@ def adjacency(edges: npt.NDArray[np.intp], ranks: int) -> Adjacency:
 
 
 def digit_of(round_adjacency: Adjacency) -> Digit | None:
-    """Return the digit in which the two ranks of each pair of a round differ, if there is one."""
+    """Return the digit in which the ranks of every pair of a round differ, or None."""
     degree = round_adjacency.sum(axis=1)
     members = np.flatnonzero(degree)
     base = int(degree.max()) + 1
@@ -61,7 +61,7 @@ def digit_of(round_adjacency: Adjacency) -> Digit | None:
 
 
 def kind_of(digits: Sequence[Digit | None]) -> tuple[object, ...] | None:
-    """Return a key that is equal for sets of rounds with the same graph; None if not by digits."""
+    """Return a key equal for sets of rounds with the same graph; None if rounds are not digits."""
     known = [digit for digit in digits if digit is not None]
     kinds = {(digit.members, digit.base) for digit in known}
     if len(known) < len(digits) or len(kinds) != 1:
@@ -70,7 +70,7 @@ def kind_of(digits: Sequence[Digit | None]) -> tuple[object, ...] | None:
 
 
 class Pattern:
-    """The union of some rounds, as a graph that the graph of short pairs must hold."""
+    """Graph of the pairs that exchange messages in some rounds."""
 
     def __init__(self, rounds: Sequence[Adjacency], digits: Sequence[Digit | None]) -> None:
         self._rounds = rounds
@@ -84,7 +84,7 @@ class Pattern:
 
     @cached_property
     def surroundings(self) -> tuple[int, int]:
-        """The least over all edges of what `common_and_continued` counts."""
+        """Least values of `common_and_continued` over all edges."""
         if not self._union.any():
             return 0, 0
         common, continued = common_and_continued(self._union)
@@ -92,12 +92,12 @@ class Pattern:
 
     @property
     def is_regular(self) -> bool:
-        """Whether every rank has as many peers."""
+        """Whether all ranks have equally many peers."""
         return bool(self.degrees[0] == self.degrees[-1])
 
     @cached_property
     def most_inside(self) -> Counts:
-        """(N+1,) by m: at least as many as any m ranks have pairs among them.
+        """Upper bound on the number of pairs among any m ranks, (N+1,) by m.
 
         The rounds that are digits of the same number are a union of Hamming graphs, in which the
         first m ranks have the most (Harper 1964 for base 2, Lindsey 1964). In any other round, m
@@ -120,7 +120,7 @@ class Pattern:
 
     @cached_property
     def least_leaving(self) -> Counts:
-        """(N+1,) by m: any m ranks have at least as many pairs with the others."""
+        """Lower bound on the number of pairs between any m ranks and the others, (N+1,) by m."""
         own = np.concatenate([[0], np.cumsum(self.degrees[::-1])]) - 2 * self.most_inside
         # The pairs that leave m ranks are those that leave the other N - m.
         leaving: Counts = np.maximum(0, np.maximum(own, own[::-1]))
@@ -128,7 +128,7 @@ class Pattern:
 
 
 def _most_inside_hamming(members: int, base: int, digits: int) -> Counts:
-    """Return (members + 1,) most pairs among m vertices of copies of a Hamming graph.
+    """Return the most pairs among m vertices of copies of a Hamming graph, (members + 1,).
 
     The graph has base^digits vertices. Adding the vertices of a copy in the order of their numbers
     adds as many pairs as the sum of the number's digits; copies are filled one after the other.
@@ -140,7 +140,7 @@ def _most_inside_hamming(members: int, base: int, digits: int) -> Counts:
 
 
 def common_and_continued(graph: Adjacency) -> tuple[Counts, Counts]:
-    """Return two (N, N): how the neighbours of u are connected with those of v.
+    """Return, for each u and v, common neighbours and neighbours within two steps, (N, N).
 
     The first counts common neighbours. The second counts the neighbours of u other than v that are
     neighbours of v, or have a neighbour other than u that is one.

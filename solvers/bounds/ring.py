@@ -1,4 +1,4 @@
-"""Lower bounds for the sum of a ring's hops."""
+"""Lower bounds on the sum of a ring's hops."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LEAST_S = 0.3
 
 
 def ring_bound(matrix: Matrix, deadline: Deadline) -> float:
-    """Return minimum 1-trees under penalties (Held and Karp 1970), or what nearest hosts prove.
+    """Return the bound by 1-trees under penalties (Held and Karp 1970), or by nearest hosts.
 
     Args:
         matrix: (N, N), checked, N at least 2.

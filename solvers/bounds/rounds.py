@@ -1,4 +1,4 @@
-"""Lower bounds for sums over rounds of the greatest distance.
+"""Lower bounds for sums over rounds of the greatest distance of each round.
 
 Let S be a set of rounds, and L(S) a threshold below which the graph of short pairs cannot hold all
 edges of S at once, whatever the order. Then the dearest round of S costs at least L(S) per unit of
@@ -29,7 +29,7 @@ _MOST_SETS_OF = 10
 
 
 def rounds_bound(form: RoundsForm, distance: Matrix, deadline: Deadline) -> float:
-    """Return a value that no order's cost is below.
+    """Return a proven lower bound on every order's cost.
 
     Args:
         form: with at least two ranks; weights not negative.
@@ -59,7 +59,7 @@ def _one_by_one(
     hosts: ShortPairs,
     deadline: Deadline,
 ) -> float:
-    """Return the greater of two sums: of the rounds' own thresholds, and of degrees' thresholds.
+    """Return the greater of two sums: of single rounds' thresholds, and of degrees' thresholds.
 
     Where no two rounds share an edge, a host has at least so many peers in any k rounds as the rank
     with the fewest; it has them within the k-th cheapest round's distance. The dearest weights are
@@ -121,7 +121,7 @@ def _by_holding(hosts: ShortPairs, pattern: Pattern, least: float, deadline: Dea
 
 
 def _turn(chosen: int, rounds: int) -> tuple[bool, int]:
-    """Return a sort key: single rounds first, then the largest sets."""
+    """Return the sort key of a set of rounds: single rounds first, then the largest sets."""
     size = chosen.bit_count()
     return size > 1, rounds - size
 
@@ -131,7 +131,7 @@ def _members(chosen: int) -> list[int]:
 
 
 def _cheapest_sequence(weights: Sequence[float], threshold: dict[int, float]) -> float:
-    """Return the least sum over sequences of rounds of weight x greatest threshold so far.
+    """Return the least sum of weight times greatest threshold so far, over round sequences.
 
     Sets without a threshold of their own have that of their subsets.
     """

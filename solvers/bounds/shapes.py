@@ -1,4 +1,4 @@
-"""The shapes that the subtrees of a tree have, each once."""
+"""Distinct shapes of a tree's subtrees."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ EMPHASIS = 2.0
 
 @dataclass(frozen=True)
 class SubtreeShape:
-    """A subtree, but for the names of its ranks.
+    """Shape of a subtree, without its rank numbers.
 
     Args:
         share: of the weight of all leaves of the tree, what its own leaves have.
@@ -24,7 +24,7 @@ class SubtreeShape:
 
 
 def shapes_of(parents: Sequence[int], emphasis: float) -> list[SubtreeShape]:
-    """Return the shapes of a tree's subtrees, children first; the whole tree's is last.
+    """Return the distinct shapes of a tree's subtrees, children first, the whole tree last.
 
     Args:
         parents: parents of every rank, -1 for the root.

@@ -1,4 +1,4 @@
-"""The graph of the pairs of hosts that are at most so far apart, and what it can hold."""
+"""Graphs of host pairs within a distance threshold, and which patterns they can contain."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FACTORS, _IMPORT_S = "scipy.sparse.csgraph", 0.5
 
 
 class ShortPairs:
-    """The graphs of short pairs of one distance matrix, at every threshold.
+    """Graphs of the pairs within each distance threshold, for one distance matrix.
 
     Every condition below holds for a graph that has the pattern as a subgraph on all hosts, and
     goes on holding when pairs are added to the graph. So no order has all edges of the pattern
@@ -45,15 +45,15 @@ class ShortPairs:
 
     @property
     def least_distance(self) -> float:
-        """The least distance of any two hosts."""
+        """Least distance between any two hosts."""
         return float(self._levels[0])
 
     def degree_threshold(self, degree: int) -> float:
-        """Return the least threshold at which every host has at least so many others within it."""
+        """Return the least threshold at which every host has `degree` neighbours."""
         return float(self._nearest[:, degree - 1].max()) if degree > 0 else 0.0
 
     def quick_threshold(self, pattern: Pattern) -> float:
-        """Return the least threshold with enough peers for all hosts and whole components."""
+        """Return the least threshold that satisfies degrees and component sizes."""
         return max(
             self.least_distance,
             self._degrees_threshold(pattern),
@@ -61,7 +61,7 @@ class ShortPairs:
         )
 
     def cut_threshold(self, pattern: Pattern, deadline: Deadline) -> float:
-        """Return the least threshold at which every cluster has enough pairs with the other hosts.
+        """Return the least threshold with enough pairs across every cluster's cut.
 
         No more pairs of a host count than the pattern's greatest degree.
         """
@@ -83,7 +83,7 @@ class ShortPairs:
         return threshold
 
     def holding_threshold(self, pattern: Pattern, least: float, deadline: Deadline) -> float:
-        """Return the least threshold from `least` on at which `can_hold`, lower if time ends."""
+        """Return the least threshold from `least` on at which `can_hold` is true."""
         low = int(np.searchsorted(self._levels, least))
         high = len(self._levels) - 1
         with_factors = _FACTORS in sys.modules or deadline.left_s > _IMPORT_S
@@ -99,7 +99,7 @@ class ShortPairs:
         return float(self._levels[low])
 
     def can_hold(self, pattern: Pattern, threshold: float, *, with_factors: bool = True) -> bool:
-        """Return whether nothing here forbids the pattern within the threshold.
+        """Return whether the threshold's graph passes all tests for containing the pattern.
 
         Pairs that no edge of the pattern can be mapped to are taken out until no such pair is left;
         then degrees, components, cuts, and `with_factors` k-factors (for a regular pattern).
@@ -131,7 +131,7 @@ class ShortPairs:
         return threshold
 
     def _component_threshold(self, pattern: Pattern) -> float:
-        """Return the least threshold whose components can be filled by the pattern's components."""
+        """Return the least threshold whose components fit the pattern's components."""
         fits = _sums(pattern)
         size_of = [1] * len(self._distance)
         unfit = 0 if fits >> 1 & 1 else len(self._distance)
@@ -157,7 +157,7 @@ class ShortPairs:
 
 
 def _clusters(*merges: npt.NDArray[np.float64]) -> Adjacency:
-    """Return (C, N) which hosts a dendrogram's clusters have, without single hosts and all."""
+    """Return the members of each cluster of a dendrogram, (C, N), without single hosts and all."""
     size = len(merges[0]) + 1
     found: dict[bytes, Adjacency] = {}
     for dendrogram in merges:
@@ -169,7 +169,7 @@ def _clusters(*merges: npt.NDArray[np.float64]) -> Adjacency:
 
 
 def _sums(pattern: Pattern) -> int:
-    """Return a bit set: bit m where some of the pattern's components have m ranks together."""
+    """Return a bit set of the numbers of ranks that unions of pattern components can have."""
     bits = 1
     for size in pattern.component_sizes.tolist():
         bits |= bits << size
@@ -182,7 +182,7 @@ def _components_fit(graph: Adjacency, pattern: Pattern) -> bool:
 
 
 def _with_surroundings(graph: Adjacency, pattern: Pattern) -> Adjacency:
-    """Return the pairs around which the graph has at least what any edge of the pattern has."""
+    """Return the graph's edges that have at least the surroundings of a pattern's edge."""
     least_common, least_continued = pattern.surroundings
     if least_common == least_continued == 0:
         return graph
@@ -193,7 +193,7 @@ def _with_surroundings(graph: Adjacency, pattern: Pattern) -> Adjacency:
 
 
 def _has_factor(graph: Adjacency, degree: int) -> bool:
-    """Return whether each host can send and receive `degree` times, each pair once either way.
+    """Return whether the graph has a subgraph with in- and out-degree `degree` everywhere.
 
     Every k-regular subgraph on all hosts does so. The other way round does not follow.
     """

@@ -1,4 +1,4 @@
-"""Small groups of hosts that are much nearer to each other than to the others."""
+"""Detection of small groups of hosts that are much nearer to each other than to others."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NEAR = 0.01
 
 
 def small_groups(distance: Matrix, deadline: Deadline) -> list[int]:
-    """Return the number of each host's group; most hosts of most matrices are alone.
+    """Return the group number of each host; in most matrices most hosts are alone.
 
     Groups are clusters of the average-linkage dendrogram, of few hosts. Where one is in another,
     that counts whose hosts are nearer, compared with the cluster that it is merged with.

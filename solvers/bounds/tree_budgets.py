@@ -1,4 +1,4 @@
-"""Lower bounds for the greatest sum of distances from a tree's root to a leaf, limit by limit.
+"""Lower bounds on the longest root-to-leaf path of a tree, by testing limits on its length.
 
 Is there a tree in which no sum exceeds a limit? Let hosts have prices, and let a tree use hosts
 more than once or never, and pay for each use. A tree that uses each host once pays the sum of all
@@ -74,12 +74,12 @@ _ROUNDING = 1e-9
 
 
 def has_time(hosts: int, deadline: Deadline) -> bool:
-    """Return whether half of what is left lets `budget_bound` prove anything."""
+    """Return whether half the remaining time suffices for `budget_bound` to prove anything."""
     return deadline.left_s / 2.0 > _S_PER_TRIPLE * hosts**3
 
 
 def budget_bound(form: TreesForm, distance: Matrix, known: float, deadline: Deadline) -> float:
-    """Return a value that no order's cost is below, at least `known`.
+    """Return a proven lower bound on every order's cost, at least `known`.
 
     Args:
         form: with at least two ranks.
@@ -104,7 +104,7 @@ def budget_bound(form: TreesForm, distance: Matrix, known: float, deadline: Dead
 
 
 class _TriedLimits:
-    """Limits that are tried for two trees, and the prices that ruled out the greatest so far."""
+    """Limits tried for a pair of trees, and the host prices that ruled out the greatest."""
 
     def __init__(
         self, pair: PairOfTrees, distance: Matrix, group: Sequence[int], root_bounds: Matrix
@@ -117,7 +117,7 @@ class _TriedLimits:
         self._root_bounds = root_bounds
 
     def raise_limit(self, known: float, deadline: Deadline) -> float:
-        """Return the greatest limit that is ruled out, or what was known if that is more.
+        """Return the greatest limit ruled out, at least the known bound.
 
         Raises:
             TimeoutError: the time did not suffice to try all.
@@ -142,7 +142,7 @@ class _TriedLimits:
         return self.ruled_out
 
     def _rules_out(self, limit: float, cells: int, patience: int, deadline: Deadline) -> bool:
-        """Return whether no order keeps a limit."""
+        """Return whether no order can keep within a limit."""
         pair, hosts = self._pair, len(self._distance)
         tree = _native.BudgetTree(
             self._distance, pair.subtrees, pair.shares, self._group, limit, cells
@@ -188,14 +188,14 @@ class _TriedLimits:
                 points, of_others = LeastNorm(len(away)), 0
 
     def _alike(self, away: Matrix) -> Matrix:
-        """Return prices averaged over each group's hosts, so that few are to be found."""
+        """Return prices averaged over each group's hosts, to reduce their number."""
         places = np.concatenate([self._group, np.array(self._group) + max(self._group) + 1])
         means = np.bincount(places, away) / np.bincount(places)
         alike: Matrix = means[places]
         return alike
 
     def _exact(self, nearest: Matrix, cells: int) -> tuple[Matrix, float]:
-        """Return (2, N) prices and that of the mean way, of which all sums are exact."""
+        """Return prices and those of the mean path, (2, N), whose sums are exact in floats."""
         prices, way = nearest[:-1], max(0.0, _WAY * float(nearest[-1]))
         most = _MOST_PAID * 0.49
         greatest = max(
@@ -208,5 +208,5 @@ class _TriedLimits:
 
 
 def _values_per_cell(group: Sequence[int]) -> int:
-    """Count the values in a cell: for each host, as many as its group has hosts."""
+    """Return the number of values in a cell: each group's size, summed over its hosts."""
     return int((np.bincount(group) ** 2).sum())

@@ -1,4 +1,4 @@
-"""Two trees over the same hosts, for bounds of what both cost."""
+"""Pairs of trees over the same hosts, for bounds on the cost of both together."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class PairOfTrees:
     twice_leaf: int
 
     def roots(self, may_be_root: Flags) -> Flags:
-        """Return (N, N) which hosts may be the roots of both trees, from (N,) which may be one."""
+        """Return which hosts may be the roots of both trees, (N, N), from the candidates (N,)."""
         both = may_be_root[:, None] & may_be_root
         diagonal = np.eye(len(both), dtype=np.bool_)
         return both & (diagonal if self.is_one_root else ~diagonal)
 
     def most_paid(self, prices: Matrix) -> npt.NDArray[np.float64]:
-        """Return (2, N) how often each price is paid at most, where no host is two ranks.
+        """Return how often each price is paid at most, (2, N), one rank per host.
 
         The sum of prices times this is no less than what both trees pay in any order. A host pays
         both prices, or one of them twice: `twice_inner` hosts an inner one in place of a leaf's,
@@ -67,7 +67,7 @@ class PairOfTrees:
 
 
 def pairs_of_trees(form: TreesForm) -> list[PairOfTrees]:
-    """Return the trees of a form, as a pair where two of one shape have the same ranks.
+    """Return a form's trees, combined in pairs where two have the same shape and ranks.
 
     Others are each paired with themselves, those of one shape once.
     """
@@ -100,7 +100,7 @@ def _pair(shapes: Sequence[SubtreeShape], trees: Sequence[npt.NDArray[np.intp]])
 
 
 def _greatest(values: Matrix, count: int) -> npt.NDArray[np.intp]:
-    """Return the places of so many of the greatest values."""
+    """Return the indices of the greatest values."""
     first = len(values) - count
     if first <= 0 or count == 0:
         return np.arange(count)

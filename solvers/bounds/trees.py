@@ -1,4 +1,4 @@
-"""Lower bounds for the greatest sum of distances from a tree's root to a leaf.
+"""Lower bounds on the longest root-to-leaf path of trees, by Lagrangian relaxation.
 
 The greatest is at least any weighted mean over the leaves, which is a sum over the tree's edges of
 distance x weight of the leaves below. Let hosts have prices, and let a tree use hosts more than
@@ -52,7 +52,7 @@ _MOMENTUM = 0.4
 
 
 def trees_bound(form: TreesForm, distance: Matrix, deadline: Deadline) -> float:
-    """Return a value that no order's cost is below.
+    """Return a proven lower bound on every order's cost.
 
     Args:
         form: with at least two ranks.
@@ -74,7 +74,7 @@ def trees_bound(form: TreesForm, distance: Matrix, deadline: Deadline) -> float:
 
 @dataclass(frozen=True)
 class Relaxed:
-    """The cheapest tree that may use a host more than once.
+    """Cheapest tree that may use a host more than once.
 
     Args:
         value: its cost less the sum of all prices.
@@ -88,7 +88,7 @@ class Relaxed:
 
 
 class PricedTree:
-    """A tree's mean sum of distances from the root to its leaves, where hosts have prices."""
+    """Mean root-to-leaf distance of a tree over hosts with prices (Lagrange multipliers)."""
 
     def __init__(self, shapes: Sequence[SubtreeShape], distance: Matrix) -> None:
         self._shapes = shapes
@@ -98,7 +98,7 @@ class PricedTree:
         self._share = [shape.share for shape in shapes]
 
     def cheapest(self, prices: Matrix, roots: Indices, deadline: Deadline | None = None) -> Relaxed:
-        """Return the cheapest relaxed tree whose root is one of some hosts.
+        """Return the cheapest relaxed tree with its root on one of some hosts.
 
         Children of the same shape and parent are on different hosts, other than their parent's.
 
@@ -135,7 +135,7 @@ class PricedTree:
 
 
 def _ranks_of(shapes: Sequence[SubtreeShape]) -> int:
-    """Return how many ranks the whole tree has, whose shape is the last."""
+    """Return the number of ranks of the whole tree, whose shape is the last."""
     below: list[int] = []
     for shape in shapes:
         below.append(1 + sum(count * below[child] for child, count in shape.children))
@@ -143,7 +143,7 @@ def _ranks_of(shapes: Sequence[SubtreeShape]) -> int:
 
 
 def _least(rows: Matrix, count: int) -> Indices:
-    """Return (N, count) the places of each row's least values."""
+    """Return the indices of each row's least values, (N, count)."""
     if count == 1:
         places: Indices = rows.argmin(axis=1)[:, None]
     else:
@@ -152,14 +152,14 @@ def _least(rows: Matrix, count: int) -> Indices:
 
 
 def _rounding(prices: Matrix, distance: Matrix) -> float:
-    """Return more than the rounding of all sums can have added."""
+    """Return an upper bound on the rounding error of all sums."""
     size = len(prices)
     greatest = float(np.abs(prices).max()) + float(distance.max())
     return 4.0 * size * size * float(np.finfo(np.float64).eps) * greatest
 
 
 class _Branch:
-    """The ascent of one set of roots."""
+    """Subgradient ascent for one set of possible roots."""
 
     def __init__(
         self, tree: PricedTree, roots: Indices, deadline: Deadline, start: _Branch | None = None
@@ -175,11 +175,11 @@ class _Branch:
 
     @property
     def is_done(self) -> bool:
-        """Whether no more is to be gained: the host of the root is known, and steps are short."""
+        """Whether the ascent cannot gain more: a single root, and short steps."""
         return len(self.roots) == 1 and self._rise <= _SHORTEST * self.bound
 
     def ascend(self, deadline: Deadline) -> bool:
-        """Return some iterations more; whether they were worth it.
+        """Run some iterations; return whether they raised the bound enough.
 
         Raises:
             TimeoutError: the time did not suffice.
@@ -204,7 +204,7 @@ class _Branch:
 
 
 def _tree_bound(tree: PricedTree, deadline: Deadline) -> float:
-    """Return the least bound over all roots, by refining the set with the lowest bound."""
+    """Return the least bound over all roots, by splitting the set with the lowest bound."""
     try:
         merges = linkage(tree.distance, "average", deadline)
         top = _Branch(tree, np.arange(len(tree.distance)), deadline)

@@ -1,1 +1,1 @@
-"""Collective algorithms as libraries run them: who sends how much to whom, and when."""
+"""Collective algorithms as libraries implement them: messages by round, with sizes."""

@@ -1,4 +1,4 @@
-"""A collective algorithm as a library runs it, which refuses what the library does not run."""
+"""Description of a collective algorithm, with the numbers of ranks that it supports."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ MOST_MESSAGES = 1 << 22
 
 
 def ring_messages(ranks: int) -> int:  # noqa: ARG001
-    """Return 0: a ring's form has no messages."""
+    """Return 0, as a ring's form has no single messages."""
     return 0
 
 
 def few_messages(ranks: int) -> int:
-    """Count the messages of about log N rounds in which ranks have one or two peers."""
+    """Return the number of messages in about log N rounds with one or two peers per rank."""
     return 2 * ranks * max(1, ranks.bit_length())
 
 
 @dataclass(frozen=True)
 class Algorithm:
-    """A collective algorithm.
+    """Collective algorithm of a library: messages, form and supported numbers of ranks.
 
     Args:
         name: such as `gloo-ring`.
@@ -48,7 +48,7 @@ class Algorithm:
 
 
 def any_number(ranks: int) -> str | None:  # noqa: ARG001
-    """Return the refusal of an algorithm that takes any number of ranks."""
+    """Return None: any number of ranks is supported."""
     return None
 
 

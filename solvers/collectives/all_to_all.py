@@ -1,4 +1,4 @@
-"""The pairwise all-to-all."""
+"""Pairwise all-to-all."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from plink.solvers.collectives.table import PeerTable
 
 
 def _pairwise(ranks: int, size_bytes: int) -> PeerTable:
-    """Let rank r send, in round k, to rank r + k its part of r's buffer of `size_bytes`."""
+    """Return rounds in which rank r sends its part to rank r + k, for k = 1, 2, ..."""
     rounds = [ring_round(ranks, distance, size_bytes / ranks) for distance in range(1, ranks)]
     return PeerTable(ranks, rounds)
 

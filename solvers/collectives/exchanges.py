@@ -1,4 +1,4 @@
-"""Exchanges at growing distances: within groups of ranks, and by recursive doubling and halving.
+"""Rounds of exchanges: within groups of ranks, and by recursive doubling and halving.
 
 Near ranks come first, with a smaller part of the buffer each time. The MPI libraries fold the ranks
 beyond 2^k away.
@@ -15,7 +15,7 @@ from plink.solvers.collectives.table import PeerTable, Ranks, Round
 
 
 def group_pairs(ranks: int, group: int, distance: int) -> tuple[Ranks, Ranks]:
-    """Return the lower and higher ranks of all pairs in groups of ranks `distance` apart.
+    """Return lower and higher rank of all pairs in groups of ranks `distance` apart.
 
     Args:
         ranks: a multiple of group x distance.
@@ -30,7 +30,7 @@ def group_pairs(ranks: int, group: int, distance: int) -> tuple[Ranks, Ranks]:
 
 
 def scatter_in_groups(ranks: int, groups: Sequence[int], size_bytes: float) -> list[Round]:
-    """Return a reduce-scatter in which every rank sends each of its group a part every round.
+    """Return a reduce-scatter in rounds where each rank sends a part to all of its group.
 
     Args:
         ranks: the product of `groups`.
@@ -47,12 +47,12 @@ def scatter_in_groups(ranks: int, groups: Sequence[int], size_bytes: float) -> l
 
 
 def messages_in_groups(ranks: int, groups: Sequence[int]) -> int:
-    """Return how many messages `scatter_in_groups` has."""
+    """Return the number of messages of `scatter_in_groups`."""
     return ranks * sum(group - 1 for group in groups)
 
 
 def folded_pairs(ranks: int) -> tuple[Ranks, Ranks]:
-    """Return the first pairs of neighbours, of which one rank drops out so that 2^k are left.
+    """Return the pairs of neighbours that are merged so that 2^k ranks remain.
 
     Returns:
         (e,) the even ranks, (e,) the odd ranks, with N = 2^k + e.
@@ -62,7 +62,7 @@ def folded_pairs(ranks: int) -> tuple[Ranks, Ranks]:
 
 
 def staying(ranks: int, kept: Ranks) -> Ranks:
-    """Return (2^k,) the ranks that stay, in order: one of every folded pair, and all beyond."""
+    """Return the ranks that remain, (2^k,): one of every folded pair, and all unpaired ones."""
     return np.concatenate([kept, np.arange(2 * len(kept), ranks)])
 
 
@@ -81,7 +81,7 @@ def recursive_doubling(ranks: int, size_bytes: int) -> PeerTable:
 
 
 def halving(members: Ranks, size_bytes: float) -> list[Round]:
-    """Return a reduce-scatter: halves between pairs at distance 1, quarters at 2, and so on.
+    """Return a reduce-scatter by halving: halves at distance 1, quarters at 2, and so on.
 
     Args:
         members: (2^k,) the ranks that take part.

@@ -1,4 +1,4 @@
-"""Terms of the latency form of an algorithm's cost (Luo 2020, §5.2.1, without bandwidth)."""
+"""Latency forms: what an algorithm's cost depends on besides bandwidth (Luo 2020, §5.2.1)."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from plink.solvers.collectives.table import Round
 
 @dataclass(frozen=True)
 class RingForm:
-    """The sum of the distances from each rank to the next, from the last to the first."""
+    """Latency form of a ring: the sum of the distances from each rank to the next."""
 
     ranks: int
 
 
 @dataclass(frozen=True)
 class WeightedRound:
-    """Messages of one round.
+    """Pairs of ranks that exchange messages in one round.
 
     Args:
         edges: (E, 2) pairs of ranks.
@@ -35,14 +35,14 @@ class WeightedRound:
 
 @dataclass(frozen=True)
 class RoundsForm:
-    """The sum over rounds of weight times the greatest distance of the round's edges."""
+    """Latency form of rounds: the sum of weight times the greatest distance in a round."""
 
     ranks: int
     rounds: Sequence[WeightedRound]
 
     @cached_property
     def joined(self) -> JoinedRounds:
-        """Rounds that have edges, in one piece."""
+        """Edges of all rounds in contiguous arrays."""
         kept = [step for step in self.rounds if len(step.edges) > 0]
         edges = [np.asarray(step.edges, dtype=np.intp).reshape(-1, 2) for step in kept]
         return JoinedRounds(
@@ -69,7 +69,7 @@ class JoinedRounds:
 
 @dataclass(frozen=True)
 class MeshLine:
-    """Traffic of each group of one dimension of a mesh.
+    """Traffic of each group along one dimension of a mesh.
 
     Args:
         size: ranks in a group, at least 2.
@@ -84,7 +84,7 @@ class MeshLine:
 
 @dataclass(frozen=True)
 class MeshForm(RoundsForm):
-    """Rounds of the groups of a mesh, over ranks or over places with several ranks each.
+    """Latency form of a device mesh: rounds of its groups.
 
     Args:
         lines: the dimensions of more than one rank.
@@ -107,7 +107,7 @@ class MeshForm(RoundsForm):
 
 @dataclass(frozen=True)
 class TreesForm:
-    """Over all trees, the greatest sum of distances from the root to a leaf.
+    """Latency form of trees: the greatest sum of distances from a root to a leaf.
 
     Args:
         parents: a tree each: (N,) the parent of every rank, -1 for the root, -2 for a rank that is
@@ -122,7 +122,7 @@ Form: TypeAlias = RingForm | RoundsForm | TreesForm
 
 
 def rounds_form(ranks: int, rounds: Iterable[Round]) -> RoundsForm:
-    """Return the form of these rounds, with equal rounds counted and not repeated.
+    """Return the form of these rounds, with equal rounds merged.
 
     Every pair is named once, the lower rank first.
     """
@@ -141,7 +141,7 @@ def rounds_form(ranks: int, rounds: Iterable[Round]) -> RoundsForm:
 
 
 def merge_rounds(form: RoundsForm) -> RoundsForm:
-    """Return a form of the same cost with equal rounds merged.
+    """Return a form of equal cost in which equal rounds are merged.
 
     Rounds with the same pairs become one, with their weights added up. Pairs are of two different
     ranks, each once, the lower rank first. Rounds without pairs or weight are left out.
@@ -160,7 +160,7 @@ def merge_rounds(form: RoundsForm) -> RoundsForm:
 
 
 def distinct_pairs(edges: npt.NDArray[np.intp], ranks: int) -> npt.NDArray[np.intp]:
-    """Return (P, 2) each pair of two different ranks once, the lower one first, ascending.
+    """Return each unordered pair of different ranks once, shape (P, 2), ascending.
 
     Args:
         edges: (E, 2) pairs of ranks.

@@ -1,4 +1,4 @@
-"""Gloo's allreduce algorithms (gloo/allreduce.cc, and gloo/allreduce_*.h for the legacy ones)."""
+"""Gloo's allreduce algorithms (gloo/allreduce.cc; gloo/allreduce_*.h for legacy ones)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DEFAULT_BCUBE_BASE = 2
 
 
 def _legacy_ring(ranks: int, size_bytes: int) -> PeerTable:
-    """Return a ring in which every rank's whole buffer goes round."""
+    """Return a ring in which every rank's whole buffer travels around."""
     return PeerTable(ranks, [ring_round(ranks, 1, size_bytes)] * (ranks - 1))
 
 
@@ -39,19 +39,19 @@ def binary_blocks(ranks: int) -> list[tuple[int, int]]:
 
 
 def _between_blocks(larger: tuple[int, int], smaller: tuple[int, int]) -> tuple[Ranks, Ranks]:
-    """Return the ranks of the larger block, and for each its partner in the smaller one."""
+    """Return the ranks of the larger block with their partners in the smaller one."""
     place = np.arange(larger[1])
     return larger[0] + place, smaller[0] + place % smaller[1]
 
 
 def _within_block(block: tuple[int, int], distance: int, size_bytes: int) -> Round:
-    """Return a round in which pairs of a block exchange half of what they hold."""
+    """Return a round in which pairs of a block exchange half of their data."""
     low, high = group_pairs(block[1], 2, distance)
     return exchange(block[0] + low, block[0] + high, size_bytes / (2 * distance))
 
 
 def _halving_doubling(ranks: int, size_bytes: int) -> PeerTable:
-    """Return halving and doubling in every block, and between a block and the next larger one.
+    """Return halving and doubling within blocks and between neighbouring blocks.
 
     A smaller block is done with its own halving sooner, so that its part is on the way to the
     larger block while that one still halves; the sum comes back while the larger one doubles.
@@ -80,7 +80,7 @@ def _in_groups(groups: list[int], ranks: int, size_bytes: int) -> PeerTable:
 
 
 def legacy_bcube_groups(ranks: int, base: int) -> list[int]:
-    """Round by round, how many ranks are in a group: the base, and then what is left."""
+    """Return the group size of each round: the base, then what remains."""
     groups = []
     while ranks >= base:
         groups.append(base)
@@ -89,7 +89,7 @@ def legacy_bcube_groups(ranks: int, base: int) -> list[int]:
 
 
 def bcube_groups(ranks: int) -> list[int]:
-    """Round by round, how many ranks are in a group: two while that divides, then all left."""
+    """Return the group size of each round: two while that divides, then what remains."""
     groups = []
     while ranks % 2 == 0:
         groups.append(2)

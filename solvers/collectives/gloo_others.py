@@ -1,4 +1,4 @@
-"""Collectives of PyTorch's Gloo backend other than the allreduce, with root 0."""
+"""Collectives of PyTorch's Gloo backend other than allreduce, with root 0."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _HEADER_BYTES = 16
 
 
 def _all_gather(ranks: int, size_bytes: int) -> PeerTable:
-    """Return parts go round to the next rank, in halves (gloo/allgather.cc)."""
+    """Return a ring in which parts are passed on in halves (gloo/allgather.cc)."""
     part = ring_round(ranks, 1, size_bytes / ranks)
     return PeerTable(ranks, [part] * (ranks - 1), is_pipelined=True)
 
 
 def _broadcast(ranks: int, size_bytes: int) -> PeerTable:
-    """Return a binomial tree of whole buffers, in which the nearest are sent to first."""
+    """Return a binomial tree of whole buffers, nearest ranks first."""
     rounds = []
     distance = 1
     while distance < ranks:
@@ -54,13 +54,13 @@ def _scatter(ranks: int, size_bytes: int) -> PeerTable:
 
 
 def _all_to_all(ranks: int, size_bytes: int) -> PeerTable:
-    """Return one round of all messages, which begin at once (gloo/alltoall.cc)."""
+    """Return one round with all messages, which start at once (gloo/alltoall.cc)."""
     rounds = [ring_round(ranks, distance, size_bytes / ranks) for distance in range(1, ranks)]
     return PeerTable(ranks, [together(rounds)])
 
 
 def _barrier(ranks: int, size_bytes: int) -> PeerTable:  # noqa: ARG001
-    """Return rounds in which each rank tells the one 1, 2, 4, ... after it (gloo/barrier.cc)."""
+    """Return rounds in which each rank notifies the one 1, 2, 4, ... after it (gloo/barrier.cc)."""
     rounds = []
     distance = 1
     while distance < ranks:

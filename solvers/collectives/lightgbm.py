@@ -25,7 +25,7 @@ Half = Callable[[int, float], list[Round]]
 
 
 def recursive_halving(ranks: int, size_bytes: float) -> list[Round]:
-    """Return the reduce-scatter from the farthest ranks, which move the most, to the nearest.
+    """Return the reduce-scatter, from the farthest ranks (most data) to the nearest.
 
     In the last pairs of ranks beyond a power of two, the right one hands its buffer to the left
     one and gets its block in the end.
@@ -53,7 +53,7 @@ def recursive_halving(ranks: int, size_bytes: float) -> list[Round]:
 
 
 def recursive_doubling(ranks: int, size_bytes: float) -> list[Round]:
-    """Return the allgather of a power of two of ranks, from the nearest to the farthest."""
+    """Return the allgather of 2^k ranks, from the nearest to the farthest."""
     distances = [1 << bit for bit in range(ranks.bit_length() - 1)]
     return [
         exchange(*group_pairs(ranks, 2, distance), distance * size_bytes / ranks)
@@ -73,7 +73,7 @@ def bruck(ranks: int, size_bytes: float) -> list[Round]:
 
 
 def ring(ranks: int, size_bytes: float) -> list[Round]:
-    """Return the reduce-scatter or the allgather round a ring."""
+    """Return the reduce-scatter or allgather around a ring."""
     return [ring_round(ranks, 1, size_bytes / ranks)] * (ranks - 1)
 
 
@@ -85,7 +85,7 @@ def _combine_halves(
     is_power_of_two: bool,
     ring_ranks: bool | None = None,
 ) -> Algorithm:
-    """Return a reduce-scatter and then an allgather.
+    """Return a reduce-scatter followed by an allgather.
 
     Args:
         name: name of the algorithm.

@@ -1,4 +1,4 @@
-"""Meshes of ranks, in which each dimension's groups run a collective of their own."""
+"""Device meshes, in which the groups of each dimension run a collective."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MOST_NESTED = 4
 
 
 def _chain_rounds(ranks: int, size_bytes: int) -> list[Round]:
-    """Return the rounds of a chain: each rank sends to the next, then each to the one before."""
+    """Return the rounds of a chain: each rank sends to the next, then backwards."""
     low = np.arange(ranks - 1)
     return [send(low, low + 1, size_bytes), send(low + 1, low, size_bytes)]
 
@@ -46,13 +46,13 @@ CHAIN = define(
 
 
 def _hops(ranks: int) -> list[Round]:
-    """Return a round for each hop of a chain: they are summed up."""
+    """Return one round per hop of a chain, as their latencies add up."""
     return [send(np.array([low]), np.array([low + 1]), 1.0) for low in range(ranks - 1)]
 
 
 @dataclass(frozen=True)
 class Dimension:
-    """A dimension of a mesh.
+    """Dimension of a mesh.
 
     Args:
         size: how many ranks each of its groups has.
@@ -66,7 +66,7 @@ class Dimension:
 
 
 def find_pattern(name: str) -> Algorithm:
-    """Return the algorithm called `name`, if the groups of a dimension may run it.
+    """Return the algorithm called `name` if the groups of a dimension can run it.
 
     Raises:
         ValueError: there is no such algorithm, or its latencies are no sum over rounds of ranks.
@@ -78,19 +78,19 @@ def find_pattern(name: str) -> Algorithm:
 
 
 def _form_of(algorithm: Algorithm) -> RingForm | RoundsForm | TreesForm:
-    """Return the algorithm's form for some number of ranks that it takes."""
+    """Return the algorithm's latency form for a supported number of ranks."""
     ranks = next(number for number in range(2, 1 << 20) if algorithm.refusal(number) is None)
     return algorithm.form(ranks)
 
 
 def groups_of(sizes: Sequence[int], dimension: int) -> Ranks:
-    """Return (G, K) the ranks of each group of one dimension, in row-major order."""
+    """Return the ranks of each group of one dimension, (G, K), in row-major order."""
     ranks = np.arange(int(np.prod(sizes, dtype=np.int64))).reshape(sizes)
     return np.moveaxis(ranks, dimension, -1).reshape(-1, sizes[dimension])
 
 
 def mesh_table(dimensions: Sequence[Dimension]) -> PeerTable:
-    """Return an iteration: each dimension's collective after the other, in all its groups at once.
+    """Return an iteration's messages: each dimension's collective in sequence, in all groups.
 
     The rounds of a pipelined algorithm are one round, in which all of its flows are under way.
     """
@@ -116,7 +116,7 @@ def mesh_table(dimensions: Sequence[Dimension]) -> PeerTable:
 
 
 def mesh_form(dimensions: Sequence[Dimension]) -> MeshForm:
-    """Return the sum over dimensions and their groups of what each waits for.
+    """Return the latency form of a mesh: the sum over dimensions and groups.
 
     Each dimension's latencies weigh as much as its bytes have a share of those of all.
     """
@@ -139,7 +139,7 @@ def mesh_form(dimensions: Sequence[Dimension]) -> MeshForm:
 
 
 def _line_rounds(algorithm: Algorithm, ranks: int, weight: float) -> list[WeightedRound]:
-    """Return the rounds of one group; a ring's hops are a round each."""
+    """Return the rounds of one group; a ring's hops are one round each."""
     form = algorithm.form(ranks)
     if isinstance(form, RingForm):
         hops = np.stack([np.arange(ranks), np.roll(np.arange(ranks), -1)], axis=1)
@@ -159,7 +159,7 @@ def _line(rounds: Sequence[WeightedRound], size: int) -> MeshLine:
 
 
 def _most_per_joint(weights: npt.NDArray[np.float64]) -> float:
-    """Return the most weight that j ranks have inside, over j - 1, or a bound for many ranks.
+    """Return the most weight among j ranks over j - 1, or a bound on it for many ranks.
 
     Any part of a ring or a chain is chains, of one hop less than ranks.
     """

@@ -16,7 +16,7 @@ TREE_ARITY = 2
 
 
 def _reduce_scatter_allgather(ranks: int, size_bytes: int) -> PeerTable:
-    """Return halving and doubling, in which the even ranks of the first pairs drop out."""
+    """Return halving and doubling in which the first even ranks drop out."""
     even, odd = folded_pairs(ranks)
     fold = [send(even, odd, size_bytes)] if len(even) else []
     scatter = halving(staying(ranks, odd), size_bytes)
@@ -24,14 +24,14 @@ def _reduce_scatter_allgather(ranks: int, size_bytes: int) -> PeerTable:
 
 
 def kary_tree(ranks: int) -> Ranks:
-    """Return (N,) parents in the tree `kary`: rank r's children are 2r + 1 and 2r + 2."""
+    """Return parents in the tree `kary`, (N,): rank r's children are 2r + 1 and 2r + 2."""
     parents = (np.arange(ranks) - 1) // TREE_ARITY
     parents[0] = -1
     return parents
 
 
 def knomial_tree(ranks: int) -> Ranks:
-    """Return (N,) parents in the tree `knomial_1`: below a rank, the larger subtrees come first."""
+    """Return parents in the tree `knomial_1`, (N,): larger subtrees come first."""
     parents = np.full(ranks, -1, dtype=np.intp)
     digits = (ranks - 1).bit_length()
     waiting = [(0, digits)]

@@ -1,4 +1,4 @@
-"""NCCL's ring and double binary tree, of one rank a node (src/graph/trees.cc)."""
+"""NCCL's ring and double binary tree for one rank per node (src/graph/trees.cc)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from plink.solvers.collectives.trees import tree_table
 
 
 def binary_tree(ranks: int) -> Ranks:
-    """Return (N,) parents in the first tree, whose root is rank 0 and whose leaves are odd."""
+    """Return parents in the first tree, (N,), with root 0 and odd leaves."""
     every = np.arange(ranks)
     lowest_bit = every & -every
     below = every ^ lowest_bit
@@ -23,7 +23,7 @@ def binary_tree(ranks: int) -> Ranks:
 
 
 def double_tree(ranks: int) -> list[Ranks]:
-    """Return the parents in both trees; the second is the first mirrored, or shifted for odd N."""
+    """Return the parents in both trees; the second is mirrored, or shifted for odd N."""
     first = binary_tree(ranks)
     if ranks % 2 == 0:
         second = np.where(first >= 0, ranks - 1 - first, -1)[::-1].copy()

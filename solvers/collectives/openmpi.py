@@ -32,14 +32,14 @@ def _linear(ranks: int, size_bytes: int) -> PeerTable:
 
 
 def _ring(ranks: int, size_bytes: int) -> PeerTable:
-    """Return the ring, or recursive doubling where there are fewer elements than ranks."""
+    """Return the ring, or recursive doubling if there are fewer elements than ranks."""
     if size_bytes // ELEMENT_BYTES < ranks:
         return recursive_doubling(ranks, size_bytes)
     return ring_table(ranks, size_bytes)
 
 
 def _segmented_ring(ranks: int, size_bytes: int) -> PeerTable:
-    """Return a ring whose reduce-scatter runs once per phase, with a part of every block."""
+    """Return a ring whose reduce-scatter runs in phases, each over a part of every block."""
     phase_bytes = ranks * SEGMENT_BYTES
     if size_bytes < phase_bytes:
         return _ring(ranks, size_bytes)
@@ -51,7 +51,7 @@ def _segmented_ring(ranks: int, size_bytes: int) -> PeerTable:
 
 
 def _rabenseifner(ranks: int, size_bytes: int) -> PeerTable:
-    """Return halving and doubling, in which the odd ranks of the first pairs drop out."""
+    """Return halving and doubling in which the first odd ranks drop out."""
     even, odd = folded_pairs(ranks)
     fold, unfold = [], []
     if len(even):

@@ -1,4 +1,4 @@
-"""The algorithms as the papers write them (Luo 2020, §5.2.1).
+"""Collective algorithms as described in papers (Luo 2020, §5.2.1).
 
 The paper counts the first half of halving-doubling and BCube, the reduce-scatter, in its cost, and
 so do the forms here; the peer tables hold both halves.
@@ -19,7 +19,7 @@ DEFAULT_BCUBE_BASE = 4
 
 
 def _powers(base: int, name: str, about: str) -> Algorithm:
-    """Return exchanges in groups of `base` ranks at distances 1, base, base², ..., then back."""
+    """Return exchanges in groups of `base` ranks at distances 1, base, base², ..., and back."""
 
     def groups(ranks: int) -> list[int]:
         rounds = 0
@@ -67,7 +67,7 @@ def bcube(base: int, name: str = "bcube") -> Algorithm:
 
 
 def halved_tree(ranks: int) -> Ranks:
-    """Return (N,) parents in the binary tree that halves ranges: each root is a middle rank."""
+    """Return parents in the binary tree of range halves, (N,): each root is a middle rank."""
     parents = np.full(ranks, -1, dtype=np.intp)
     waiting = [(0, ranks - 1, -1)]
     while waiting:
@@ -80,7 +80,7 @@ def halved_tree(ranks: int) -> Ranks:
 
 
 def decrement_ranks(parents: Ranks) -> Ranks:
-    """Return (N,) parents in the tree that has rank r - 1 (modulo N) in the place of rank r."""
+    """Return parents in the tree with every rank r replaced by r - 1 (modulo N), (N,)."""
     ranks = len(parents)
     return np.roll(np.where(parents >= 0, (parents - 1) % ranks, -1), -1)
 

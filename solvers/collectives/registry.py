@@ -1,4 +1,4 @@
-"""Registry of all algorithms by name."""
+"""Registry of all collective algorithms by name."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _VARIANTS: Mapping[str, Callable[[int, str], Algorithm]] = {
 
 
 def of_collective(collective: str) -> list[Algorithm]:
-    """Return the algorithms that carry out a collective, such as `all-gather`."""
+    """Return the algorithms for a collective, such as `all-gather`."""
     known = [*ALGORITHMS.values(), *OTHERS.values()]
     return [each for each in known if each.collective == collective]
 

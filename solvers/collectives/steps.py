@@ -1,4 +1,4 @@
-"""Rounds of a peer table, from arrays of ranks, and rings of them."""
+"""Helpers that build rounds of a peer table from arrays of ranks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ELEMENT_BYTES = 4
 
 
 def send(sources: Ranks, destinations: Ranks, size_bytes: float | npt.ArrayLike) -> Round:
-    """Return a round in which each source sends to the destination at its index: (F,) each.
+    """Return a round in which each source sends to the destination at its index, (F,) each.
 
     Args:
         sources: (F,) ranks.
@@ -26,12 +26,12 @@ def send(sources: Ranks, destinations: Ranks, size_bytes: float | npt.ArrayLike)
 
 
 def exchange(low: Ranks, high: Ranks, size_bytes: float) -> Round:
-    """Return the ranks of each pair send to each other; (F,) each."""
+    """Return a round in which the ranks of each pair send to each other, (F,) each."""
     return send(np.concatenate([low, high]), np.concatenate([high, low]), size_bytes)
 
 
 def together(rounds: Sequence[Round]) -> Round:
-    """Merge rounds into one in which all happen at once."""
+    """Return one round in which all messages of several rounds happen at once."""
     return Round(
         np.concatenate([step.sources for step in rounds]),
         np.concatenate([step.destinations for step in rounds]),
@@ -40,7 +40,7 @@ def together(rounds: Sequence[Round]) -> Round:
 
 
 def backwards(rounds: Sequence[Round]) -> list[Round]:
-    """Return the rounds in reverse, each message from its receiver to its sender."""
+    """Return the rounds in reverse, with sender and receiver of each message swapped."""
     return [Round(step.destinations, step.sources, step.sizes_bytes) for step in reversed(rounds)]
 
 
@@ -53,7 +53,7 @@ def power_below(ranks: int, base: int = 2) -> int:
 
 
 def ring_round(ranks: int, step: int, size_bytes: float) -> Round:
-    """Rank r sends to rank r + `step`, for every r."""
+    """Return a round in which every rank r sends to rank r + `step`."""
     every = np.arange(ranks)
     return send(every, (every + step) % ranks, size_bytes)
 
@@ -61,6 +61,6 @@ def ring_round(ranks: int, step: int, size_bytes: float) -> Round:
 def ring_table(
     ranks: int, size_bytes: int, *, step: int = 1, is_pipelined: bool = False
 ) -> PeerTable:
-    """Return an allreduce: N - 1 rounds of S / N bytes reduce and scatter, as many gather."""
+    """Return a ring allreduce: N - 1 rounds of S / N bytes reduce, as many gather."""
     part = ring_round(ranks, step, size_bytes / ranks)
     return PeerTable(ranks, [part] * (2 * (ranks - 1)), is_pipelined)

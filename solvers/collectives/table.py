@@ -1,4 +1,4 @@
-"""A peer table: the rounds of a collective, and who sends how many bytes to whom in each."""
+"""Peer table: the messages of a collective by round, with their sizes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Bytes = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Round:
-    """Messages that are under way at the same time.
+    """Messages that are in flight at the same time.
 
     Args:
         sources: (F,) the sending ranks.
@@ -29,7 +29,7 @@ class Round:
 
 @dataclass(frozen=True)
 class PeerTable:
-    """A collective of a number of ranks and bytes.
+    """Messages of a collective for a given number of ranks and bytes.
 
     Args:
         ranks: how many take part.
@@ -43,7 +43,7 @@ class PeerTable:
     is_pipelined: bool = False
 
     def bytes_between(self) -> npt.NDArray[np.float64]:
-        """Return (N, N) bytes that each rank (row) sends to each other (column) in all rounds."""
+        """Return total bytes from each rank (row) to each other (column), (N, N)."""
         total = np.zeros((self.ranks, self.ranks))
         for step in self.rounds:
             np.add.at(total, (step.sources, step.destinations), step.sizes_bytes)

@@ -1,4 +1,4 @@
-"""Trees: the buffer is reduced towards the root and sent back from there."""
+"""Trees along which a buffer is reduced to the root and broadcast back."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from plink.solvers.collectives.table import PeerTable, Ranks, Round
 
 
 def depths(parents: Ranks) -> Ranks:
-    """Return (N,) edges between the root and every rank.
+    """Return the number of edges between the root and every rank, (N,).
 
     Args:
         parents: (N,) the parent of every rank, -1 for the root.
@@ -25,7 +25,7 @@ def depths(parents: Ranks) -> Ranks:
 
 
 def heights(parents: Ranks) -> Ranks:
-    """Return (N,) edges between every rank and the farthest rank below it."""
+    """Return the number of edges between every rank and its deepest descendant, (N,)."""
     height = np.zeros(len(parents), dtype=np.intp)
     for rank in np.argsort(-depths(parents)):
         if parents[rank] >= 0:
@@ -34,7 +34,7 @@ def heights(parents: Ranks) -> Ranks:
 
 
 def tree_table(parents: Sequence[Ranks], size_bytes: int, *, is_pipelined: bool) -> PeerTable:
-    """Return an allreduce over trees at the same time, each with an equal share of the bytes.
+    """Return an allreduce over several trees at once, each with an equal share of the bytes.
 
     A rank sends up as soon as all below it have, and down as soon as it has the sum.
 
@@ -56,7 +56,7 @@ def tree_table(parents: Sequence[Ranks], size_bytes: int, *, is_pipelined: bool)
 def _towards_root(
     parents: Sequence[Ranks], levels: Sequence[Ranks], level: int, size_bytes: float
 ) -> Round:
-    """Return a round in which ranks of one level of each tree send to their parents."""
+    """Return a round in which one level of each tree sends to its parents."""
     sends = []
     for tree, each in zip(parents, levels, strict=True):
         ranks = np.flatnonzero((each == level) & (tree >= 0))

@@ -1,1 +1,1 @@
-"""Time of a collective whose flows share links, and orders that share them well."""
+"""Time of collectives whose flows share links, and search for orders that minimise it."""

@@ -1,4 +1,4 @@
-"""A time that no order can beat."""
+"""Lower bound on a collective's time under contention over all orders."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def lower_bound_s(
     position_of: Ranks | None = None,
     deadline: Deadline | None = None,
 ) -> float:
-    """Return a proven lower bound of the time of a table over all orders, and all choices of hosts.
+    """Return a proven lower bound in seconds over all orders and choices of hosts.
 
     The greater of two sums. Stage by stage: the ranks that send (or receive) most sit on the hosts
     with the fastest links; and a group whose size is not a sum of sizes of the stage's components
@@ -66,7 +66,7 @@ def bound_of_sums_s(
     network: Network,
     deadline: Deadline | None = None,
 ) -> float:
-    """Return the lower bound in seconds for a table given by its two sums."""
+    """Return the lower bound in seconds for a table given as loads and waits."""
     if positions == 1:
         return 0.0
     until = deadline or Deadline(_NO_LIMIT_S)
@@ -112,7 +112,7 @@ def _best_match_s(loads_bytes: Floats, rates: Floats) -> float:
 
 
 def _component_bound_s(stage: Loads, network: Network, *, is_balanced: bool) -> float:
-    """Return the least time of the uplinks of groups that must cut a component of the stage."""
+    """Return the least uplink time of groups that must split a component of the stage."""
     hosts = network.hosts
     component_of = components(hosts, stage.sources, stage.destinations)
     reachable = _sums(np.bincount(component_of))
@@ -132,7 +132,7 @@ def _component_bound_s(stage: Loads, network: Network, *, is_balanced: bool) -> 
 
 
 def _sums(sizes: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
-    """Return (N + 1,) which numbers are sums of some of the sizes."""
+    """Return which numbers are sums of some of the sizes, (N + 1,)."""
     reachable = np.zeros(int(sizes.sum()) + 1, dtype=np.bool_)
     reachable[0] = True
     for size in sizes:
@@ -141,7 +141,7 @@ def _sums(sizes: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
 
 
 def _cut_bound_s(loads: Loads, network: Network) -> float:
-    """Return the time that uplinks need for what all stages together must send across them."""
+    """Return the time that uplinks need for the bytes that all stages send across them."""
     hosts = network.hosts
     stage = np.repeat(np.arange(len(loads.counts)), np.diff(loads.starts))
     between = np.zeros((hosts, hosts))
@@ -163,7 +163,7 @@ def _cut_bound_s(loads: Loads, network: Network) -> float:
 
 
 def _groups(network: Network) -> list[tuple[int, float, float]]:
-    """Return for each group its size, and its uplink's rates in bytes/s."""
+    """Return each group's size and its uplink's rates in bytes/s."""
     sizes = np.bincount(network.group_of[network.group_of >= 0], minlength=network.groups)
     rates = zip(network.uplink_send_bytes_s, network.uplink_receive_bytes_s, strict=True)
     return [

@@ -1,4 +1,4 @@
-"""Orders in which a collective's flows share links well."""
+"""Search for orders that minimise a collective's time under contention."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _NO_LIMIT_S = 1e8
 
 @dataclass(frozen=True)
 class ContentionSolution:
-    """Order and how it was found.
+    """Order with its time, bound and search statistics.
 
     Args:
         order: a permutation of all hosts; rank or position p is on host `order[p]`, and hosts
@@ -77,7 +77,7 @@ class ContentionSolution:
 
 @dataclass(frozen=True)
 class ContentionProgress:
-    """State of a search: seconds since it began, least time so far, proven bound."""
+    """Progress of a search: elapsed seconds, least time so far, proven bound."""
 
     seconds: float
     time_s: float
@@ -97,7 +97,7 @@ def search_by_contention(
     steps: int | None = None,
     on_progress: Callable[[ContentionProgress], None] | None = None,
 ) -> ContentionSolution:
-    """Return the quickest order found within a time limit, never slower than any start.
+    """Return the fastest order found within a time limit, never slower than any start.
 
     Annealing (Kirkpatrick, Gelatt, Vecchi 1983) by swaps of two ranks on a smooth maximum over the
     links, in turn from random orders and from the best so far; every chain ends with all swaps that
@@ -161,7 +161,7 @@ def _distance(given: npt.ArrayLike | None, network: Network) -> Floats:
 
 
 class _ContentionSearch:
-    """Search: starts, then chains."""
+    """Search state: starting orders, then annealing chains."""
 
     def __init__(
         self,
@@ -189,7 +189,7 @@ class _ContentionSearch:
         self._best: tuple[float, float, Order] = (np.inf, np.inf, [])
 
     def solution(self, starts: Sequence[Order]) -> ContentionSolution:
-        """Search until proof, time, steps or an interrupt ends it; return the solution."""
+        """Search until proof, time, steps or interrupt; return the solution."""
         for order in starts:
             self._take(order)
         try:
@@ -240,7 +240,7 @@ class _ContentionSearch:
         return "chains"
 
     def _try_all(self) -> EndedBy:
-        """Return all orders of few hosts, in any case where that takes no time."""
+        """Try all orders if there are few hosts."""
         until = Deadline(_NO_LIMIT_S) if self._is_small() else self._deadline
         for permutation in itertools.permutations(range(self._network.hosts)):
             self._take(list(permutation))
@@ -253,7 +253,7 @@ class _ContentionSearch:
     def _chain(
         self, problem: _native.ContentionProblem, start: Order, steps: int, heat: float
     ) -> bool:
-        """Run one chain; return whether it found a better order."""
+        """Run one annealing chain; return whether it found a better order."""
         chain = _native.ContentionSearch(
             problem, start, int(self._rng.integers(1 << 63)), steps, heat
         )
@@ -273,7 +273,7 @@ class _ContentionSearch:
         return order
 
     def _take(self, order: Order) -> bool:
-        """Keep an order if it is better than the best so far; whether it is."""
+        """Keep an order if it beats the best so far; return whether it does."""
         hosts = np.asarray(order)
         waits = self._clock.waits
         time_s = self._clock.time_s(hosts[: self._positions])

@@ -1,4 +1,4 @@
-"""When flows end that begin together and share links as TCP does: evenly, whatever they send.
+"""Max-min fair sharing of links, as TCP does, for flows that start together.
 
 Rates are max-min fair: all rise together until a link is full, whose flows stay at that while the
 others rise on (Bertsekas and Gallager, Data Networks, 1992, §6.5.2). What a flow leaves when it
@@ -19,7 +19,7 @@ _REST = 1e-3
 
 
 def ends_s(size_bytes: Floats, crossed: Indices, rate_bytes_s: Floats) -> Floats:
-    """Return (F,) when each flow ends, in seconds.
+    """Return when each flow ends, in seconds, (F,).
 
     Args:
         size_bytes: (F,) what it has to send.
@@ -44,7 +44,7 @@ def ends_s(size_bytes: Floats, crossed: Indices, rate_bytes_s: Floats) -> Floats
 
 
 def fair_rates(crossed: Indices, rate_bytes_s: Floats) -> Floats:
-    """Return (F,) max-min fair rates of flows in bytes per second; arguments as of `ends_s`."""
+    """Return max-min fair rates of flows in bytes per second, (F,); arguments as for `ends_s`."""
     links = len(rate_bytes_s)
     rates = np.zeros(len(crossed))
     is_rising = np.ones(len(crossed), dtype=bool)

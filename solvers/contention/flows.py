@@ -1,4 +1,4 @@
-"""Time of a collective whose ranks proceed independently: flow by flow, in fluid.
+"""Fluid simulation of a collective whose ranks proceed independently, flow by flow.
 
 `plink.solvers.contention.time` lets all ranks begin a round together. Here a rank begins its next
 round once its own messages of the last one have arrived, so that flows of several rounds meet on
@@ -30,7 +30,7 @@ EAGER_BYTES = 65536
 
 @dataclass(frozen=True)
 class Manner:
-    """Costs and behaviour of the ranks' software.
+    """Software costs and behaviour of the ranks.
 
     Args:
         overhead_s: before a message begins, beside the network's latency: alpha, less that.
@@ -54,7 +54,7 @@ class Manner:
 
 @dataclass(frozen=True)
 class Messages:
-    """Messages of a collective by rounds: lists with an item for each message.
+    """Messages of a collective by round, as parallel lists.
 
     Args:
         ranks: how many there are.
@@ -77,7 +77,7 @@ class Messages:
 
 
 class FlowClock:
-    """The time of one table in one order; ranks of one host exchange for free.
+    """Simulator of one peer table in one order; ranks of one host exchange for free.
 
     Args:
         table: not pipelined.
@@ -135,11 +135,11 @@ class FlowClock:
 
     @property
     def has_exchanges(self) -> bool:
-        """Whether any could be serialised."""
+        """Whether any two messages could be serialised."""
         return bool(self._exchanges)
 
     def _found_exchanges(self) -> list[tuple[int, int]]:
-        """Return messages of one round that go back and forth between two hosts, both large."""
+        """Return pairs of large opposite messages between two hosts in one round."""
         found: list[tuple[int, int]] = []
         place_of: dict[tuple[int, int, int], int] = {}
         for place, (number, source, destination) in enumerate(
@@ -154,7 +154,7 @@ class FlowClock:
         return found
 
     def messages(self, manner: Manner, seed: int) -> Messages:
-        """Return the messages; the seed draws which exchanges are serialised, and who is first."""
+        """Return the messages, with random choices of serialised exchanges and their order."""
         after = [-1] * len(self._senders)
         chance = random.Random(seed)
         for one, other in self._exchanges:
@@ -179,7 +179,7 @@ class FlowClock:
         )
 
     def turns(self, manner: Manner, seed: int) -> CoreTurns:
-        """Return the turns on cores; the seed draws who shares a core, and in which sequence."""
+        """Return the ranks' turns on shared cores, drawn at random."""
         return drawn_turns(self._ranks, manner.cores, manner.slice_s, seed)
 
     def paths(self, manner: Manner, turns: CoreTurns, links: SharedLinks) -> Paths:
@@ -187,7 +187,7 @@ class FlowClock:
         return socket_paths(self._paths, self._senders, links, turns, manner.kept_s)
 
     def time_s(self, manner: Manner, seed: int = 0, links: SharedLinks | None = None) -> float:
-        """Return seconds until all have the result.
+        """Return seconds until every rank has the result.
 
         Args:
             manner: manner of the software.
@@ -228,5 +228,5 @@ class FlowClock:
 
 
 def _flat(paths: Sequence[tuple[int, ...]]) -> tuple[list[int], list[int]]:
-    """Flatten paths: where the links of each begin, and all links in sequence."""
+    """Return the start of each path and all links of all paths in sequence."""
     return [0, *itertools.accumulate(map(len, paths))], list(itertools.chain.from_iterable(paths))

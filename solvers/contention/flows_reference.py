@@ -1,4 +1,4 @@
-"""The time of messages that share links, in plain Python: what the native twin must equal."""
+"""Reference simulation of messages that share links, which the native one must equal."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _SAME_S = 1e-9
 def run_time_s(
     messages: Messages, links: SharedLinks, reduction_s_byte: float, turns: CoreTurns = ALWAYS
 ) -> float:
-    """Return seconds until all have arrived (`plink.solvers.contention.flows`)."""
+    """Return seconds until all messages have arrived (`plink.solvers.contention.flows`)."""
     return _FlowSimulation(messages, links, reduction_s_byte, turns).time_s()
 
 
 class _FlowSimulation:
-    """Run: messages begin when both ranks are there, and rounds when messages have ended."""
+    """State of a simulation: messages start when both ranks are ready."""
 
     def __init__(
         self, messages: Messages, links: SharedLinks, reduction_s_byte: float, turns: CoreTurns
@@ -73,7 +73,7 @@ class _FlowSimulation:
         return self._now_s
 
     def _pass(self, step_s: float, rates: Sequence[float], used: dict[int, float]) -> None:
-        """Let time pass, then let end and begin what is due."""
+        """Advance time, then end and start what is due."""
         self._now_s += step_s
         for link, burst in enumerate(self._links.burst_bytes):
             if burst > 0.0:
@@ -100,7 +100,7 @@ class _FlowSimulation:
                 self._end(begun)
 
     def _turn_s(self, rank: int, time_s: float) -> float:
-        """Return when the rank, ready at that time, has its core."""
+        """Return when a rank that is ready at a given time gets its core."""
         turns = self._turns
         if not self._takes_turns:
             return time_s
@@ -109,7 +109,7 @@ class _FlowSimulation:
         return time_s if into_s < turns.slice_s else time_s + turns.cycle_s - into_s
 
     def _go_on(self, rank: int) -> None:
-        """Begin a rank's next round."""
+        """Start a rank's next round."""
         self._place[rank] += 1
         if self._place[rank] >= len(self._steps[rank]):
             return
@@ -123,7 +123,7 @@ class _FlowSimulation:
             self._leave(rank, step[-1])
 
     def _try_to_begin(self, message: int) -> None:
-        """Begin a message if the ranks it needs are there, and what it waits for has ended."""
+        """Start a message if its ranks and its predecessor are ready."""
         first = self._messages.after[message]
         is_ready = self._ready[message] == (1 if self._takes_turns else 2)
         if self._is_begun[message] or not is_ready or not (first < 0 or self._is_done[first]):
@@ -145,7 +145,7 @@ class _FlowSimulation:
                     self._leave(rank, message)
 
     def _leave(self, rank: int, message: int) -> None:
-        """End the rank's round once it has added its last message."""
+        """End a rank's round once it has reduced its last message."""
         added_s = self._reduction_s_byte * self._messages.sizes_bytes[message]
         self._push(self._turn_s(rank, self._now_s + added_s), -1, rank)
 
@@ -199,7 +199,7 @@ def fair(
 
 
 def next_empty_s(links: SharedLinks, tokens: Sequence[float], used: dict[int, float]) -> float:
-    """Return the time until the first bucket is empty at these rates."""
+    """Return the time until the first token bucket is empty at these rates."""
     least_s = float("inf")
     for link, burst in enumerate(links.burst_bytes):
         excess = used.get(link, 0.0) - links.rate_bytes_s[link]

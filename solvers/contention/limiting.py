@@ -1,4 +1,4 @@
-"""Split the time of a peer table into its causes: the slowest links, and latency.
+"""Attribution of a peer table's time to its causes: the slowest links, and latency.
 
 The time is the sum that `plink.solvers.contention.time.TableTimer` adds up; here it is told apart
 by what each part of it waits for."""
@@ -28,7 +28,7 @@ _AS_SLOW = 0.98
 
 @dataclass(frozen=True)
 class Limit:
-    """Link or latency that a collective waits for.
+    """Link or latency that a collective waits for, with its share of the time.
 
     Args:
         kind: `HOSTS` (links of hosts), `UPLINKS` (of groups) or `LATENCY`.
@@ -45,7 +45,7 @@ class Limit:
 def limits(
     table: PeerTable, network: Network, order: Sequence[int] | npt.NDArray[np.intp]
 ) -> list[Limit]:
-    """Return what a collective waits for with rank r on host `order[r]`, the longest first.
+    """Return the causes of a collective's time with rank r on host `order[r]`, longest first.
 
     The seconds sum up to the time of the collective. Where a host's link and an uplink are equally
     slow, it is the uplink that counts: it is shared.
@@ -93,7 +93,7 @@ def _latency_s(waits: Waits, stage: int, network: Network, hosts: Indices) -> fl
 def _link_times_s(
     loads: Loads, stage: int, network: Network, hosts: Indices
 ) -> dict[str, tuple[Floats, Floats]]:
-    """Return the seconds each link is busy in one pass of a stage: of hosts and groups."""
+    """Return how long each host's and group's link is busy in one pass of a stage."""
     part = slice(int(loads.starts[stage]), int(loads.starts[stage + 1]))
     sources, destinations = hosts[loads.sources[part]], hosts[loads.destinations[part]]
     sizes_bytes = np.where(sources == destinations, 0.0, loads.sizes_bytes[part])

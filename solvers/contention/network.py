@@ -1,4 +1,4 @@
-"""Hosts, groups of them, and what the links between them carry."""
+"""Network of hosts and groups, with the rates of their links."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Indices = npt.NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Network:
-    """Network under contention. Links carry both directions at once, each at its own rate.
+    """Network model; links are full duplex, with a rate for each direction.
 
     Args:
         latency_s: (N, N) one way from host (row) to host (column), zero diagonal.
@@ -51,7 +51,7 @@ def make_network(
     uplink_send_bytes_s: npt.ArrayLike | None = None,
     uplink_receive_bytes_s: npt.ArrayLike | None = None,
 ) -> Network:
-    """Return a network in which what is left out takes no time: no latency, no limit, no groups.
+    """Return a network; omitted values mean no latency, unlimited rates, no groups.
 
     A rate may be one number for all.
 
@@ -81,7 +81,7 @@ def make_network(
 
 
 def with_every_host_grouped(network: Network) -> Network:
-    """Return the network without empty groups, and with a group for each host without one.
+    """Return the network with a group for each host without one, none empty.
 
     Such a group's uplink is unlimited, for its host's own link is what limits it.
     """

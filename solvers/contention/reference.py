@@ -1,4 +1,4 @@
-"""The time of a peer table, flow by flow: the plain twin that the fast evaluators must equal."""
+"""Reference evaluation of a peer table, flow by flow, which the fast evaluators must equal."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ Link: TypeAlias = tuple[str, int]
 
 
 def time_s(table: PeerTable, network: Network, order: Sequence[int]) -> float:
-    """Return seconds with rank r on host `order[r]` "
-    "(`plink.solvers.contention.time.TableTimer`)."""
+    """Return the time in seconds with rank r on host `order[r]` (`contention.time.TableTimer`)."""
     loads = [_link_loads(step, network, order) for step in table.rounds]
     wait_s = sum(_latency_s(place, table, network, order) for place in range(len(table.rounds)))
     if not table.is_pipelined:
@@ -28,7 +27,7 @@ def time_s(table: PeerTable, network: Network, order: Sequence[int]) -> float:
 
 
 def _link_loads(step: Round, network: Network, order: Sequence[int]) -> Mapping[Link, float]:
-    """Return the bytes on every link that the round's flows use."""
+    """Return the bytes on every link that the round's flows cross."""
     load: dict[Link, float] = defaultdict(float)
     for source, destination, size_bytes in zip(
         step.sources, step.destinations, step.sizes_bytes, strict=True
@@ -80,7 +79,7 @@ def _edges(step: Round) -> list[tuple[int, int]]:
 
 
 def _goes_round(step: Round, table: PeerTable) -> bool:
-    """Return whether the round's messages are a ring, and such rounds stand N-1 times in a row."""
+    """Return whether a ring round is repeated N-1 times in a row."""
     edges = _edges(step)
     next_of = dict(edges)
     if len(edges) != table.ranks or len(next_of) != table.ranks:

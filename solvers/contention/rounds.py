@@ -1,4 +1,4 @@
-"""The rounds of a peer table without repetitions: what is alike stands once, with a count."""
+"""Distinct rounds of a peer table, with the number of repetitions of each."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SIZE_TOLERANCE = 0.01
 
 @dataclass(frozen=True)
 class DistinctRound:
-    """Rounds between the same ranks, with the same sizes.
+    """Rounds with equal messages and sizes, and their number.
 
     Args:
         sources, destinations: (F,) ranks.
@@ -38,7 +38,7 @@ class DistinctRound:
 
 @dataclass
 class _Alike:
-    """Rounds that were found to be alike so far."""
+    """Similar rounds found so far, with their summed sizes."""
 
     first: Round
     total_bytes: npt.NDArray[np.float64]
@@ -47,7 +47,7 @@ class _Alike:
 
 @dataclass
 class _SameEdges:
-    """Rounds between the same ranks so far: those alike in size, and how many stood in a row."""
+    """Rounds between the same ranks found so far, and the longest run of them."""
 
     alike: list[_Alike] = field(default_factory=list)
     in_a_row: int = 0
@@ -61,7 +61,7 @@ class _SameEdges:
 
 
 def distinct_rounds(table: PeerTable) -> Sequence[DistinctRound]:
-    """Return the rounds of a table, those that are alike taken together, by first appearance.
+    """Return the distinct rounds of a table, by first appearance.
 
     Messages of a rank to itself and rounds without messages are left out.
     """
@@ -88,7 +88,7 @@ def distinct_rounds(table: PeerTable) -> Sequence[DistinctRound]:
 
 
 def _count_equal(rounds: Iterator[Round]) -> tuple[Round, int]:
-    """Return one of equal rounds, sorted, and how many there are."""
+    """Return the distinct ones of sorted equal rounds, with their counts."""
     first = next(rounds)
     return _sort_flows(first), 1 + sum(1 for _ in rounds)
 
@@ -117,7 +117,7 @@ def _distinct(alike: _Alike, in_a_row: int, ranks: int) -> DistinctRound:
 
 
 def _is_ring(step: Round, ranks: int) -> bool:
-    """Return whether the messages are one ring through all ranks."""
+    """Return whether the messages form one ring through all ranks."""
     everyone = np.arange(ranks)
     if not np.array_equal(step.sources, everyone):
         return False

@@ -1,4 +1,4 @@
-"""Links that flows between hosts cross, with buckets that let so much pass at once."""
+"""Links that flows share, with token buckets for bursts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EMPTY = 0.02
 
 @dataclass(frozen=True)
 class Trunk:
-    """Link that several groups share to all groups beyond it.
+    """Link that several groups share towards all groups outside.
 
     Args:
         groups: indices.
@@ -49,7 +49,7 @@ class SharedLinks:
     trunk_of: Sequence[int]
 
     def path(self, source: int, destination: int) -> tuple[int, ...]:
-        """Return the limited links from host to host; none to itself."""
+        """Return the rate-limited links from host to host; none from a host to itself."""
         if source == destination:
             return ()
         hosts, groups = len(self.group_of), len(self.trunk_of)
@@ -68,7 +68,7 @@ class SharedLinks:
         return tuple(link for link in crossed if self.rate_bytes_s[link] < float("inf"))
 
     def carried_s(self, table: PeerTable, order: Sequence[int]) -> float:
-        """Return the busiest link's time for all bytes of a table, all under way together."""
+        """Return the busiest link's time for all bytes of a table at once."""
         loads, _ = split(table)
         total: dict[int, float] = {}
         for stage, count in enumerate(loads.counts.tolist()):

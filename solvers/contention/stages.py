@@ -1,4 +1,4 @@
-"""A peer table as the two sums that its time is made of: waits for links, and latencies."""
+"""Decomposition of a peer table's time into link loads and latency waits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Loads:
-    """Flows that are under way together, stage after stage.
+    """Concurrent flows, stage after stage.
 
     Args:
         starts: (K + 1,) where the flows of each stage begin.
@@ -79,7 +79,7 @@ def _concatenate(arrays: Sequence[Ranks]) -> Ranks:
 
 
 def _together(rounds: Sequence[DistinctRound], ranks: int) -> Loads:
-    """Return all rounds as one, with the bytes that each pair sends in all of them."""
+    """Return all rounds merged into one, with the total bytes of each pair."""
     pairs = _concatenate([step.sources * ranks + step.destinations for step in rounds])
     sizes = np.concatenate([np.zeros(0), *(step.sizes_bytes * step.count for step in rounds)])
     distinct, place_of = np.unique(pairs, return_inverse=True)
@@ -93,7 +93,7 @@ def _together(rounds: Sequence[DistinctRound], ranks: int) -> Loads:
 
 
 def over_positions(loads: Loads, waits: Waits, position_of: Ranks) -> tuple[Loads, Waits]:
-    """Return loads and waits between positions, each of which one or more ranks share.
+    """Return loads and waits between positions, each shared by one or more ranks.
 
     What ranks of the same position exchange is free. Where messages go round, the mean latency of
     all ranks' messages counts, which those between positions are a part of.
@@ -114,7 +114,7 @@ def over_positions(loads: Loads, waits: Waits, position_of: Ranks) -> tuple[Load
 
 
 def _sum_by_pair(loads: Loads) -> Loads:
-    """Return each pair of positions once a stage, with all that it sends in it."""
+    """Return each pair of positions once per stage, with its total bytes."""
     if not len(loads.sources):
         return loads
     positions = int(max(loads.sources.max(), loads.destinations.max())) + 1

@@ -1,4 +1,4 @@
-"""Orders to begin a search with: groups one after the other, and the nearest ring through them."""
+"""Starting orders of a search: groups in sequence, and a short ring through them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PREPARATION_S = 1e-8
 
 
 def in_sequence(order: Sequence[int], group_of: npt.NDArray[np.intp]) -> list[int]:
-    """Return the order with the hosts of each group together, else in their old sequence.
+    """Return the order with the hosts of each group adjacent, otherwise unchanged.
 
     A host without a group stays by itself.
     """
@@ -37,7 +37,7 @@ def in_sequence(order: Sequence[int], group_of: npt.NDArray[np.intp]) -> list[in
 def ring_by_groups(
     waits: Waits, network: Network, distance: Floats, seed: int, deadline: Deadline
 ) -> list[int] | None:
-    """Order one ring: leave as few groups as possible, then take the nearest hosts.
+    """Return one ring that leaves as few groups as possible, then is as short as possible.
 
     Args:
         waits: waits of the table, of as many positions as the ring takes hosts.
@@ -79,7 +79,7 @@ def ring_by_groups(
 
 
 def _with_penalties(distance: Floats, group_of: npt.NDArray[np.intp]) -> Floats:
-    """Return distances at which one more crossing between groups outweighs any other saving."""
+    """Return distances in which an extra crossing between groups outweighs any saving."""
     penalty = max(1.0, float(distance.max())) * len(distance)
     found = distance.copy()
     for host, group in enumerate(group_of):

@@ -16,7 +16,7 @@ from plink.solvers.limits.deadline import Deadline
 
 
 class TableTimer:
-    """The time of one table on one network, for any order.
+    """Evaluator of one peer table on one network, for any order.
 
     A round takes the greatest latency of its messages, and the time that its slowest link needs for
     all bytes that cross it in the round. Links are each host's and each group's uplink, and their
@@ -44,7 +44,7 @@ class TableTimer:
 
     @property
     def ranks(self) -> int:
-        """Number of hosts of an order: one for each rank, or position."""
+        """Number of positions of an order, one for each rank or group of adjacent ranks."""
         return self._ranks
 
     @cached_property
@@ -54,7 +54,7 @@ class TableTimer:
         return _native.ContentionClock(problem, self._ranks)
 
     def time_s(self, order: Sequence[int] | npt.NDArray[np.intp]) -> float:
-        """Return the seconds with rank r on host `order[r]`; ranks on one host exchange for free.
+        """Return seconds with rank r on host `order[r]`; ranks on one host exchange for free.
 
         Raises:
             ValueError: not a host for each rank, or for each position.
@@ -65,7 +65,7 @@ class TableTimer:
         return float(self.times_s(only[None, :], Deadline(0.0))[0])
 
     def times_s(self, orders: npt.NDArray[np.int64], deadline: Deadline) -> Floats:
-        """Return (K,) the times of the first of (M, R) orders, as many as the limit suffices for.
+        """Return times of the first K of (M, R) orders, (K,), as many as the limit allows.
 
         At least one of them.
 

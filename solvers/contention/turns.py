@@ -1,4 +1,4 @@
-"""Ranks that spin on cores that they share: whose turn is when, and what sockets send meanwhile.
+"""Time slices of ranks that spin on shared cores, and what sockets send meanwhile.
 
 A rank that polls without giving way keeps its core until the scheduler takes it away, and its next
 turn comes after all others'. What has arrived waits for that turn. The kernel goes on sending what
@@ -20,7 +20,7 @@ KEPT_S = 0.018
 
 @dataclass(frozen=True)
 class CoreTurns:
-    """Turns of ranks on the cores that they share.
+    """Time slices of ranks on the cores that they share.
 
     Where ranks take turns, a message begins when its sender has its turn, whether the receiver is
     there or not: libraries are told not to ask first.
@@ -40,7 +40,7 @@ ALWAYS = CoreTurns()
 
 
 def drawn_turns(ranks: int, cores: int, slice_s: float, seed: int) -> CoreTurns:
-    """Return turns by chance, where there are more ranks than cores.
+    """Return time slices in random order; none if every rank has its own core.
 
     Args:
         ranks: how many there are.
@@ -57,7 +57,7 @@ def drawn_turns(ranks: int, cores: int, slice_s: float, seed: int) -> CoreTurns:
 
 @dataclass(frozen=True)
 class Paths:
-    """Links that messages cross, with a limit on what each sender's socket takes in.
+    """Links that messages cross, including each sender's socket buffer.
 
     Args:
         paths: paths of each message.
@@ -76,7 +76,7 @@ def socket_paths(
     turns: CoreTurns,
     kept_s: float,
 ) -> Paths:
-    """Return every sender's socket as one more link: full at first, and filled again in each turn.
+    """Return paths extended by each sender's socket: a link with a bucket, refilled each turn.
 
     Args:
         paths: paths of each message; the first link is the sender's own.

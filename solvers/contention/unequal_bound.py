@@ -1,4 +1,4 @@
-"""A time that no order can beat of hosts that take different numbers of ranks."""
+"""Lower bound on a collective's time where hosts take different numbers of ranks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST_SLOTS = 1024
 def unequal_bound_s(
     table: PeerTable, network: Network, slots: Sequence[int], deadline: Deadline
 ) -> float:
-    """Return a proven lower bound of the time of a table over all orders of hosts with slots.
+    """Return a proven lower bound in seconds over all orders of hosts with slots.
 
     Ranks fill the hosts of an order from its front, those of a host being adjacent. The greatest of
     three sums for the links, and one for the latencies. Stage by stage, a host with c slots sends
@@ -54,7 +54,7 @@ def unequal_bound_s(
 
 @dataclass(frozen=True)
 class _Windows:
-    """Outside traffic of each run of adjacent ranks, by its first rank.
+    """Traffic that each run of adjacent ranks exchanges with other ranks, by first rank.
 
     Args:
         leaving, entering: (W,) sums of the weights of flows.
@@ -67,7 +67,7 @@ class _Windows:
 def _windows(
     sources: Ranks, destinations: Ranks, weights: Floats, size: int, ranks: int
 ) -> _Windows:
-    """Return all windows of so many of the ranks."""
+    """Return all runs of `size` adjacent ranks."""
     low, high = np.minimum(sources, destinations), np.maximum(sources, destinations)
     both = _covered_weights(high, low, weights, size, ranks)
     return _Windows(
@@ -77,7 +77,7 @@ def _windows(
 
 
 def _covered_weights(last: Ranks, first: Ranks, weights: Floats, size: int, ranks: int) -> Floats:
-    """Return (W,) the weights from `first` to `last` that each window covers as a whole."""
+    """Return the weight of pairs `first` to `last` inside each run of ranks, (W,)."""
     windows = ranks - size + 1
     begin = np.maximum(last - size + 1, 0)
     end = np.minimum(first, windows - 1) + 1
@@ -91,7 +91,7 @@ def _covered_weights(last: Ranks, first: Ranks, weights: Floats, size: int, rank
 def _windows_s(
     loads: Loads, network: Network, takes: Ranks, ranks: int, deadline: Deadline
 ) -> float:
-    """Return the time that hosts' links need for the ranks that exchange least."""
+    """Return the time that hosts' links need for the ranks with the least traffic."""
     sizes, size_of = np.unique(takes, return_inverse=True)
     total_s = 0.0
     for number, count in enumerate(loads.counts):
@@ -113,7 +113,7 @@ def _windows_s(
 
 
 def _waits_s(waits: Waits, network: Network, takes: Ranks, ranks: int, deadline: Deadline) -> float:
-    """Return the time of messages whose ranks cannot all be on one host."""
+    """Return the latency of messages whose ranks cannot all be on one host."""
     sizes, size_of = np.unique(takes, return_inverse=True)
     is_full = int(takes.sum()) == ranks
     nearest_s = _nearest_s(network)
@@ -145,7 +145,7 @@ def _waits_s(waits: Waits, network: Network, takes: Ranks, ranks: int, deadline:
 
 
 def _nearest_s(network: Network) -> Floats:
-    """Return (H,) the least latency from or to each host."""
+    """Return the least latency from or to each host, (H,)."""
     others = network.latency_s + np.diag(np.full(network.hosts, np.inf))
     nearest: Floats = np.minimum(others.min(axis=0), others.min(axis=1))
     return np.where(np.isfinite(nearest), nearest, 0.0)
@@ -162,7 +162,7 @@ def _by_slots_s(
 
 
 def _slots_of_groups(network: Network, takes: Ranks) -> Network:
-    """Return every slot as a host without a limit of its own, in the group of its host."""
+    """Return a network of slots without host links, in the groups of their hosts."""
     return _of_slots(
         np.repeat(network.group_of, takes),
         network.uplink_send_bytes_s,
@@ -171,7 +171,7 @@ def _slots_of_groups(network: Network, takes: Ranks) -> Network:
 
 
 def _slots_of_hosts(network: Network, takes: Ranks) -> Network:
-    """Return the network of slots: each an unlimited host, in a group that is its host."""
+    """Return a network of slots without own links, grouped by host."""
     host_of = np.repeat(np.arange(network.hosts), takes)
     return _of_slots(host_of, network.send_bytes_s, network.receive_bytes_s)
 

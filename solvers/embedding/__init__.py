@@ -1,1 +1,1 @@
-"""Hosts as points whose distances agree with the measured ones (Luo 2020, §4.2.1)."""
+"""Embedding of hosts as points whose distances match the measured ones (Luo 2020, §4.2.1)."""

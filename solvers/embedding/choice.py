@@ -1,4 +1,4 @@
-"""Choice of an embedding's dimensions, and of heights."""
+"""Choice of an embedding's number of dimensions, and of host heights."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _STEPS_TO_COMPARE = 25
 
 @dataclass(frozen=True)
 class ChosenShape:
-    """The shape that was chosen.
+    """Chosen shape of an embedding, with its prediction errors.
 
     Args:
         fits: fits of that shape, to what each split knows.
@@ -39,7 +39,7 @@ def choose(
     rng: np.random.Generator,
     on_progress: Callable[[str], None] | None,
 ) -> ChosenShape:
-    """Return the simplest shape that is as good as the best, by what the splits hold out.
+    """Return the simplest shape whose held-out errors are as good as the best one's.
 
     Whether there are heights is decided in few dimensions; more are tried as long as they help.
 

@@ -1,4 +1,4 @@
-"""An embedding of hosts: fit, choose its shape, and say whether it is to be trusted."""
+"""Embedding of hosts: choice of shape, fit, and comparison with the raw readings."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOST_ABOVE_RAW = 1.1
 
 @dataclass(frozen=True)
 class Embedding:
-    """N hosts as points.
+    """Embedding of N hosts as points.
 
     Args:
         points: (N, D), in the unit of the distances to the power of 1 / alpha.
@@ -60,12 +60,12 @@ class Embedding:
 
     @property
     def distance(self) -> Matrix:
-        """(N, N) the distances that the embedding stands for; symmetric, zero diagonal."""
+        """Distances between the points, (N, N); symmetric, zero diagonal."""
         return predict_distances(self.points, self.heights, self.alpha)
 
     @property
     def is_better_than_raw(self) -> bool:
-        """Whether it is to be used in place of the readings.
+        """Whether the embedding's distances should replace the readings.
 
         It must predict what it has not seen about as well as the raw matrix, or better: where it
         does not, points in few dimensions cannot hold what the raw matrix says. With halves of the
@@ -86,7 +86,7 @@ def embed(
     seed: int = 0,
     on_progress: Callable[[str], None] | None = None,
 ) -> Embedding:
-    """Return points whose distances agree with the measured ones: minimise Luo 2020, eq. 4.1.
+    """Return the embedding whose distances match the measured ones best (Luo 2020, eq. 4.1).
 
     Residuals count as shares of the distance and through a pseudo-Huber loss (`Objective`). The
     optimiser is L-BFGS from a classical-scaling start, in three dimensions first. Dimensions and
@@ -147,7 +147,7 @@ def embed(
 def _observed_halves(
     observations: Observations, halves: tuple[Matrix, Matrix]
 ) -> tuple[Observations, Observations]:
-    """Return the halves as observations.
+    """Return the two halves of the readings as observations.
 
     Raises:
         ValueError: they are of other hosts, or not distances.
@@ -162,7 +162,7 @@ def _observed_halves(
 def _candidates(
     observations: Observations, dimensions: int | None, pairs_per_unknown: float
 ) -> Sequence[int]:
-    """Return the numbers of dimensions that the data can support, fewest first.
+    """Return the numbers of dimensions that the data can support, ascending.
 
     Raises:
         ValueError: no dimensions, or not those that were asked for.
@@ -195,7 +195,7 @@ def _candidates(
 
 
 def _unknowns(size: int, dimensions: int) -> int:
-    """Return coordinates, less what moving and turning the whole leaves free."""
+    """Return the number of free coordinates, without translation and rotation."""
     return size * dimensions - dimensions * (dimensions + 1) // 2
 
 
@@ -207,6 +207,6 @@ def _components(is_measured: npt.NDArray[np.bool_]) -> int:
 
 
 def _objective(observations: Observations, fit: Fit) -> float:
-    """Return eq. 4.1 as the paper has it: plain squares, each measured pair once."""
+    """Return eq. 4.1 as in the paper: plain squares, each measured pair once."""
     missed = (fit.distance - observations.distance)[observations.is_measured]
     return float((missed**2).sum() / 2.0) * observations.scale**2

@@ -1,4 +1,4 @@
-"""Fit of points, and heights where wanted, to what was measured."""
+"""Least-squares fit of points, and of heights if wanted, to measured distances."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MEDIAN_TO_DEVIATION = 1.4826
 
 @dataclass(frozen=True)
 class EmbeddingShape:
-    """Shape of the fitted points.
+    """Shape of an embedding: number of dimensions, and whether hosts have heights.
 
     Args:
         dimensions: dimensions of the points.
@@ -31,7 +31,7 @@ class EmbeddingShape:
 
     @property
     def rank(self) -> tuple[int, bool]:
-        """The simpler, the less: fewer dimensions first.
+        """Sort key by simplicity: fewer dimensions first.
 
         Among as many, heights are: hosts of one rack are then one point, where without them each
         would need a dimension of its own to be as far from all the others.
@@ -41,7 +41,7 @@ class EmbeddingShape:
 
 @dataclass(frozen=True)
 class Fit:
-    """Points in units of the observations' scale.
+    """Fitted points, in units of the observations' scale.
 
     Args:
         points: (N, D).
@@ -59,17 +59,17 @@ class Fit:
 
     @property
     def shape(self) -> EmbeddingShape:
-        """Shape of the fit."""
+        """Shape of the fitted points."""
         return EmbeddingShape(int(self.points.shape[1]), self.has_heights)
 
     @property
     def distance(self) -> Matrix:
-        """(N, N) the distances that it stands for; symmetric, zero diagonal."""
+        """Distances between the fitted points, (N, N); symmetric, zero diagonal."""
         return predict_distances(self.points, self.heights, self.alpha)
 
 
 def start(observations: Observations, shape: EmbeddingShape, alpha: float) -> Fit:
-    """Return the start of an optimisation: classical scaling of what the heights leave."""
+    """Return starting points: classical scaling of the distances without the heights."""
     size = len(observations.distance)
     heights = smallest_halves(observations) if shape.has_heights else np.zeros(size)
     rest = observations.distance - heights[:, None] - heights[None, :]
@@ -85,7 +85,7 @@ def fit_points(
     most_steps: int,
     rng: np.random.Generator,
 ) -> Fit:
-    """Return the fit that L-BFGS finds from another one, which may have other dimensions.
+    """Return the fit that L-BFGS finds from a given one, of any dimension.
 
     Args:
         observations: N hosts.
@@ -125,7 +125,7 @@ def fit_points(
 
 
 def predict_distances(points: Matrix, heights: npt.NDArray[np.float64], alpha: float) -> Matrix:
-    """Return (N, N) the distances between points, with heights; symmetric, zero diagonal."""
+    """Return the distances between points with heights, (N, N); zero diagonal."""
     distance: Matrix = squared_distances(points) ** (alpha / 2.0)
     distance += heights[:, None]
     distance += heights[None, :]

@@ -1,4 +1,4 @@
-"""Hold out readings of a fit, and measure how well points and the raw matrix predict them."""
+"""Cross-validation of embeddings: held-out readings, and prediction errors on them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST_TO_SWAP = 128
 
 @dataclass(frozen=True)
 class Split:
-    """Readings that a fit may use, and those that it is judged by.
+    """Readings for a fit, and readings held out to judge it.
 
     Args:
         known: N hosts.
@@ -40,7 +40,7 @@ class Split:
     judged: Mask
 
     def relative_errors(self, predicted: Matrix) -> npt.NDArray[np.float64]:
-        """Return how far predictions are from each judged distance, as a share of it, at most 1."""
+        """Return the relative error of each held-out distance, at most 1."""
         pairs = np.triu(self.judged, 1)
         judge = self.judge[pairs]
         floor = np.maximum(judge, np.finfo(np.float64).tiny)
@@ -51,7 +51,7 @@ class Split:
 
 
 def of_pairs(observations: Observations, rng: np.random.Generator) -> list[Split]:
-    """Return splits in which held-out pairs judge a fit to the others."""
+    """Return splits that hold out pairs."""
     return [
         Split(observations.without(held), observations.distance, held)
         for held in _folds(observations.is_measured, rng)
@@ -59,7 +59,7 @@ def of_pairs(observations: Observations, rng: np.random.Generator) -> list[Split
 
 
 def of_halves(first: Observations, second: Observations, rng: np.random.Generator) -> list[Split]:
-    """Return each half of the readings judges a fit to the other, whose noise is another.
+    """Return splits that fit one half of the readings and judge by the other.
 
     Where pairs are missing, a fit must predict them too: there it is judged by held-out pairs.
     """
@@ -75,7 +75,7 @@ def of_halves(first: Observations, second: Observations, rng: np.random.Generato
 
 
 def _folds(is_measured: Mask, rng: np.random.Generator) -> list[Mask]:
-    """Return (N, N), symmetric: parts of the measured pairs, which connect and spare every host.
+    """Return symmetric masks of pairs to hold out, (N, N), that keep the rest connected.
 
     With few hosts each pair is in one of them, if it can be spared; with many, one is enough.
     """
@@ -103,19 +103,19 @@ def _hold_out_pairs(is_measured: Mask, first: Indices, second: Indices) -> Mask:
 def prediction_errors(
     splits: Sequence[Split], predictions: Sequence[Matrix]
 ) -> npt.NDArray[np.float64]:
-    """Return how far each split's predictions are from what it judges by, one after the other."""
+    """Return the relative errors of all splits, concatenated."""
     return np.concatenate(
         [split.relative_errors(found) for split, found in zip(splits, predictions, strict=True)]
     )
 
 
 def mean(missed_by: npt.NDArray[np.float64]) -> float:
-    """Return the mean share by which distances were missed; infinite where too few judge."""
+    """Return the mean relative error; infinite if there are too few."""
     return float(missed_by.mean()) if missed_by.size >= 2 else np.inf
 
 
 def simplest(missed_by: Mapping[EmbeddingShape, npt.NDArray[np.float64]]) -> EmbeddingShape:
-    """Return the simplest shape that misses no more than the best one, by one standard error.
+    """Return the simplest shape within one standard error of the best one's errors.
 
     The error is that of the difference of both, pair by pair; what differs by `LEAST_GAIN` or less
     is as good.

@@ -1,4 +1,4 @@
-"""Predict a pair from the raw matrix alone, by the hosts that are most like its ends."""
+"""Prediction of a pair's distance from the raw matrix, by hosts similar to its ends."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LEAST_COMMON = 3
 
 
 def neighbour_prediction(known: Observations) -> Matrix:
-    """Return (N, N) each distance as the hosts that are most like its ends have it.
+    """Return each distance as predicted by the hosts most similar to its ends, (N, N).
 
     The likeness of two hosts is the mean share by which their distances to third hosts differ.
     The prediction is the median over those of the nearest hosts that measured the pair; where
@@ -24,7 +24,7 @@ def neighbour_prediction(known: Observations) -> Matrix:
 
 
 def by_likeness(known: Observations) -> Matrix:
-    """Return (N, N) [i][j] is the distance to j as the hosts that are most like i have it."""
+    """Return in [i][j] the distance to j as the hosts most similar to i have it, (N, N)."""
     size = len(known.distance)
     predicted = np.empty((size, size))
     readings = np.where(known.is_measured, np.log(np.maximum(known.distance, 1e-12)), 0.0)

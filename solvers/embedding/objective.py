@@ -1,4 +1,4 @@
-"""Luo 2020, eq. 4.1, with a loss that outliers do not own, and its gradient."""
+"""Objective of Luo 2020, eq. 4.1, with a robust loss, and its gradient."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BLOCK_ROWS = 64
 
 
 class Objective:
-    """The sum over measured pairs of rho((d_ij^alpha + h_i + h_j - p_ij) / p_ij).
+    """Sum over measured pairs of rho((d_ij^alpha + h_i + h_j - p_ij) / p_ij).
 
     rho is the pseudo-Huber loss 2 c^2 (sqrt(1 + (r / c)^2) - 1): r^2 for small residuals, and
     growing no faster than |r| for large ones. With c infinite it is r^2, and with `weight` one
@@ -57,12 +57,12 @@ class Objective:
         return points, parameters[split:] if self._has_heights else np.zeros(self._size)
 
     def pack(self, points: Matrix, heights: Matrix) -> npt.NDArray[np.float64]:
-        """Return the vector of parameters that stands for points and heights."""
+        """Return points and heights as one vector of parameters."""
         parts = [points.ravel(), heights] if self._has_heights else [points.ravel()]
         return np.concatenate(parts)
 
     def residuals(self, points: Matrix, heights: Matrix) -> Matrix:
-        """Return (N, N) weighted residuals; zero where not measured."""
+        """Return weighted residuals, (N, N); zero where not measured."""
         predicted = squared_distances(points) ** (self._alpha / 2.0)
         predicted += heights[:, None] + heights[None, :]
         return (predicted - self._target) * self._weight
@@ -70,7 +70,7 @@ class Objective:
     def __call__(
         self, parameters: npt.NDArray[np.float64]
     ) -> tuple[float, npt.NDArray[np.float64]]:
-        """Return the sum, and its gradient by the parameters."""
+        """Return the objective's value and its gradient."""
         points, heights = self.unpack(parameters)
         value = 0.0
         by_point = np.zeros_like(points)
@@ -106,12 +106,12 @@ class Objective:
         return value, np.concatenate([by_point.ravel(), by_height])
 
     def _blocks(self) -> Iterator[tuple[int, int]]:
-        """Yield rows that are worked on together, few enough for a processor's cache."""
+        """Yield blocks of rows that fit into a processor's cache."""
         for start in range(0, self._size, _BLOCK_ROWS):
             yield start, min(start + _BLOCK_ROWS, self._size)
 
     def _distances_and_slopes(self, rows: Matrix, columns: Matrix) -> tuple[Matrix, Matrix]:
-        """Return distances between points without heights, and their slopes by coordinates."""
+        """Return distances between points and their derivatives, without heights."""
         squared = _squared_between(rows, columns)
         if self._alpha == 1.0:
             length = np.sqrt(squared)
@@ -121,12 +121,12 @@ class Objective:
 
 
 def squared_distances(points: Matrix) -> Matrix:
-    """Return (N, N) squared distances between (N, D) points, never quite zero."""
+    """Return squared distances between (N, D) points, (N, N), never quite zero."""
     return _squared_between(points, points)
 
 
 def _squared_between(rows: Matrix, columns: Matrix) -> Matrix:
-    """Return (R, C) squared distances between (R, D) and (C, D) points, never quite zero."""
+    """Return squared distances between (R, D) and (C, D) points, never quite zero."""
     squared: Matrix = rows @ columns.T
     squared *= -2.0
     squared += (rows * rows).sum(axis=1)[:, None]

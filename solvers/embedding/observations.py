@@ -1,4 +1,4 @@
-"""Measured distances, made ready for an embedding."""
+"""Measured distances, normalised for an embedding."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LEAST_DISTANCE = 1e-3
 
 @dataclass(frozen=True)
 class Observations:
-    """Symmetric distances in units of their median, and which of them were measured.
+    """Symmetric distances in units of their median, with a mask of measured pairs.
 
     Args:
         scale: the median of the measured distances, in their own unit.
@@ -30,7 +30,7 @@ class Observations:
 
     @property
     def weight(self) -> Matrix:
-        """(N, N) the inverse of each distance, zero where not measured.
+        """Inverse of each distance, (N, N), zero where not measured.
 
         A reading is off by a share of itself, so residuals count as shares: unweighted, the noise
         of far pairs would drown what near ones say, and near ones are what groups are made of.
@@ -39,13 +39,13 @@ class Observations:
         return np.where(self.is_measured, 1.0 / floor, 0.0)
 
     def without(self, pairs: Mask) -> Observations:
-        """Return the observations without those of these pairs."""
+        """Return the observations without these pairs."""
         is_measured = self.is_measured & ~pairs
         return Observations(self.scale, np.where(is_measured, self.distance, 0.0), is_measured)
 
 
 def observe(distance: Matrix) -> Observations:
-    """Return the observations in a matrix of distances.
+    """Return a matrix of distances as observations.
 
     A pair that was measured in both directions counts with the smaller value: what disturbs a
     measurement makes it longer.

@@ -36,7 +36,7 @@ def classical(observations: Observations, dimensions: int, alpha: float) -> Matr
 
 
 def fitted_to(points: Matrix, dimensions: int, rng: np.random.Generator) -> Matrix:
-    """Return points in another number of dimensions, by main axes or small random steps."""
+    """Return points in another dimension, by principal axes or small random offsets."""
     size, known = points.shape
     if dimensions < known:
         centred = points - points.mean(axis=0)
@@ -48,7 +48,7 @@ def fitted_to(points: Matrix, dimensions: int, rng: np.random.Generator) -> Matr
 
 
 def smallest_halves(observations: Observations) -> Matrix:
-    """Return (N,) heights to begin with: a little less than half of each host's smallest distance.
+    """Return starting heights, (N,): just under half of each host's least distance.
 
     No pair's two heights are then more than its distance.
     """

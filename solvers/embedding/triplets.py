@@ -1,4 +1,4 @@
-"""Ordering of triplets of hosts by distances, judged by other readings of the same hosts."""
+"""Comparison of distances by how they order host triplets, judged by independent readings."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MEDIAN_TO_DEVIATION = 1.4826
 
 @dataclass(frozen=True)
 class Triplets:
-    """Triplets of an observer and two hosts, one of which a judge has clearly nearer.
+    """Triplets of an observer and two hosts, one of them clearly nearer by other readings.
 
     Args:
         observer, nearer, farther: (T,) hosts.
@@ -38,7 +38,7 @@ class Triplets:
     farther: npt.NDArray[np.intp]
 
     def agreement(self, distance: Matrix) -> npt.NDArray[np.float64]:
-        """Return (T,) 1 where the distances say so too, 0.5 where they are equal, else 0."""
+        """Return per triplet 1 if the distances agree, 0.5 if they are equal, else 0, (T,)."""
         near = distance[self.observer, self.nearer]
         far = distance[self.observer, self.farther]
         found: npt.NDArray[np.float64] = (near < far) + 0.5 * (near == far)
@@ -61,14 +61,14 @@ class Gain:
 
     @property
     def is_clear(self) -> bool:
-        """Whether the gain is more than its standard error."""
+        """Whether the gain exceeds its standard error."""
         return self.mean > _SURE * self.deviation
 
 
 def gain_of_order(
     halves: Sequence[Observations], fits: Sequence[Fit], rng: np.random.Generator
 ) -> Gain:
-    """Return how much better an embedding of half the readings orders the other half.
+    """Return how much better an embedding of one half orders the other half's triplets.
 
     Args:
         halves: halves of the readings, of N hosts.
@@ -107,13 +107,13 @@ def _gain(
 
 
 def with_gaps(observations: Observations) -> Matrix:
-    """Return (N, N) the distances, NaN where not measured."""
+    """Return the distances, (N, N), NaN where not measured."""
     found: Matrix = np.where(observations.is_measured, observations.distance, np.nan)
     return found
 
 
 def without_detours(judge: Observations) -> Matrix:
-    """Return (N, N) the distances, less what a single pair has too much; NaN where not measured.
+    """Return the distances capped by shortest paths, (N, N); NaN where not measured.
 
     A pair that is farther than the hosts most like either end have it counts as those do: what
     disturbs a pair, also for long, makes it longer. None of that is a reason to trust the readings
@@ -124,7 +124,7 @@ def without_detours(judge: Observations) -> Matrix:
 
 
 def clear_triplets(judge: Matrix, margin: float, rng: np.random.Generator) -> Triplets:
-    """Return triplets whose two distances differ by more than a margin to the judge.
+    """Return triplets whose two distances differ by more than a margin in other readings.
 
     Args:
         judge: (N, N), NaN where not measured.
@@ -150,5 +150,5 @@ def clear_triplets(judge: Matrix, margin: float, rng: np.random.Generator) -> Tr
 
 
 def _count(size: int) -> int:
-    """Return how many triplets there are of an observer and two other hosts."""
+    """Return the number of triplets of an observer and two other hosts."""
     return size * (size - 1) * (size - 2) // 2

@@ -1,1 +1,1 @@
-"""Exact engines for small cases: they find a cheapest order, or prove that there is no cheaper."""
+"""Exact engines for few ranks, which find a cheapest order or prove a bound."""

@@ -1,4 +1,4 @@
-"""Variables of CP-SAT for which rank is on which host."""
+"""CP-SAT variables that assign ranks to hosts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Pairs: TypeAlias = Mapping[tuple[int, int], cp_model.IntVar]
 
 
 def add_places(model: cp_model.CpModel, ranks: int) -> Places:
-    """Return every rank on one host, every host with one rank."""
+    """Add variables that place every rank on one host and every host under one rank."""
     everyone = range(ranks)
     places = [[model.new_bool_var(f"rank {p} on {i}") for i in everyone] for p in everyone]
     for rank in everyone:
@@ -34,7 +34,7 @@ def join(
     peers: Mapping[int, Sequence[int]],
     deadline: Deadline,
 ) -> None:
-    """Say what the ranks on two hosts that are joined, or not, have to do with each other.
+    """Constrain the ranks of two hosts by whether the hosts are adjacent in the form.
 
     Args:
         model: to add to.
@@ -55,5 +55,5 @@ def join(
 
 
 def read_places(places: Places, is_true: Callable[[cp_model.IntVar], bool]) -> list[int]:
-    """Return the order of a solution."""
+    """Return the order in a solution."""
     return [next(i for i, here in enumerate(row) if is_true(here)) for row in places]

@@ -1,4 +1,4 @@
-"""Rounds for CP-SAT: which hosts are peers in each round, and how dear the dearest pair is.
+"""CP-SAT model of rounds: which hosts are peers, and the cost of each round.
 
 Distances enter only by their rank among all distances. A round has a ladder of variables, one for
 each distance: whether the round costs at least so much.
@@ -27,7 +27,7 @@ def add_rounds(
     places: Places,
     deadline: Deadline,
 ) -> cp_model.LinearExprT:
-    """Add the rounds to a model; what they cost.
+    """Add the rounds to a model; return their cost.
 
     Raises:
         TimeoutError: the time did not suffice.
@@ -77,7 +77,7 @@ def _add_round(
 def _break_symmetry(
     model: cp_model.CpModel, form: RoundsForm, places: Places, costs: Sequence[cp_model.IntVar]
 ) -> None:
-    """Keep one of the orders that cost the same because the ranks' digits are alike.
+    """Exclude orders that differ only by a symmetry of the ranks' digits.
 
     Where every round is a digit of the ranks' numbers, adding a number to a digit of every rank
     changes no round, so rank 0 can be on host 0. Nor does exchanging values of a digit other than

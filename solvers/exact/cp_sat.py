@@ -1,4 +1,4 @@
-"""Proofs by CP-SAT, the constraint solver of OR-Tools."""
+"""Proofs by OR-Tools' constraint solver CP-SAT."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class _Model:
 
 
 def most_ranks(form: Form) -> int:
-    """Return how many ranks models may have."""
+    """Return the largest number of ranks that a model may have."""
     return _MOST_RANKS_OF_RING if isinstance(form, RingForm) else _MOST_RANKS
 
 
 def look_below(form: Form, whole: WholeTerms, below: int, least: int, deadline: Deadline) -> Stage:
-    """Search for the cheapest of the orders that cost less than so many units.
+    """Search for the cheapest order that costs less than a number of units.
 
     Args:
         form: merged, of at least four ranks.
@@ -78,7 +78,7 @@ def look_below(form: Form, whole: WholeTerms, below: int, least: int, deadline: 
 
 @contextmanager
 def _interruptible(solver: cp_model.CpSolver) -> Iterator[None]:
-    """Let Ctrl-C end the solver, and restore the previous handler afterwards.
+    """Stop the solver on Ctrl-C and restore the previous handler afterwards.
 
     The solver puts its own handler in the place of Python's, and afterwards removes it: the next
     Ctrl-C would kill the process. Only the main thread may put handlers back.
@@ -99,7 +99,7 @@ def _whole_bound(solver: cp_model.CpSolver, least: int, below: int) -> int:
 
 
 def _parts(form: Form) -> int:
-    """Return about how many constraints and parts of them a model has."""
+    """Return the approximate number of terms in a model's constraints."""
     if isinstance(form, RingForm):
         return form.ranks**2
     if isinstance(form, RoundsForm):
@@ -129,7 +129,7 @@ def _build_model(
 
 
 def add_ring(model: cp_model.CpModel, hops: Whole) -> Arcs:
-    """Return a ring through all hosts."""
+    """Add a ring through all hosts to a model; return its variables."""
     hosts = range(len(hops))
     arcs = {(i, j): model.new_bool_var("") for i in hosts for j in hosts if i != j}
     model.add_circuit([(i, j, used) for (i, j), used in arcs.items()])
@@ -142,7 +142,7 @@ def ring_cost(arcs: Arcs, hops: Whole) -> cp_model.LinearExprT:
 
 
 def read_ring(arcs: Arcs, is_true: Callable[[cp_model.IntVar], bool]) -> list[int]:
-    """Return the hosts around the ring of a solution."""
+    """Return the hosts along the ring of a solution."""
     following = {i: j for (i, j), used in arcs.items() if is_true(used)}
     order = [0]
     while len(order) < len(following):

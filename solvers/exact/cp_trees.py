@@ -1,4 +1,4 @@
-"""Trees for CP-SAT: which host is whose parent, and how far it is from the root and its leaves."""
+"""CP-SAT model of trees: parents of hosts, and path lengths to root and leaves."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def add_trees(
     most: int,
     deadline: Deadline,
 ) -> cp_model.LinearExprT:
-    """Add the trees to a model; what they cost.
+    """Add the trees to a model; return their cost.
 
     Args:
         model: to add to.
@@ -45,7 +45,7 @@ def add_trees(
 
 @dataclass(frozen=True)
 class _Tree:
-    """The parent of every rank, the hops, and what the cost may be in units."""
+    """Variables of one tree: the parent of every rank, hops and cost in units."""
 
     parents: Sequence[int]
     hops: Whole
@@ -98,7 +98,7 @@ def _add_tree(
 
 
 def _shortest_walks(hops: Whole) -> list[Whole]:
-    """Return, for each number of hops up to N, the (N,) least sums of that many hops."""
+    """Return the least sums of each number of hops up to N from every host, (N,) each."""
     apart = hops + np.diag(np.full(len(hops), hops.max() * len(hops)))
     walks = [np.zeros(len(hops), dtype=np.int64)]
     for _ in hops:

@@ -1,4 +1,4 @@
-"""Interface to the exact engines: the request for a proof, and its result."""
+"""Interface to the exact engines: request for a proof, and its result."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _BOUND_S_PER_RANK = 0.01
 
 @dataclass(frozen=True)
 class ProofResult:
-    """Result of an engine.
+    """Result of an exact engine.
 
     Args:
         outcome: `optimal`: no order costs less than `order`, but for the tolerance. `improved`:
@@ -72,7 +72,7 @@ def prove(
     time_limit_s: float,
     engine: Engine = "cp-sat",
 ) -> ProofResult:
-    """Look for an order cheaper than the incumbent, until there is one no more.
+    """Search for orders cheaper than the incumbent until none exists or time is over.
 
     The second stage of Luo 2020, §5.2.3: the cost must be less than the incumbent's. Engines that
     count in whole numbers do so in millionths of the greatest term; `optimal` then means that no
@@ -128,7 +128,7 @@ def prove(
 
 @dataclass(frozen=True)
 class _Task:
-    """Problem to prove, whose form has no equal rounds; `known` is a lower bound."""
+    """Proof problem: a form without equal rounds, and `known` as its lower bound."""
 
     form: Form
     matrix: Matrix
@@ -138,7 +138,7 @@ class _Task:
 
 
 def _by_engine(task: _Task, engine: Engine) -> Stage:
-    """Run an engine that counts in whole units."""
+    """Run an engine that needs integer costs."""
     most_ranks, look_below = _engine(engine)
     if task.form.ranks > most_ranks(task.form):
         return Stage(None, task.known, is_final=False)
@@ -152,7 +152,7 @@ def _by_engine(task: _Task, engine: Engine) -> Stage:
 
 
 def _engine(engine: Engine) -> tuple[Callable[[Form], int], _LookBelow]:
-    """Return how many ranks the forms of an engine may have, and its search."""
+    """Return an engine's limit on ranks, and its search function."""
     try:
         if engine == "z3":
             from plink.solvers.exact import smt  # noqa: PLC0415  of an extra

@@ -22,12 +22,12 @@ _MOST_RANKS = 24
 
 
 def most_ranks(form: Form) -> int:  # noqa: ARG001
-    """Return how many ranks formulas may have."""
+    """Return the largest number of ranks that a formula may have."""
     return _MOST_RANKS
 
 
 def look_below(form: Form, whole: WholeTerms, below: int, least: int, deadline: Deadline) -> Stage:
-    """Ask for an order below a cost, then below its cost, until there is none.
+    """Search for an order below a cost, and again below its cost, until there is none.
 
     Args:
         form: merged, of at least two ranks.
@@ -67,14 +67,14 @@ def look_below(form: Form, whole: WholeTerms, below: int, least: int, deadline: 
 
 @dataclass(frozen=True)
 class _Formula:
-    """Assertions, and the variables `places[rank][host]`: whether the rank is there."""
+    """Assertions over variables `places[rank][host]`, which are true if the rank is there."""
 
     solver: Any
     places: Sequence[Sequence[Any]]
     deadline: Deadline
 
     def at_least(self, variable: Any, terms: Whole, edges: Sequence[tuple[int, int]]) -> None:
-        """Assert that a variable is at least the distance of each of some edges between ranks."""
+        """Assert that a variable is at least each distance of some edges between ranks."""
         for i, j in np.argwhere(~np.eye(len(terms), dtype=bool)).tolist():
             self.deadline.require()
             meet = z3.Or([z3.And(self.places[p][i], self.places[q][j]) for p, q in edges])
@@ -82,7 +82,7 @@ class _Formula:
 
 
 def _places(solver: Any, ranks: int) -> list[list[Any]]:
-    """Return `places[rank][host]`: whether the rank is there; each host has one rank."""
+    """Return variables `places[rank][host]`, constrained to one rank per host."""
     everyone = range(ranks)
     places = [[z3.Bool(f"rank {p} on host {i}") for i in everyone] for p in everyone]
     for row in [*places, *zip(*places, strict=True)]:
@@ -110,7 +110,7 @@ def _cost(formula: _Formula, form: Form, whole: WholeTerms) -> Any:
 
 
 def _tree(formula: _Formula, terms: Whole, parents: list[int], name: str, cost: Any) -> None:
-    """Add that the sums of hops from the root are at most the cost."""
+    """Assert that the sums of hops from the root are at most the cost."""
     from_root = [z3.Int(f"{name}, root to rank {rank}") for rank in range(len(parents))]
     for rank, parent in enumerate(parents):
         if parent < 0:

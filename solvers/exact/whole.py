@@ -1,4 +1,4 @@
-"""Distances as whole numbers, for engines that know no others."""
+"""Conversion of distances to integers, which the exact engines require."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _UNITS = 1_000_000
 
 @dataclass(frozen=True)
 class WholeTerms:
-    """A form's terms (a hop; a round's weight x distance) in whole units, rounded down.
+    """Terms of a form (a hop; weight x distance of a round) in integer units, rounded down.
 
     In units no order costs more than it really does, nor less by more than a unit a term. So a
     lower bound in units is one; and where no order costs fewer units than some order does, none is
@@ -48,12 +48,12 @@ class WholeTerms:
         )
 
     def least(self, bound: float) -> int:
-        """Return the least cost of any order, in units, by the lower bound `bound`."""
+        """Return the least possible cost in units that the lower bound `bound` implies."""
         return max(0, math.floor((bound - self.tolerance) / self.unit) - 1)
 
 
 def whole_terms(form: Form, distance: Matrix) -> WholeTerms:
-    """Return a form's terms in units of a millionth of the greatest."""
+    """Return a form's terms in units of a millionth of the greatest one."""
     weights = [step.weight for step in form.rounds] if isinstance(form, RoundsForm) else [1.0]
     if isinstance(form, RingForm):
         count = form.ranks

@@ -1,1 +1,1 @@
-"""Forests that aggregate: who sends chunks to whom, and how much of the buffer goes which way."""
+"""Aggregation forests: routes of chunks, and the share of the buffer that each carries."""

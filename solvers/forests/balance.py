@@ -1,4 +1,4 @@
-"""Shares of the buffer by master, balanced so that no link is the last to end.
+"""Shares of the buffer by master, balanced so that all links finish together.
 
 With shares x of the buffer that a member is global master (GM) of, m that it is a master of (global
 or of its group), n members in its group, G groups, and X the sum of x over a group, two-level
@@ -33,7 +33,7 @@ _HALVINGS = 200
 
 @dataclass(frozen=True)
 class MasterShares:
-    """Shares of the buffer that groups and members are masters of.
+    """Shares of the buffer for which groups and members are masters.
 
     Args:
         of_groups: (G,) the share of the buffer whose GM is in each group; the sum is 1.
@@ -50,7 +50,7 @@ class MasterShares:
 def master_shares(
     group_of: Indices, link_bytes_s: npt.ArrayLike, uplink_bytes_s: npt.ArrayLike
 ) -> MasterShares:
-    """Return the shares at which the busiest link ends first.
+    """Return the shares with which the busiest link finishes first.
 
     Rates that differ by a twentieth at most count as equal, at the least of them.
 
@@ -74,7 +74,7 @@ def master_shares(
 
 @dataclass(frozen=True)
 class _Room:
-    """Room of the links for a buffer of one byte in a given time."""
+    """Capacity of the links for a buffer of one byte within a given time."""
 
     group_of: Indices
     sizes: npt.NDArray[np.intp]
@@ -83,7 +83,7 @@ class _Room:
 
     @property
     def least_time(self) -> float:
-        """Every member and every group sends and receives the buffer once."""
+        """Least time in which every member and group can send and receive the buffer once."""
         if len(self.group_of) == 1:
             return 0.0
         own = float((1.0 / self.links).max())
@@ -98,7 +98,7 @@ class _Room:
         return groups == 2 or float(self._for_gms(time).sum()) >= 1.0
 
     def of_groups(self, time: float) -> Floats:
-        """Return the shares of global masters by group, by the room or else the size of groups."""
+        """Return the shares of global masters by group, from capacity or group sizes."""
         weights = self.sizes if len(self.sizes) < 3 else self._for_gms(time)
         shares: Floats = weights / weights.sum()
         return shares
@@ -116,14 +116,14 @@ class _Room:
         return np.bincount(self.group_of, self._beyond_own(time)).astype(np.float64)
 
     def _for_gms(self, time: float) -> Floats:
-        """Return (G,) the share of the buffer whose GM each group has room for."""
+        """Return the share of the buffer whose global master each group has capacity for, (G,)."""
         inside = self._for_masters(time) - (self.sizes - 1)
         between = time * self.uplinks - 1.0
         return np.clip(np.minimum(inside, between) / (len(self.sizes) - 2), 0.0, 1.0)
 
 
 def _least_time(room: _Room) -> float:
-    """Return the least time in which there is room enough, by halving."""
+    """Return the least time with enough capacity, by bisection."""
     low = room.least_time
     if room.is_enough(low):
         return low
@@ -139,7 +139,7 @@ def _least_time(room: _Room) -> float:
 
 
 def _level_rates(rates: Floats) -> Floats:
-    """Return rates that are nearly equal, made equal to the least of them."""
+    """Return rates with nearly equal ones set to their minimum."""
     levelled = rates.copy()
     level = -np.inf
     for place in np.argsort(rates, kind="stable"):
@@ -150,7 +150,7 @@ def _level_rates(rates: Floats) -> Floats:
 
 
 def _finite(rates: Floats) -> Floats:
-    """Return rates with unlimited links as very fast ones, so that others still count."""
+    """Return rates with unlimited ones replaced by very large numbers."""
     is_finite = np.isfinite(rates)
     most = float(rates[is_finite].max()) if is_finite.any() else 1.0
     return np.where(is_finite, rates, _UNLIMITED * most if is_finite.any() else most)

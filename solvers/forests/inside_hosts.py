@@ -1,4 +1,4 @@
-"""A level of trees inside hosts that hold several ranks."""
+"""Extra level of trees inside hosts that hold several ranks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from plink.solvers.forests.routes import Floats, Indices, Parents, Routes, make_
 
 
 def inside_hosts(routes: Routes, host_of: Sequence[int] | Indices) -> Routes:
-    """Return routes over ranks from routes over hosts; one rank of a host acts for the others.
+    """Return routes over ranks from routes over hosts; one rank acts for its host.
 
     They send to it, and it takes the host's place in the route. Every route is split into as many
     as the fullest host has ranks, and the ranks of a host take turns so that each has about as many
@@ -40,7 +40,7 @@ def inside_hosts(routes: Routes, host_of: Sequence[int] | Indices) -> Routes:
 
 
 def _degrees(parents: Parents, host: int) -> Floats:
-    """Return (R,) how many neighbours a host has in every tree."""
+    """Return the number of neighbours of a host in every tree, (R,)."""
     neighbours: Floats = (parents == host).sum(axis=1) + (parents[:, host] >= 0).astype(np.float64)
     return neighbours
 
@@ -57,7 +57,7 @@ def _with_ranks(parents: Parents, heads: Indices, host_of: Indices) -> Parents:
 
 
 def partition(work: Sequence[float], workers: int) -> list[int]:
-    """Return the worker of each piece so that the busiest has little, largest pieces first.
+    """Assign pieces of work to workers, largest first, each to the least loaded.
 
     Each goes to the worker that has least so far; all work alike. The busiest has at most
     4/3 - 1/(3 m) times what is best with m workers (Graham 1969, as in Luo 2020, §3.2.4 and

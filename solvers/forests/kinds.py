@@ -1,4 +1,4 @@
-"""Forests of every kind: flat, chunked ring, double binary tree and two levels."""
+"""Forests of every kind: flat, chunked ring, double binary tree and two-level."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _GOLDEN = 0.6180339887498949
 
 
 def flat(link_bytes_s: npt.ArrayLike) -> Routes:
-    """Return a star for every member, weighted so that no member's link is the last to end.
+    """Return one star per member, weighted so that all members' links finish together.
 
     Flat sharded aggregation, by a parameter server (PS) that is fully sharded and colocated. Equal
     links get equal shares: Luo 2020, Table 4.1, "PS (fully sharded)".
@@ -40,7 +40,7 @@ def flat(link_bytes_s: npt.ArrayLike) -> Routes:
 
 
 def ring(order: Sequence[int]) -> Routes:
-    """Return the chunked ring: as many chains as members, of equal weight.
+    """Return the chunked ring: one chain per member, with equal weights.
 
     The sum goes round from the member after the root to the root, and on round again.
 
@@ -65,7 +65,7 @@ def ring(order: Sequence[int]) -> Routes:
 
 
 def double_tree(order: Sequence[int]) -> Routes:
-    """Return two binary trees with half of the buffer each, whose leaves differ.
+    """Return two binary trees with half of the buffer each and different leaves.
 
     The double binary tree (Sanders, Speck, Träff 2009), as NCCL builds it.
 
@@ -85,7 +85,7 @@ def double_tree(order: Sequence[int]) -> Routes:
 def two_level(
     group_of: Sequence[int] | Indices, link_bytes_s: npt.ArrayLike, uplink_bytes_s: npt.ArrayLike
 ) -> Routes:
-    """Return routes by which members send to a local master (LM), and LMs to the global one.
+    """Return routes from members to a local master (LM), and from LMs to a global one (GM).
 
     Two-level hierarchical aggregation (2LHA, Luo 2020, §4.1.2 and §4.2.2). The GM is the LM of its
     own group. How much of the buffer has its masters where is balanced within and across groups
@@ -107,7 +107,7 @@ def two_level(
 
 
 def with_masters(groups: Indices, shares: MasterShares) -> Routes:
-    """Return the routes in which each member is a master of its share (`two_level`).
+    """Return the routes in which each member is master of its share (`two_level`).
 
     Args:
         groups: (P,) the group of each member, 0 to G-1; no group is empty.
@@ -121,7 +121,7 @@ def with_masters(groups: Indices, shares: MasterShares) -> Routes:
 
 @dataclass
 class _Queue:
-    """Members of a group with the share of the buffer that each is still to be local master of."""
+    """Members of a group with the shares for which each has yet to be local master."""
 
     members: Sequence[int]
     left: list[float]
@@ -141,7 +141,7 @@ class _Queue:
 def _wrap_around(
     groups: Indices, shares: MasterShares
 ) -> tuple[list[float], list[tuple[int, list[int]]]]:
-    """Return the weight of every route; its GM, and the LM of each group."""
+    """Return each route's weight, its global master and the local master of each group."""
     members = [np.flatnonzero(groups == group).tolist() for group in range(int(groups.max()) + 1)]
     queues = []
     for group, own in enumerate(members):
@@ -166,7 +166,7 @@ def _wrap_around(
 
 
 def _in_turns(members: Sequence[Sequence[int]]) -> list[int]:
-    """Return one of each group, then the next of each."""
+    """Return the first member of each group, then the second of each, and so on."""
     longest = max(map(len, members))
     return [own[turn] for turn in range(longest) for own in members if turn < len(own)]
 
@@ -180,7 +180,7 @@ def _tree(groups: Indices, gm: int, lms: Sequence[int]) -> Parents:
 
 
 def _spread(count: int) -> Indices:
-    """Return a permutation that puts what was next to each other far apart.
+    """Return a permutation that separates adjacent indices.
 
     The routes of one master stand next to each other; dealt like that, chunks that follow each
     other would all wait for the same few members.
@@ -192,7 +192,7 @@ def _spread(count: int) -> Indices:
 
 
 def _permutation(order: Sequence[int]) -> Indices:
-    """Return the order as an array.
+    """Return the order as an index array.
 
     Raises:
         ValueError: empty, or no permutation of 0 to N-1.

@@ -1,4 +1,4 @@
-"""Least traffic of links for a collective, however it is done; latency left out."""
+"""Lower bound on the link time of a collective however it is done, without latency."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from plink.solvers.forests.routes import Floats, Indices
 
 @dataclass(frozen=True)
 class ExchangedBytes:
-    """Least traffic that K parties, hosts or groups of hosts, exchange.
+    """Least bytes that K parties, hosts or groups of hosts, must exchange.
 
     Args:
         sent_bytes, received_bytes: (K,) by each.
@@ -30,7 +30,7 @@ LeastExchange = Callable[[Indices], ExchangedBytes]
 
 
 def of_allreduce(size_bytes: float) -> LeastExchange:
-    """Return the least exchange of an all-reduce.
+    """Return the least bytes exchanged in an all-reduce.
 
     Each party sends its part of every chunk or the sum, and receives the sum or a part: the buffer
     once at least in either direction; K of them exchange it 2 (K-1) times (Patarasuk and Yuan
@@ -46,7 +46,7 @@ def of_allreduce(size_bytes: float) -> LeastExchange:
 
 
 def allreduce_bound_s(network: Network, size_bytes: float) -> float:
-    """Return the time in seconds that links need at least for an all-reduce (`lower_bound_s`).
+    """Return the least time in seconds of an all-reduce on these links (`lower_bound_s`).
 
     With equal links of rate B, N hosts take 2 S (1-1/N) / B for S bytes, and with equal uplinks of
     rate U, R groups 2 S (1-1/R) / U.
@@ -55,7 +55,7 @@ def allreduce_bound_s(network: Network, size_bytes: float) -> float:
 
 
 def lower_bound_s(network: Network, least: LeastExchange) -> float:
-    """Return the least seconds that the slowest of hosts' links and groups' uplinks needs.
+    """Return the least seconds that the slowest host link or uplink needs.
 
     Args:
         network: the hosts and links.

@@ -1,4 +1,4 @@
-"""Forests as plain arrays: what their builders return and what may be asked of any."""
+"""Forests as plain arrays."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ Indices = npt.NDArray[np.intp]
 
 
 class ForestLike(Protocol):
-    """R routes over P members, which are hosts or ranks: `Routes`, or a plan's forest."""
+    """Forest of R routes over P members: `Routes`, or a plan's forest."""
 
     @property
     def weights(self) -> Floats:
-        """(R,) not negative, with a positive sum."""
+        """Weights of the routes, (R,), not negative, with a positive sum."""
 
     @property
     def reduce_parents(self) -> Parents:
-        """(R, P) of every member, -1 at the root."""
+        """Parent of every member in each reduction tree, (R, P); -1 at the root."""
 
     @property
     def broadcast_parents(self) -> Parents:
-        """(R, P) of every member, -1 at the same root."""
+        """Parent of every member in each broadcast tree, (R, P); -1 at the root."""
 
 
 class Routes(NamedTuple):
-    """The arrays of a forest, in the order in which a plan's constructor takes them.
+    """Arrays of a forest, in the order of a plan's constructor.
 
     Args:
         weights: (R,) positive, with the sum 1: the share of the buffer that each route carries.
@@ -50,7 +50,7 @@ class Routes(NamedTuple):
 def make_routes(
     weights: npt.ArrayLike, up: npt.ArrayLike, down: npt.ArrayLike | None = None
 ) -> Routes:
-    """Return routes whose weights sum to 1; broadcast trees are the reductions' if None."""
+    """Return routes with weights that sum to 1; broadcast trees default to the reduction trees."""
     shares = np.array(weights, dtype=np.float64)
     reduction = np.array(up, dtype=np.int32)
     broadcast = reduction.copy() if down is None else np.array(down, dtype=np.int32)

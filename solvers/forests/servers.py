@@ -1,4 +1,4 @@
-"""Forests through servers, which contribute nothing (Luo 2020, Fig. 1.7 and §2.3).
+"""Forests through parameter servers, which contribute no data (Luo 2020, Fig. 1.7 and §2.3).
 
 Members are workers first, then the ports of servers, each of them a link. A route does without the
 ports that it does not use, which have -2 in place of a parent.
@@ -24,7 +24,7 @@ _NOTHING = 1e-9
 
 
 def central(workers: int, at: int) -> Routes:
-    """Return one worker's host serves all others: a star (CC).
+    """Return a star around the host of one worker (CC).
 
     Raises:
         ValueError: there is no such worker.
@@ -37,7 +37,7 @@ def central(workers: int, at: int) -> Routes:
 
 
 def stars(workers: int, port_bytes_s: npt.ArrayLike) -> Routes:
-    """Return a star at every port: NCC where all are of one server, NCS of several.
+    """Return one star per server port (NCC for one server, NCS for several).
 
     Shares follow the ports' rates, so that all end at the same time.
 
@@ -65,7 +65,7 @@ def by_racks(
     uplink_bytes_s: npt.ArrayLike,
     between: str = "star",
 ) -> Routes:
-    """Return workers send to a server of their group, whose servers aggregate among each other.
+    """Return routes in which workers send to a server in their group, and servers to each other.
 
     In a star, every group's server is the root of a share, to which the others send: what goes to
     the root and back crosses an uplink 2 (G-1)/G times. In a ring, the same shares go round. In a
@@ -103,7 +103,7 @@ def by_racks(
 
 
 def _between(carried: Floats, between: str) -> list[tuple[float, tuple[Indices, Indices]]]:
-    """Return shares of the buffer, and the two trees over groups along which each goes."""
+    """Return shares of the buffer, each with its two trees over the groups."""
     groups = len(carried)
     everyone = np.arange(groups)
     if between == "chain" or groups == 1:
@@ -123,7 +123,7 @@ def _between(carried: Floats, between: str) -> list[tuple[float, tuple[Indices, 
 
 
 def _turns(ports: Indices, rates: Floats, groups: int) -> list[tuple[float, Indices]]:
-    """Return parts of a share, and the port of each group that carries each."""
+    """Return parts of a share, each with the port that every group uses for it."""
     of_group = [np.flatnonzero(ports == group) for group in range(groups)]
     ends = [np.cumsum(rates[own]) / rates[own].sum() for own in of_group]
     cuts = np.unique(np.concatenate(ends))
@@ -140,7 +140,7 @@ def _turns(ports: Indices, rates: Floats, groups: int) -> list[tuple[float, Indi
 
 
 def _tree(workers: Indices, ports: int, port_of: Indices, top: Indices) -> Parents:
-    """Return a tree of workers below their group's port, and of ports as groups are."""
+    """Return a tree of workers below their group's port, and of ports along the groups' tree."""
     parents = np.full(len(workers) + ports, ABSENT, dtype=np.int32)
     members = len(workers) + port_of
     parents[: len(workers)] = members[workers]

@@ -1,4 +1,4 @@
-"""Time of collectives whose flows share links: along routes, or straight between ranks."""
+"""Predicted time of collectives along a forest or directly between ranks, with shared links."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def routes_s(
     size_bytes: float,
     chunks_bytes: Floats,
 ) -> float:
-    """Return the time in seconds of what goes along routes, all of them at once.
+    """Return the time in seconds of data along routes, all of them at once.
 
     The sum of five. All chunks are under way together, so that the link that takes longest for all
     bytes that cross it decides. Flows share links evenly, though not all of them have as much to
@@ -90,7 +90,7 @@ def routes_s(
 
 
 def direct_s(between_bytes: Floats, host_of: Sequence[int] | Indices, network: Network) -> float:
-    """Return the seconds of messages straight from rank to rank, all under way together.
+    """Return the time in seconds of direct messages between ranks, all at once.
 
     The busiest link, what sharing loses, one latency, and the messages of the rank that handles
     most, one after the other. Nothing passes through a third rank, so that no pipeline fills.
@@ -115,7 +115,7 @@ def direct_s(between_bytes: Floats, host_of: Sequence[int] | Indices, network: N
 
 
 def sharing_s(routes: Routes, host_of: Indices, network: Network, size_bytes: float) -> float:
-    """Return the seconds that flows lose by sharing links, beyond the busiest link (`lost_s`).
+    """Return the seconds by which shared links delay flows beyond the busiest link (`lost_s`).
 
     Args:
         routes: over ranks.
@@ -133,7 +133,7 @@ def sharing_s(routes: Routes, host_of: Indices, network: Network, size_bytes: fl
 
 
 def lost_s(flows: Floats, network: Network) -> float:
-    """Return how much longer flows take that share links evenly than the busiest link has to.
+    """Return how much longer evenly shared flows take than the busiest link alone.
 
     0 where there are more than `MOST_SHARED_FLOWS`.
 
@@ -177,7 +177,7 @@ def lost_s(flows: Floats, network: Network) -> float:
 def fill_s(
     routes: Routes, host_of: Indices, network: Network, size_bytes: float, chunks_bytes: Floats
 ) -> float:
-    """Return the seconds of one chunk on its way beyond the busiest link's share of it.
+    """Return the pipeline fill time: one chunk's path beyond its share of the busiest link.
 
     Args:
         routes: over ranks, all of them in use.
@@ -198,7 +198,7 @@ def fill_s(
 
 
 def chunk_bytes(size_bytes: float, routes: int) -> float:
-    """Return the chunks into which the engine cuts a buffer for so many routes."""
+    """Return the chunk sizes that the engine uses for a buffer on so many routes."""
     usual = min(
         max(size_bytes / (routes * _CHUNKS_OF_A_ROUTE), _USUAL_LEAST_BYTES), _MOST_CHUNK_BYTES
     )
@@ -206,7 +206,7 @@ def chunk_bytes(size_bytes: float, routes: int) -> float:
 
 
 def _edge_s(parents: Indices, host_of: Indices, network: Network, size_bytes: Floats) -> Floats:
-    """Return (R, P) seconds of a chunk of (R, 1) bytes to a rank's parent, alone on its links."""
+    """Return the seconds of a chunk to each rank's parent on idle links, (R, P)."""
     below, above = host_of, host_of[np.maximum(parents, 0)]
     own, theirs = network.group_of[below], network.group_of[above]
     rate = np.minimum(
@@ -226,7 +226,7 @@ def _edge_s(parents: Indices, host_of: Indices, network: Network, size_bytes: Fl
 def deal_chunks(
     forest: ForestLike, size_bytes: float, least_chunk_bytes: float = LEAST_CHUNK_BYTES
 ) -> Routes:
-    """Return the routes that a buffer uses, which are fewer if it has fewer chunks than routes.
+    """Return the routes that a buffer uses, fewer if it has fewer chunks than routes.
 
     Chunks go to routes in proportion to weight, by largest remainder, ties to the first.
 
@@ -248,7 +248,7 @@ def deal_chunks(
 
 
 def forest_table(routes: Routes, size_bytes: float) -> PeerTable:
-    """Return the forest as a peer table, pipelined: an allreduce over all routes at the same time.
+    """Return an allreduce over all routes at once as a pipelined peer table.
 
     A member sends up as soon as all below it have, and down as soon as it has the sum: round i has
     the messages of those that are i edges away from their farthest leaf, or from their root.
@@ -265,7 +265,7 @@ def forest_table(routes: Routes, size_bytes: float) -> PeerTable:
 
 
 def _rounds(parents: Indices, round_of: Indices, sizes_bytes: Floats) -> list[Round]:
-    """Return the messages from every member to its parent, by rounds."""
+    """Return the messages from every member to its parent, by round."""
     routes, members = np.nonzero(parents >= 0)
     if not len(routes):
         return []

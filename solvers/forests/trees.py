@@ -1,4 +1,4 @@
-"""Many trees over the same members at once."""
+"""Batch operations on many trees over the same members."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from plink.solvers.forests.routes import Floats, Indices
 
 
 def depths(parents: Indices) -> Indices:
-    """Return (R, P) edges from every member to its root, by steps that double."""
+    """Return the edges from every member to its root, (R, P), by pointer doubling."""
     is_root = parents < 0
     depth = np.where(is_root, 0, 1)
     above = np.where(is_root, np.arange(parents.shape[1]), parents)
@@ -21,7 +21,7 @@ def depths(parents: Indices) -> Indices:
 
 
 def levels(depth: Indices) -> Sequence[tuple[Indices, Indices]]:
-    """Return routes and members, (F,) each, of every depth, roots first."""
+    """Return routes and members at every depth, (F,) each, roots first."""
     by_depth = np.argsort(depth, axis=None, kind="stable")
     ends = np.cumsum(np.bincount(depth.ravel()))[:-1]
     route, member = np.unravel_index(by_depth, depth.shape)
@@ -29,7 +29,7 @@ def levels(depth: Indices) -> Sequence[tuple[Indices, Indices]]:
 
 
 def heights(parents: Indices) -> Indices:
-    """Return (R, P) edges between every member and the farthest one below it."""
+    """Return the edges between every member and its deepest descendant, (R, P)."""
     height = np.zeros(parents.shape, dtype=np.intp)
     for route, member in reversed(levels(depths(parents))[1:]):
         above = parents[route, member]
@@ -38,7 +38,7 @@ def heights(parents: Indices) -> Indices:
 
 
 def children(parents: Indices) -> Indices:
-    """Return (R, P) how many each member has."""
+    """Return the number of children of each member, (R, P)."""
     count = np.zeros(parents.shape, dtype=np.intp)
     route, member = np.nonzero(parents >= 0)
     np.add.at(count, (route, parents[route, member]), 1)
@@ -46,7 +46,7 @@ def children(parents: Indices) -> Indices:
 
 
 def messages_on_the_way(up: Indices, down: Indices) -> Indices:
-    """Return (R,) messages that are handled one after the other, from the first to the last result.
+    """Return how many messages are handled in sequence on each route's longest path, (R,).
 
     A member takes its children's messages one by one and sends them the result one by one.
 
@@ -73,7 +73,7 @@ def messages_on_the_way(up: Indices, down: Indices) -> Indices:
 
 
 def seconds_on_the_way(up: Indices, up_s: Floats, down: Indices, down_s: Floats) -> Floats:
-    """Return (R,) from the first contribution to the last result, of messages that take their time.
+    """Return the time from first contribution to last result on each route, (R,).
 
     What a member gets from its children comes over its link one after the other, and so goes what
     it sends them.
@@ -101,7 +101,7 @@ def seconds_on_the_way(up: Indices, up_s: Floats, down: Indices, down_s: Floats)
 
 
 def _of_children(parents: Indices, edge_s: Floats) -> Floats:
-    """Return (R, P) the sum over the edges to each member's children."""
+    """Return the sum over the edges to each member's children, (R, P)."""
     total = np.zeros(parents.shape)
     route, member = np.nonzero(parents >= 0)
     np.add.at(total, (route, parents[route, member]), edge_s[route, member])

@@ -1,1 +1,1 @@
-"""Time limits that are kept: one deadline, which everything asks."""
+"""Time limits of searches."""

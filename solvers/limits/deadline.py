@@ -1,4 +1,4 @@
-"""When a search must be over, asked by all of its parts."""
+"""Deadline that all parts of a search share."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from plink.solvers import _native
 
 
 class Deadline:
-    """A moment that is so many seconds away, or the moment at which it is stopped before.
+    """Point in time when a search must end, which can be brought forward.
 
     One is made where the time begins to count, and handed down. A part of it ends no later, and
     stops with it. Native loops ask it too, and heed Ctrl-C where they run on the main thread.
@@ -30,27 +30,27 @@ class Deadline:
         return bool(self.native.is_over)
 
     def require(self) -> None:
-        """Raise TimeoutError where no time is left."""
+        """Raise TimeoutError if no time is left."""
         if self.is_over:
             raise TimeoutError
 
     def stop(self) -> None:
-        """Let it and all its parts be over now."""
+        """End the deadline, and all parts of it, now."""
         self.native.stop()
 
     def within(self, seconds: float) -> Deadline:
-        """Return one that is so many seconds away, if this one is not earlier."""
+        """Return a deadline in `seconds`, no later than this one."""
         return _of(self.native.part(seconds))
 
     def at_least(self, seconds: float) -> Deadline:
-        """Return a deadline at least so many seconds away, for work that is always done.
+        """Return a deadline at least `seconds` away, for work that must be done.
 
         It stops with this one.
         """
         return _of(self.native.at_least(seconds))
 
     def part(self, share: float) -> Deadline:
-        """Return one after a share of what is left."""
+        """Return a deadline after a share of the remaining time."""
         return self.within(share * self.left_s)
 
 

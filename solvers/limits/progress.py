@@ -1,4 +1,4 @@
-"""Progress of a search."""
+"""Progress report of a search."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class SearchProgress:
-    """State of a search: seconds since it began, cheapest cost so far, proven bound so far."""
+    """Progress of a search: elapsed seconds, cheapest cost so far, proven bound so far."""
 
     seconds: float
     cost: float

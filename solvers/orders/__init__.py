@@ -1,1 +1,1 @@
-"""Cheap orders for any latency form: `plink.solvers.orders.latency_search.search_by_latency`."""
+"""Search for cheap orders under any latency form (`latency_search.search_by_latency`)."""

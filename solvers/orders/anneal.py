@@ -1,4 +1,4 @@
-"""Courses of annealing, on several threads, until time, steps or an interrupt end them."""
+"""Annealing on several threads until time, steps or an interrupt end it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _START_SHARE = 0.25
 
 
 class _SearchClock:
-    """Clock of a search: by steps if so many were asked for, else by time."""
+    """Clock of a search: counts steps if a number of steps was requested, else time."""
 
     def __init__(self, deadline: Deadline, steps: int | None) -> None:
         self.deadline = deadline
@@ -57,7 +57,7 @@ def anneal(
     steps: int | None,
     on_progress: Callable[[SearchProgress], None] | None,
 ) -> tuple[list[int], int, EndedBy]:
-    """Return the cheapest order of all threads, how many moves were tried, and what ended it.
+    """Return the cheapest order of all threads, the number of moves, and what ended the search.
 
     Arguments as those of `plink.solvers.orders.latency_search.search_by_latency`, checked.
     """
@@ -87,7 +87,7 @@ def anneal(
 
 
 def _near_together(form: RoundsForm | TreesForm, hosts: list[int]) -> list[list[int]]:
-    """Return orders in which near hosts stand together.
+    """Return starting orders in which near hosts are adjacent.
 
     Elsewhere than in a mesh, these have numbers that are near.
     """
@@ -98,7 +98,7 @@ def _near_together(form: RoundsForm | TreesForm, hosts: list[int]) -> list[list[
 
 
 class _CourseThread:
-    """Course of annealing in a thread."""
+    """Annealing course in a thread."""
 
     def __init__(self, course: Course, clock: _SearchClock) -> None:
         self.course = course

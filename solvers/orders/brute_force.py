@@ -1,4 +1,4 @@
-"""Every order, one after the other."""
+"""Exhaustive search over all orders."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def brute_force(
 
 
 def costs_of(form: Form, distance: Matrix, orders: Orders) -> Matrix:
-    """Return (K,) the cost of every row of (K, N) orders."""
+    """Return the cost of every row of (K, N) orders, (K,)."""
     if isinstance(form, RingForm):
         hops: Matrix = distance[orders, np.roll(orders, -1, axis=1)]
         total: Matrix = hops.sum(axis=1)

@@ -1,4 +1,4 @@
-"""An order in which near hosts stand side by side, fast: where a search starts."""
+"""Fast starting order by average-linkage clustering."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NO_LIMIT_S = 1e8
 
 
 def order_by_clusters(distance: Matrix, deadline: Deadline | None = None) -> list[int]:
-    """Return leaves of the tree of average linkage, by chains of nearest neighbours (Murtagh 1983).
+    """Return the leaves of average linkage, by nearest-neighbour chains (Murtagh 1983).
 
     Ranks whose numbers are near are near in every usual algorithm, so that this is a cheap order
     for all of them. Which of two branches comes first says nothing, as no leaf ordering is done:

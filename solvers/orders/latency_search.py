@@ -1,4 +1,4 @@
-"""A cheap order for any latency form, and how much cheaper one could be at most."""
+"""Search for a cheap order under any latency form, with a bound on the possible improvement."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def search_by_latency(
     proof_limit_s: float | None = None,
     on_progress: Callable[[SearchProgress], None] | None = None,
 ) -> OrderSolution:
-    """Return the cheapest order found within a time limit, never dearer than the given one.
+    """Return the cheapest order found in the time limit, never dearer than the given one.
 
     Args:
         form: what the cost sums (Luo 2020, §5.2.1), over N ranks.
@@ -127,7 +127,7 @@ def _search_rings(
     threads: int,
     on_progress: Callable[[SearchProgress], None] | None,
 ) -> OrderSolution:
-    """Return the cheapest ring of searches in several threads; the first has the seed itself."""
+    """Return the cheapest ring of searches in several threads with different seeds."""
     # What ends the first search ends the others.
     shared = Deadline(deadline.left_s)
 

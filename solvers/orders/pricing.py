@@ -1,4 +1,4 @@
-"""Evaluate orders by the latency form natively, very many of them too."""
+"""Native evaluation of orders under a latency form, one or very many."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Matrix = npt.NDArray[np.float64]
 
 
 class Prices:
-    """The latency form of the cost (Luo 2020, §5.2.1) of orders of hosts with slots.
+    """Evaluator of the latency form's cost (Luo 2020, §5.2.1) for hosts with slots.
 
     Equal to the plain evaluators (`plink.solvers.orders.reference`) but for last digits of sums.
 
@@ -45,7 +45,7 @@ class Prices:
         return float(self.of_first(only, Deadline(0.0), least=1)[0])
 
     def of_first(self, orders: npt.NDArray[np.int64], deadline: Deadline, *, least: int) -> Matrix:
-        """Return (K,) the costs of the first K of (M, H) orders, as many as the time suffices for.
+        """Return costs of the first K of (M, H) orders, (K,), as many as the time allows.
 
         Args:
             orders: permutations of the hosts.

@@ -1,4 +1,4 @@
-"""Evaluate an order in plain Python: the reference for the native evaluators."""
+"""Reference evaluation of an order in plain Python, for tests of the native ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Matrix = npt.NDArray[np.float64]
 
 
 def cost(form: Form, distance: Matrix, order: Sequence[int]) -> float:
-    """Return the latency form of the cost (Luo 2020, §5.2.1).
+    """Return an order's cost under a latency form (Luo 2020, §5.2.1).
 
     Args:
         form: what is summed, over N ranks.
@@ -43,7 +43,7 @@ def rounds_cost(form: RoundsForm, distance: Matrix, order: Sequence[int]) -> flo
 
 
 def trees_cost(form: TreesForm, distance: Matrix, order: Sequence[int]) -> float:
-    """Return the greatest sum of distances from a root to a leaf, over all trees."""
+    """Return the greatest sum of distances from a root to a leaf over all trees."""
     return max((_tree_cost(parents, distance, order) for parents in form.parents), default=0.0)
 
 

@@ -1,4 +1,4 @@
-"""Results of a search for an order: its answer, and an engine's answer."""
+"""Results of searches for an order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ EndedBy = Literal["exact", "bound", "steps", "time", "interrupt"]
 
 @dataclass(frozen=True)
 class OrderSolution:
-    """Order and how it was found.
+    """Order with its cost, bound and search statistics.
 
     Args:
         order: `order[rank]` = host.

@@ -1,1 +1,1 @@
-"""Ring orders: search, proven bound, and the plain Python twin that both must equal."""
+"""Search for short rings with a proven bound, and its plain Python reference."""

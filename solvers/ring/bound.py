@@ -1,4 +1,4 @@
-"""Lower bounds on every ring: from nearest hosts, at once, and from 1-trees, given time."""
+"""Lower bounds on every ring: by nearest hosts at once, by 1-trees given time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ROUNDING = 1e-12
 
 
 def two_nearest_bound(matrix: Matrix, near: Sequence[Sequence[int]]) -> float:
-    """Return half of what leads from every host to its two nearest ones.
+    """Return half the sum of every host's distances to its two nearest others.
 
     Args:
         matrix: (N, N), N at least 3.
@@ -34,7 +34,7 @@ def two_nearest_bound(matrix: Matrix, near: Sequence[Sequence[int]]) -> float:
 
 
 def rising_bounds(ascent: _native.Ascent, hosts: int, deadline: Deadline) -> Iterator[float]:
-    """Raise the bound of 1-trees under penalties (Held and Karp 1970), and tell it now and then."""
+    """Yield ever higher bounds by 1-trees under penalties (Held and Karp 1970)."""
     iterations = max(1, _SLICE_STEPS // hosts)
     is_final = False
     while not is_final and not deadline.is_over:

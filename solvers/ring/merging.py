@@ -1,4 +1,4 @@
-"""Merge good rings: where they agree, and where they differ."""
+"""Merging of good rings: candidate edges from their union."""
 
 from __future__ import annotations
 

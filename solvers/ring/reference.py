@@ -1,4 +1,4 @@
-"""The ring solvers in plain Python: short, slow, and what the native ones must equal."""
+"""Reference ring solvers in plain Python, which the native ones must equal."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ Matrix = npt.NDArray[np.float64]
 
 
 def ring_cost(distance: Matrix, order: Sequence[int]) -> float:
-    """Sum of hops around the ring, wrap-around included (Luo 2020, §5.2.1)."""
+    """Return the sum of hops around the ring, wrap-around included (Luo 2020, §5.2.1)."""
     hops = zip(order, [*order[1:], *order[:1]], strict=True)
     return math.fsum(float(distance[i, j]) for i, j in hops)
 
 
 def reversal_gain(distance: Matrix, order: Sequence[int], first: int, last: int) -> float:
-    """Return the gain of a 2-opt move: positions `first` to `last` reversed.
+    """Return the gain of a 2-opt move that reverses positions `first` to `last`.
 
     Reversing the whole ring, or all but one of it, saves nothing.
     """
@@ -31,7 +31,7 @@ def reversal_gain(distance: Matrix, order: Sequence[int], first: int, last: int)
 
 
 def move_gain(distance: Matrix, order: Sequence[int], first: int, last: int, to: int) -> float:
-    """Return the gain of an Or-opt move: positions `first` to `last` go behind `to`.
+    """Return the gain of an Or-opt move of positions `first` to `last` behind `to`.
 
     Needs 0 <= first <= last < N and `to` outside of them (Or 1976).
     """
@@ -46,14 +46,14 @@ def move_gain(distance: Matrix, order: Sequence[int], first: int, last: int, to:
 
 
 def cheapest_ring(distance: Matrix) -> list[int]:
-    """Return a cheapest ring, by trying every one: for up to 9 cities."""
+    """Return a cheapest ring by trying all, for up to 9 hosts."""
     rest = range(1, len(distance))
     best = min(itertools.permutations(rest), key=lambda tail: ring_cost(distance, [0, *tail]))
     return [0, *best]
 
 
 def one_tree_length(distance: Matrix, penalty: Sequence[float]) -> float:
-    """Return a lower bound of any ring: minimum 1-tree less twice the penalties (Held, Karp 1970).
+    """Return the 1-tree bound under penalties on any ring (Held and Karp 1970).
 
     A minimum spanning tree of the cities 1 to N-1, by Prim, and the two shortest edges of city 0,
     under weights d(i, j) + penalty(i) + penalty(j). For at least 3 cities.

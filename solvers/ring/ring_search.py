@@ -1,4 +1,4 @@
-"""A cheap ring through all hosts, and a proof of how much cheaper it could be at most."""
+"""Search for a short ring through all hosts, with a lower bound."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def search_ring(
     time_limit_s: float = 2.0,
     on_progress: Callable[[SearchProgress], None] | None = None,
 ) -> RingSolution:
-    """Return the cheapest ring found within a time limit, never dearer than the given one.
+    """Return the cheapest ring found in the time limit, never dearer than the given one.
 
     Args:
         distance: (N, N), symmetric, zero diagonal, finite, not negative.
@@ -139,13 +139,13 @@ def _exact(matrix: Matrix, given: list[int]) -> RingSolution:
 
 
 def _from_first(order: Sequence[int], first: int) -> list[int]:
-    """Return the ring begun at `first`."""
+    """Return the ring rotated to begin at `first`."""
     start = list(order).index(first)
     return [*order[start:], *order[:start]]
 
 
 class _RingSearch:
-    """Run of a ring search: a quick ring, a bound and its candidates, then kicks."""
+    """State of a ring search: quick ring, bound and candidate edges, then kicks."""
 
     def __init__(
         self,
@@ -197,14 +197,14 @@ class _RingSearch:
         return "kicks"
 
     def _renumber(self, ring: list[int]) -> None:
-        """Number the hosts along a ring: near ones then share lines of the processor's caches."""
+        """Number the hosts along a ring, so that near ones share cache lines."""
         renumbered = np.ascontiguousarray(self._matrix[np.ix_(ring, ring)])
         best = (self._cost(ring), list(range(len(ring))))
         # At once, so that an interrupt finds all three or none.
         self._matrix, self._hosts, self._best = renumbered, ring, best
 
     def _round(self, candidates: list[list[int]], kicks: int) -> None:
-        """Run chains of kicks, and merge their rings."""
+        """Run chains of kicks and merge their rings."""
         size = len(self._matrix)
         deadline = self._deadline.part(1.0 - _MERGING_SHARE)
         rings = [self._best[1]]
@@ -222,7 +222,7 @@ class _RingSearch:
         self._run(merging, _MERGING_FACTOR * kicks, self._deadline)
 
     def solution(self, ended_by: EndedBy) -> RingSolution:
-        """Return the best so far."""
+        """Return the best ring so far as a solution."""
         cost, order = self._best
         return RingSolution(
             order=_from_first([self._hosts[number] for number in order], self._given[0]),
@@ -233,13 +233,13 @@ class _RingSearch:
         )
 
     def _quick_ring(self, first: int) -> list[int]:
-        """Return the ring that goes to the nearest host left, each time: found in any case."""
+        """Return the nearest-neighbour ring, whatever the time."""
         deadline = self._deadline.at_least(_LEAST_S)
         ring: list[int] = _native.nearest_neighbour_ring(self._matrix, first, deadline.native)
         return ring
 
     def _prove(self, near: list[list[int]]) -> list[list[int]]:
-        """Raise the lower bound; the candidates that its 1-tree suggests, else near ones."""
+        """Raise the lower bound; return candidate edges from its 1-tree, else near ones."""
         ascent = _native.Ascent(self._matrix, self._best[0])
         for bound in rising_bounds(ascent, len(self._matrix), self._part(_BOUND_SHARE)):
             self._bound = max(self._bound, bound)
@@ -249,7 +249,7 @@ class _RingSearch:
         return [own or others for own, others in zip(found, near, strict=True)]
 
     def _improve(self, ring: list[int], candidates: list[list[int]], deadline: Deadline) -> None:
-        """Improve a ring as far as it goes, without kicks."""
+        """Improve a ring to a local optimum, without kicks."""
         self._run(self._search(ring, candidates, _DEPTH, _TEMPERATURE), 0, deadline)
 
     def _search(
@@ -260,7 +260,7 @@ class _RingSearch:
         return _native.Search(self._matrix, candidates, ring, seed, enough, depth, temperature)
 
     def _run(self, search: _native.Search, kicks: int, deadline: Deadline) -> None:
-        """Improve a ring, then kick it so many times; keep the best."""
+        """Improve a ring, then kick it several times; keep the best."""
         before = self._kicks
         while True:
             search.run(kicks - search.kicks, min(_SLICE_S, deadline.left_s))

@@ -1,1 +1,1 @@
-"""Choice of few pairs of a large cluster that show its groups."""
+"""Choice of few pairs of a large cluster that suffice to find its groups."""

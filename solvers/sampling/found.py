@@ -1,4 +1,4 @@
-"""Structure in the readings of a sample: fragments of groups, and what lies between them."""
+"""Fragments of groups in the readings of a sample, and the evidence between them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LEAST_DEVIATION, _MOST_DEVIATION = 0.03, 0.3
 
 @dataclass(frozen=True)
 class Found:
-    """Fragments of groups, as the near readings join them.
+    """Fragments of groups that near readings connect.
 
     Args:
         labels: (N,) fragment of each host, 0 ... G-1.
@@ -45,12 +45,12 @@ class Found:
 
     @property
     def sizes(self) -> Labels:
-        """(G,) hosts of each fragment."""
+        """Number of hosts of each fragment, (G,)."""
         return np.bincount(self.labels)
 
 
 def found_in(readings_us: Matrix) -> Found | None:
-    """Return the fragments that the readings show; None where they have no near mode.
+    """Return the fragments in a sample's readings; None if no near mode stands out.
 
     Args:
         readings_us: (N, N), symmetric, NaN where not measured and on the diagonal.
@@ -95,13 +95,13 @@ def sum_by_cluster(
 
 
 def _cast(logs: Vector, mode: Vector, end: float) -> Vector:
-    """Weigh readings by how clearly they are below the end of a mode."""
+    """Return the vote of each reading: how clearly it lies below the end of a mode."""
     # Votes are whole where readings are as near as most of the mode.
     width = max(end - float(np.median(mode)), _LEAST_WIDTH)
     return np.clip((end - logs) / width, _FAR_VOTE, 1.0)
 
 
 def _join_clusters(clusters: Labels, one: Labels, other: Labels, cast: Vector) -> Labels:
-    """Return clusters of clusters."""
+    """Return the clusters after joining them by the readings between them."""
     counts = sum_by_cluster(clusters, clusters, one, other, np.ones(len(one)))
     return link_hosts(sum_by_cluster(clusters, clusters, one, other, cast), counts)[clusters]

@@ -1,4 +1,4 @@
-"""Average linkage where most pairs were not measured."""
+"""Average linkage for matrices in which most pairs are unmeasured."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _COMPACT_AT = 0.7
 
 
 def link_hosts(votes: Matrix, counts: Matrix) -> Labels:
-    """Return clusters of hosts whose measured pairs vote on average for being together.
+    """Return clusters of hosts whose measured pairs favour being together on average.
 
     The two clusters that the most speaks for are joined, as in average linkage (UPGMA), but over
     the pairs that there are, until the average vote between any two is not positive.
@@ -40,7 +40,7 @@ def link_hosts(votes: Matrix, counts: Matrix) -> Labels:
 
 
 def _joined_some(sums: Matrix) -> tuple[Labels, bool]:
-    """Return the new cluster of each one, and whether no more can be joined; update the sums."""
+    """Join clusters; return their new numbers and whether none can be joined any more."""
     size = sums.shape[1]
     hosts = np.arange(size)
     joins = hosts.copy()
@@ -76,6 +76,6 @@ def _joined_some(sums: Matrix) -> tuple[Labels, bool]:
 
 
 def _merit(sums: Matrix) -> Matrix:
-    """Return the merit of joins."""
+    """Return the merit of joining each pair of clusters."""
     merit: Matrix = sums[0] / (sums[1] + _CAUTION)
     return merit

@@ -1,4 +1,4 @@
-"""Disjoint pairs of large weight."""
+"""Matching of disjoint pairs with large weight."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Pairs = list[tuple[int, int]]
 
 
 def match_pairs(weight: Matrix, labels: Labels | None = None) -> Pairs:
-    """Return pairs that are each other's best, again and again among the hosts that are left.
+    """Return mutually best pairs, repeatedly among the remaining hosts.
 
     Args:
         weight: (N, N), symmetric; -inf for pairs that must not meet. Ties should be broken.
@@ -42,7 +42,7 @@ def match_pairs(weight: Matrix, labels: Labels | None = None) -> Pairs:
 
 
 def _one_each(mutual: Labels, best: Labels, labels: Labels, left: Matrix) -> Labels:
-    """Return one pair of each two clusters, after which others of the two are barred."""
+    """Return one pair for each two clusters, and bar the others between them."""
     low = np.minimum(labels[mutual], labels[best[mutual]])
     high = np.maximum(labels[mutual], labels[best[mutual]])
     is_within = low == high

@@ -1,4 +1,4 @@
-"""Choice of the next pairs of a large cluster to measure, by the readings so far."""
+"""Choice of the next pairs of a large cluster to measure, from the readings so far."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _ROUNDING = 1e-6
 
 @dataclass(frozen=True)
 class SamplerStep:
-    """Next step of the sampler.
+    """Next rounds to measure.
 
     Args:
         rounds: rounds of disjoint pairs (i, j), i < j; empty if nothing is left to do.
@@ -55,7 +55,7 @@ class SamplerStep:
 
 
 def usual_share(hosts: int) -> float:
-    """Return the share of pairs that is usually enough: 5 cube roots of N partners a host."""
+    """Return the share of pairs that usually suffices: 5 cube roots of N partners per host."""
     return float(min(1.0, _PARTNERS * np.cbrt(hosts) / max(1, hosts - 1)))
 
 
@@ -67,7 +67,7 @@ def next_rounds(
     seed: int = 0,
     completes: bool = True,
 ) -> SamplerStep:
-    """Return the next rounds of a sample that finds groups of near hosts in few pairs.
+    """Return the next rounds of a sample that finds groups of near hosts with few pairs.
 
     All that it knows is in its arguments, so that it goes on with what another run measured.
     After a few rounds by chance, hosts whose readings are near make fragments of groups. A
@@ -115,7 +115,7 @@ def next_rounds(
 
 
 def _check_readings(readings_us: Matrix, tried: Mask | None, share: float) -> tuple[Mask, Mask]:
-    """Return the pairs that met, and those that have a reading."""
+    """Return masks of the pairs that met and of those with a reading."""
     if readings_us.ndim != 2 or readings_us.shape[0] != readings_us.shape[1]:
         raise ValueError(f"readings have shape {readings_us.shape}, expected (N, N)")
     if tried is not None and tried.shape != readings_us.shape:
@@ -136,7 +136,7 @@ def _check_readings(readings_us: Matrix, tried: Mask | None, share: float) -> tu
 def _by_chance(
     barred: Mask, rounds: int, rng: np.random.Generator, hints: Matrix | None
 ) -> list[Pairs]:
-    """Return rounds by chance; every other one, from the first on, by the hints first."""
+    """Return random rounds; every other one, from the first on, prefers the hints."""
     barred = barred.copy()
     chosen = []
     for turn in range(rounds):
@@ -150,7 +150,7 @@ def _by_chance(
 
 @dataclass(frozen=True)
 class _Sample:
-    """The pairs so far.
+    """State of a sample: the pairs so far.
 
     Args:
         known: (N, N) with a reading.
@@ -168,7 +168,7 @@ class _Sample:
 def _search(
     sample: _Sample, found: Found, rng: np.random.Generator, *, completes: bool
 ) -> SamplerStep:
-    """Return rounds that confirm fragments, join them, and measure what is near."""
+    """Return rounds that confirm fragments, join them, and measure near hosts."""
     size, barred, left = len(sample.met), sample.barred, sample.left
     wanted = Wanted(found, sample.known, sample.met)
     are_few_alone = (found.sizes[found.labels] == 1).mean() < _FEW_ALONE
@@ -200,7 +200,7 @@ def _search(
 
 
 def _choose_pairs(weight: Matrix, barred: Mask, labels: npt.NDArray[np.int64] | None) -> Pairs:
-    """Return the pairs of a round, which are barred from then on."""
+    """Return the pairs of a round and bar them from later rounds."""
     weight[barred] = -np.inf
     pairs = match_pairs(weight, labels)
     _bar(barred, pairs)
@@ -213,7 +213,7 @@ def _bar(barred: Mask, pairs: Pairs) -> None:
 
 
 def _within(rounds: Sequence[Pairs], left: int) -> list[Pairs]:
-    """Return as many of the pairs as the budget has left, in rounds that are not empty."""
+    """Return the rounds cut to the remaining budget, without empty ones."""
     kept = []
     for pairs in rounds:
         if left > 0 and pairs:

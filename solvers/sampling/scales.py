@@ -1,4 +1,4 @@
-"""The readings' lowest mode: what near is, in this network."""
+"""Detection of the lowest mode of the readings: the scale of near hosts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _REACH = 30
 
 
 def limits(logs: Vector) -> list[float]:
-    """Return the ends of the modes of log readings but the last; empty if there is one mode.
+    """Return the upper ends of all modes of log readings but the last; empty for one mode.
 
     The smoothed histogram is gone through from the left for valleys that are too deep to be
     chance between the peaks before and after them.
@@ -52,12 +52,12 @@ def limits(logs: Vector) -> list[float]:
 
 
 def spread(logs: Vector) -> float:
-    """Return the deviation of logarithms of readings that belong together, by their median one."""
+    """Return the standard deviation of the logarithms of readings of one mode, by the median."""
     return float(1.4826 * np.median(np.abs(logs - np.median(logs)))) if len(logs) else 0.0
 
 
 def _in_window(counts: Vector) -> Vector:
-    """Return how many readings a window of twice the bandwidth holds, smoothed."""
+    """Return the smoothed number of readings in a window of twice the bandwidth."""
     reach = round(4 * _BANDWIDTH / _STEP)
     offsets = np.arange(-reach, reach + 1) * _STEP / _BANDWIDTH
     kernel = np.exp(-0.5 * offsets**2)
@@ -67,7 +67,7 @@ def _in_window(counts: Vector) -> Vector:
 
 
 def _first_valley(window: Vector) -> int | None:
-    """Return the bin where the rise to the second mode begins."""
+    """Return the histogram bin where the rise to the second mode begins."""
     peak, lowest, place = 0.0, math.inf, 0
     for step, value in enumerate(window):
         if _is_deeper(lowest, peak) and _is_deeper(lowest, value):

@@ -1,4 +1,4 @@
-"""Compare two clusters, or two hosts, that have not met by their readings to third hosts."""
+"""Comparison of clusters or hosts that have not met, by their readings to third hosts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _UNIT = 10.0
 
 
 def kinship(mean_logs: Matrix, deviation: float, farthest: float) -> Matrix:
-    """Return the log likelihood ratio of two clusters being one, by what others are away from them.
+    """Return the log likelihood ratio of two clusters being one, by distances to third hosts.
 
     In an ultrametric two that are together are equally far from any third one. So a third one that
     is far from one and near to the other speaks against it, and one that is equally far from both
@@ -61,7 +61,7 @@ def kinship(mean_logs: Matrix, deviation: float, farthest: float) -> Matrix:
 
 
 def _table(level: npt.NDArray[np.intp], deviation: float) -> Matrix:
-    """Return (L, L) log of P(both | together) / P(one) P(other), by the levels of both."""
+    """Return log P(both | together) / P(one) P(other) by the levels of both, (L, L)."""
     levels = int(level.max()) + 1
     share = (np.bincount(level, minlength=levels) + 0.5) / (len(level) + 0.5 * levels)
     apart = np.arange(levels)[:, None] - np.arange(levels)[None, :]
@@ -73,7 +73,7 @@ def _table(level: npt.NDArray[np.intp], deviation: float) -> Matrix:
 
 
 def two_steps(readings_us: Matrix) -> Matrix:
-    """Return how much each pair is worth a meeting, by near third hosts (as in an ultrametric).
+    """Return the value of measuring each pair, by near third hosts (as in an ultrametric).
 
     Args:
         readings_us: (N, N), symmetric, NaN where not measured.

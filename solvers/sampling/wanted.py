@@ -1,4 +1,4 @@
-"""Value of measuring each pair, by what is known of its hosts."""
+"""Value of measuring each pair, given what is known of its hosts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _JITTER = 0.5
 
 
 class Wanted:
-    """The pairs that are wanted, while rounds of them are chosen.
+    """Pairs worth measuring, updated while rounds are chosen.
 
     Args:
         found: the fragments.
@@ -74,7 +74,7 @@ class Wanted:
         self._rank: Matrix = np.where(is_open, rank, -np.inf)
 
     def weight(self, rng: np.random.Generator) -> Matrix:
-        """Return (N, N) weights of pairs for a round, confirmations first; -inf if not wanted."""
+        """Return weights of pairs for a round, (N, N), confirmations first; -inf if unwanted."""
         weight = self._rank[self._labels][:, self._labels]
         need = np.maximum(_PARTNERS - self._partners, 0)
         is_unsure = (self._votes < _LEAST_VOTES) & (self._partners < _MOST_PARTNERS)
@@ -87,12 +87,12 @@ class Wanted:
 
     @property
     def open_searches(self) -> int:
-        """Number of meetings that the search may still take, about."""
+        """Approximate number of meetings that the search still needs."""
         lone = int((self._most == 0).sum())
         return int((self._rank > -np.inf).sum()) // 2 + _LOOKS * lone
 
     def meet(self, one: int, other: int) -> None:
-        """Take note that two hosts meet."""
+        """Record that two hosts meet."""
         if self._same[one, other]:
             self._partners[[one, other]] += 1
             self._votes[[one, other]] += _ASSUMED_VOTE
@@ -101,13 +101,13 @@ class Wanted:
             self._rank[a, b] = self._rank[b, a] = -np.inf
 
     def near(self, rng: np.random.Generator) -> Matrix:
-        """Return (N, N) of pairs in one fragment, in random order."""
+        """Return weights of pairs within one fragment, (N, N), in random order."""
         jitter = rng.random(self._same.shape)
         return np.where(self._same, jitter + jitter.T, -np.inf)
 
 
 def _second_looks(ratio: Matrix, likeness: Matrix) -> Mask:
-    """Return (G, G) which fragments had better meet once more: of each those least unlike it."""
+    """Return a mask of fragments to compare once more, (G, G): the least dissimilar ones."""
     looks: Mask = np.zeros(ratio.shape, dtype=bool)
     rows = np.arange(len(ratio))[:, None]
     best = np.argsort(-likeness, axis=1)[:, :_LOOKS]

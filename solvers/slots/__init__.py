@@ -1,1 +1,1 @@
-"""Hosts that take several ranks, and more hosts than are needed."""
+"""Orders of hosts that take several ranks, or of which some stay unused."""

@@ -1,4 +1,4 @@
-"""Annealing of any cost of an order, evaluated as a whole: where no faster search fits."""
+"""Annealing of any cost function of whole orders, where no faster search applies."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def anneal_order(
     deadline: Deadline,
     on_progress: Callable[[SearchProgress], None] | None = None,
 ) -> tuple[Order, int, EndedBy]:
-    """Return the cheapest order found, how many were looked at, and what ended the search.
+    """Return the cheapest order found, the number of orders tried, and what ended the search.
 
     Moves exchange two places, put one elsewhere, or turn a stretch around (Kirkpatrick, Gelatt,
     Vecchi 1983).
@@ -101,7 +101,7 @@ class _OrderAnnealing:
             self.best, self._best_cost = order, cost
 
     def _propose(self) -> Order:
-        """Return another order, which differs in a place that matters."""
+        """Return a random neighbouring order that differs where ranks are placed."""
         order = list(self._order)
         first = int(self._rng.integers(self._used(order)))
         second = int(self._rng.integers(len(order)))

@@ -1,4 +1,4 @@
-"""Lower bounds of the cost of any order of hosts and slots, whichever hosts take part."""
+"""Lower bounds on the cost of any placement of ranks on hosts with slots."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MOST_BOUND_SLOTS = 1024
 
 
 def slots_bound(form: Form, matrix: Matrix, layout: RankLayout, time_limit_s: float) -> float:
-    """Return a value that no placement costs less than, be the ranks of a host adjacent or not.
+    """Return a lower bound on every placement, with the ranks of a host adjacent or not.
 
     0 where no bound is found in time. An interrupt (Ctrl-C) ends the proof with that.
     """
@@ -43,7 +43,7 @@ def slots_bound(form: Form, matrix: Matrix, layout: RankLayout, time_limit_s: fl
 
 
 def by_slot(matrix: Matrix, layout: RankLayout) -> Matrix:
-    """Return (S, S) distances between slots, host after host; 0 between those of one host."""
+    """Return distances between slots, (S, S), host after host; 0 within a host."""
     host_of = np.repeat(np.arange(layout.hosts), layout.slots)
     return np.ascontiguousarray(matrix[np.ix_(host_of, host_of)])
 
@@ -100,5 +100,5 @@ def _by_components(distance: Matrix, layout: RankLayout, deadline: Deadline) -> 
 
 
 def _fewest_components(sizes: Sequence[int], layout: RankLayout) -> int:
-    """Return how many components take all ranks at least."""
+    """Return the least number of components that can take all ranks."""
     return RankLayout(sizes, layout.ranks).fewest_hosts

@@ -1,4 +1,4 @@
-"""Layout of ranks on hosts with different numbers of slots, and forms over these hosts."""
+"""Layout of ranks on hosts with different numbers of slots, and forms over those hosts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ IDLE = -2
 
 @dataclass(frozen=True)
 class RankLayout:
-    """Slots of hosts, and the number of ranks for them.
+    """Number of slots of each host, and number of ranks to place.
 
     An order is a permutation of all hosts. Ranks fill it from the front, so that the ranks of a
     host are adjacent; the hosts that are left at its end stay empty.
@@ -54,7 +54,7 @@ class RankLayout:
 
     @cached_property
     def is_even(self) -> bool:
-        """Whether all hosts take as many ranks, so that a rank's place says which host it is on."""
+        """Whether all hosts take equally many ranks, so that a rank's host position is fixed."""
         return min(self.slots) == max(self.slots)
 
     @cached_property
@@ -64,13 +64,13 @@ class RankLayout:
 
     @cached_property
     def fewest_hosts(self) -> int:
-        """Least number of hosts that take all ranks."""
+        """Least number of hosts that can take all ranks."""
         reached = np.cumsum(sorted(self.slots, reverse=True))
         return int(np.searchsorted(reached, self.ranks)) + 1
 
     @cached_property
     def position_of(self) -> Ranks:
-        """(R,) where all hosts take as many ranks: whose place in the order each rank has."""
+        """Position in the order of each rank's host, (R,), if all hosts take as many ranks."""
         if not self.is_even:
             raise ValueError("hosts take different numbers of ranks")
         return np.arange(self.ranks) // self.slots[0]
@@ -80,19 +80,19 @@ class RankLayout:
         return np.asarray(self.slots, dtype=np.intp)
 
     def placement(self, order: Sequence[int] | Ranks) -> Ranks:
-        """Return (R,) the host of every rank."""
+        """Return the host of every rank, (R,)."""
         hosts = np.asarray(order, dtype=np.intp)
         placed: Ranks = np.repeat(hosts, self._slots[hosts])[: self.ranks]
         return placed
 
     def count_used(self, order: Sequence[int] | Ranks) -> int:
-        """Return how many hosts of an order take a rank: the first so many."""
+        """Return how many hosts at the front of an order take a rank."""
         reached = np.cumsum(self._slots[np.asarray(order, dtype=np.intp)])
         return int(np.searchsorted(reached, self.ranks)) + 1
 
 
 def condense_form(form: RoundsForm, place_of: Ranks, places: int) -> RoundsForm:
-    """Return the rounds between the places of an order of hosts; places without a rank are idle.
+    """Return the form between positions of an order of hosts; positions without ranks are idle.
 
     Between ranks of one host there is no distance. So where all hosts take as many ranks, the
     distances that a round waits for are those between hosts alone.
@@ -108,7 +108,7 @@ def condense_form(form: RoundsForm, place_of: Ranks, places: int) -> RoundsForm:
 
 
 def _condensed_mesh(form: MeshForm, over_places: RoundsForm, place_of: Ranks) -> MeshForm:
-    """Return the rounds as a mesh's, with blocks of ranks as blocks of places they fill."""
+    """Return a mesh's form with blocks of ranks replaced by blocks of positions."""
     places = over_places.ranks
     sequences = [_places_of(place_of[sequence], places) for sequence in form.sequences]
     blocks = []
@@ -123,12 +123,12 @@ def _condensed_mesh(form: MeshForm, over_places: RoundsForm, place_of: Ranks) ->
 
 
 def _places_of(in_sequence: Ranks, places: int) -> Ranks:
-    """Return all places by first appearance, and then those that do not appear."""
+    """Return all positions by first appearance, then those that do not appear."""
     return np.array(list(dict.fromkeys([*in_sequence.tolist(), *range(places)])), dtype=np.intp)
 
 
 def pad_form(form: RoundsForm | TreesForm, places: int) -> RoundsForm | TreesForm:
-    """Return the same form over more places, of which those beyond its ranks are idle."""
+    """Return the form over more positions, of which the additional ones are idle."""
     if isinstance(form, MeshForm):
         sequences = [_places_of(sequence, places) for sequence in form.sequences]
         return replace(form, ranks=places, sequences=sequences)

@@ -1,4 +1,4 @@
-"""The cheapest ring through some of the hosts."""
+"""Search for the cheapest ring through a subset of the hosts."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def solve_ring_of_some(
     deadline: Deadline,
     on_progress: Callable[[SearchProgress], None] | None = None,
 ) -> OrderSolution:
-    """Return the cheapest ring through as many hosts as are needed, all with as many slots.
+    """Return the cheapest ring through as many hosts as are needed, with equal slots.
 
     Up to 16 hosts by dynamic programming. Else chains of annealing, in which hosts of the ring and
     others change places, and after each the search for the nearest ring through those it chose.
@@ -100,7 +100,7 @@ def _exact(distance: Matrix, count: int) -> Ring:
 
 
 def _with_others(ring: Sequence[int], given: Sequence[int]) -> list[int]:
-    """Return the ring from its first host in `given` on, and then the hosts it leaves out."""
+    """Return the ring rotated to the first host in `given`, then the unused hosts."""
     place = {host: number for number, host in enumerate(given)}
     start = min(range(len(ring)), key=lambda at: place[ring[at]])
     inside = set(ring)
@@ -161,7 +161,7 @@ class _SubsetRingSearch:
         return [*leaves[start:], *leaves[:start]][: self._count]
 
     def _chain(self, start: Ring, moves: int, hot: float) -> Ring:
-        """Anneal a ring, with some moves at every temperature of a falling series."""
+        """Anneal a ring with some moves at every temperature of a falling series."""
         seed = int(self._rng.integers(1 << 63))
         try:
             search = _native.SubsetAnnealing(self._distance, start, seed, self._deadline.native)
@@ -175,7 +175,7 @@ class _SubsetRingSearch:
         return search.ring
 
     def _polish(self, ring: Ring) -> None:
-        """Find the shortest ring through the same hosts; keep it if it is the cheapest so far."""
+        """Shorten the ring through the same hosts; keep it if it is the cheapest."""
         left_s = self._deadline.left_s
         within = self._distance[np.ix_(ring, ring)]
         if left_s > 0.0:
@@ -193,7 +193,7 @@ class _SubsetRingSearch:
 
 
 def _best_window(distance: Matrix, leaves: Ring, count: int) -> Ring:
-    """Return the cheapest ring of so many hosts that stand side by side in a circle of all."""
+    """Return the cheapest ring of adjacent hosts in a circle of all hosts."""
     around = np.array([*leaves, *leaves])
     steps = np.concatenate([[0.0], np.cumsum(distance[around[:-1], around[1:]])])
     start = np.arange(len(leaves))

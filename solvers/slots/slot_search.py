@@ -1,4 +1,4 @@
-"""A cheap order of hosts that take several ranks, or of which some are not needed."""
+"""Search for a cheap order of hosts that take several ranks, or of which some stay unused."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ _LEAST_S = 1e-3
 def cost_with_slots(
     form: Form, distance: Matrix, layout: RankLayout, order: Sequence[int]
 ) -> float:
-    """Return the latency cost of an order of all hosts; ranks on one host cost nothing."""
+    """Return the latency cost of an order of all hosts; ranks on one host are free."""
     if isinstance(form, RingForm):
         return reference.cost(RingForm(layout.hosts), distance, order[: layout.count_used(order)])
     return reference.cost(form, distance, layout.placement(order).tolist())
 
 
 def prices_with_slots(form: Form, distance: Matrix, layout: RankLayout) -> Prices:
-    """Return the `Prices` of many orders, between hosts where all hosts take as many ranks."""
+    """Return the `Prices` of orders, reduced to hosts if all take equally many ranks."""
     if isinstance(form, RoundsForm) and layout.is_even:
         places = -(-layout.ranks // layout.slots[0])
         between = condense_form(form, layout.position_of, places)
@@ -74,7 +74,7 @@ def search_with_slots(
     proof_limit_s: float = 0.0,
     on_progress: Callable[[SearchProgress], None] | None = None,
 ) -> OrderSolution:
-    """Return the cheapest order found within a time limit, never dearer than the given one.
+    """Return the cheapest order found in the time limit, never dearer than the given one.
 
     Where the ranks' places say on which host of the order they are, this is a search over hosts, of
     which those without a rank stand at the end: rounds and trees with idle ranks, and rings through
@@ -126,7 +126,7 @@ def search_with_slots(
 
 
 def over_hosts(form: Form, layout: RankLayout) -> Form | None:
-    """Return a form over all hosts, some idle, that costs the same; None if there is none."""
+    """Return an equivalent form over all hosts, some idle; None if there is none."""
     if isinstance(form, RingForm):
         return RingForm(layout.hosts) if layout.takes_all_hosts else None
     if not layout.is_even:
@@ -138,7 +138,7 @@ def over_hosts(form: Form, layout: RankLayout) -> Form | None:
 
 @dataclass(frozen=True)
 class _WholeOrderSearch:
-    """A search that prices any order as a whole."""
+    """Search that evaluates every order from scratch."""
 
     form: Form
     matrix: Matrix
@@ -189,7 +189,7 @@ class _WholeOrderSearch:
         return OrderSolution(found, best, bound, ended_by, steps)
 
     def _cheapest_of_all(self, given_cost: float, deadline: Deadline) -> OrderSolution:
-        """Try all orders of few hosts; the given order stays where another costs as much."""
+        """Try all orders of few hosts; prefer the given order among equals."""
         best, cheapest, tried = given_cost, self.given, 1
         for order in itertools.permutations(range(self.layout.hosts)):
             if deadline.is_over:
@@ -201,7 +201,7 @@ class _WholeOrderSearch:
         return OrderSolution(cheapest, best, best, "exact", tried)
 
     def _start(self, seed: int, deadline: Deadline) -> list[int]:
-        """Return a cheap order to begin with."""
+        """Return a cheap starting order."""
         starts = [self.given, order_by_clusters(self.matrix, deadline.part(0.5))]
         form = self.form
         if not isinstance(form, RoundsForm):

@@ -1,4 +1,4 @@
-"""Orders of hosts with different numbers of slots, by searches for hosts that are alike."""
+"""Orders of hosts with different numbers of slots, by searches among hosts with equal slots."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def by_places(
     search: Callable[[npt.NDArray[np.intp], Order], Sequence[int]],
     deadline: Deadline,
 ) -> Order:
-    """Return the cheapest order of some starts and of what searches make of the cheapest.
+    """Return the cheapest of some starting orders and of searches from the cheapest one.
 
     A search takes the places of an order to have as many ranks as they have in its start, whichever
     hosts come there. That is true of hosts with as many slots; what others change is seen when the
