@@ -1,4 +1,4 @@
-"""Round-trip times, then groups, then what their uplinks carry, over one set of connections."""
+"""Probe of round-trip times, groups and their uplinks over one set of connections."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class GroupsResult:
 
     @property
     def has_uplinks(self) -> bool:
-        """Whether there are two groups, which exchange something."""
+        """Whether there are at least two groups, between which uplinks exist."""
         return len(self.cluster.groups) > 1
 
 
@@ -87,7 +87,7 @@ def _group_cluster(cluster: Cluster, earlier: Cluster | None) -> GroupsResult:
 
 
 def _groups_hold(cluster: Cluster, earlier: Cluster) -> bool:
-    """Return whether what an earlier run answered, groups or no groups, still holds."""
+    """Return whether an earlier run's groups, or their absence, are still valid."""
     if earlier.grouping is None:
         return bool(earlier.groups) and list(cluster.groups) == list(earlier.groups)
     if cluster.rtt is None or earlier.rtt is None or cluster.names != earlier.names:

@@ -1,4 +1,4 @@
-"""Whether a cluster still describes its network."""
+"""`plink.check`: whether a cluster still describes its network."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Verdict(checking.CheckResult):
 
     @property
     def changed(self) -> list[list[str]]:
-        """The names of hosts that changed together, those with most changed pairs first."""
+        """Names of hosts that changed together, those with most changed pairs first."""
         return [[self.names[host] for host in each.hosts] for each in self.judgement.changes]
 
     def __repr__(self) -> str:
@@ -66,7 +66,7 @@ def check(
     progress: OnProgress | None = None,
     **options: Any,
 ) -> Verdict:
-    """Measure a small sample of pairs again, and say whether the cluster still holds.
+    """Measure a small sample of pairs again, and judge whether the cluster is still valid.
 
     Args:
         cluster: that `probe` made; it is measured as it says that it was.

@@ -1,4 +1,4 @@
-"""A cluster: hosts, and what was measured between them."""
+"""`plink.Cluster`: hosts and the measurements between them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MAX_SLOTS = 1 << 16
 
 
 class Cluster(cluster_file.Cluster, frozen=True, dict=True):
-    """Hosts, and what was measured between them.
+    """Hosts and the measurements between them.
 
     The members of `plink.files.cluster.Cluster`, of which most are used: `hosts`, `names`,
     `groups`, `rtt`, `bandwidth`, `uplinks`, `unreachable`.
@@ -52,7 +52,7 @@ class Cluster(cluster_file.Cluster, frozen=True, dict=True):
         groups: Mapping[str, Sequence[str]] | None = None,
         slots: int = 1,
     ) -> Cluster:
-        """Return a cluster of which the measurements are at hand.
+        """Return a cluster made from matrices of measurements.
 
         Args:
             names: names of the N hosts. A host's name is its address, too.
@@ -99,7 +99,7 @@ class Cluster(cluster_file.Cluster, frozen=True, dict=True):
         percentile: float = 10.0,
         size: str | int | None = None,
     ) -> Cluster:
-        """Return a cluster of what another program measured (`plink import`).
+        """Return a cluster from another program's measurements (`plink import`).
 
         Args:
             path: of a log of nccl-tests, OSU's benchmarks or perftest, of mpiGraph's output, or of
@@ -128,17 +128,17 @@ class Cluster(cluster_file.Cluster, frozen=True, dict=True):
 
     @property
     def rtt_us(self) -> Matrix | None:
-        """(N, N) round-trip times in µs, `[source][destination]`; NaN where not measured."""
+        """Round-trip times in µs, (N, N), `[source][destination]`; NaN where not measured."""
         return None if self.rtt is None else self.rtt.readings_us
 
     @property
     def gbit_s(self) -> Matrix | None:
-        """(N, N) bandwidths in Gbit/s, `[source][destination]`; NaN where not measured."""
+        """Bandwidths in Gbit/s, (N, N), `[source][destination]`; NaN where not measured."""
         return None if self.bandwidth is None else self.bandwidth.gbit_s
 
     @cached_property
     def outliers(self) -> list[Outlier]:
-        """The hosts that are much slower, or farther from all others, than the other hosts are."""
+        """Outlying hosts: much slower, or farther from all others, than the other hosts."""
         return outliers(self)
 
     @property
@@ -151,13 +151,13 @@ class Cluster(cluster_file.Cluster, frozen=True, dict=True):
 
     @cached_property
     def hashed(self) -> Cluster:
-        """The same with the hash of its file, which orders and plans record, saved or yet to be."""
+        """This cluster with the hash of its file, which orders and plans record."""
         if self.file_hash is not None:
             return self
         return replace(self, file_hash=cluster_file.content_hash(self))
 
     def save(self, path: PathName) -> None:
-        """Write a cluster file, whole or not at all.
+        """Write a cluster file atomically.
 
         A name that ends in `.gz` packs it; one that ends in `.npz` makes it the binary form, which
         large clusters need.
@@ -197,7 +197,7 @@ class Cluster(cluster_file.Cluster, frozen=True, dict=True):
 
 
 def checked_cluster(value: object, function: str) -> Cluster:
-    """Return the cluster that a function of the library was given.
+    """Return an argument as a `Cluster`, or raise if it is none.
 
     Raises:
         WrongUseError: it is something else.

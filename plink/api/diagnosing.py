@@ -1,4 +1,4 @@
-"""Find what slows a cluster or a job down."""
+"""`plink.diagnose`: what slows a cluster or a job down."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TRANSFERS_S = 60.0
 
 @dataclass(frozen=True, repr=False)
 class Diagnosis:
-    """Findings about a cluster or a job, and what was looked at.
+    """Findings about a cluster or a job, and which inputs they are based on.
 
     Args:
         findings: the weightiest first, none where nothing is wrong; each has `says`, `hosts`,

@@ -1,4 +1,4 @@
-"""Errors of `probes` as plink's own."""
+"""Translation of errors of `probes` to plink's own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAMED = 3
 
 
 class ProbeInterrupted(KeyboardInterrupt):
-    """Error that the user stopped a probe; `cluster` has what was measured by then."""
+    """Error that the user stopped a probe; `cluster` holds the measurements so far."""
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__("interrupted; the exception's cluster has what was measured")
@@ -25,7 +25,7 @@ class ProbeInterrupted(KeyboardInterrupt):
 
 
 def to_plink_error(error: ProbesError) -> PlinkError:
-    """Return the error for users: a wrong list or option is their fault, a failing host is not."""
+    """Return an error for the user: bad lists and options are wrong use, hosts are not."""
     if isinstance(error, HostError):
         return PlinkError(f"{error.host}: {error}", error.hint)
     return WrongUseError(str(error), error.hint)
@@ -33,7 +33,7 @@ def to_plink_error(error: ProbesError) -> PlinkError:
 
 @contextmanager
 def plinks_errors() -> Iterator[None]:
-    """Raise errors of `probes` as plink's own, and name the hosts that were not reached."""
+    """Raise errors of `probes` as plink's own, naming hosts that were not reached."""
     from plink.measure.probing.request import TooFewReachedError  # noqa: PLC0415  imports SSH
 
     try:

@@ -1,4 +1,4 @@
-"""Measure hosts for `diagnose`: their condition, round trips, links and uplinks."""
+"""Measurement of hosts for `diagnose`: conditions, round trips, links and uplinks."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def examine(
 def _request(
     cluster: Cluster, way: Way, source: str, timeout_s: float, deadline: _TimeBudget
 ) -> ProbeRequest:
-    """Return the request for round trips, measured as in the earlier file."""
+    """Return the request for round trips, with the earlier file's settings."""
     known = cluster
     if cluster.rtt is not None and cluster.rtt.tool not in TOOLS:
         known = replace(cluster, rtt=None)  # imported
@@ -98,7 +98,7 @@ def _request(
 
 
 class _TimeBudget:
-    """Seconds left from `begin` on; unlimited before that."""
+    """Time budget that runs from the call of `begin`; unlimited before."""
 
     def __init__(self) -> None:
         self._until_s = math.inf
@@ -111,7 +111,7 @@ class _TimeBudget:
 
 
 def _present(cluster: Cluster, reached: Reached) -> Cluster:
-    """Return the cluster with its hosts' addresses of now; readings at other ones are dropped."""
+    """Return the cluster with present addresses, without readings at former ones."""
     here = {host.name: host.address for host in reached.hosts}
     hosts = [replace(host, address=here.get(host.name, host.address)) for host in cluster.hosts]
     moved = moved_hosts(hosts, cluster)
@@ -127,7 +127,7 @@ def _with_round_trips(
     progress: ProgressListener,
     missed: list[str],
 ) -> Cluster:
-    """Return the cluster with new round trips, or its old ones where none can be measured."""
+    """Return the cluster with new round trips, or the old ones if that fails."""
     try:
         measured = measure_pairs(
             replace(request, earlier=replace(cluster, rtt=None)), reached, progress
@@ -146,7 +146,7 @@ def _with_transfers(
     progress: ProgressListener,
     missed: list[str],
 ) -> Cluster:
-    """Return the cluster with new rates of links and uplinks, or with its old ones."""
+    """Return the cluster with new link and uplink rates, or the old ones."""
     # An uplink or a pair's bandwidth that is known would not be measured again.
     bare = replace(cluster, uplinks=None, bandwidth=None)
     try:
@@ -169,7 +169,7 @@ def _with_transfers(
 
 
 def _tell_failures(failures: Sequence[Failure], reached: Reached, missed: list[str]) -> None:
-    """Add the first measurement that failed, and how many did; hosts not reached are named."""
+    """Add a sentence on the first failed measurement and the number of others."""
     unreached = {error.host for error in reached.failures}
     others = [failure for failure in failures if failure.source not in unreached]
     if others:

@@ -1,4 +1,4 @@
-"""Groups of hosts that are near each other, and how sure they are."""
+"""`plink.group`: groups of near hosts, with their certainty."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MAX_GROUPS = 1 << 16
 
 @dataclass(frozen=True, repr=False)
 class Groups(Sequence[Group]):
-    """The groups that were found, each with a `name` and its `hosts`; none is an answer, too.
+    """Groups of hosts, each with `name` and `hosts`; possibly none.
 
     Args:
         cluster: with these groups, for orders and plans that follow them.
@@ -55,7 +55,7 @@ class Groups(Sequence[Group]):
 
     @property
     def probability(self) -> float | None:
-        """Probability that the distances show groups at all, from 0 to 1; None if unknown."""
+        """Probability that the hosts form groups at all, 0 to 1; None if unknown."""
         return self.grouping.probability
 
     @property
@@ -64,11 +64,11 @@ class Groups(Sequence[Group]):
         return list(self.grouping.notes)
 
     def of(self, host: str) -> Group | None:
-        """Return the group of a host, by name; None where it is in none."""
+        """Return the group of a host given by name; None if it is in none."""
         return next((group for group in self if host in group.hosts), None)
 
     def save(self, path: PathName) -> None:
-        """Write a cluster file with these groups, whole or not at all.
+        """Write a cluster file with these groups atomically.
 
         Raises:
             PlinkError: it cannot be written.
@@ -128,7 +128,7 @@ def group(
 
 
 def groups_of(cluster: Cluster, found: FoundGroups) -> Groups:
-    """Return the groups found in a cluster, together with the cluster that holds them."""
+    """Return the groups computed for a cluster, with the cluster that contains them."""
     # The groups make it another cluster than the one in the file.
     grouped = replace(cluster, file_hash=None)
     with_them = with_groups(grouped, found)

@@ -1,4 +1,4 @@
-"""Common base of the library's objects: what they are made from, and how they print."""
+"""Common base of the library's objects: provenance and printing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WIDTH = 100
 
 
 def copy_as(kind: type[_Object], found: Any, **more: Any) -> _Object:
-    """Return a value as the library's type, which adds methods and members.
+    """Return a file's value as the library's class, which adds methods.
 
     Args:
         kind: struct or dataclass that inherits from that of `found`.
@@ -38,7 +38,7 @@ def copy_as(kind: type[_Object], found: Any, **more: Any) -> _Object:
 
 
 def page(show: Callable[[Console], None]) -> str:
-    """Return as plain text what `show` prints on a console."""
+    """Return what `show` prints on a console as plain text."""
     from rich.console import Console  # noqa: PLC0415  who prints nothing does without
 
     text = StringIO()

@@ -1,4 +1,4 @@
-"""Rank orders: found, said how good they are, and written for launchers."""
+"""`plink.order`: rank orders, their quality, and launchers' files."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _MAX_THREADS = 1024
 
 
 class Order(order_of_files.Order, frozen=True, kw_only=True, dict=True):
-    """Hosts in rank order, what that costs, and how good it is.
+    """Hosts in rank order, with cost, bound and quality.
 
     The members of `plink.files.order.Order`, of which most are used: `hosts` and `names` in rank
     order, `ranks`, `cost`, `gap`, `gain`, `unused`.
@@ -61,12 +61,12 @@ class Order(order_of_files.Order, frozen=True, kw_only=True, dict=True):
 
     @property
     def hosts_by_rank(self) -> list[str]:
-        """The name of the host of every rank."""
+        """Name of the host of every rank."""
         return [host.name for host in self.runs for _ in range(host.slots)]
 
     @cached_property
     def limiting(self) -> Limiting | None:
-        """Hosts that limit the job, and the predicted gain of leaving them out.
+        """Outlying hosts that limit the job, with the predicted gain of leaving them out.
 
         None for an order that was read from a file, which does not have what was measured.
         """
@@ -78,7 +78,7 @@ class Order(order_of_files.Order, frozen=True, kw_only=True, dict=True):
         return list(notes_on(self))
 
     def save(self, path: PathName) -> None:
-        """Write an order file, whole or not at all.
+        """Write an order file atomically.
 
         Raises:
             PlinkError: it cannot be written.
@@ -86,7 +86,7 @@ class Order(order_of_files.Order, frozen=True, kw_only=True, dict=True):
         order_file.write_order(os.fspath(path), self)
 
     def render(self, launcher: str) -> str:
-        """Return the text of a launcher's own file (`plink.launchers`).
+        """Return the content of a launcher's file (`plink.launchers`).
 
         Raises:
             WrongUseError: there is no such launcher, or it cannot take this order.
@@ -98,7 +98,7 @@ class Order(order_of_files.Order, frozen=True, kw_only=True, dict=True):
         return writers.render(launcher, self.runs, self.groups, self.unused)
 
     def write(self, launcher: str, path: PathName) -> str:
-        """Write a launcher's own file; return the command that keeps the order.
+        """Write a launcher's file; return the command that keeps the order.
 
         Raises:
             WrongUseError: there is no such launcher, or it cannot take this order.
@@ -251,17 +251,17 @@ def _pairs_text(pairs: str | Mapping[str, str | int] | Mapping[str, int]) -> str
 @overload
 def _pairs_text(pairs: str | Mapping[str, str | int] | None) -> str | None: ...
 def _pairs_text(pairs: str | Mapping[str, Any] | None) -> str | None:
-    """Spell pairs as the command line does."""
+    """Return pairs in the syntax of the command line."""
     if pairs is None or isinstance(pairs, str):
         return pairs
     return ",".join(f"{name}={value}" for name, value in pairs.items())
 
 
 def algorithms() -> dict[str, str]:
-    """Return the algorithms that an order may be for: name to description."""
+    """Return the supported collective algorithms: name to description."""
     return {name: found.about for name, found in {**ALGORITHMS, **OTHERS}.items()}
 
 
 def launchers() -> dict[str, str]:
-    """Return the formats that `Order.write` knows: name of the launcher to what is written."""
+    """Return the launchers that `Order.write` supports: name to description of the file."""
     return writers.describe_formats()

@@ -1,4 +1,4 @@
-"""Plans of aggregation that follow the network."""
+"""`plink.plan`: aggregation plans that follow the network."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ class Plan(plan_file.Plan, frozen=True):
 
     @property
     def time_s(self) -> float | None:
-        """Predicted seconds of its collectives of `size_bytes`; None if unknown."""
+        """Predicted seconds of the plan's collectives of `size_bytes`; None if unknown."""
         times = {each.kind: each.time_s for each in self.predicted}
         return times.get(self.kind)
 
     def save(self, path: PathName) -> None:
-        """Write a plan file, whole or not at all.
+        """Write a plan file atomically.
 
         Raises:
             PlinkError: it cannot be written.

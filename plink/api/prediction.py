@@ -1,4 +1,4 @@
-"""Predicted times of algorithms and collectives, as the library returns them."""
+"""`plink.predict`: predicted times of algorithms and collectives."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class _Rows(Mapping[str, T]):
-    """Rows of a table by their names, in its order."""
+    """Rows of a table, as a mapping by name in the table's order."""
 
     @abstractmethod
     def _named_rows(self) -> Iterator[tuple[str, T]]: ...
@@ -65,7 +65,7 @@ class Prediction(_Rows[PredictionRow]):
 
     @property
     def refused(self) -> dict[str, str]:
-        """The algorithms that do not take so many ranks, and why."""
+        """Algorithms that do not run with this number of ranks, with the reason."""
         return dict(self.forecast.refused)
 
     @property

@@ -1,4 +1,4 @@
-"""Measuring hosts into a cluster."""
+"""`plink.probe`: measurement of hosts into a cluster."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def _way(
 
 
 def _resolve_hosts(hosts: Sequence[str] | PathName | Cluster) -> HostList:
-    """Return the hosts to measure."""
+    """Return the hosts to measure: from a list, a file, an inventory or an earlier cluster."""
     if isinstance(hosts, cluster_file.Cluster):
         return HostList(hosts_of(hosts, _SOURCE), hosts.made_from)
     if isinstance(hosts, str | os.PathLike):
@@ -198,7 +198,7 @@ def _network(network: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
 
 
 def tool_options(tool: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the checked options of a tool, without those that are None.
+    """Return a tool's options, checked, from keyword arguments that are not None.
 
     Raises:
         WrongUseError: the tool does not take one of them, or not with that value.
@@ -233,7 +233,7 @@ def _groups(groups: Mapping[str, Sequence[str]] | Sequence[Group]) -> list[Group
 
 
 def gaps(unreachable: Sequence[Failure], failures: Sequence[Failure]) -> list[str]:
-    """Return what was not measured, one sentence each: hosts, and the first of the pairs."""
+    """Return a sentence for each unmeasured host and for the first unmeasured pairs."""
     hosts = [each for each in [*unreachable, *failures] if each.destination is None]
     pairs = [each for each in failures if each.destination is not None]
     texts = [str(each) for each in [*hosts, *pairs[:_MOST_NAMED]]]
@@ -244,7 +244,7 @@ def gaps(unreachable: Sequence[Failure], failures: Sequence[Failure]) -> list[st
 
 
 def way_of(ssh: SshOptions | None, via: str | None) -> Outgoing:
-    """Return how hosts are reached: over SSH, or by a command that leads there.
+    """Return how to reach hosts: over SSH, or by a command.
 
     Raises:
         WrongUseError: both are given.

@@ -1,4 +1,4 @@
-"""Progress of a call, for a callback of the caller's."""
+"""Progress reports of a call, for a caller's callback."""
 
 from __future__ import annotations
 
@@ -33,8 +33,7 @@ OnProgress = Callable[[Progress], None]
 
 
 class CallbackProgress:
-    """Stages and steps of a probe run, told to a callback "
-    "(`plink.base.progress.ProgressListener`)."""
+    """Progress listener of a probe run that calls a function of the user's."""
 
     def __init__(self, on_progress: OnProgress | None) -> None:
         self._tell = on_progress or (lambda _: None)
@@ -51,12 +50,12 @@ class CallbackProgress:
         self._tell(self._now)
 
     def say(self, text: str) -> None:
-        """Report something that the user should know."""
+        """Report a message to the user."""
         self._tell(Progress(text))
 
 
 def stages(on_progress: OnProgress | None) -> Callable[[str], None] | None:
-    """Return a function that takes the names of stages without steps."""
+    """Return a function that reports the names of stages without steps."""
     if on_progress is None:
         return None
     return lambda stage: on_progress(Progress(stage))
@@ -65,7 +64,7 @@ def stages(on_progress: OnProgress | None) -> Callable[[str], None] | None:
 def search(
     on_progress: OnProgress | None, time_limit_s: float
 ) -> Callable[[SearchProgress], None] | None:
-    """Return a function that takes the state of a search, some twenty times a second."""
+    """Return a function that reports a search's state, some twenty times a second."""
     if on_progress is None:
         return None
 

@@ -1,4 +1,4 @@
-"""Files of plink's, whatever they hold."""
+"""`plink.read`: reading of any file of plink's."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def read(path: PathName) -> Cluster | Order | Plan | Comparison: ...
 @overload
 def read(path: PathName, kind: type[_Kind]) -> _Kind: ...
 def read(path: PathName, kind: type[Any] | None = None) -> Cluster | Order | Plan | Comparison:
-    """Return what a file of plink's holds: a `Cluster`, an `Order`, a `Plan` or a comparison.
+    """Return the content of a file: a `Cluster`, an `Order`, a `Plan` or a comparison.
 
     Args:
         path: path of the file; what ends in `.gz` is unpacked.

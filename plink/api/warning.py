@@ -1,4 +1,4 @@
-"""Warnings that a call issues about what its result lacks."""
+"""Warnings about incomplete results."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import warnings
 
 
 class PlinkWarning(UserWarning):
-    """Warning that a result lacks hosts or pairs, or is not to be trusted everywhere."""
+    """Warning that a result lacks hosts or pairs, or is partly not to be trusted."""
 
 
 def warn(text: str) -> None:
-    """Warn the caller of the library's function that calls this."""
+    """Issue a warning that points to the caller of the library's function."""
     warnings.warn(text, PlinkWarning, stacklevel=3)

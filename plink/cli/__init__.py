@@ -1,4 +1,4 @@
-"""The command line. Commands are imported only when called, so that `--help` is instant."""
+"""Command line of plink; command modules are imported when called, so that `--help` is fast."""
 
 from __future__ import annotations
 
@@ -74,14 +74,14 @@ _EXTRA_ARGUMENTS = re.compile(r"(unexpected extra arguments? )\((.*)\)", re.DOTA
 
 
 class _RunningContext(click.Context):
-    """A context that is found again once its command has failed (`plink.cli.given`)."""
+    """Click context that remains known after its command has failed (`plink.cli.given`)."""
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
         self.meta[RUNNING] = self
 
     def invoke(self, *arguments: Any, **keywords: Any) -> Any:
-        """Call the verb's function: from here on an interrupt may leave something to keep."""
+        """Call the verb's function, from which on interrupts may leave a result to keep."""
         if not isinstance(self.command, click.Group):
             raise_when_interrupted()
         return super().invoke(*arguments, **keywords)
@@ -94,14 +94,14 @@ def _use_running_context(command: click.Command) -> None:
 
 
 class LazyGroup(click.Group):
-    """A group that knows its commands' names and help without importing them."""
+    """Command group that knows its commands' names and help without importing them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """Return the commands, in the order in which they are used."""
+        """Return the commands in the order of use."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import one command. Its module holds it under the name `command`."""
+        """Import one command, which its module holds under the name `command`."""
         if cmd_name not in COMMANDS:
             return None
         if cmd_name in _ON_ONE_THREAD:
@@ -117,7 +117,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, or say which one may be meant."""
+        """Find the command, or suggest which one may be meant."""
         name = args[0]
         if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
             nearest = difflib.get_close_matches(name, COMMANDS, n=1)
@@ -126,14 +126,14 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Complete a command's name, from the table above, or an option of all."""
+        """Complete a command's name from the table, or an option of any command."""
         from plink.cli.completing import items  # noqa: PLC0415  as above
 
         named = [(name, text) for name, (_, text) in COMMANDS.items()]
         return items(named, incomplete) + click.Command.shell_complete(self, ctx, incomplete)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; its errors name options as the command line spells them."""
+        """Run the command, with names in errors spelled as options."""
         try:
             return super().invoke(ctx)
         except (PlinkError, ProbesError) as error:
@@ -147,7 +147,7 @@ class LazyGroup(click.Group):
             raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """List the commands from the table above."""
+        """Write the list of commands from the table."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
@@ -163,7 +163,7 @@ def cli() -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and exit: every expected error becomes one sentence and a hint.
+    """Run the command line and exit; expected errors are printed as one sentence and a hint.
 
     Being told to end, or a terminal that closes, is the same as Ctrl-C: results so far are kept,
     and hosts are left as they were. Talk on standard error never fails a result.
@@ -187,7 +187,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def run(arguments: list[str] | None = None) -> int:
-    """Run the command line; return the exit code (`plink.base.errors`)."""
+    """Run the command line and return its exit code (`plink.base.errors`)."""
     try:
         result: Any = cli.main(args=arguments, prog_name="plink", standalone_mode=False)
         if sys.stdout is not None:
@@ -225,7 +225,7 @@ def _as_plinks(error: PlinkError | ProbesError | MemoryError) -> PlinkError:
 
 
 def _usage(error: click.ClickException) -> PlinkError:
-    """Return a usage error in plink's own style."""
+    """Return click's usage error in plink's style."""
     message = _EXTRA_ARGUMENTS.sub(_some_arguments, error.format_message().rstrip("."))
     context = getattr(error, "ctx", None)
     hint = None if context is None else f"{context.command_path} --help"
@@ -238,7 +238,7 @@ def _some_arguments(found: re.Match[str]) -> str:
 
 
 def _drop_output() -> None:
-    """Let what standard output could not take go nowhere, or Python tries it again at its end."""
+    """Discard unwritten output, which Python would otherwise try to write again at exit."""
     try:
         descriptor = sys.stdout.fileno()
     except (OSError, ValueError):

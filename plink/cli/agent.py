@@ -1,4 +1,4 @@
-"""`plink agent`: a host that nobody can reach calls plink."""
+"""`plink agent`: call plink from a host that it cannot reach."""
 
 from __future__ import annotations
 

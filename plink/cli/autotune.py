@@ -1,4 +1,4 @@
-"""`plink autotune`: keep plans fitted to the network, or look at how that is or was done."""
+"""`plink autotune`: keep plans fitted to the network, or inspect how that is done."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _probing = options_of("To probe hosts again")
 
 
 class AutotuneVerbs(click.Group):
-    """Command group of the tuner's verbs, which accepts a command line without a verb, too."""
+    """Command group of the tuner, which also accepts a command line without a verb."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """Return the verbs, in the order in which they are used."""
+        """Return the verbs in the order of use."""
         return list(self.commands)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put in the verb that an old spelling means, and say so."""
+        """Insert the verb that an old spelling implies, with a note."""
         if args and args[0] not in self.commands:
             now = with_verb(args)
             if now is not None and not ctx.resilient_parsing:
@@ -36,7 +36,7 @@ class AutotuneVerbs(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the verb, or say which there are."""
+        """Find the verb, or list the existing ones."""
         if args[0] not in self.commands and not ctx.resilient_parsing:
             raise WrongUseError(
                 f"plink autotune has no verb {args[0]!r}, expected {', '.join(self.commands)}",
@@ -46,7 +46,7 @@ class AutotuneVerbs(click.Group):
 
 
 def with_verb(arguments: Sequence[str]) -> list[str] | None:
-    """Translate an old spelling to one with a verb first; None if it means none.
+    """Return an old spelling of the command line with a verb first; None if it is none.
 
     Args:
         arguments: behind `plink autotune`, as in `PLAN --listen HOST:PORT`, `--attach HOST:PORT`

@@ -1,4 +1,4 @@
-"""`plink autotune attach` behind its options: look at a job of a running daemon."""
+"""Action of `plink autotune attach`: inspect a job of a running daemon."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def run(
     as_json: bool,
     is_watching: bool,
 ) -> int:
-    """Show the job until interrupted; as JSON once, or a line for every change if `is_watching`.
+    """Show the job until interrupted; as JSON once, or once per change if `is_watching`.
 
     Raises:
         WrongUseError: no secret, or an address or a name that is not valid.
@@ -81,7 +81,7 @@ def _print_changes(viewer: Viewer) -> NoReturn:
 
 
 def _print(status: Mapping[str, Any]) -> None:
-    """Print a line of JSON."""
+    """Print one line of JSON."""
     line = json_text(status)
     document.write_bytes(document.STANDARD_STREAM, f"{line}\n".encode())
 

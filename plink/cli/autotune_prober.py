@@ -1,4 +1,4 @@
-"""Build the prober of `plink autotune serve` from its options."""
+"""Prober of `plink autotune serve`, built from its options."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def prober_of(
     *,
     is_ssh_said: bool = False,
 ) -> Prober | None:
-    """Return the prober; None if the options do not say how hosts are reached.
+    """Return the prober; None if no option says how to reach hosts.
 
     Args:
         cluster: the cluster file.

@@ -1,4 +1,4 @@
-"""`plink autotune replay` behind its options: read a log, decide again, compare."""
+"""Action of `plink autotune replay`: read a log, decide again, compare."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from plink.files import document
 
 
 def run(path: str, *, has_all: bool, as_json: bool) -> int:
-    """Print what is decided on what a log holds; return the exit code.
+    """Print the decisions on a log's measurements; return the exit code.
 
     Raises:
         WrongUseError: not a log, or one of a plan that cannot be tuned.

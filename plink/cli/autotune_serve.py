@@ -1,4 +1,4 @@
-"""`plink autotune serve` behind its options: serve the ranks of jobs until interrupted."""
+"""Action of `plink autotune serve`: serve the ranks of jobs until interrupted."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ Begin: TypeAlias = Callable[[], Awaitable[asyncio.Server]]
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """The options of the command, by their names there."""
+    """Options of the command, by their parameter names."""
 
     plans: Sequence[str]
     listen: str
@@ -73,7 +73,7 @@ class ServeOptions:
 
 
 def run(options: ServeOptions) -> int:
-    """Serve until interrupted.
+    """Serve until interrupted; return the exit code.
 
     Raises:
         WrongUseError: a plan, secret or option is not valid.
@@ -150,7 +150,7 @@ def _tls_context(folder: str | None) -> ssl.SSLContext | None:
 def _print_environment(
     job: str, address: str, secret_file: str, plan: str, *, by_tls: bool, as_json: bool
 ) -> None:
-    """Print a job's environment: shell words, or a line of JSON."""
+    """Print a job's environment, as shell words or a line of JSON."""
     values = {"PLINK_AUTOTUNE": address, "PLINK_AUTOTUNE_SECRET_FILE": secret_file}
     if job != DEFAULT_JOB:
         values["PLINK_AUTOTUNE_JOB"] = job
@@ -199,7 +199,7 @@ async def _watch(jobs: Sequence[JobStatus]) -> None:
 
 
 def _address_to_tell(plan: Plan, job: str, bound: str) -> str:
-    """Return the address for the ranks of a job if the daemon listens on all addresses."""
+    """Return the address that ranks should use if the daemon listens on all addresses."""
     address = address_for(plan, bound)
     if address is None:
         name = socket.gethostname()
@@ -216,7 +216,7 @@ def _address_to_tell(plan: Plan, job: str, bound: str) -> str:
 
 
 def _paths_by_job(plans: Sequence[str]) -> dict[str, str]:
-    """Return the plan's path by the name of the job."""
+    """Return the plan's path of each job by name."""
     found: dict[str, str] = {}
     for text in plans:
         name, equals, path = text.partition("=")
@@ -243,7 +243,7 @@ def _log_path(log: str, job: str, jobs: int) -> str:
 
 
 def _resume_state(path: str, plan: Plan) -> ResumeState | None:
-    """Read where an earlier daemon's log ends, and print what becomes of the log."""
+    """Return the end of an earlier daemon's log, and print whether it is continued."""
     if path == document.STANDARD_STREAM or path.endswith(".gz"):
         raise WrongUseError(f"--log is {path}, expected a plain file", "it is added to and read")
     document.check_writable(path)
@@ -274,7 +274,7 @@ def _secret(path: str) -> bytes:
 
 
 def _metrics(address: str, jobs: Sequence[JobStatus], server: Server) -> Begin:
-    """Return the function that begins to serve metrics there."""
+    """Return the function that starts to serve metrics at an address."""
     try:
         from prometheus_client import CollectorRegistry  # noqa: PLC0415
 

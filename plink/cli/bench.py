@@ -1,4 +1,4 @@
-"""`plink bench`: run real clients and compare. What it does is in `bench_action`."""
+"""`plink bench`: run real clients and compare (action in `bench_action`)."""
 
 from __future__ import annotations
 

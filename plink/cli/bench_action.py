@@ -1,4 +1,4 @@
-"""`plink bench` behind its options: what to run, and what to do with the result."""
+"""Action of `plink bench`: what to run, and what to do with the result."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _HELP = "plink bench --help"
 
 
 def run_command(options: Mapping[str, Any], progress: StageProgress) -> int:
-    """Carry out `plink bench` with these options; return the exit code.
+    """Run `plink bench` with these options; return the exit code.
 
     Raises:
         WrongUseError: a file or an option is wrong.
@@ -83,7 +83,7 @@ def _clients_in(text: str) -> list[str]:
 
 
 def _check(options: Mapping[str, Any], clients: Sequence[str], *, compares_orders: bool) -> None:
-    """Refuse early what cannot end well."""
+    """Raise early for options that cannot lead to a result."""
     _check_collectives(options["collectives"], clients)
     if options["correlate"] and not compares_orders:
         raise WrongUseError("--correlate is for one library and one size", _HELP)
@@ -206,7 +206,7 @@ def _request(
 def _read_served_plans(
     paths: Sequence[str], clients: Sequence[str]
 ) -> tuple[list[ServedPlan], list[str], list[Host]]:
-    """Return plans of the hub, the files of the engine's, and no servers yet."""
+    """Return the plans of the hub, the plan files of the engine, and no servers yet."""
     if HUB not in clients:
         return [], list(paths), []
     served, others = read_plans(paths)
@@ -242,7 +242,7 @@ def _workloads(options: Mapping[str, Any]) -> list[Workload]:
 
 
 def _deliver(options: Mapping[str, Any], done: BenchOutcome) -> int:
-    """Write and print what was measured; return the exit code."""
+    """Write and print the measurements; return the exit code."""
     result, orders = done.result, done.orders
     data = (
         comparison_file.encode_comparison(result)

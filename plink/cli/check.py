@@ -1,4 +1,4 @@
-"""`plink check`: whether a cluster file still describes its network."""
+"""`plink check`: check whether a cluster file still describes its network."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _WITH_CHECK = {
 
 
 def check_as_probe(given: Mapping[str, str], options: Mapping[str, Any]) -> int:
-    """Carry out `plink probe --check FILE`, and say how it is written now.
+    """Run `plink probe --check FILE`, an old spelling, with a note on the new one.
 
     Args:
         given: what the command line gives, and how a user writes it.

@@ -1,4 +1,4 @@
-"""`plink check` behind its options: measure a sample again, say what has changed."""
+"""Action of `plink check`: measure a sample again and print what has changed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _ALIKE_RATES = 0.1
 def run_command(
     options: Mapping[str, Any], given: Mapping[str, str], progress: StageProgress
 ) -> int:
-    """Carry out `plink check` with these options; return the exit code.
+    """Run `plink check` with these options; return the exit code.
 
     Args:
         options: all, by the names of their parameters.

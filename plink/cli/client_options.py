@@ -1,4 +1,4 @@
-"""The options of commands that run a real client on hosts."""
+"""Options of commands that run a real client on hosts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def with_timeout_option(function: Function) -> Function:
 
 
 def with_mpi_options(function: Function) -> Function:
-    """Add what says where MPI's tools are: `--mpicc`, `--mpirun`, `--remote-cache`."""
+    """Add the options on MPI's tools: `--mpicc`, `--mpirun`, `--remote-cache`."""
     for option in (
         click.option(
             "--remote-cache", metavar="DIR", help="MPI: folder on the hosts for the program."

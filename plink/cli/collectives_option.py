@@ -1,4 +1,4 @@
-"""`--collective`: names of collectives, separated by commas."""
+"""Option `--collective`: comma-separated names of collectives."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from plink.plans.names import checked_collectives
 
 
 class CollectivesType(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4
-    """Such as `all-gather,reduce-scatter`; one that is named twice is called twice."""
+    """Type of `all-gather,reduce-scatter`; a repeated name means repeated calls."""
 
     name = "NAMES"
 
@@ -20,7 +20,7 @@ class CollectivesType(click.ParamType):  # type: ignore[type-arg]  # generic sin
         param: click.Parameter | None,  # noqa: ARG002
         ctx: click.Context | None,  # noqa: ARG002
     ) -> tuple[str, ...]:
-        """Return the names, or an error that says which there are."""
+        """Return the names, or fail with a list of the existing ones."""
         if isinstance(value, tuple):
             return value
         return checked_collectives([name.strip() for name in str(value).split(",")])

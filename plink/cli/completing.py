@@ -1,4 +1,4 @@
-"""Complete the values of options and arguments in a shell.
+"""Shell completion of the values of options and arguments.
 
 click completes commands, options and choices by itself. What else a value is, its metavar says.
 """
@@ -23,7 +23,7 @@ _NAMES = {
 
 
 def completing(command: click.Command) -> click.Command:
-    """Return the command, whose values can be completed, and those of its verbs."""
+    """Return the command and its subcommands with completion of their values."""
     for verb in command.commands.values() if isinstance(command, click.Group) else ():
         completing(verb)
     for parameter in command.params:
@@ -33,12 +33,12 @@ def completing(command: click.Command) -> click.Command:
 
 
 def items(named: list[tuple[str, str]], beginning: str) -> list[CompletionItem]:
-    """Return the names, each with its help, that begin with `beginning`."""
+    """Return completion items, with help, for the names that begin with `beginning`."""
     return [CompletionItem(name, help=text) for name, text in named if name.startswith(beginning)]
 
 
 class _Text(click.types.StringParamType):
-    """A text that is the name of a file, or one of several names."""
+    """Parameter type of a file name, or of one of several names."""
 
     def __init__(self, parameter: click.Parameter) -> None:
         self._kind = _kind(parameter)
@@ -50,7 +50,7 @@ class _Text(click.types.StringParamType):
         param: click.Parameter,  # noqa: ARG002
         incomplete: str,
     ) -> list[CompletionItem]:
-        """Ask the shell for files or folders, or tell the names."""
+        """Return completion items: files, folders or the names."""
         if self._kind is not None:
             return [CompletionItem(incomplete, type=self._kind)]
         # A list is completed at its end.

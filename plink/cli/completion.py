@@ -1,4 +1,4 @@
-"""`plink completion`: what a shell needs to complete plink's command lines."""
+"""`plink completion`: print a shell's completion script."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def command(shell: str, *, as_json: bool) -> int:
 
 
 def script_for(shell: str) -> str:
-    """Return the script that makes a shell ask plink, whenever it is to complete a command line."""
+    """Return the script with which a shell asks plink for completions."""
     from click import shell_completion as click_completes  # noqa: PLC0415  rarely needed
 
     of_shell: dict[str, type[click_completes.ShellComplete]] = {

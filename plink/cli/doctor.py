@@ -1,4 +1,4 @@
-"""`plink doctor`: what slows a cluster down, in words."""
+"""`plink doctor`: explain in words what slows a cluster down."""
 
 from __future__ import annotations
 

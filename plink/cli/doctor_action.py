@@ -1,4 +1,4 @@
-"""`plink doctor` behind its options: read what is known, ask the hosts, print the findings."""
+"""Action of `plink doctor`: read files, ask hosts, print findings."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class _Files:
     source: str = ""
 
     def take(self, path: str) -> None:
-        """Read a file, whatever it is.
+        """Read a file and store it by its kind.
 
         Raises:
             WrongUseError: it is nothing that a doctor reads, or the second of its kind.
@@ -86,7 +86,7 @@ class _Files:
 def run_command(
     options: Mapping[str, Any], given: Mapping[str, str], progress: StageProgress
 ) -> int:
-    """Carry out `plink doctor` with these options; return the exit code.
+    """Run `plink doctor` with these options; return the exit code.
 
     Args:
         options: all, by the names of their parameters.
@@ -203,7 +203,7 @@ def _print_list(console: Console, name: str, texts: Sequence[str]) -> None:
 
 
 def _print_wrapped(console: Console, text: str, begin: str) -> None:
-    """Print a text behind a prefix, with its further lines indented as far."""
+    """Print a text after a prefix, with continuation lines indented to match."""
     width, indent = min(_MOST_COLUMNS, console.width), " " * len(begin)
     for line in textwrap.wrap(
         printable(text), max(len(begin) + 20, width), initial_indent=begin, subsequent_indent=indent

@@ -1,4 +1,4 @@
-"""`plink export`: a measured matrix as CSV, or measured groups as a topology."""
+"""`plink export`: write a measured matrix as CSV, or measured groups as a topology."""
 
 from __future__ import annotations
 

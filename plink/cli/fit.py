@@ -1,4 +1,4 @@
-"""`plink fit`: what a client's software costs, measured, into the cluster file."""
+"""`plink fit`: measure a client's software costs and add them to the cluster file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spell the names in the library's messages as the command line does: arguments and calls."""
+"""Translation of argument names in the library's messages to command line options."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CALLS = {
 
 
 def spell_as_options(text: str, command: click.Command | None) -> str:
-    """Return a message with `--network 10.0.0.0/16` in place of `network=10.0.0.0/16`.
+    """Return a message with `network=10.0.0.0/16` spelled `--network 10.0.0.0/16`.
 
     Args:
         text: text of the library, or of anything else; what is no option of the command stays.
@@ -44,7 +44,7 @@ def spell_as_options(text: str, command: click.Command | None) -> str:
 
 
 def resuming(error: NotMeasuredError) -> str | None:
-    """Return the error's hint with the command that adds what is missing to the cluster file."""
+    """Return the error's hint, with the command that adds what the cluster file lacks."""
     from plink.files.document import argument  # noqa: PLC0415  `--help` does without files
 
     tool = [] if error.tool is None else ["--tool", error.tool]
@@ -55,7 +55,7 @@ def resuming(error: NotMeasuredError) -> str | None:
 
 
 def measuring(error: NotJsonError) -> str | None:
-    """Return the hint for a file that is not plink's: the command that measures a host list."""
+    """Return the hint for a file that is not plink's: a command that measures a host list."""
     from plink.files.document import argument  # noqa: PLC0415  as above
     from plink.probes.inventories.source import parse_hosts  # noqa: PLC0415
 
@@ -68,7 +68,7 @@ def measuring(error: NotJsonError) -> str | None:
 
 
 def _options(command: click.Command) -> dict[str, click.Option]:
-    """Return the options of a command and of its verbs, by the names of their arguments."""
+    """Return the options of a command and its subcommands, by parameter name."""
     verbs = command.commands.values() if isinstance(command, click.Group) else ()
     found = {name: option for verb in verbs for name, option in _options(verb).items()}
     for option in command.params:

@@ -1,4 +1,4 @@
-"""`--format`: a launcher's file, the list of them all, and the help of each."""
+"""Option `--format`: writes a launcher's file, lists the formats, shows help on one."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _CHOSEN = "plink.format"
 
 
 class CommandWithFormats(click.Command):
-    """A command whose help, after `--format NAME`, is that of the format."""
+    """Command whose help, after `--format NAME`, describes that format."""
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the help of the command, or of the format that was named in front of `--help`."""
+        """Write the help of the command, or of the format before `--help`."""
         name = ctx.meta.get(_CHOSEN)
         if name is None:
             super().format_help(ctx, formatter)
@@ -69,7 +69,7 @@ def _on_format(context: click.Context, _: click.Parameter, name: str | None) -> 
 
 
 def _print_formats() -> None:
-    """Print one line for each format: its name, and what it is."""
+    """Print one line for each format: its name and description."""
     from plink.deploy import launchers  # noqa: PLC0415  numpy would slow `--help`
 
     described = launchers.describe_formats()

@@ -1,4 +1,4 @@
-"""Options of the running command line that the next one needs to reach the same hosts."""
+"""Options of the running command that a suggested next command must repeat."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RUNNING = "plink.running"
 
 
 def reaching_words(is_measuring: bool = False) -> list[str]:
-    """Return how the running command was told to reach hosts; nothing outside of a command.
+    """Return the options about reaching hosts of the running command; empty outside one.
 
     Args:
         is_measuring: those of the hosts' addresses, too.
@@ -38,12 +38,12 @@ def reaching_words(is_measuring: bool = False) -> list[str]:
 
 
 def resuming_words() -> list[str]:
-    """Return the options that continue a running `plink probe` and stand in no file."""
+    """Return the options of a running `plink probe` that a resuming one must repeat."""
     return _words(WAY | _UNRECORDED)
 
 
 def all_words() -> list[str]:
-    """Return every option that the running command was given, without its files."""
+    """Return every option of the running command, without its files."""
     context = _running()
     if context is None:
         return []
@@ -51,7 +51,7 @@ def all_words() -> list[str]:
 
 
 def as_if_given(**values: str | None) -> None:
-    """Take values for options that the running command was not given, but chose by itself."""
+    """Record values that the running command chose itself as if they had been typed."""
     context = _running()
     for name, value in values.items():
         if context is not None and value is not None:
@@ -79,7 +79,7 @@ def _words(names: Container[str]) -> list[str]:
 
 
 def _format_option(option: click.Option, values: Mapping[str, Any]) -> list[str]:
-    """Return an option as it can be typed again: `-F` for `--ssh-config`, as the shorter one."""
+    """Return an option as it can be typed, such as `-F` for `--ssh-config`."""
     short = next((name for name in option.opts if len(name) == 2), max(option.opts, key=len))
     if option.is_flag:
         return [short]

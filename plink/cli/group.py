@@ -1,4 +1,4 @@
-"""`plink group`: find the groups of hosts that are near each other."""
+"""`plink group`: find the groups of near hosts."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def command(
 
 
 def _refuse_finding(options: Mapping[str, str]) -> None:
-    """Refuse what is for finding groups beside groups that are given."""
+    """Raise for options of finding groups if groups are given."""
     for name, written in options.items():
         if name not in {"file", "output", "given", "as_json"}:
             raise click.UsageError(
@@ -141,7 +141,7 @@ def _refuse_finding(options: Mapping[str, str]) -> None:
 
 
 def _take_over(file: str, given: str, output: str | None, *, as_json: bool) -> int:
-    """Write groups that are known into the cluster file."""
+    """Write given groups into the cluster file."""
     from plink.files import cluster as cluster_file  # noqa: PLC0415
     from plink.measure.probing.group_list import read_given_groups  # noqa: PLC0415
     from plink.optimize.groups.finding import with_given_groups  # noqa: PLC0415
@@ -164,7 +164,7 @@ def _take_over(file: str, given: str, output: str | None, *, as_json: bool) -> i
 
 
 def _check(target: str, output: str | None, truth: str | None, *, as_json: bool) -> None:
-    """Refuse early what cannot end well."""
+    """Raise early for options that cannot lead to a result."""
     document.check_writable(target, has_matrices=True)
     if as_json and _is_stdout(target):
         raise WrongUseError(
@@ -181,7 +181,7 @@ def _is_stdout(target: str) -> bool:
 def _print(
     cluster: Cluster, judgement: Judgement | None, *, as_json: bool, to_stderr: bool
 ) -> Sequence[str]:
-    """Print the groups and what their links carry; return what was assumed of these."""
+    """Print the groups and their uplinks; return the assumptions made."""
     from rich.console import Console  # noqa: PLC0415
 
     from plink.model.network import USUAL_LINK_GBIT_S, capacity  # noqa: PLC0415
@@ -210,7 +210,7 @@ def _print(
 def _no_groups(
     cluster: Cluster, found: FoundGroups, wanted: int | None, *, is_written: bool
 ) -> str:
-    """Return why no groups were found, and what that means for the file."""
+    """Return a sentence on why no groups were found, and what happens to the file."""
     if wanted is not None and found.grouping.levels:
         shown = ", ".join(str(len(level)) for level in found.grouping.levels)
         said = f"the distances show {shown} groups, not {wanted}"

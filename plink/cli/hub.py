@@ -1,4 +1,4 @@
-"""`plink hub`: servers that aggregate gradients and step the optimiser, and what they take."""
+"""`plink hub`: servers that aggregate gradients and step the optimiser, and their sizing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`plink hub bounds`: which placement of servers a network can hide behind computing."""
+"""`plink hub bounds`: which placement of servers hides communication behind computation."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def command(
 
 
 def _model(text: str) -> tuple[TrainedNetwork | None, int]:
-    """Return the network of that name, if it is one, and the bytes of its parameters."""
+    """Return the network that `text` names, if any, and the bytes of the model's parameters."""
     from plink.base.size import parse_size  # noqa: PLC0415
     from plink.hub.networks import NETWORKS  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""`plink hub checkpoint`: a snapshot of a service."""
+"""`plink hub checkpoint`: write a snapshot of a service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`plink hub cost`: what a worker costs with quick links, and what with a hub."""
+"""`plink hub cost`: compare the cost of workers with fast links and with a hub."""
 
 from __future__ import annotations
 

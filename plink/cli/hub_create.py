@@ -1,4 +1,4 @@
-"""`plink hub create`: a service for a job."""
+"""`plink hub create`: create a service for a job."""
 
 from __future__ import annotations
 

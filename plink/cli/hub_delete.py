@@ -1,4 +1,4 @@
-"""`plink hub delete`: a service ends."""
+"""`plink hub delete`: end a service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options that the verbs of `plink hub` share."""
+"""Options shared by the verbs of `plink hub`."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ secret_file = click.option(
 
 
 class Servers(tuple[str, ...]):
-    """Servers' addresses, in order, and the service of the plan that named them, if any."""
+    """Servers' addresses in order, and the service of the plan that names them, if any."""
 
     service: PlannedService | None = None
 
 
 def _servers(_: object, __: object, words: tuple[str, ...]) -> Servers:
-    """Return the servers that options name: addresses, alone or between commas, or a plan's."""
+    """Return the servers in the options: single addresses, comma-separated ones, or a plan's."""
     if len(words) == 1 and not is_address(words[0]):
         service = read_service(words[0])
         found = Servers(server.listen()[0] for server in service.servers)
@@ -37,12 +37,12 @@ def _servers(_: object, __: object, words: tuple[str, ...]) -> Servers:
 
 
 def is_address(word: str) -> bool:
-    """Return whether a word is HOST:PORT, or several of them, and no file's name."""
+    """Return whether a word is HOST:PORT or a comma-separated list of them, not a file."""
     return word.rpartition(":")[2].strip().isdigit()
 
 
 def read_service(path: str) -> PlannedService:
-    """Return the service of a plan's file.
+    """Return the service in a plan file.
 
     Raises:
         WrongUseError: no plan, or one that no service can be made of.
@@ -74,7 +74,7 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print what was d
 
 
 def tls_files(folder: str | None) -> Tls | None:
-    """Return this end's TLS files, if there is to be TLS.
+    """Return the paths of this end's TLS files; None without TLS.
 
     Raises:
         WrongUseError: one cannot be read.
@@ -90,7 +90,7 @@ def tls_files(folder: str | None) -> Tls | None:
 
 
 def print_done(text: str, done: object, *, as_json: bool) -> None:
-    """Print what a verb has done, for people or as JSON."""
+    """Print what a verb has done, as text or JSON."""
     from plink.base.text import json_text  # noqa: PLC0415  numpy would slow `--help`
 
     click.echo(json_text(done) if as_json else text)

@@ -1,4 +1,4 @@
-"""`plink hub restore`: a service goes on from a snapshot."""
+"""`plink hub restore`: restore a service from a snapshot."""
 
 from __future__ import annotations
 

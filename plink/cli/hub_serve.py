@@ -1,4 +1,4 @@
-"""`plink hub serve`: a server of services."""
+"""`plink hub serve`: run a server of parameter services."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def command(
 
 
 def _parse_addresses(listen: str, weights: str | None) -> tuple[list[str], list[float]]:
-    """Return addresses and their weights; none of these for equal ones."""
+    """Return addresses and their weights; no weights if they are equal."""
     try:
         numbers = [float(word) for word in weights.split(",")] if weights else []
     except ValueError:

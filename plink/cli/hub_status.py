@@ -1,4 +1,4 @@
-"""`plink hub status`: how a server and its services are doing."""
+"""`plink hub status`: show the state of a server and its services."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`plink import`: a cluster file from a CSV matrix, or from what another program measured."""
+"""`plink import`: make a cluster file from CSV or from another program's output."""
 
 from __future__ import annotations
 

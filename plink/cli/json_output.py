@@ -1,4 +1,4 @@
-"""`--json`: standard output holds one JSON object then, and nothing else."""
+"""Option `--json`: standard output holds one JSON object and nothing else."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from plink.files import document
 
 
 def refuse_json_beside(output: str, what: str, *, as_json: bool) -> None:
-    """Refuse a file on standard output where that is to hold JSON.
+    """Raise if both JSON and a result file would go to standard output.
 
     Raises:
         WrongUseError: both are asked for.

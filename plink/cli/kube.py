@@ -1,4 +1,4 @@
-"""`plink kube`: agents in Kubernetes, tiers as labels of its nodes, figures for its monitoring."""
+"""`plink kube`: agents in Kubernetes, node labels for tiers, metrics for monitoring."""
 
 from __future__ import annotations
 

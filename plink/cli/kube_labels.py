@@ -1,4 +1,4 @@
-"""Action of `plink kube labels`."""
+"""Action of `plink kube labels`: write or remove the labels of nodes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True)
 class LabelOptions:
-    """Options as they are typed."""
+    """Options as they were typed."""
 
     keys: Sequence[str]
     overwrite: bool
@@ -42,7 +42,7 @@ class LabelOptions:
 
 
 def run(file: str | None, options: LabelOptions) -> int:
-    """Write the labels, or take them away; return the exit code."""
+    """Write or remove the labels; return the exit code."""
     if options.remove == (file is not None):
         raise click.UsageError("Give a cluster file, or --remove.")
     if len(set(options.keys)) < len(options.keys):
@@ -65,7 +65,7 @@ def run(file: str | None, options: LabelOptions) -> int:
 
 
 def _without_groups(cluster: Cluster, options: LabelOptions) -> int:
-    """Say why nothing is done: nodes keep what they have."""
+    """Warn that nodes keep their labels, as the file has no groups."""
     file = document.argument(cluster.source)
     if cluster.grouping is None:
         raise WrongUseError(
@@ -108,7 +108,7 @@ def _mark(node: str, outcome: Outcome) -> str:
 
 
 def _warn(outcome: Outcome) -> int:
-    """Name what could not be done; return the exit code."""
+    """Print warnings about nodes that were not labelled; return the exit code."""
     if len(outcome.keys) < outcome.tiers:
         note(
             f"{outcome.tiers} tiers were found, and the widest "

@@ -1,4 +1,4 @@
-"""Action of `plink kube manifests`."""
+"""Action of `plink kube manifests`: write a folder of manifests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from plink.transport.proofs import new_secret
 def run(
     output: str, image: str, secret_file: str | None, *, host_network: bool, as_json: bool
 ) -> int:
-    """Write the folder; return the exit code."""
+    """Write the folder of manifests; return the exit code."""
     content = files(image, host_network=host_network)
     secret = new_secret() if secret_file is None else read_kept_secret(secret_file)
     whole = {name: text.encode() for name, text in content.items()} | {SECRET: secret + b"\n"}

@@ -1,4 +1,4 @@
-"""Action of `plink kube metrics`."""
+"""Action of `plink kube metrics`: write a measurement's Prometheus metrics."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from plink.files import document
 
 
 def run(file: str, output: str | None, *, as_json: bool) -> int:
-    """Print the figures, or write them; return the exit code."""
+    """Print or write the metrics; return the exit code."""
     if output is None:
         output = None if as_json else document.STANDARD_STREAM
     if output is not None:

@@ -1,4 +1,4 @@
-"""The options of commands to which hosts may call, by `plink agent`."""
+"""Options of commands to which hosts may connect with `plink agent`."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ with_listen_options = with_options(_OPTIONS)
 
 
 def take_any_way(values: dict[str, Any]) -> Outgoing | ListenOptions:
-    """Take the options' values out of a command's, and those of ways to hosts.
+    """Remove the options on reaching hosts from a command's and return the way they define.
 
     Raises:
         click.UsageError: options that belong together, or do not.

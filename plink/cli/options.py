@@ -1,4 +1,4 @@
-"""Options that commands share: headings in the help, types of values, and --seed."""
+"""Option types and helpers that commands share: help sections, value types, --seed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CONGESTION = re.compile(r"[a-z0-9]{1,15}")
 
 
 class SectionedOption(click.Option):
-    """An option that stands under a heading."""
+    """Option that appears under a heading in the help."""
 
     def __init__(self, *arguments: Any, section: str, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
@@ -35,10 +35,10 @@ class SectionedOption(click.Option):
 
 
 class SectionedCommand(click.Command):
-    """A command whose help shows every option under its heading, headings as they first come."""
+    """Command whose help groups options by heading, in order of first appearance."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options."""
+        """Write the options grouped by heading."""
         sections: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
@@ -51,14 +51,14 @@ class SectionedCommand(click.Command):
 
 
 def options_of(section: str) -> Callable[..., Callable[[Function], Function]]:
-    """Return a decorator like `click.option` for options of this section."""
+    """Return a decorator like `click.option` that adds options to this help section."""
     return partial(click.option, cls=SectionedOption, section=section)
 
 
 def with_options(
     options: Sequence[Callable[[Function], Function]],
 ) -> Callable[[Function], Function]:
-    """Return a decorator that adds all of them, in the order in which help shows them."""
+    """Return a decorator that adds several options in the order of the help."""
 
     def add(function: Function) -> Function:
         for option in reversed(options):
@@ -69,7 +69,7 @@ def with_options(
 
 
 def given_options(context: click.Context) -> dict[str, str]:
-    """Return the parameters that the command line gives, each by name as a user writes it."""
+    """Return the parameters on the command line, each by name as a user writes it."""
     return {
         parameter.name: _parameter_label(parameter)
         for parameter in context.command.params
@@ -85,12 +85,12 @@ def _parameter_label(parameter: click.Parameter) -> str:
 
 
 class FiniteRange(click.FloatRange):
-    """A number within bounds. Unlike click's own range, it refuses what no bound compares with."""
+    """Type of a number within bounds, which also refuses NaN."""
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """Return the number, or a usage error."""
+        """Return the number, or fail with a usage error."""
         number = float(super().convert(value, param, ctx))
         if not math.isfinite(number):
             self.fail(f"{value!r} is not a finite number", param, ctx)
@@ -98,12 +98,12 @@ class FiniteRange(click.FloatRange):
 
 
 class SizeType(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4
-    """A size such as `20MB`, in bytes."""
+    """Type of a size such as `20MB`, in bytes."""
 
     name = "SIZE"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:  # noqa: ARG002
-        """Return the bytes, or an error that names the option and says how sizes are written."""
+        """Return the bytes, or fail with a usage error on how sizes are written."""
         try:
             return parse_size(str(value))
         except WrongUseError as error:
@@ -112,7 +112,7 @@ class SizeType(click.ParamType):  # type: ignore[type-arg]  # generic since clic
 
 
 class RateType(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4
-    """A rate of a link such as `10gbit`, in bit/s."""
+    """Type of a link rate such as `10gbit`, in bit/s."""
 
     name = "RATE"
 
@@ -122,7 +122,7 @@ class RateType(click.ParamType):  # type: ignore[type-arg]  # generic since clic
         param: click.Parameter | None,
         ctx: click.Context | None,  # noqa: ARG002
     ) -> float:
-        """Return a rate in bit/s, or fail naming the option and how rates are written."""
+        """Return the rate in bit/s, or fail with a usage error on how rates are written."""
         if isinstance(value, float):
             return value
         try:
@@ -133,12 +133,12 @@ class RateType(click.ParamType):  # type: ignore[type-arg]  # generic since clic
 
 
 class RoundsType(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4
-    """A number of rounds of a tournament, `all`, or `auto`."""
+    """Type of a number of tournament rounds, `all`, or `auto`."""
 
     name = "K|auto|all"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return the number, or a usage error."""
+        """Return the number of rounds, or fail with a usage error."""
         text = str(value)
         if text in ("all", str(ALL_ROUNDS)):
             return ALL_ROUNDS
@@ -151,19 +151,19 @@ class RoundsType(click.ParamType):  # type: ignore[type-arg]  # generic since cl
         return int(text)
 
     def format_value(self, rounds: int) -> str:
-        """Return a value as it can be typed."""
+        """Return a value as the user would type it."""
         return {ALL_ROUNDS: "all", FOLLOWED_ROUNDS: "auto"}.get(rounds, str(rounds))
 
 
 class NetworkType(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4
-    """A network in CIDR form."""
+    """Type of a network in CIDR form."""
 
     name = "network"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> IPNetwork:
-        """Return the network, or a usage error."""
+        """Return the network, or fail with a usage error."""
         try:
             return ipaddress.ip_network(str(value), strict=False)
         except ValueError:
@@ -171,19 +171,19 @@ class NetworkType(click.ParamType):  # type: ignore[type-arg]  # generic since c
 
 
 class CongestionType(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4
-    """The kernel's name of a congestion control."""
+    """Type of the kernel's name of a congestion control algorithm."""
 
     name = "name"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the name, or a usage error."""
+        """Return the name, or fail with a usage error."""
         if not _CONGESTION.fullmatch(str(value)):
             self.fail(f"{value!r} is not a name such as cubic", param, ctx)
         return str(value)
 
 
 def size_option(text: str) -> int:
-    """Return the bytes that `--size` means.
+    """Return the bytes that `--size` gives.
 
     Raises:
         WrongUseError: it is not a size; the message names the option.

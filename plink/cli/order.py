@@ -222,7 +222,7 @@ def command(
 
 
 def _check(file: str, output: str | None, format_name: str | None, *, as_json: bool) -> bool:
-    """Refuse early what cannot end well; whether the file goes to standard output."""
+    """Raise early for options that cannot work; return whether the file goes to standard output."""
     if format_name is not None:
         from plink.deploy import launchers  # noqa: PLC0415
 
@@ -245,7 +245,7 @@ def _check(file: str, output: str | None, format_name: str | None, *, as_json: b
 def _order(
     file: str, request: OrderRequest, format_name: str | None, start_s: float
 ) -> tuple[Order, Cluster | None]:
-    """Return the order and its cluster; reading files does not count for the time limit."""
+    """Return the order and its cluster; reading files does not count towards the time limit."""
     from plink.files import cluster as cluster_file  # noqa: PLC0415
     from plink.files import order as order_file  # noqa: PLC0415
     from plink.optimize.orders.ordering import find_order  # noqa: PLC0415
@@ -274,7 +274,7 @@ def _order(
 
 
 def _made_before(order: Order, request: OrderRequest, source: str) -> Order:
-    """Return an order from a file, with as many ranks on every host as are asked for."""
+    """Return an order from a file, with the requested number of ranks per host."""
     from plink.optimize.orders.slots import order_with_slots  # noqa: PLC0415
 
     found = order if request.slots is None else order_with_slots(order, request.slots)
@@ -306,7 +306,7 @@ def _write(order: Order, output: str | None, format_name: str | None) -> None:
 
 
 def _explain(format_name: str, output: str, order: Order) -> None:
-    """Say which command keeps the order, for several do not."""
+    """Print the command that makes the launcher keep the order, as several ways do not."""
     from plink.deploy import launchers  # noqa: PLC0415
 
     name = "FILE" if output == document.STANDARD_STREAM else shlex.quote(output)
@@ -320,7 +320,7 @@ def _explain(format_name: str, output: str, order: Order) -> None:
 
 
 def _warn(order: Order, unreachable: Sequence[Failure]) -> int:
-    """Say what the order lacks; return the exit code."""
+    """Print warnings about the order; return the exit code."""
     is_interrupted = order.solver.ended_by == "interrupt"
     for failure in unreachable:
         warn(f"{failure.source} was unreachable and gets no rank")

@@ -1,4 +1,4 @@
-"""Options of `plink order` that exclude or need each other."""
+"""Options of `plink order` that exclude or require each other."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def check_executor(executor: str | None) -> None:
-    """Refuse options of another kind of search."""
+    """Raise for options that do not apply to a search on an executor."""
     given = given_options(click.get_current_context())
     if executor is None:
         alone = [given[name] for name in ("restarts", "steps") if name in given]
@@ -33,7 +33,7 @@ def check_executor(executor: str | None) -> None:
 
 
 def mesh_of(text: str | None, traffic: str | None, size_bytes: int) -> Mesh | None:
-    """Return the mesh that --mesh and --traffic describe; None without."""
+    """Return the mesh in --mesh and --traffic; None without them."""
     from plink.files.mesh import parse_mesh  # noqa: PLC0415
 
     given = given_options(click.get_current_context())
@@ -50,7 +50,7 @@ def mesh_of(text: str | None, traffic: str | None, size_bytes: int) -> Mesh | No
 
 
 def of_trace(request: OrderRequest, name: str | None) -> OrderRequest:
-    """Return the request with what a trace sends, or unchanged without a trace."""
+    """Return the request with a trace's traffic, or unchanged without a trace."""
     if name is None:
         return request
     given = given_options(click.get_current_context())

@@ -1,4 +1,4 @@
-"""`plink plan`: plan an aggregation that follows the network."""
+"""`plink plan`: compute an aggregation plan for a cluster."""
 
 from __future__ import annotations
 

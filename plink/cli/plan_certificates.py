@@ -1,4 +1,4 @@
-"""`plink plan --certificates`: what for whom, and what to do with them."""
+"""Option `plink plan --certificates`: TLS certificates for the members of a plan."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HUB = "hub"
 
 @dataclass(frozen=True)
 class AskedCertificates:
-    """Certificates that the options ask for.
+    """Certificates that the options request.
 
     Args:
         folder: where certificates go.
@@ -34,7 +34,7 @@ class AskedCertificates:
     days: int
 
     def write(self, plan: Plan) -> str:
-        """Make them; a sentence about what to do with them.
+        """Write the certificates; return a sentence on how to use them.
 
         Raises:
             WrongUseError: a host's name cannot be that of a folder.
@@ -53,7 +53,7 @@ class AskedCertificates:
 
 
 def asked_certificates(context: click.Context, options: dict[str, Any]) -> AskedCertificates | None:
-    """Return the requested certificates, or None; removes their options from `options`.
+    """Return the requested certificates, or None; remove their options from `options`.
 
     Raises:
         WrongUseError: options without a folder, or one that holds something.
@@ -73,7 +73,7 @@ def asked_certificates(context: click.Context, options: dict[str, Any]) -> Asked
 
 
 def holders_of(plan: Plan, *, for_ranks: bool) -> dict[str, Holder]:
-    """Return the holder of each folder: the hosts or ranks of the plan, the daemon and the hub.
+    """Return the holder of each folder: hosts or ranks of the plan, the daemon, the hub.
 
     Raises:
         WrongUseError: a host has one of the last two folders' names.

@@ -1,4 +1,4 @@
-"""`plink predict`: what algorithms are predicted to take in an order."""
+"""`plink predict`: predict the times of algorithms in an order, or of a plan."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def _tell_of_plan(found: PlanForecast, as_json: bool) -> None:
 
 
 def _size(size_bytes: int | None, order: Order | None, algorithms: Sequence[str]) -> int:
-    """Return the size of the buffer, which a mesh has already."""
+    """Return the size of the buffer in bytes; a mesh defines its own."""
     if size_bytes is not None:
         return size_bytes
     if order is None or order.mesh is None or algorithms:
@@ -164,7 +164,7 @@ def _size(size_bytes: int | None, order: Order | None, algorithms: Sequence[str]
 def _read(
     file: str | None, cluster_name: str | None, network_name: str | None
 ) -> tuple[Cluster, Order | Plan | None]:
-    """Return the cluster, and the order to predict for beside the given one, or the plan."""
+    """Return the cluster, and the order or plan to predict."""
     from plink.files import cluster as cluster_file  # noqa: PLC0415
     from plink.files import order as order_file  # noqa: PLC0415
     from plink.files import plan  # noqa: PLC0415

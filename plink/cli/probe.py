@@ -1,4 +1,4 @@
-"""`plink probe`: measure every pair of hosts. What it does is in `probe_action`."""
+"""`plink probe`: measure every pair of hosts (action in `probe_action`)."""
 
 from __future__ import annotations
 

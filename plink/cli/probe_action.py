@@ -1,4 +1,4 @@
-"""`plink probe` behind its options: what to measure, where to write it, what to say."""
+"""Action of `plink probe`: what to measure, where to write it, what to print."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _CALLERS = "the hosts that call"
 def run_command(
     options: Mapping[str, Any], given: Mapping[str, str], progress: StageProgress
 ) -> int:
-    """Carry out `plink probe` with these options; return the exit code.
+    """Run `plink probe` with these options; return the exit code.
 
     Args:
         options: all, by the names of their parameters.
@@ -90,7 +90,7 @@ def run_command(
 
 
 def refuse_unused(given: Mapping[str, str], tool: str, chosen: str) -> None:
-    """Refuse options that have no effect.
+    """Raise for options that would have no effect.
 
     Args:
         given: the options of the command line, by parameter, and how a user writes them.
@@ -108,7 +108,7 @@ def refuse_unused(given: Mapping[str, str], tool: str, chosen: str) -> None:
 
 
 def output_of(options: Mapping[str, Any]) -> str:
-    """Return the file to write, after all that can be refused early."""
+    """Return the output file, after all checks that can fail early."""
     output: str | None = options["output"] or options["resume"]
     if output is None:
         raise click.UsageError("Missing option '-o' / '--output'.")
@@ -120,7 +120,7 @@ def output_of(options: Mapping[str, Any]) -> str:
 
 
 def read_earlier(options: Mapping[str, Any]) -> Cluster | None:
-    """Return the cluster to go on with."""
+    """Return the earlier cluster to continue, if any."""
     resume = options["resume"]
     return None if resume is None else cluster_file.read_cluster(resume)
 
@@ -184,7 +184,7 @@ def request_of(
 def _callers(
     options: ListenOptions, expected: int | None, progress: StageProgress, *, strict: bool
 ) -> Callers:
-    """Return the hosts that call, without a list."""
+    """Return the agents that have called, when there is no host list."""
     if expected is None:
         raise click.UsageError("Missing argument 'HOSTS', or --expect N: how many hosts will call.")
     progress.stage("waiting for agents", expected)
@@ -214,7 +214,7 @@ def given_to(tool: str, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_nics(path: str | None) -> tuple[Nic, ...]:
-    """Return the NICs that a file lists for DPDK; an empty list where there is no file.
+    """Return the NICs in the file for DPDK; an empty list without a file.
 
     Raises:
         WrongUseError: the file is not text.
@@ -232,7 +232,7 @@ def read_nics(path: str | None) -> tuple[Nic, ...]:
 def _groups(
     path: str | None, earlier: Cluster | None, names: set[str], listed_in: str
 ) -> list[Group]:
-    """Return the groups whose uplinks are measured: those of a file, or else of an earlier run."""
+    """Return the groups whose uplinks to measure: from a file, or from an earlier run."""
     groups = list(() if earlier is None else earlier.groups)
     if path is not None:
         groups = read_groups(path, names, listed_in)
@@ -245,7 +245,7 @@ def _groups(
 
 
 def _writes(options: Mapping[str, Any], path: str) -> bool:
-    """Return whether the file at `path` is the one that is written."""
+    """Return whether `path` is the output file."""
     output = output_of(options)
     if document.STANDARD_STREAM in (path, output):
         return False

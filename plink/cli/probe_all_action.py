@@ -1,4 +1,4 @@
-"""`plink probe --all`: round trips, groups and uplinks in one go, into one file."""
+"""Action of `plink probe --all`: round trips, groups and uplinks in one run, into one file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from plink.measure.probing.uplinks import UplinkResult
 def run_command(
     options: Mapping[str, Any], given: Mapping[str, str], progress: StageProgress
 ) -> int:
-    """Carry out `plink probe --all` with these options; return the exit code.
+    """Run `plink probe --all` with these options; return the exit code.
 
     Args:
         options: all, by the names of their parameters.
@@ -67,7 +67,7 @@ def run_command(
 
 
 def _refuse_unused(given: Mapping[str, str]) -> None:
-    """Refuse options that no stage takes, or that would choose one of them."""
+    """Raise for options that no stage uses, or that select a single stage."""
     for name, written in given.items():
         takers = TAKEN_BY.get(name, list(TOOLS))
         if name in {"tool", "groups"} or not {DEFAULT_TOOL, UplinkOptions.tool} & set(takers):
@@ -82,7 +82,7 @@ def _uplink_options(options: Mapping[str, Any], earlier: Cluster | None) -> Upli
 
 
 class _Stages:
-    """Observer of stages, which writes and prints what each yields."""
+    """Observer that writes and prints the result of each stage."""
 
     def __init__(self, output: str) -> None:
         self._output = output
@@ -97,16 +97,16 @@ class _Stages:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no stage yielded anything."""
+        """Whether no stage has had a result."""
         return self._cluster is None
 
     @property
     def code(self) -> int:
-        """The exit code."""
+        """Exit code of the command."""
         return max(self._codes) if self._is_over else EXIT_PARTIAL
 
     def keep(self, result: StageResult) -> None:
-        """Take what a stage yielded."""
+        """Record the result of a stage."""
         if isinstance(result, ProbeResult):
             self._keep_pairs(result)
         elif isinstance(result, GroupsResult):
@@ -120,12 +120,12 @@ class _Stages:
             warn(f"interrupted; go on with: {self._again}")
 
     def report_failure(self, error: PlinkError) -> None:
-        """Report that a later stage cannot be carried out."""
+        """Report that a later stage could not run."""
         self._is_over = False
         warn(str(error), error.hint)
 
     def print_outcome(self) -> None:
-        """Print what all stages came to as JSON."""
+        """Print the results of all stages as JSON."""
         if self._cluster is not None:
             print_outcome(
                 self._cluster,
@@ -136,7 +136,7 @@ class _Stages:
             )
 
     def end(self) -> None:
-        """Write what was held back, as standard output takes one file only."""
+        """Write the result held back while standard output was in use."""
         if self._cluster is not None and not self._is_written:
             cluster_file.write_cluster(self._output, self._cluster)
 

@@ -1,4 +1,4 @@
-"""The options of `plink probe` and `plink check`, but for those of SSH."""
+"""Options of `plink probe` and `plink check`, except those of SSH."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _default(tool: str, option: str) -> Any:
 
 
 def _defaults(option: str, *tools: str) -> str:
-    """Say what tools do without the option: `5 for echo and dpdk, 2 for fping`."""
+    """Return the tools' defaults of an option: `5 for echo and dpdk, 2 for fping`."""
     named: dict[Any, list[str]] = {}
     for tool in tools:
         named.setdefault(_default(tool, option), []).append(tool)

@@ -1,4 +1,4 @@
-"""Report of `plink probe` and `plink check`: what was measured, and what is missing."""
+"""Reports of `plink probe` and `plink check`: what was measured, and what is missing."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def print_outcome(
     again: str,
     is_partial: bool,
 ) -> None:
-    """Print what a run came to as JSON (`docs/files.md`, What verbs print).
+    """Print the result of a run as JSON (`docs/files.md`, What verbs print).
 
     Args:
         cluster: that was written.
@@ -99,7 +99,7 @@ def measured_groups(result: UplinkResult) -> int:
 
 
 def report_pairs(result: ProbeResult, output: str, again: str) -> int:
-    """Say what was found, which is written by now, and what goes on; return the exit code."""
+    """Print what was measured and written, and the next step; return the exit code."""
     cluster = result.cluster
     if result.interrupted:
         warn(f"interrupted; go on with: {again}")
@@ -116,7 +116,7 @@ def report_pairs(result: ProbeResult, output: str, again: str) -> int:
 
 
 def report_uplinks(result: UplinkResult, output: str, again: str | None = None) -> int:
-    """Say what was found, which is written by now; return the exit code.
+    """Print which uplinks were measured and written; return the exit code.
 
     Args:
         again: what goes on where it was interrupted; None for the command of the uplinks alone.
@@ -141,7 +141,7 @@ def _where(output: str) -> str:
 
 
 def warn_of_gaps(cluster: Cluster, measurement: Measurement) -> None:
-    """Name the hosts that are missing, and the first of the pairs."""
+    """Warn of missing hosts and of the first missing pairs."""
     hosts = [failure for failure in measurement.failures if failure.destination is None]
     for failure in [*cluster.unreachable, *hosts]:
         warn(str(failure))

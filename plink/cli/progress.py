@@ -1,4 +1,4 @@
-"""Progress on standard error: a bar on a terminal, elsewhere a line now and then."""
+"""Progress on standard error: a bar on a terminal, otherwise occasional lines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _S_A_LINE = 8.0
 
 
 class StageProgress:
-    """A bar with the time left for each stage of a long command, on standard error.
+    """Progress bar with remaining time for each stage of a long command.
 
     Where that is no terminal, such as a log, a command that takes long says how far it is.
     """
@@ -62,7 +62,7 @@ class StageProgress:
             self._bars.advance(self._task)
 
     def say(self, text: str) -> None:
-        """Print a line for the user above the progress bar."""
+        """Print a line above the progress bar."""
         if self._bars is not None:
             self._bars.console.print(f"note: {fit(text)}", markup=False, highlight=False)
         else:
@@ -70,7 +70,7 @@ class StageProgress:
 
 
 class _ProgressLines(threading.Thread):
-    """Thread that prints every few seconds how many steps of the current stage are done."""
+    """Thread that prints every few seconds how many steps of the stage are done."""
 
     def __init__(self) -> None:
         super().__init__(name="progress", daemon=True)

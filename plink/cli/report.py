@@ -1,4 +1,4 @@
-"""`plink report`: pictures of what files are about as one page of HTML."""
+"""`plink report`: draw files as one page of HTML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`plink run`: start a job over SSH in an order."""
+"""`plink run`: start a job over SSH in an order's rank order."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def command(**values: Any) -> int:
 
 
 def _hosts_by_rank(order: Order, slots: int | None) -> list[Host]:
-    """Return the hosts in rank order, with as many slots as ranks in a row."""
+    """Return the hosts in rank order, with slots for the ranks that are adjacent."""
     from plink.optimize.orders.slots import with_slots  # noqa: PLC0415  as above
 
     if slots is None:
@@ -135,7 +135,7 @@ def _exit_code(failed: EndedRank | None) -> int:
 
 
 def _outcome_to_json(failed: EndedRank | None) -> dict[str, Any]:
-    """Return how the job ended, as a JSON object; without a rank where all have succeeded."""
+    """Return the end of the job as JSON; without a rank if all have succeeded."""
     if failed is None:
         return {"status": 0}
     status = EXIT_FAILED if failed.status is None else failed.status

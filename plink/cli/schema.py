@@ -1,4 +1,4 @@
-"""`plink schema`: what programs may expect in plink's files and in what it prints."""
+"""`plink schema`: print the JSON Schema of a file or of a verb's output."""
 
 from __future__ import annotations
 

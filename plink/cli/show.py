@@ -1,4 +1,4 @@
-"""`plink show`: look at a cluster, an order, a plan, a comparison, a log or a timeline."""
+"""`plink show`: display a cluster, an order, a plan, a comparison, a log or a timeline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`plink simulate`: what algorithms, plans and traces take on a simulated network."""
+"""`plink simulate`: simulate algorithms, plans and traces on a network."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ def command(
 def _refuse_beside_tuner(
     asked: Asked, trace_format: str | None, algorithms: Sequence[str], servers: Sequence[str]
 ) -> None:
-    """Refuse options beside those of a tuned job, which has a network and no more."""
+    """Raise for options that a simulated tuned job does not take."""
     if algorithms or servers:
         raise WrongUseError("--tuner and --algo or --servers exclude each other")
     if trace_format is not None or any((asked.order, asked.plan, asked.trace)):
@@ -234,7 +234,7 @@ def _check(
     *,
     as_json: bool,
 ) -> None:
-    """Refuse options that exclude or need each other."""
+    """Raise for options that exclude or require each other."""
     given = given_options(click.get_current_context())
     shapes = [given[name] for name in SHAPES if name in given]
     if len(shapes) > 1:
@@ -257,7 +257,7 @@ def _check(
 
 
 def _refuse_idle(given: Mapping[str, str], shapes: Sequence[str]) -> None:
-    """Refuse what would change nothing: options of another network than the one that is meant."""
+    """Raise for options about another kind of network than the chosen one."""
     of_racks = [given[name] for name in OF_RACKS if name in given]
     of_links = [given[name] for name in OF_LINKS if name in given]
     if shapes and of_racks and "racks" not in given:

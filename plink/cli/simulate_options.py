@@ -1,4 +1,4 @@
-"""Options that describe a data centre."""
+"""Options that describe a simulated data centre."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ _OPTIONS = (
 
 
 def with_shapes(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options."""
+    """Add the options that describe a data centre."""
     for option in reversed(_OPTIONS):
         function = option(function)
     return function

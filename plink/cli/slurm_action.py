@@ -1,4 +1,4 @@
-"""`plink slurm-order` behind its options: order, say how good it is, and never harm the job."""
+"""Action of `plink slurm-order`: order the nodes and never harm the job."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _HOW = {
 
 
 def run_command(options: Mapping[str, Any], mesh: Mesh | None) -> int:
-    """Carry out `plink slurm-order` with these options; return the exit code."""
+    """Run `plink slurm-order` with these options; return the exit code."""
     began_s = time.monotonic()
     failed = EXIT_FAILED if options["strict"] else 0
     if has_one_node(os.environ):
@@ -81,7 +81,7 @@ def _order_job(options: Mapping[str, Any], mesh: Mesh | None) -> tuple[Ordered, 
 
 
 def _groups(path: str) -> dict[str, str]:
-    """Return the group of each host of a cluster file, by the host's name."""
+    """Return each host's group in a cluster file, by host name."""
     return {
         name: group.name for group in cluster_file.read_cluster(path).groups for name in group.hosts
     }
@@ -93,7 +93,7 @@ def _folder(options: Mapping[str, Any]) -> Path:
 
 @contextmanager
 def interrupted_after(seconds: float) -> Iterator[None]:
-    """Interrupt the block, as Ctrl-C does, when it takes longer."""
+    """Interrupt the block, as Ctrl-C does, after a time limit."""
     timer = threading.Timer(seconds, _thread.interrupt_main)
     timer.daemon = True
     timer.start()

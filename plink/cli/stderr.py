@@ -1,4 +1,4 @@
-"""Print errors and their hints, warnings, notes and failures on standard error.
+"""Errors with hints, warnings and notes on standard error.
 
 All of it may quote files, hosts and other programs, so nothing of it may steer a terminal.
 """
@@ -27,7 +27,7 @@ _MAX_NAMED = 3
 
 
 def print_error(error: PlinkError) -> None:
-    """Print an error, or a warning where there is a result in spite of it, and its hint."""
+    """Print an error, or a warning if there is a result, with its hint."""
     if isinstance(error, PartialResultError):
         warn(str(error), error.hint)
         return
@@ -37,19 +37,19 @@ def print_error(error: PlinkError) -> None:
 
 
 def warn(text: str, hint: str | None = None) -> None:
-    """Warn that something is missing from the result."""
+    """Print a warning that something is missing from the result."""
     _say("warning", "yellow", text)
     if hint:
         _say("hint", "cyan", hint)
 
 
 def note(text: str) -> None:
-    """Print something that the user should know."""
+    """Print a note for the user."""
     click.echo(f"note: {fit(text)}", err=True)
 
 
 def note_if_others_read(path: str) -> None:
-    """Say so where other users of this host may read a file that holds a secret or a key."""
+    """Print a note if other users of this host can read a file with a secret."""
     # Whether it is there and can be read is for whoever reads it to say.
     with suppress(OSError, ValueError):
         if Path(path).stat().st_mode & (stat.S_IRGRP | stat.S_IROTH):
@@ -57,7 +57,7 @@ def note_if_others_read(path: str) -> None:
 
 
 def read_kept_secret(path: str) -> bytes:
-    """Read a secret from its file, and say so where others may read it, too.
+    """Return the secret in a file, with a note if other users can read it.
 
     Raises:
         WrongUseError: the file cannot be read, or holds no secret.
@@ -69,7 +69,7 @@ def read_kept_secret(path: str) -> bytes:
 
 
 def console() -> Console:
-    """Return standard error as a console for tables and progress."""
+    """Return a console on standard error for tables and progress."""
     from rich.console import Console  # noqa: PLC0415  it would slow `--help`
 
     return Console(stderr=True, highlight=False, markup=False, emoji=False)
@@ -77,7 +77,7 @@ def console() -> Console:
 
 @contextmanager
 def naming_unreached() -> Iterator[None]:
-    """Name the hosts that were not reached, where those that were are too few to go on with."""
+    """Print the hosts that were not reached if an error says that too few were."""
     # numpy would slow `--help`.
     from plink.measure.probing.request import TooFewReachedError  # noqa: PLC0415
 
@@ -90,7 +90,7 @@ def naming_unreached() -> Iterator[None]:
 
 
 def name_some(failures: Sequence[Failure], others: str) -> None:
-    """Name the first of these failures, and how many `others` there are."""
+    """Print the first failures and the number of `others`."""
     for failure in failures[:_MAX_NAMED]:
         warn(str(failure))
     if len(failures) > _MAX_NAMED:
@@ -103,6 +103,6 @@ def _say(kind: str, colour: str, text: str) -> None:
 
 
 def fit(text: str) -> str:
-    """Fit for a terminal, with options as the running command spells them."""
+    """Return text that is safe for a terminal, with options spelled for the command line."""
     context = click.get_current_context(silent=True)
     return printable(text if context is None else spell_as_options(text, context.command))

@@ -1,4 +1,4 @@
-"""`plink timeline`: the timelines of ranks as one trace, and who kept whom waiting."""
+"""`plink timeline`: merge the timelines of ranks into one trace, and show who waits for whom."""
 
 from __future__ import annotations
 

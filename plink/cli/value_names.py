@@ -1,4 +1,4 @@
-"""Names that options take, to complete them.
+"""Names of values that options take, for completion.
 
 They are defined elsewhere, together with what takes long to import.
 """

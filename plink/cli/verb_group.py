@@ -1,4 +1,4 @@
-"""A command that has verbs of its own."""
+"""Command group of a command with verbs of its own."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from plink.base.errors import WrongUseError
 
 
 class VerbGroup(click.Group):
-    """The verbs, in the order in which they are used."""
+    """Command group that lists its verbs in the order of use."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """Return the verbs."""
+        """Return the verbs in the order of use."""
         return list(self.commands)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the verb, or say which there are."""
+        """Find the verb, or list the existing ones."""
         if args[0] not in self.commands and not ctx.resilient_parsing:
             raise WrongUseError(
                 f"{ctx.command_path} has no verb {args[0]!r}, expected {', '.join(self.commands)}",

@@ -1,4 +1,4 @@
-"""`plink verify`: does a launcher keep an order?"""
+"""`plink verify`: check whether a launcher keeps an order."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def command(**values: Any) -> int:
 
 
 def _trial(values: dict[str, Any]) -> Trial:
-    """Return the trial that the options ask for.
+    """Return the trial run that the options request.
 
     Raises:
         WrongUseError: a launcher that cannot be run, or options that exclude each other.
@@ -140,21 +140,21 @@ def _trial(values: dict[str, Any]) -> Trial:
 
 
 def _own(words: Sequence[str]) -> str:
-    """Return the user's command as a shell line; a command of one word is a shell line already."""
+    """Return the user's command as a shell line; a single word is a shell line already."""
     if len(words) == 1:
         return words[0]
     return shlex.join(words)
 
 
 def _local(hosts: Sequence[Host]) -> str | None:
-    """Return the host of the order that this machine is, or None."""
+    """Return the order's host that this machine is, or None."""
     own = socket.gethostname()
     names = {host.name for host in hosts}
     return next((name for name in (own, own.partition(".")[0]) if name in names), None)
 
 
 def _comparison(launcher: str, ranks: Sequence[PlacedRank], cause: str | None) -> RenderableType:
-    """Return one line if the order was kept, else the ranks that are elsewhere, and why."""
+    """Return one line if the order was kept, else a table of misplaced ranks with the cause."""
     from rich.console import Group  # noqa: PLC0415  as above
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""`plink verify --launcher nccl --log`: NCCL's own account of its rings, against an order."""
+"""Action of `plink verify --launcher nccl --log`: compare NCCL's logged rings with an order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_HOSTS = 20
 
 
 def verify_logs(values: Mapping[str, Any]) -> int:
-    """Carry out the command with these options; return the exit code.
+    """Run the command with these options; return the exit code.
 
     Raises:
         WrongUseError: options that do not go together, or files that do not hold such a job.

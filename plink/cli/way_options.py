@@ -1,4 +1,4 @@
-"""The options of every command that reaches hosts: over SSH, or by another command."""
+"""Options of commands that reach hosts over SSH or by another command."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _OF_SSH = {
 
 
 def as_if_typed(way: Outgoing) -> None:
-    """Let the commands that come next say how the hosts of a list were reached."""
+    """Make suggested commands repeat how the hosts of a list were reached."""
     match way:
         case SshOptions():
             as_if_given(identity=way.identity_file)
@@ -68,7 +68,7 @@ def as_if_typed(way: Outgoing) -> None:
 
 
 def take_way(values: dict[str, Any]) -> Outgoing:
-    """Take the options' values out of a command's, as what reaches hosts.
+    """Remove the options on reaching hosts from a command's and return the way they define.
 
     Raises:
         click.UsageError: options of SSH beside a command in its place.

@@ -1,1 +1,1 @@
-"""Bringing an order or a plan to a job: launchers, remote hosts, verifying, running."""
+"""Applying an order or a plan to a job: launchers, remote hosts, verification, starting jobs."""

@@ -1,4 +1,4 @@
-"""Parse NCCL logs of a job with NCCL_DEBUG=INFO: hosts of its ranks, rings and trees.
+"""Parser of NCCL logs (NCCL_DEBUG=INFO): hosts of ranks, rings and trees.
 
 The lines are those of NCCL's sources (`src/init.cc`, `src/graph/rings.cc`), which differ a little
 from version to version; those since 2.4 are read, and AMD's RCCL, which is made from NCCL and logs
@@ -36,7 +36,7 @@ _COMPLETE, _ABORT = "Init COMPLETE", "Abort COMPLETE"
 
 @dataclass
 class NcclJob:
-    """Communicator of all ranks, as far as logs show it.
+    """Communicator of all ranks, as far as the logs show it.
 
     Args:
         ranks: how many there are.
@@ -65,13 +65,13 @@ class NcclJob:
 
     @property
     def missing(self) -> list[int]:
-        """The ranks that no log tells of."""
+        """Ranks that occur in no log."""
         return [rank for rank in range(self.ranks) if rank not in self.host_of_rank]
 
 
 @dataclass
 class _Setup:
-    """Lines that one thread of a process logged about the communicator it sets up."""
+    """Log lines of one thread about the communicator that it sets up."""
 
     rings: dict[int, list[int]] = field(default_factory=dict)
     next_of: list[tuple[int, int, int]] = field(default_factory=list)
@@ -81,7 +81,7 @@ class _Setup:
 
 
 def parse_nccl_log(text: str, ranks: int) -> NcclJob:
-    """Return the job of so many ranks in logs of its processes, one after the other or mixed.
+    """Return the job of `ranks` ranks in its processes' logs, concatenated or mixed.
 
     Communicators of fewer ranks are passed over; where several have all ranks, the first counts.
 
@@ -113,7 +113,7 @@ def parse_nccl_log(text: str, ranks: int) -> NcclJob:
 
 
 def _setups(text: str, job: NcclJob) -> Iterator[tuple[str, _Setup]]:
-    """Yield every communicator that a process has set up, with the name of its machine."""
+    """Yield every communicator that a process has set up, with its machine's name."""
     under_way: dict[tuple[str, str, str], _Setup] = {}
     for line in strip_prefixes(text).split("\n"):
         if len(line) > _MOST_CHARACTERS:
@@ -152,7 +152,7 @@ def _take(setup: _Setup, said: str, job: NcclJob) -> None:
 
 
 def _parents(said: str) -> Iterator[tuple[int, int, int]]:
-    """Yield channel, rank and parent of every edge in a line about trees."""
+    """Yield channel, rank and parent of every edge in a log line about trees."""
     for channel, left, rank, right in _TREE.findall(said):
         parent = left if "/" in right else right
         if parent.lstrip("-").isdigit():
@@ -160,7 +160,7 @@ def _parents(said: str) -> Iterator[tuple[int, int, int]]:
 
 
 def _follow_ring(next_of: Mapping[int, int], ranks: int) -> list[int] | None:
-    """Return the ring from rank 0 on; None where a rank's neighbour is not known."""
+    """Return the ring from rank 0 on; None if a rank's neighbour is unknown."""
     ring = [0]
     while len(ring) < ranks:
         after = next_of.get(ring[-1])

@@ -1,4 +1,4 @@
-"""Whether NCCL's rings and trees follow an order, by what its ranks have logged."""
+"""Comparison of NCCL's rings and trees with an order, from the logs of its ranks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CONTAINER = re.compile(r"[0-9a-f]{12}|[0-9a-f]{64}")
 
 @dataclass(frozen=True)
 class Ring:
-    """A ring of NCCL's, as the hosts that it goes through.
+    """Ring of NCCL, as the sequence of its hosts.
 
     Args:
         channel: its number.
@@ -63,12 +63,12 @@ class NcclOrder:
 
     @property
     def ways(self) -> int:
-        """Number of distinct rings through the hosts, in either direction from any start."""
+        """Number of distinct rings through the hosts, ignoring start and direction."""
         return len({_way(ring.hosts) for ring in self.rings if ring.is_whole})
 
 
 def nccl_order(hosts: Sequence[Host], text: str, source: str) -> NcclOrder:
-    """Compare an order with the logs of a job.
+    """Compare NCCL's rings and trees in a job's logs with an order.
 
     Args:
         hosts: in rank order.
@@ -105,7 +105,7 @@ def nccl_order(hosts: Sequence[Host], text: str, source: str) -> NcclOrder:
 
 
 def _host_of(machine: str, job: NcclJob, aliases: Mapping[str, str]) -> str | None:
-    """Return the order's host for a machine, by its name or an address that NCCL uses there."""
+    """Return the order's host that a machine is, by its name or an address that NCCL uses."""
     if machine in aliases:
         return aliases[machine]
     hosts = {aliases[each] for each in job.addresses.get(machine, ()) if each in aliases}
@@ -142,7 +142,7 @@ def _lacks_hosts(job: NcclJob, source: str) -> PlinkError:
 
 
 def _aliases(host: Host) -> set[str]:
-    """Return the names that NCCL, which cuts a name at its first dot, may use for a host."""
+    """Return the names that NCCL, which cuts names at the first dot, may use for a host."""
     return {host.name, host.name.partition(".")[0], host.address}
 
 
@@ -154,7 +154,7 @@ def _ring(channel: int, ring: Sequence[int], found: Sequence[str], expected: Seq
 
 
 def _way(hosts: Sequence[str]) -> tuple[str, ...]:
-    """Return a ring's canonical form, the same for every start and both directions."""
+    """Return a ring in canonical form, independent of start and direction."""
     turned = [
         tuple(each[place:]) + tuple(each[:place])
         for each in (list(hosts), list(reversed(hosts)))
@@ -165,7 +165,7 @@ def _way(hosts: Sequence[str]) -> tuple[str, ...]:
 
 
 def _follows(hosts: Sequence[str], wanted: Sequence[str], *, is_whole: bool) -> bool:
-    """Return whether a ring is `wanted`, from any host on and in either direction."""
+    """Return whether a ring equals `wanted`, up to start and direction."""
     if is_whole and len(hosts) != len(wanted):
         return False
     if hosts[0] not in wanted:
@@ -178,7 +178,7 @@ def _follows(hosts: Sequence[str], wanted: Sequence[str], *, is_whole: bool) -> 
 
 
 def _visits(names: Sequence[str], *, is_whole: bool) -> list[str]:
-    """Return the hosts of a ring of ranks, one for each time that it comes to one."""
+    """Return the hosts along a ring of ranks, adjacent ranks of a host merged."""
     visits = [name for name, _ in groupby(names)]
     if is_whole and len(visits) > 1 and visits[0] == visits[-1]:
         visits.pop()  # the ring ends on the host on which it began
@@ -186,7 +186,7 @@ def _visits(names: Sequence[str], *, is_whole: bool) -> list[str]:
 
 
 def _other_trees(job: NcclJob, placed: Sequence[PlacedRank]) -> list[int]:
-    """Return channels whose hosts are joined as in neither of NCCL's two trees over the hosts."""
+    """Return channels whose trees over the hosts match neither of NCCL's two trees."""
     hosts = list(dict.fromkeys(rank.found for rank in placed))
     number = {host: index for index, host in enumerate(hosts)}
     known = [

@@ -1,4 +1,4 @@
-"""A job on the hosts of an order, started over SSH: one process per rank, ended together."""
+"""Start of a job over SSH in an order's rank order: one process per rank, ended together."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def rank_environments(
     master_port: int,
     extra: Mapping[str, str],
 ) -> list[dict[str, str]]:
-    """Return the environment of every rank, for `torch.distributed` (`env://`), Gloo and NCCL.
+    """Return every rank's environment for `torch.distributed` (`env://`), Gloo and NCCL.
 
     Args:
         hosts: in rank order, with their traffic addresses, and as many slots as ranks in a row.
@@ -111,7 +111,7 @@ def rank_command(folder: str, words: Sequence[str], *, is_required: bool = False
 
 
 def rank_settings(environment: Mapping[str, str]) -> str:
-    """Return shell lines that extend the host's environment; a rank reads them first on stdin."""
+    """Return shell lines that set a rank's environment; the rank reads them from stdin first."""
     lines = [
         f"export {name}={shlex.quote(value)}".replace("\n", "'\"$1\"'")
         for name, value in environment.items()
@@ -121,7 +121,7 @@ def rank_settings(environment: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True)
 class EndedRank:
-    """End of a rank: its exit status, or why it has none."""
+    """Exit of a rank: its status, or why it has none."""
 
     rank: int
     host: str
@@ -130,7 +130,7 @@ class EndedRank:
 
     @property
     def is_failure(self) -> bool:
-        """Whether the job has failed with it."""
+        """Whether this exit makes the job fail."""
         return self.status != 0
 
 
@@ -140,7 +140,7 @@ def run_job(
     settings: Sequence[str],
     on_line: Callable[[int, str], None],
 ) -> EndedRank | None:
-    """Run a command as every rank until all have ended, or one has failed.
+    """Run a command as every rank until all have ended or one has failed.
 
     An exception, Ctrl-C above all, ends all of them.
 
@@ -206,7 +206,7 @@ def _follow(rank: int, process: RemoteProcess, pass_on: Callable[[int, str], Non
 
 
 def _end(processes: Sequence[RemoteProcess], threads: Sequence[threading.Thread]) -> None:
-    """Close every rank's input, which ends it, and wait until they are gone."""
+    """Close every rank's input, which ends it, and wait until all have exited."""
     for process in processes:
         process.end_input()
     for thread in threads:
@@ -216,13 +216,13 @@ def _end(processes: Sequence[RemoteProcess], threads: Sequence[threading.Thread]
 
 
 class LineSplitter:
-    """A stream of bytes as lines, whatever it holds: takes chunks, gives whole lines."""
+    """Splitter of a byte stream into lines, fed in chunks."""
 
     def __init__(self) -> None:
         self._rest = b""
 
     def feed(self, chunk: bytes) -> list[str]:
-        """Return the lines that are complete now, without their ends."""
+        """Return the lines that this chunk completes, without their ends."""
         *lines, self._rest = _END.split(self._rest + chunk)
         while len(self._rest) > MAX_LINE:
             lines.append(self._rest[:MAX_LINE])

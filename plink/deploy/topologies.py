@@ -1,4 +1,4 @@
-"""Topologies that schedulers and discoverers of networks read, from measured tiers. Pure.
+"""Topology files for schedulers and discovery tools, from measured tiers. Pure.
 
 Slurm, topology.conf(5): leaf switches have nodes, the others have switches; one is above all.
 topograph, graph engine: `instances`, each with `id` and `network_layers`, the nearest switch first.
@@ -22,13 +22,13 @@ _STEMS = ("leaf", "spine", "core")
 
 @dataclass(frozen=True)
 class Switches:
-    """Tier of switches: each one's name, and the hosts below it."""
+    """Switches of one tier, each with the hosts below it."""
 
     hosts_of: dict[str, Sequence[str]]
 
 
 def switches_of(cluster: Cluster) -> list[Switches]:
-    """Return the tiers that the groups of a cluster show as switches, the nearest first.
+    """Return the tiers in a cluster's groups as switches, the nearest first.
 
     Raises:
         WrongUseError: there are no groups, or domains that lie in two wider ones.
@@ -43,7 +43,7 @@ def switches_of(cluster: Cluster) -> list[Switches]:
 
 
 def render_slurm(cluster: Cluster) -> str:
-    """Return the text of topology.conf, with a switch for every domain of every tier.
+    """Return a topology.conf with a switch for every domain of every tier.
 
     Raises:
         WrongUseError: as `switches_of`, or Slurm cannot take a name.
@@ -64,7 +64,7 @@ def render_slurm(cluster: Cluster) -> str:
 
 
 def render_topograph(cluster: Cluster) -> str:
-    """Render topograph's graph format: every host with the switches above it.
+    """Return topograph's graph format: every host with the switches above it.
 
     Raises:
         WrongUseError: as `switches_of`.

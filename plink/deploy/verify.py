@@ -1,4 +1,4 @@
-"""Whether a launcher places the ranks as an order says: it is run, and every rank is asked.
+"""Verification that a launcher places ranks as an order says, by a trial run.
 
 The launcher gets the file that plink writes for it, as the format's usage line says, and a program
 that reports which rank it is and on which machine.
@@ -58,7 +58,7 @@ _MAX_LINE = 1 << 16
 
 @dataclass(frozen=True)
 class Trial:
-    """Launcher run that verifies an order.
+    """Trial run of a launcher.
 
     Args:
         launcher: the name of its format.
@@ -75,7 +75,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class RankReport:
-    """Report of a rank: its number, its machine's own name, and the machine's addresses."""
+    """Report of a rank: its number, its machine's own name and addresses."""
 
     rank: int
     hostname: str
@@ -84,7 +84,7 @@ class RankReport:
 
 @dataclass(frozen=True)
 class PlacedRank:
-    """Expected and actual place of a rank, as names of the order's hosts.
+    """Expected and actual host of a rank, as names of the order's hosts.
 
     `found` is the machine's own name where the order has no such host.
     """
@@ -95,12 +95,12 @@ class PlacedRank:
 
     @property
     def is_kept(self) -> bool:
-        """Whether it was where the order says."""
+        """Whether the rank was on the host that the order says."""
         return self.expected == self.found
 
 
 def default_command(launcher: str, path: str | None) -> str:
-    """Return the usage line of a format, with the launcher `path` in place of its first word.
+    """Return a format's usage line with `path` as the launcher.
 
     Raises:
         WrongUseError: plink cannot run the launcher of this format, or not by `path`.
@@ -129,7 +129,7 @@ def default_command(launcher: str, path: str | None) -> str:
 
 
 def run_trial(trial: Trial, hosts: Sequence[Host], folder: Path) -> list[RankReport]:
-    """Run the launcher; return what its ranks reported.
+    """Run the launcher; return the reports of its ranks.
 
     Args:
         trial: what to run.
@@ -163,7 +163,7 @@ def run_trial(trial: Trial, hosts: Sequence[Host], folder: Path) -> list[RankRep
 
 
 def program_words(launcher: str) -> list[str]:
-    """Return the words for PROGRAM in a usage line, after options that say it is no script."""
+    """Return the words for PROGRAM in a usage line, with options that mark it as no script."""
     words = program(RANK_VARIABLES[launcher])
     if launcher in _THROUGH_A_SHELL:
         words = [word.replace("$", r"\$") for word in words]
@@ -171,7 +171,7 @@ def program_words(launcher: str) -> list[str]:
 
 
 def filled_in(command: str, file: str, ranks: int, words: Sequence[str]) -> str:
-    """Return a usage line with its blanks filled in; the program is the words `words`."""
+    """Return a usage line with its placeholders replaced; the program is `words`."""
     command = command.replace("python SCRIPT", "SCRIPT").replace("SCRIPT", "PROGRAM")
     before, blank, _ = command.partition("PROGRAM")
     if not blank:
@@ -185,13 +185,13 @@ def filled_in(command: str, file: str, ranks: int, words: Sequence[str]) -> str:
 
 
 def program(rank_variable: str) -> list[str]:
-    """Return the program's words for a launcher that sets the rank in the environment."""
+    """Return the words of the reporting program; `rank_variable` is set by the launcher."""
     addresses = "$(hostname -I 2>/dev/null || ip -o addr show 2>/dev/null)"
     return ["sh", "-c", f'echo {_MARK} "${{{rank_variable}:-?}}" "$(uname -n)" {addresses}']
 
 
 def parse_reports(output: str) -> list[RankReport]:
-    """Parse the ranks' reports out of whatever else the launcher printed."""
+    """Parse the ranks' reports in the launcher's output, ignoring other lines."""
     reports = []
     for line in output.splitlines():
         # Launchers may put something in front of what a rank prints.
@@ -204,7 +204,7 @@ def parse_reports(output: str) -> list[RankReport]:
 
 
 def fit_to_job(hosts: Sequence[Host], reports: Sequence[RankReport]) -> list[Host]:
-    """Return the hosts of an order that a renumbered job has, with as many ranks as it has there.
+    """Return the order's hosts restricted to those of a renumbered job, with its slots.
 
     Hosts whose ranks the order has apart stay as they are.
 
@@ -219,7 +219,7 @@ def fit_to_job(hosts: Sequence[Host], reports: Sequence[RankReport]) -> list[Hos
 
 
 def compare(hosts: Sequence[Host], reports: Sequence[RankReport]) -> list[PlacedRank]:
-    """Return every rank of the order, with where it was.
+    """Return every rank of the order with its actual host.
 
     Raises:
         PlinkError: a rank did not report, or there are ranks that the order does not have.
@@ -243,7 +243,7 @@ def compare(hosts: Sequence[Host], reports: Sequence[RankReport]) -> list[Placed
 
 
 def known_cause(ranks: Sequence[PlacedRank], local: str | None) -> str | None:
-    """Return the known trap that explains why ranks are elsewhere, or None.
+    """Return an explanation of misplaced ranks by a known pitfall of launchers, or None.
 
     Args:
         ranks: some of which are not where the order says.
@@ -270,7 +270,7 @@ def known_cause(ranks: Sequence[PlacedRank], local: str | None) -> str | None:
 
 
 def _for_root() -> Mapping[str, str]:
-    """Open MPI asks root twice."""
+    """Return environment variables that let root run Open MPI."""
     if os.geteuid() != 0:
         return {}
     return {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
@@ -296,7 +296,7 @@ def _failure(ended: LauncherExit) -> PlinkError:
 
 
 def _host_of(report: RankReport, hosts: Sequence[Host]) -> str:
-    """Return the host of the order that a report is from, by address, else by name."""
+    """Return the order's host that a report comes from, by address, else by name."""
     for host in hosts:
         if host.address in report.addresses:
             return host.name

@@ -1,1 +1,1 @@
-"""Find what slows a cluster down: findings in words from what was measured. Does no I/O."""
+"""Diagnosis of slow clusters: findings in words from measurements. Does no I/O."""

@@ -1,4 +1,4 @@
-"""Attribute deviating pairs to a host, to a group's uplink, or to the pair itself.
+"""Attribution of deviating pairs to a host, a group's uplink, or the pair itself.
 
 The fewest causes that explain what deviates are taken, the one first that explains most beyond what
 it explains wrongly. A cause is no explanation where most of its pairs do not deviate.
@@ -41,7 +41,7 @@ class Cause:
 
     @property
     def explained(self) -> int:
-        """Number of pairs it explains."""
+        """Number of pairs that the cause explains."""
         return int(self.pairs.sum())
 
 

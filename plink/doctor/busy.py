@@ -1,4 +1,4 @@
-"""Hosts whose processors are taken by other work."""
+"""Findings about hosts whose processors are busy with other work."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST_SHARE = 0.3
 
 
 def find(evidence: Evidence) -> list[Finding]:
-    """Return a finding for each host that has less of its processors than the others have."""
+    """Return a finding for each host that gets less of its processors than the others."""
     said = evidence.conditions
     if len(said) < _LEAST_HOSTS:
         return []
@@ -114,7 +114,7 @@ def _above(
     limits: tuple[float, float],
     says: str,
 ) -> list[Finding]:
-    """Return hosts above the first limit, where the others are below the second."""
+    """Return the hosts above the first limit, if the others are below the second."""
     shares = _known_values(evidence, share_of)
     usual = float(np.median(list(shares.values()))) if shares else 1.0
     return [

@@ -1,4 +1,4 @@
-"""Certainty of deviations: the chance that noise alone makes a reading deviate so far.
+"""Probability that a deviation is not due to noise.
 
 Deviations are counted in robust standard deviations, whose tails are taken to be those of Student's
 distribution with three degrees of freedom: readings of networks have outliers that a normal
@@ -30,7 +30,7 @@ def probability(deviations: float, looked_at: int) -> float:
 
 
 def spread(values: Floats, least: float) -> float:
-    """Return a robust standard deviation of the values that are known, at least `least`."""
+    """Return a robust standard deviation of known values, at least `least`."""
     known = values[np.isfinite(values)]
     if known.size < 2:
         return least
@@ -38,6 +38,6 @@ def spread(values: Floats, least: float) -> float:
 
 
 def _tail(t: float) -> float:
-    """Return the chance that Student's t with 3 degrees of freedom is greater (Student 1908)."""
+    """Return the upper tail of Student's t with 3 degrees of freedom (Student 1908)."""
     root = t / math.sqrt(3.0)
     return 0.5 - (math.atan(root) + root / (1.0 + root * root)) / math.pi

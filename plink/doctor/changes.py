@@ -1,4 +1,4 @@
-"""Find what got worse since an earlier file: longer paths, slower links and uplinks."""
+"""Findings about changes since an earlier file: longer paths, slower links and uplinks."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def _rate(link: HostLink | Uplink, verb: str) -> float | None:
 def _less(
     pairs: dict[str, tuple[float | None, float | None]], least: int = _LEAST_RATES
 ) -> dict[str, tuple[float, float, float]]:
-    """Return rates below the earlier ones beyond the common change: then, now, probability."""
+    """Return rates that fell beyond the common change: then, now, probability."""
     known = {name: (old, new) for name, (old, new) in pairs.items() if old and new}
     if len(known) < least:
         return {}

@@ -1,4 +1,4 @@
-"""Hosts whose clocks differ from the others'."""
+"""Findings about hosts whose clocks are off."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _COST = 1.02
 
 
 def find(evidence: Evidence) -> list[Finding]:
-    """Return a finding for each host whose clock is off by more than what asking it leaves open."""
+    """Return a finding for each host whose clock differs beyond the uncertainty of asking."""
     offsets = {
         host: (each.clock_offset_s, each.clock_error_s or 0.0)
         for host, each in evidence.conditions.items()

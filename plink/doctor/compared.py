@@ -1,4 +1,4 @@
-"""Compare a job's times in two comparisons of `plink bench`, before and now."""
+"""Finding about job times that grew between two `plink bench` comparisons."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_NAMED = 3
 
 
 def find(evidence: Evidence) -> list[Finding]:
-    """Return one finding of all that takes longer than in the earlier comparison."""
+    """Return one finding on everything that takes longer than in the earlier comparison."""
     now, then = evidence.comparison, evidence.comparison_before
     if now is None or then is None:
         return []

@@ -1,4 +1,4 @@
-"""Findings about a cluster, without those that another one explains, the weightiest first."""
+"""Diagnosis of a cluster: all findings, merged where one explains another, ranked by weight."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ _LARGE_PART = 1.0 / 3.0
 
 
 def diagnose(evidence: Evidence) -> list[Finding]:
-    """Return the findings that the evidence supports; empty if there are none."""
+    """Return the findings that the evidence supports, the weightiest first; empty if none."""
     found = [
         each for find in FINDERS for each in find(evidence) if each.probability >= LEAST_PROBABILITY
     ]
@@ -115,7 +115,7 @@ def diagnose(evidence: Evidence) -> list[Finding]:
 
 
 def _merge_explained(found: Sequence[Finding]) -> list[Finding]:
-    """Return the findings that no other explains, with the explained ones as evidence."""
+    """Return the unexplained findings, with those that they explain as evidence."""
     kept: list[Finding] = []
     left = list(found)
     for index, each in enumerate(found):

@@ -1,4 +1,4 @@
-"""NICs that count damaged packets, where those of the other hosts do not."""
+"""Findings about NICs that count damaged packets far more than others."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _COST = 1.5
 
 
 def find(evidence: Evidence) -> list[Finding]:
-    """Return a finding for each host whose NIC counts far more of them than most."""
+    """Return a finding for each host whose NIC counts far more errors than most."""
     said = evidence.conditions
     if len(said) < _LEAST_HOSTS:
         return []

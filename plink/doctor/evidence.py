@@ -1,4 +1,4 @@
-"""Input of a diagnosis: a cluster, an earlier one, and the groups of hosts."""
+"""Evidence for a diagnosis: a cluster, an earlier one, and the groups of hosts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BEST_SHARE = 0.25
 
 @dataclass(frozen=True)
 class Evidence:
-    """Evidence for a diagnosis.
+    """Measurements on which a diagnosis is based.
 
     Args:
         cluster: as it is now.
@@ -50,7 +50,7 @@ class Evidence:
 
     @cached_property
     def group_of(self) -> Indices:
-        """(N,) the index of each host's group; hosts in no group have one of their own."""
+        """Index of each host's group, (N,); hosts in no group have one of their own."""
         place = {
             name: number for number, each in enumerate(self.cluster.groups) for name in each.hosts
         }
@@ -62,23 +62,23 @@ class Evidence:
         )
 
     def members(self, group: int) -> Indices:
-        """Return the indices of its hosts."""
+        """Return the indices of a group's hosts."""
         return np.flatnonzero(self.group_of == group)
 
     @cached_property
     def conditions(self) -> Mapping[str, HostCondition]:
-        """Condition of each host that reports one, by name."""
+        """Network condition of each host that reported one, by name."""
         said = self.cluster.conditions
         return {} if said is None else {each.host: each.condition for each in said.hosts}
 
     @cached_property
     def links(self) -> Sequence[HostLink]:
-        """Links of the hosts whose rates are known."""
+        """Link rates of the hosts that have any."""
         return links_of(self.cluster)
 
 
 def links_of(cluster: Cluster) -> list[HostLink]:
-    """Return the link of each host: as measured beside uplinks, or by its best bandwidths."""
+    """Return the link rates of each host: measured beside uplinks, or its best bandwidths."""
     if cluster.uplinks is not None and cluster.uplinks.links:
         known = set(cluster.names)
         return [link for link in cluster.uplinks.links if link.host in known]
@@ -116,7 +116,7 @@ def round_trips(cluster: Cluster) -> Matrix:
 
 
 def symmetric(matrix: Matrix) -> Matrix:
-    """Return the lesser of both directions, NaN on the diagonal and where neither is known."""
+    """Return the lesser of both directions; NaN on the diagonal and where neither is known."""
     least: Matrix = np.fmin(matrix, matrix.T)
     np.fill_diagonal(least, np.nan)
     return least

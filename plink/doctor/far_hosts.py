@@ -1,4 +1,4 @@
-"""Hosts that are farther from all others than their neighbours are.
+"""Findings about hosts that are farther from all others than their neighbours are.
 
 A host is compared with the others of its rack: what its round trips to everybody take beyond theirs
 to the same hosts. A rack that lies farther away is no fault, and neither is a host that is alone in
@@ -75,7 +75,7 @@ def find(evidence: Evidence) -> list[Finding]:
 def _excess(
     evidence: Evidence, times: Matrix, usual_of: Mapping[int, Floats], host: int
 ) -> tuple[float, float, float, int] | None:
-    """Return a host's excess: as a share, in µs, over what in µs, and towards how many hosts."""
+    """Return how much farther a host is: share, µs, usual µs, and number of hosts concerned."""
     own = int(evidence.group_of[host])
     best: tuple[float, tuple[float, float, float, int] | None] | None = None
     for group in {own, *_nearest(times[host], usual_of)}:
@@ -95,7 +95,7 @@ def _excess(
 
 
 def _nearest(own_us: Floats, usual_of: Mapping[int, Floats]) -> list[int]:
-    """Return the groups of several hosts whose round trips to all are most like a host's own."""
+    """Return the groups whose round trips to all hosts are most like this host's."""
     unlike = {}
     for group, usual in usual_of.items():
         beyond = np.abs(own_us - usual)
@@ -108,7 +108,7 @@ def _nearest(own_us: Floats, usual_of: Mapping[int, Floats]) -> list[int]:
 def _fit(
     own_us: Floats, usual: Floats, is_mate: npt.NDArray[np.bool_]
 ) -> tuple[float, tuple[float, float, float, int] | None] | None:
-    """Return how badly a host fits beside these, and its excess if it does fit."""
+    """Return how badly a host fits beside these, and its excess if it fits."""
     beyond: Floats = own_us - usual
     known = np.isfinite(beyond)
     if known.sum() < _LEAST_COMPARED:
@@ -132,7 +132,7 @@ def _fit(
 
 
 def _usual(times: Matrix, mates: Indices) -> Floats:
-    """Return (N,) the median round trip from these hosts to each, in µs."""
+    """Return the median round trip from these hosts to each host in µs, (N,)."""
     rows = np.sort(times[mates], axis=0)
     known = np.isfinite(rows).sum(axis=0)
     places = np.arange(len(times))

@@ -1,4 +1,4 @@
-"""A finding: what is wrong, where, how that is known, how surely, and what to try."""
+"""Finding of a diagnosis: what is wrong, where, evidence, certainty and remedy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LEAST_PROBABILITY = _WORDS[-1][0]
 
 
 class FindingKind(Enum):
-    """Kind of finding."""
+    """Kind of finding, with its name in output."""
 
     SLOW_HOST = "slow host"
     SLOW_ONE_WAY = "host slow one way"
@@ -37,7 +37,7 @@ class FindingKind(Enum):
 
 @dataclass(frozen=True)
 class Finding:
-    """Finding: one cause, with all that it explains.
+    """One cause with everything that it explains.
 
     Args:
         kind: kind of trouble.
@@ -61,7 +61,7 @@ class Finding:
 
     @property
     def certainty(self) -> str:
-        """The probability in words."""
+        """Probability in words."""
         return next(
             word for least, word in (*_WORDS, (0.0, "possible")) if self.probability >= least
         )

@@ -1,4 +1,4 @@
-"""Coverage of a diagnosis, so that silence about the rest is not taken for health."""
+"""Coverage of a diagnosis: which inputs it had, so that silence is not taken for health."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from plink.files.measurements import Measurement
 
 @dataclass(frozen=True)
 class LookedAt:
-    """Inputs that were present, with the time of their measurement, and those that were missing."""
+    """Inputs that were present, with their time, and inputs that were missing."""
 
     present: Sequence[str]
     missing: Sequence[str]
 
 
 def looked_at(evidence: Evidence) -> LookedAt:
-    """List what the evidence holds: measured during this examination, or on which date."""
+    """Return which inputs the evidence holds, each measured just now or on a date."""
     cluster = evidence.cluster
     present: list[str] = []
     missing: list[str] = []
@@ -67,7 +67,7 @@ def _first_measurement(cluster: Cluster | None) -> Measurement | None:
 
 
 def _when(measurement: Measurement | None, asked_at: datetime | None) -> str:
-    """Say whether something was measured since `asked_at`, or when: "measured now", or a date."""
+    """Return "measured now" if something was measured since `asked_at`, else its date."""
     text = None if measurement is None else measurement.started
     try:
         # Before Python 3.11 a time that ends in Z is not understood.

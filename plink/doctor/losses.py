@@ -1,4 +1,4 @@
-"""Packets that are lost: by a host, on the way between two, or on the way out of a group.
+"""Findings about lost packets: by a host, a pair, or a group's uplink.
 
 Each echo is lost with some chance. Which chances explain the counts best is asked as by likelihood
 (Wilks 1938): of every host, pair and group, how much likelier the counts are where all ways through
@@ -41,7 +41,7 @@ _ADVICE = (
 
 @dataclass(frozen=True)
 class _Way:
-    """Explanation of losses: whose paths, `how` in words, and the pairs (upper triangle)."""
+    """Explanation of losses: the hosts, a description, and the pairs (upper triangle)."""
 
     hosts: tuple[str, ...]
     how: str
@@ -70,7 +70,7 @@ def find(evidence: Evidence) -> list[Finding]:
 
 
 def _without_bursts(losses: Matrix) -> Matrix:
-    """Return (N, N) losses of each pair in both directions, without bursts in only one.
+    """Return each pair's losses in both directions, without one-sided bursts, (N, N).
 
     An echo goes both ways, so that a way that loses packets loses those of either end. What only
     one end missed is a burst: it, or its partner, did not get a processor for a moment.
@@ -81,7 +81,7 @@ def _without_bursts(losses: Matrix) -> Matrix:
 
 
 def _best(evidence: Evidence, lost: Matrix, sent: Matrix) -> tuple[_Way, float]:
-    """Return the hosts or pairs that explain losses best, and how much beyond chance."""
+    """Return the host, pair or group that explains losses best, and its log likelihood gain."""
     names, size = evidence.names, len(lost)
     pairs = np.argwhere(lost > 0.0)
     of_hosts = _gains(_by_host(lost), _by_host(sent))
@@ -112,13 +112,13 @@ def _best(evidence: Evidence, lost: Matrix, sent: Matrix) -> tuple[_Way, float]:
 
 
 def _by_host(matrix: Matrix) -> Floats:
-    """Return (N,) the sum over each host's pairs."""
+    """Return the sum over each host's pairs, (N,)."""
     total: Floats = matrix.sum(axis=0) + matrix.sum(axis=1)
     return total
 
 
 def _by_group(evidence: Evidence, matrix: Matrix) -> Floats:
-    """Return (G,) the sum over each group's pairs with hosts outside; 0 for a group of one host."""
+    """Return the sum over each group's pairs with outside hosts, (G,); 0 for a single host."""
     size = int(evidence.group_of.max()) + 1
     between = np.zeros((size, size))
     ends = np.broadcast_arrays(evidence.group_of[:, None], evidence.group_of[None, :])
@@ -136,7 +136,7 @@ def _share(lost: Matrix, sent: Matrix, pairs: Mask) -> float:
 
 
 def _gains(lost: Floats, sent: Floats) -> Floats:
-    """Return how much likelier counts are with a share of their own (log likelihood ratio)."""
+    """Return the log likelihood ratio of counts having a loss rate of their own."""
     share = np.divide(lost, sent, out=np.zeros_like(lost), where=sent > 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         gone = np.where(lost > 0.0, lost * np.log(share / _USUAL_SHARE), 0.0)

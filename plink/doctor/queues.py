@@ -1,4 +1,4 @@
-"""Groups whose way to others is full of other traffic: their packets wait in queues.
+"""Findings about groups whose uplink is congested, so that packets wait in queues.
 
 A longer way makes the round trips of all its pairs longer by as much; a queue fills and empties, so
 that some wait and others do not. So what counts is by how much the usual round trip of a pair
@@ -43,7 +43,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 def find(evidence: Evidence) -> list[Finding]:
-    """Return a finding for the hosts whose packets wait in queues on the way to all others."""
+    """Return a finding for the hosts whose packets to all others wait in queues."""
     waits = _waits(evidence)
     if waits is None:
         return []
@@ -64,7 +64,7 @@ def find(evidence: Evidence) -> list[Finding]:
 
 
 def _sides(evidence: Evidence, waiting: Mask, known: Mask) -> Iterator[Mask]:
-    """Yield sets of hosts, at most half of them, that may be behind one uplink."""
+    """Yield sets of hosts, at most half of all, that may share one uplink."""
     size = len(waiting)
     for number in range(len(evidence.cluster.groups)):
         yield _smaller(evidence.group_of == number)
@@ -104,7 +104,7 @@ def _score(waiting: Mask, known: Mask, is_in: Mask) -> float:
 
 
 def _waits(evidence: Evidence) -> tuple[Matrix, Matrix] | None:
-    """Return (N, N) µs that a pair's packets wait, and (N, N) the quickest pair of its groups."""
+    """Return how long each pair's packets wait in µs, and its groups' fastest pair, (N, N) each."""
     rtt = evidence.cluster.rtt
     if rtt is None or _USUAL_PERCENTILE not in rtt.rtt_us or rtt.reading >= _USUAL_PERCENTILE:
         return None
@@ -118,14 +118,14 @@ def _waits(evidence: Evidence) -> tuple[Matrix, Matrix] | None:
 
 
 def _probability(across: Mask, elsewhere: Mask, looked_at: int) -> float:
-    """Return the probability that waits across are no chance (likelihood ratio, Wilks 1938)."""
+    """Return the probability that waits are not chance (likelihood ratio, Wilks 1938)."""
     gain = _likelihood(across) + _likelihood(elsewhere)
     gain -= _likelihood(np.concatenate((across, elsewhere)))
     return 1.0 - min(1.0, looked_at * math.exp(-gain / _TOGETHER))
 
 
 def _likelihood(is_waiting: Mask) -> float:
-    """Return the log of the greatest likelihood that any share of waiting pairs gives these."""
+    """Return the greatest log likelihood of a share of waiting pairs."""
     waiting = float(is_waiting.sum())
     parts = (waiting, is_waiting.size - waiting)
     return sum(part * math.log(part / is_waiting.size) for part in parts if part)

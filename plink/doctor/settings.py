@@ -1,4 +1,4 @@
-"""Settings in which a host differs from the others: MTU, congestion control, NICs at less speed."""
+"""Findings about settings that differ between hosts: MTU, congestion control, NIC speed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SLOT_SHARE = 0.9
 
 
 def find(evidence: Evidence) -> list[Finding]:
-    """Return a finding for each host whose setting differs, or for all where none is common."""
+    """Return a finding for each host with an unusual setting, or for all if none is usual."""
     said = evidence.conditions
     return [
         *_odd(said, lambda each: each.mtu_bytes, _mtu),
@@ -54,7 +54,7 @@ def _odd(
 def _build_mixed_finding(
     values: Mapping[str, object], finding: Callable[[Sequence[str], object, object, int], Finding]
 ) -> Finding:
-    """Build the finding where no value prevails: the rarer of the two commonest is odd."""
+    """Build the finding if no value prevails, about the second most common one."""
     (usual, count), (value, _), *_ = Counter(values.values()).most_common(2)
     return finding([host for host, each in values.items() if each == value], value, usual, count)
 
@@ -167,7 +167,7 @@ def _slots(said: Mapping[str, HostCondition]) -> list[Finding]:
 
 
 def _is_common(said: Mapping[str, HostCondition], share: float) -> bool:
-    """Return whether most hosts have no more: so they were built."""
+    """Return whether most hosts have at most this share of PCIe lanes, by design."""
     known = [each.pcie_share for each in said.values() if each.pcie_share is not None]
     return sum(each <= share for each in known) > len(known) / 2
 

@@ -1,4 +1,4 @@
-"""Hosts whose links carry less than those of the others, both ways or one way."""
+"""Findings about hosts whose links are slower than the others', one way or both ways."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def find(evidence: Evidence) -> list[Finding]:
 
 
 def _slow(rates: Mapping[str, float]) -> dict[str, float]:
-    """Return the slow hosts, each with the probability that it is not slow by chance."""
+    """Return the slow hosts, each with the probability that this is not chance."""
     if len(rates) < _LEAST_HOSTS:
         return {}
     logs = np.log(np.array(list(rates.values())))
@@ -135,7 +135,7 @@ def _usual(rates: Sequence[float]) -> float:
 
 
 def _speed_like(gbit_s: float, usual_gbit_s: float) -> str | None:
-    """Return the Ethernet rate at which a slow link seems to run, below that of the others."""
+    """Return the Ethernet speed that a slow link seems to have negotiated, or None."""
     for mbit in _RATES_MBIT:
         if 0.85 * mbit <= 1000.0 * gbit_s <= mbit and 1000.0 * usual_gbit_s > 1.3 * mbit:
             return bandwidth_text(mbit / 1000.0)

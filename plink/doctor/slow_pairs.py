@@ -1,4 +1,4 @@
-"""Pairs that transfer less than both of their hosts do with others of the same groups."""
+"""Findings about pairs that are slower than both hosts' other pairs."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def find(evidence: Evidence) -> list[Finding]:
 
 
 def _usual(evidence: Evidence, logs: Matrix) -> Matrix:
-    """Return (N, N) the log of the rate expected of a pair from its hosts' other pairs."""
+    """Return the log rate expected of each pair from its hosts' other pairs, (N, N)."""
     same = evidence.group_of[:, None] == evidence.group_of[None, :]
     usual = np.full(logs.shape, np.nan)
     for inside in (True, False):

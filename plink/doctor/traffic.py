@@ -1,4 +1,4 @@
-"""Hosts that exchange data with somebody while nothing is measured."""
+"""Findings about hosts with other traffic while nothing is measured."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _READ = 0.97
 
 
 def find(evidence: Evidence) -> list[Finding]:
-    """Return a finding for each host with other traffic, where most hosts' links are idle."""
+    """Return a finding for each host with other traffic, if most hosts' links are idle."""
     carries = {
         link.host: max(link.send_gbit_s or 0.0, link.receive_gbit_s or 0.0)
         for link in evidence.links

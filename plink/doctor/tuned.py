@@ -1,4 +1,4 @@
-"""When a tuned job became slower, and who sends less since then, by the tuner's log."""
+"""Finding about a tuned job that became slower, from the tuner's log."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LESS = 0.75
 
 
 def find(evidence: Evidence) -> list[Finding]:
-    """Return a finding if iterations take longer from some window on, and stayed so to the end."""
+    """Return a finding if iterations take longer from some window to the end."""
     run = evidence.tuned
     if run is None or run.windows < 2 * _LEAST_WINDOWS:
         return []
@@ -62,7 +62,7 @@ def find(evidence: Evidence) -> list[Finding]:
 
 
 def _split(logs: Floats) -> int:
-    """Return the first window of the later part, where two parts with a median each fit best."""
+    """Return the window that best splits the series into two parts with a median each."""
     costs = {
         split: float(
             np.abs(logs[:split] - np.median(logs[:split])).sum()
@@ -74,7 +74,7 @@ def _split(logs: Floats) -> int:
 
 
 def _less(run: History, split: int) -> list[str]:
-    """Return hosts whose part of what is sent is less than before."""
+    """Return hosts whose share of the traffic is lower than before."""
     parts = run.sent_bytes / np.maximum(run.sent_bytes.sum(axis=1, keepdims=True), 1.0)
     then, now = np.median(parts[:split], axis=0), np.median(parts[split:], axis=0)
     return [

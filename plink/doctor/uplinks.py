@@ -1,4 +1,4 @@
-"""Groups whose uplinks carry less one way than the other, or not both ways at once.
+"""Findings about uplinks that are slow in one direction, or with both directions at once.
 
 How much an uplink carries is no fault: racks are oversubscribed as they were built. That it carries
 less up than down, or half as much of each when both are used, is.
@@ -93,7 +93,7 @@ def _members(evidence: Evidence, group: str) -> list[str]:
 
 
 def _merge_findings(evidence: Evidence, found: list[Finding]) -> list[Finding]:
-    """Merge two findings of one slow path: each group sees the other's uplink as its own."""
+    """Merge two findings about one slow path, which both of its groups observe."""
     if len(evidence.cluster.groups) != _TWO or len(found) < _TWO:
         return found
     first, second = found[:_TWO]

@@ -1,4 +1,4 @@
-"""Pairs of hosts between which a benchmark found damaged data: `#wrong` of nccl-tests above 0."""
+"""Findings about pairs with damaged data: `#wrong` of nccl-tests above 0."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ADVICE = (
 
 
 def find(evidence: Evidence) -> list[Finding]:
-    """Return a finding for every pair whose data arrived damaged, with its first failure."""
+    """Return a finding for each pair whose data arrived damaged, with the first failure."""
     parts = [
         part for part in (evidence.cluster.bandwidth, evidence.cluster.rtt) if part is not None
     ]

@@ -1,1 +1,1 @@
-"""Output for people: the terminal and the report's page."""
+"""Output for people: the terminal and the report page."""

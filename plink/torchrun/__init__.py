@@ -1,4 +1,4 @@
-"""torchrun's rendezvous in plink's order (`docs/torchrun.md`).
+"""torchrun rendezvous with ranks in plink's order (`docs/torchrun.md`).
 
     torchrun --rdzv-backend=plink --rdzv-endpoint=HOST:PORT --rdzv-conf order=order.json train.py
 

@@ -1,4 +1,4 @@
-"""Entry point by which torchrun learns of plink's rendezvous; every run loads it: few imports."""
+"""Entry point for torchrun's rendezvous handlers; loaded by every run, so it imports little."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def creator() -> Callable[[RendezvousParameters], RendezvousHandler]:
-    """Return what makes the handler of an agent, for the entry point group `torchrun.handlers`."""
+    """Return the factory of an agent's rendezvous handler, for `torchrun.handlers`."""
     return _handler
 
 

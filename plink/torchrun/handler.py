@@ -1,4 +1,4 @@
-"""PyTorch's c10d rendezvous, with agents numbered in plink's order."""
+"""Rendezvous handler that runs PyTorch's c10d rendezvous and renumbers its agents."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _SHARED_STORE = "TORCH_DISABLE_SHARE_RDZV_TCP_STORE"
 
 
 def handler(params: RendezvousParameters) -> PlinkRendezvousHandler:
-    """Return the rendezvous of one agent.
+    """Return the rendezvous handler of one agent.
 
     Raises:
         WrongUseError: `--rdzv-conf` asks for what cannot be, or a file cannot be read.
@@ -77,7 +77,7 @@ def handler(params: RendezvousParameters) -> PlinkRendezvousHandler:
 
 
 class PlinkRendezvousHandler(RendezvousHandler):
-    """The rendezvous of one agent: PyTorch's, whose rounds are numbered anew.
+    """Rendezvous of one agent: PyTorch's, with ranks renumbered each round.
 
     Args:
         inner: PyTorch's.
@@ -104,16 +104,16 @@ class PlinkRendezvousHandler(RendezvousHandler):
         self._join_s = join_s
 
     def get_backend(self) -> str:
-        """Return the backend's name, as `--rdzv-backend` has it."""
+        """Return the backend's name, as `--rdzv-backend` spells it."""
         return NAME
 
     @property
     def use_agent_store(self) -> bool:
-        """Whether workers use the agent's store: no, rank 0 holds a store of their own."""
+        """Return False: rank 0 hosts a separate store for the workers."""
         return False
 
     def next_rendezvous(self) -> RendezvousInfo:
-        """Wait for a round, and agree on its numbers.
+        """Wait for a round and agree on its ranks.
 
         Raises:
             RendezvousError: as PyTorch's.
@@ -139,11 +139,11 @@ class PlinkRendezvousHandler(RendezvousHandler):
             return RendezvousInfo(info.store, rank, len(decision.new_ranks), master)
 
     def is_closed(self) -> bool:
-        """Return whether the rendezvous is over for good."""
+        """Return whether the rendezvous is closed for good."""
         return self._inner.is_closed()
 
     def set_closed(self) -> None:
-        """End it for good."""
+        """Close the rendezvous for good."""
         self._inner.set_closed()  # type: ignore[no-untyped-call]
 
     def num_nodes_waiting(self) -> int:
@@ -151,15 +151,15 @@ class PlinkRendezvousHandler(RendezvousHandler):
         return self._inner.num_nodes_waiting()
 
     def get_run_id(self) -> str:
-        """Return the run's id, as `--rdzv-id` has it."""
+        """Return the run's id, as given by `--rdzv-id`."""
         return self._inner.get_run_id()
 
     def shutdown(self) -> bool:
-        """Leave, and end it for good."""
+        """Leave and close the rendezvous."""
         return self._inner.shutdown()
 
     def _join(self) -> RendezvousInfo:
-        """Join PyTorch's round, in which all wait for a word of its rank 0, which may be lost."""
+        """Join PyTorch's round, even if its rank 0 is lost before it publishes."""
         before = cast("Any", self._store).timeout
         self._store.set_timeout(timedelta(seconds=_WAIT_S))
         try:
@@ -212,7 +212,7 @@ class PlinkRendezvousHandler(RendezvousHandler):
     def _measure(
         self, meeting: Meeting, members: Sequence[Member], known: Cluster | None
     ) -> Cluster | None:
-        """Return what is known of the hosts of a round, measured where that is not enough."""
+        """Return readings of a round's hosts, measuring those that lack any."""
         # It takes as long as a round: only who measures waits for it.
         from plink.renumber.measuring import is_lacking, measured  # noqa: PLC0415
 
@@ -249,5 +249,5 @@ class PlinkRendezvousHandler(RendezvousHandler):
 
 
 def say(text: str) -> None:
-    """Tell the user, whatever torchrun logs."""
+    """Print a message for the user, regardless of torchrun's log level."""
     print(f"plink: {text}", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""Measurements of agents, kept in the job's store, as a later round may have another agent 0."""
+"""Readings shared by the agents of a job through its store, as agent 0 may change."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _KEY = "cluster"
 
 
 class Knowledge:
-    """The newest cluster of a job.
+    """Newest cluster of a job, kept in the job's store.
 
     Args:
         store: of the job, whatever the round.
@@ -32,7 +32,7 @@ class Knowledge:
         self._cluster: Cluster | None = None
 
     def newest(self, first: Cluster | None) -> Cluster | None:
-        """Return what was measured last; `first` before anything was.
+        """Return the cluster that was stored last, or `first` if none was.
 
         Raises:
             WrongUseError: what the store holds is too large or damaged.
@@ -62,7 +62,7 @@ class Knowledge:
         return expand(b"".join(value or b"" for value in values), MOST_BYTES)
 
     def renew(self, cluster: Cluster) -> None:
-        """Let all later rounds know."""
+        """Store a cluster for all later rounds."""
         content = zlib.compress(document.dump(cluster_file.encode_cluster(cluster)), 1)
         starts = range(0, len(content), _PART_BYTES)
         said = peek(self._store, _KEY)

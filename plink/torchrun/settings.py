@@ -1,4 +1,4 @@
-"""Settings of plink's rendezvous from `--rdzv-conf` and the environment, checked and read."""
+"""Settings of plink's rendezvous, from `--rdzv-conf` and the environment."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _PYTORCHS = (
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of an agent.
+    """Rendezvous settings of an agent.
 
     Args:
         basis: what the order of hosts is found from.
@@ -57,7 +57,7 @@ class Settings:
 
 
 def settings_of(config: Mapping[str, Any], environment: Mapping[str, str]) -> Settings:
-    """Return the settings that `--rdzv-conf` gives, with all files read.
+    """Return the settings in `--rdzv-conf`, with the files that it names.
 
     Raises:
         WrongUseError: an option that there is not, that does not go with the others, or a file

@@ -1,4 +1,4 @@
-"""Write every page into a folder: `python -m plink.cli.manual FOLDER`."""
+"""Generator of all manual pages: `python -m plink.cli.manual FOLDER`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from plink.cli.manual.pages import pages
 
 
 def main(arguments: list[str]) -> None:
-    """Write the pages; print nothing."""
+    """Write the manual pages."""
     if len(arguments) != 1:
         sys.exit("usage: python -m plink.cli.manual FOLDER")
     folder = Path(arguments[0])
@@ -21,7 +21,7 @@ def main(arguments: list[str]) -> None:
 
 
 def _date() -> str:
-    """Return today's date, or that of a reproducible build (reproducible-builds.org)."""
+    """Return today's date, or the date of a reproducible build (reproducible-builds.org)."""
     asked = os.environ.get("SOURCE_DATE_EPOCH")
     now = datetime.now(timezone.utc)
     return (datetime.fromtimestamp(int(asked), timezone.utc) if asked else now).date().isoformat()

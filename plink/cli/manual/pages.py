@@ -1,4 +1,4 @@
-"""A page of every command, and of plink itself."""
+"""Manual page of each command, and of plink itself."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LAYOUT = ".nh\n.ad l"
 
 
 def pages(date: str) -> dict[str, str]:
-    """Return the roff text of every page by its name, such as `plink-autotune-serve`.
+    """Return the roff text of every page, by name, such as `plink-autotune-serve`.
 
     Args:
         date: date of the pages, as in 2026-01-31.
@@ -100,7 +100,7 @@ def _commands(context: click.Context, group: click.Group) -> Iterator[str]:
 
 
 def _about(context: click.Context) -> str:
-    """Return a command in one line, as the command above it lists it."""
+    """Return a command's one-line description, as its parent command lists it."""
     is_listed = context.parent is not None and context.parent.command is cli
     if is_listed and context.info_name in COMMANDS:
         return COMMANDS[context.info_name][1]
@@ -112,6 +112,6 @@ def _item(heading: str, text: str) -> str:
 
 
 def _is_near(other: str, name: str) -> bool:
-    """Return whether one is the command, or the family, of the other."""
+    """Return whether two commands are equal, or one is the parent or sibling of the other."""
     above = name.rpartition("-")[0] or name
     return other in ("plink", above) or other.startswith((f"{above}-", f"{name}-"))

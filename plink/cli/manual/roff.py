@@ -1,4 +1,4 @@
-"""Text as roff, the language of manual pages (groff_man(7), mandoc_roff(7)): ASCII alone."""
+"""Formatting in roff, the language of manual pages (groff_man(7), mandoc_roff(7)): ASCII alone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TERM = re.compile(r"(?<![\w-])(--?[a-zA-Z][\w-]*)")
 
 
 def escape_text(text: str) -> str:
-    """Return text that is drawn as it stands."""
+    """Return text escaped so that roff prints it literally."""
     return "".join(
         _DRAWN.get(letter) or (letter if letter.isascii() else rf"\[u{ord(letter):04X}]")
         for letter in text
@@ -21,12 +21,12 @@ def escape_text(text: str) -> str:
 
 
 def bold(text: str) -> str:
-    """Return text in bold."""
+    """Return roff for bold text."""
     return rf"\fB{escape_text(text)}\fR"
 
 
 def prose(text: str) -> str:
-    """Return a paragraph in short lines, with what stands in backquotes in bold."""
+    """Return roff for a paragraph in short lines, with text in backquotes in bold."""
     parts = _CODE.split(text)
     roff = "".join(
         bold(part) if place % 2 else escape_text(part) for place, part in enumerate(parts)
@@ -35,13 +35,13 @@ def prose(text: str) -> str:
 
 
 def wrap_lines(roff: str) -> str:
-    """Return roff text in short lines, none of which is taken for a command."""
+    """Return roff text in short lines, none of which reads as a roff command."""
     lines = textwrap.wrap(roff, _WIDTH, break_long_words=False, break_on_hyphens=False)
     return "\n".join(rf"\&{line}" if line[:1] in (".", "'") else line for line in lines)
 
 
 def term(text: str) -> str:
-    """Return options as a list has them, `-o, --output FILE`: their names are bold."""
+    """Return roff for an entry of an option list, such as `-o, --output FILE`, names in bold."""
     parts = _TERM.split(text)
     return "".join(
         bold(part) if place % 2 else escape_text(part) for place, part in enumerate(parts)
@@ -49,5 +49,5 @@ def term(text: str) -> str:
 
 
 def paragraphs(text: str) -> str:
-    """Return several paragraphs, which empty lines part."""
+    """Return roff for several paragraphs that empty lines separate."""
     return "\n.PP\n".join(prose(" ".join(each.split())) for each in text.split("\n\n"))

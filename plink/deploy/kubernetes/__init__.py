@@ -1,1 +1,1 @@
-"""Kubernetes: tiers of the network as labels of nodes, manifests, figures of a measurement."""
+"""Kubernetes integration: node labels for network tiers, manifests, Prometheus metrics."""

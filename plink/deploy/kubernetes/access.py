@@ -1,4 +1,4 @@
-"""Ways to the API server: its address, the account of a pod, or kubectl with all that it knows."""
+"""Access to the Kubernetes API server: by address, a pod's service account, or kubectl."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def reach(
     environment: Mapping[str, str] = os.environ,
     account: Path = _ACCOUNT,
 ) -> Iterator[Access]:
-    """Access to an API server for a while.
+    """Yield access to an API server.
 
     Args:
         api: its address, `https://HOST:PORT`; None for that of the cluster whose pod this is, or
@@ -127,7 +127,7 @@ def _text(path: str) -> str:
 
 
 class _LocalConnection(http.client.HTTPConnection):
-    """HTTP over a Unix socket."""
+    """HTTP connection over a Unix socket."""
 
     def __init__(self, path: str, timeout_s: float) -> None:
         super().__init__("localhost", timeout=timeout_s)
@@ -141,7 +141,7 @@ class _LocalConnection(http.client.HTTPConnection):
 
 @contextmanager
 def _proxy() -> Iterator[Access]:
-    """Yield access through kubectl with the user's own account, by a socket of this user alone."""
+    """Yield access through `kubectl proxy` on a socket that only this user can open."""
     with ExitStack() as ends:
         folder = ends.enter_context(tempfile.TemporaryDirectory(prefix="plink-kube-"))
         path = str(Path(folder, "api"))
@@ -177,7 +177,7 @@ def _end_proxy(process: subprocess.Popen[bytes]) -> None:
 
 
 def _wait_until_served(process: subprocess.Popen[bytes]) -> None:
-    """Return when kubectl says that it serves."""
+    """Wait until kubectl reports that its proxy is ready."""
     assert process.stdout is not None  # noqa: S101  for the type checker
     said, end_s = b"", time.monotonic() + _PROXY_START_S
     while b"Starting to serve" not in said:

@@ -1,4 +1,4 @@
-"""The part of Kubernetes' API that is used here: nodes are listed, read and patched.
+"""Client for the part of the Kubernetes API that concerns nodes: list, read, patch.
 
 The API server's answers are checked, and a request is made again where that may help: where the
 server is overloaded, starts anew, or cannot be reached for a moment.
@@ -31,11 +31,11 @@ _PERMISSION = "the account needs get, list and patch of nodes, as in plink kube 
 
 
 class ConflictError(Exception):
-    """Error that somebody else changed the node since it was read."""
+    """Error that a node was changed since it was read."""
 
 
 class NoNodeError(Exception):
-    """Error that the node does not exist any more."""
+    """Error that a node no longer exists."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Access:
 
 
 class ApiServer:
-    """Nodes of a cluster of Kubernetes.
+    """Client for the nodes of a Kubernetes cluster.
 
     Args:
         access: to the API server.
@@ -72,7 +72,7 @@ class ApiServer:
         self._pause = pause
 
     def nodes(self) -> list[Node]:
-        """Return all nodes.
+        """Return all nodes of the Kubernetes cluster.
 
         Raises:
             PlinkError: the API server does not answer, or refuses.
@@ -116,7 +116,7 @@ class ApiServer:
     def _answer(
         self, method: str, path: str, body: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Send a request until the API server answers it or the time limit ends."""
+        """Send a request, retrying until the API server answers or the time limit ends."""
         end_s, pause_s = time.monotonic() + self._limit_s, _FIRST_PAUSE_S
         while True:
             wanted_s: float | None = None
@@ -145,7 +145,7 @@ class ApiServer:
     def _request(
         self, method: str, path: str, body: Mapping[str, Any] | None, end_s: float
     ) -> tuple[int, str, dict[str, Any], float | None]:
-        """Send a request; return status, reason, content, and seconds until the next try."""
+        """Send a request; return status, reason, content and seconds until a retry."""
         headers = {"Accept": "application/json", "User-Agent": "plink"}
         token = self._access.token()
         if token is not None:

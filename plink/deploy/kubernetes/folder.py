@@ -1,4 +1,4 @@
-"""The manifests as a folder of a user's: files of plink, his image, and a new secret."""
+"""Folder of Kubernetes manifests: files of plink, the user's image, and a new secret."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _HOST_NETWORK = {
 
 
 def files(image: str, *, host_network: bool) -> dict[str, str]:
-    """Return the content of each file, by its path in the folder; all but the secret.
+    """Return the content of each manifest by its path in the folder, except the secret's.
 
     Args:
         image: such as `registry:5000/plink:0.1.0`, with a tag, a digest or neither (`latest`).
@@ -63,7 +63,7 @@ def files(image: str, *, host_network: bool) -> dict[str, str]:
 
 
 def write(folder: Path, content: Mapping[str, bytes]) -> None:
-    """Write files into a new folder, or an empty one; the secret for its owner alone to read.
+    """Write manifests into a new or empty folder, with the secret readable by its owner alone.
 
     Raises:
         WrongUseError: there is something already.

@@ -1,4 +1,4 @@
-"""Changes of nodes' labels, decided from the nodes as they are.
+"""Computation of label changes from the present state of nodes.
 
 What plink has written stands in an annotation of the node, so that it never changes or removes what
 somebody else has.
@@ -24,7 +24,7 @@ Labels = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Node:
-    """Node as the API server describes it.
+    """Kubernetes node as the API server describes it.
 
     Args:
         name: its own.
@@ -41,7 +41,7 @@ class Node:
 
     @property
     def written(self) -> dict[str, str]:
-        """The labels that plink has written and that are still as it wrote them."""
+        """Labels that plink wrote and that still have the value it wrote."""
         try:
             noted = json.loads(self.annotations.get(ANNOTATION, "{}"))
         except (ValueError, RecursionError):
@@ -53,7 +53,7 @@ class Node:
 
 @dataclass(frozen=True)
 class LabelChange:
-    """Change of a node's labels.
+    """Change to the labels of a node.
 
     Args:
         node: its name.
@@ -69,7 +69,7 @@ class LabelChange:
 
 
 def change_of(node: Node, wanted: Labels, *, overwrite: bool = False) -> LabelChange:
-    """Return the change after which a node has exactly plink's labels `wanted`.
+    """Return the change after which a node's plink labels are exactly `wanted`.
 
     Args:
         node: as it is.
@@ -100,7 +100,7 @@ def change_of(node: Node, wanted: Labels, *, overwrite: bool = False) -> LabelCh
 
 
 def nodes_of(cluster: Cluster, nodes: Sequence[Node]) -> dict[str, str]:
-    """Return the node of each host of a cluster file that is one: by its name, or by an address.
+    """Return the node of each host that is one, matched by name or address.
 
     Raises:
         WrongUseError: two hosts are one node.
@@ -125,7 +125,7 @@ def nodes_of(cluster: Cluster, nodes: Sequence[Node]) -> dict[str, str]:
 
 
 def not_measured(cluster: Cluster) -> set[str]:
-    """Return hosts without new measurements, whose nodes keep their labels."""
+    """Return the hosts without new measurements, whose nodes keep their labels."""
     unplaced = () if cluster.grouping is None else cluster.grouping.unmeasured
     return {*unplaced, *(host.source for host in cluster.unreachable)}
 

@@ -1,4 +1,4 @@
-"""Figures of a measurement as Prometheus reads them: text, for a file that an exporter collects."""
+"""Prometheus metrics of a cluster's measurement, as text for a node exporter."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Family = tuple[str, str, list[tuple[dict[str, str], float]]]
 
 
 def render(cluster: Cluster) -> str:
-    """Return the figures of a cluster's round trips, in the text format of Prometheus.
+    """Return the metrics of a cluster's round-trip times in Prometheus' text format.
 
     Raises:
         NotMeasuredError: no round trips were measured.
@@ -27,7 +27,7 @@ def render(cluster: Cluster) -> str:
 
 
 def families(cluster: Cluster) -> Iterator[Family]:
-    """Yield the figures: name, help, and every value with its labels."""
+    """Yield the metrics: name, help, and every value with its labels."""
     rtt = measured_rtt(cluster)
     readings_us = np.array(rtt.readings_us, dtype=float)
     np.fill_diagonal(readings_us, np.nan)

@@ -1,4 +1,4 @@
-"""Tiers of the network from a cluster's groups, and each host's value in each tier.
+"""Network tiers derived from a cluster's groups, and each host's label value in each tier.
 
 A tier parts the hosts into domains: hosts of one domain share a switch, or whatever plays that
 part. The finest tier comes first, as topology-aware schedulers number them from the node outwards.
@@ -29,7 +29,7 @@ _RESERVED = ("kubernetes.io", "k8s.io")
 
 @dataclass(frozen=True)
 class Tier:
-    """Domains of hosts, by name; every host that was measured is in one.
+    """Domains of hosts by name; every measured host is in one.
 
     Args:
         domains: the hosts of each.
@@ -41,7 +41,7 @@ class Tier:
 
 
 def tiers_of(cluster: Cluster) -> list[Tier]:
-    """Return the tiers that a cluster's groups show, the finest first; none where it has no groups.
+    """Return the tiers in a cluster's groups, the finest first; none without groups.
 
     A host that fits nowhere is a domain by itself.
 
@@ -63,7 +63,7 @@ def tiers_of(cluster: Cluster) -> list[Tier]:
 
 
 def check_key(key: str) -> str:
-    """Return a label's key, or one with `{tier}` in it for the number of the tier.
+    """Return a label key if it is valid; `{tier}` in it stands for the tier's number.
 
     Raises:
         WrongUseError: Kubernetes would refuse it, or keeps it for itself.
@@ -80,7 +80,7 @@ def check_key(key: str) -> str:
 
 
 def keys_of(wanted: Sequence[str], tiers: int) -> list[str]:
-    """Return the key of each tier, the finest first; fewer where there are fewer keys than tiers.
+    """Return the label key of each tier, the finest first; at most as many as there are keys.
 
     Args:
         wanted: keys, the finest first; one with `{tier}` stands for all tiers from there on.
@@ -96,7 +96,7 @@ def keys_of(wanted: Sequence[str], tiers: int) -> list[str]:
 
 
 def values_of(tier: Tier, key: str, present: Mapping[str, str], taken: set[str]) -> dict[str, str]:
-    """Return the value of `key` that each host is to have.
+    """Return the value of the label `key` for each host.
 
     Domains keep the values that their hosts have already, so that measuring again changes only what
     moved. A new one is called what the user calls it, or `leaf-1`, `leaf-2`, ... after
@@ -125,7 +125,7 @@ def values_of(tier: Tier, key: str, present: Mapping[str, str], taken: set[str])
 
 
 def _match_values(present: Sequence[Sequence[str | None]]) -> dict[int, str]:
-    """Return the value that each domain keeps so that as few hosts as possible change theirs.
+    """Return each domain's label value, chosen so that few hosts change theirs.
 
     Args:
         present: what the hosts of each domain have.

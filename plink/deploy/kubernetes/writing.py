@@ -1,4 +1,4 @@
-"""Labels of nodes brought to what a cluster file says."""
+"""Update of node labels to match a cluster file."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Request:
 
 @dataclass
 class Outcome:
-    """Outcome of labelling nodes, or of its dry run.
+    """Result of labelling nodes, or of a dry run.
 
     Args:
         keys: keys of the tiers that were found, the finest first.
@@ -106,7 +106,7 @@ def write_labels(server: ApiServer, cluster: Cluster, request: Request) -> Outco
 
 
 def remove_labels(server: ApiServer, *, dry_run: bool = False) -> Outcome:
-    """Take from all nodes what plink wrote.
+    """Remove the labels that plink wrote from all nodes.
 
     Raises:
         PlinkError: the API server does not answer, or refuses.
@@ -120,7 +120,7 @@ def remove_labels(server: ApiServer, *, dry_run: bool = False) -> Outcome:
 def _bring(
     server: ApiServer, node: Node, wanted: Mapping[str, str], request: Request, outcome: Outcome
 ) -> None:
-    """Change one node's labels as wanted, and record the outcome."""
+    """Change one node's labels as wanted, and record the result."""
     try:
         change = _change(server, node, wanted, request)
     except NoNodeError:

@@ -1,4 +1,4 @@
-"""Writers of launchers' own files: hosts in rank order in, the text of a file out."""
+"""Writers of launchers' host and rank files, from hosts in rank order."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ TOPOLOGIES: dict[str, TopologyFormat] = {found.name: found for found in slurm.TO
 
 
 def describe_formats() -> dict[str, str]:
-    """Return every format's name, and what it is in a line."""
+    """Return the name and a one-line description of every format."""
     orders = {name: found.about for name, found in FORMATS.items()}
     return orders | {name: found.about for name, found in TOPOLOGIES.items()}
 
@@ -50,7 +50,7 @@ def describe_formats() -> dict[str, str]:
 def render(
     name: str, ranked: Sequence[Host], groups: Sequence[Group], unused: Sequence[Host] = ()
 ) -> str:
-    """Return the text of a file in the format `name`.
+    """Return the content of a launcher's file in the format called `name`.
 
     Args:
         name: name of a format or a topology.
@@ -69,12 +69,12 @@ def render(
 
 
 def caveat_of(name: str) -> str | None:
-    """Return what the format leaves undecided against expectation, or None."""
+    """Return what a format leaves undecided, if a user might expect otherwise, or None."""
     return FORMATS[name].caveat if name in FORMATS else None
 
 
 def usage_of(name: str, file: str, ranks: int | None) -> str:
-    """Return the command that uses a file of a format; RANKS stays in it without `ranks`."""
+    """Return the command that uses a file of a format; RANKS stays in it if `ranks` is None."""
     if name in TOPOLOGIES:
         return TOPOLOGIES[name].usage_of(file)
     return FORMATS[name].usage_of(file, ranks)

@@ -1,4 +1,4 @@
-"""Lists with the address of every rank: LightGBM's machine list and MLX's host file.
+"""Files with the address of every rank: LightGBM's machine list and MLX's host file.
 
 LightGBM (src/network/linkers_socket.cpp) reads `address port` a line. A process takes the rank of
 the first line with an address of its own machine and the port that it listens on itself, so that
@@ -24,7 +24,7 @@ FIRST_PORT = 12400
 
 
 def render_lightgbm(hosts: Sequence[Host]) -> str:
-    """Render one line for each rank.
+    """Return LightGBM's machine list, with a line for each rank.
 
     Only IPv4 addresses: LightGBM compares a line with the addresses of the machine as text, and
     reads one with a letter of `rank=` in it as something else.
@@ -47,7 +47,7 @@ def render_lightgbm(hosts: Sequence[Host]) -> str:
 
 
 def render_mlx(hosts: Sequence[Host]) -> str:
-    """Render one entry for each rank, on a line of its own."""
+    """Return MLX's host file, with an entry for each rank."""
     launcher = "MLX"
     check_names(hosts, launcher)
     _check_ipv4(hosts, launcher)

@@ -1,4 +1,4 @@
-"""The environment of every rank, one line per rank: for PyTorch with Gloo or NCCL, and for JAX.
+"""Environment variables of every rank, one line per rank: PyTorch with Gloo or NCCL, and JAX.
 
 Gloo and NCCL choose an interface by name, and plink knows only its address: the host itself looks
 the name up. Without it, Gloo binds to whatever the host's own name resolves to, on Debian often
@@ -24,13 +24,13 @@ _USAGE = 'while read -r host env; do ssh -n "$host" "$env PROGRAM" & done < FILE
 
 
 def render_torch(hosts: Sequence[Host]) -> str:
-    """Render a line for each rank: the host's name, then assignments for a shell on that host."""
+    """Return a line for each rank: the host's name and shell assignments for PyTorch."""
     rows = torch_environments(hosts, "a list of environments")
     return "".join(_line(place, [*words, gloo_interface(place.host)]) for place, words in rows)
 
 
 def render_nccl(hosts: Sequence[Host]) -> str:
-    """Render as `render_torch`, and keep NCCL on the network that was measured."""
+    """Return lines as `render_torch` does, with NCCL restricted to the measured network."""
     rows = torch_environments(hosts, "NCCL")
     # As PyTorch's master address, so NCCL's first meeting is at rank 0.
     family = ["NCCL_SOCKET_FAMILY=AF_INET6"] if ":" in hosts[0].address else []
@@ -40,7 +40,7 @@ def render_nccl(hosts: Sequence[Host]) -> str:
 
 
 def render_jax(hosts: Sequence[Host]) -> str:
-    """Render a line for each process: the host's name, then assignments for a shell there."""
+    """Return a line for each process: the host's name and shell assignments for JAX."""
     check_names(hosts, "JAX")
     address = master_address(hosts, "JAX")
     coordinator = f"[{address}]" if ":" in address else address
@@ -59,7 +59,7 @@ def render_jax(hosts: Sequence[Host]) -> str:
 
 
 def torch_environments(hosts: Sequence[Host], launcher: str) -> list[tuple[Place, list[str]]]:
-    """Return the place of every rank, and the assignments that PyTorch reads (`env://`).
+    """Return the place of every rank and the variables that PyTorch reads (`env://`).
 
     Raises:
         WrongUseError: a name is not a host name, or rank 0 has no address; `launcher` reads the
@@ -85,21 +85,21 @@ def torch_environments(hosts: Sequence[Host], launcher: str) -> list[tuple[Place
 
 
 def gloo_interface(host: Host) -> str:
-    """Return a shell assignment that `host` itself completes; empty where it has no address."""
+    """Return a shell assignment of Gloo's interface, completed by `host` itself; may be empty."""
     if not is_address(host.address):
         return ""
     return f"GLOO_SOCKET_IFNAME=$(ip -o addr show to {host.address} | cut -d' ' -f2)"
 
 
 def _nccl_interface(host: Host) -> str:
-    """Return as `gloo_interface`; without `=` in front, `eth1` would mean `eth10` to NCCL too."""
+    """Return a shell assignment of NCCL's interface, with `=` so that `eth1` excludes `eth10`."""
     if not is_address(host.address):
         return ""
     return f"NCCL_SOCKET_IFNAME=$(ip -o addr show to {host.address} | cut -d' ' -f2 | sed 's/^/=/')"
 
 
 def _line(place: Place, words: Sequence[str]) -> str:
-    """Return the line of one rank; words that are empty are left out."""
+    """Return the line of one rank, without empty words."""
     return " ".join(word for word in [place.host.name, *words] if word) + "\n"
 
 

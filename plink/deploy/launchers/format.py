@@ -1,4 +1,4 @@
-"""Interface of the writers of launchers' files: pure functions from hosts to a file's text.
+"""Interface of launchers' file formats: pure functions from hosts to text.
 
 A `Format` fixes the rank of every host. A `TopologyFormat` says which hosts are near each other,
 whatever their ranks; a scheduler then decides.
@@ -17,7 +17,7 @@ from plink.files.hosts import Group, Host
 
 @dataclass(frozen=True)
 class Format:
-    """A file that a launcher reads.
+    """File format of a launcher.
 
     Args:
         name: what the user calls it.
@@ -38,7 +38,7 @@ class Format:
     caveat: str | None = None
 
     def usage_of(self, file: str, ranks: int | None) -> str:
-        """Return the command that uses `file`; the word RANKS stays in it where `ranks` is None."""
+        """Return the command that uses `file`; RANKS stays in it if `ranks` is None."""
         return fill_usage(
             self.usage, {"RANKS": "RANKS" if ranks is None else str(ranks), "FILE": file}
         )
@@ -46,7 +46,7 @@ class Format:
 
 @dataclass(frozen=True)
 class TopologyFormat:
-    """A file that a scheduler reads.
+    """File format of a scheduler's topology.
 
     Args:
         name: what the user calls it.
@@ -68,7 +68,7 @@ class TopologyFormat:
 
 @dataclass(frozen=True)
 class Place:
-    """Place of one rank: its host, and its number among the host's ranks."""
+    """Host of a rank, and the rank's number among the host's ranks."""
 
     rank: int
     host: Host
@@ -76,7 +76,7 @@ class Place:
 
 
 def fill_usage(usage: str, blanks: Mapping[str, str]) -> str:
-    """Return a usage line with texts in place of its blanks, which are whole words of it.
+    """Return a usage line with its placeholders replaced, which are whole words.
 
     So SLURM_HOSTFILE stays what it is.
     """
@@ -84,7 +84,7 @@ def fill_usage(usage: str, blanks: Mapping[str, str]) -> str:
 
 
 def places(hosts: Sequence[Host]) -> Iterator[Place]:
-    """Yield the place of every rank, in rank order; a host may come more than once."""
+    """Yield the place of every rank in rank order; a host may occur more than once."""
     ranks_on: Counter[str] = Counter()
     rank = 0
     for host in hosts:
@@ -103,7 +103,7 @@ def ranks_by_host(hosts: Sequence[Host]) -> Counter[str]:
 
 
 def check_adjacent(hosts: Sequence[Host], found: Format) -> None:
-    """Refuse ranks of a host that are apart where the launcher's file cannot say so.
+    """Raise if ranks of a host are not adjacent and the launcher's file cannot express that.
 
     Raises:
         WrongUseError: a host comes more than once, and the format has each once.
@@ -122,7 +122,7 @@ def check_adjacent(hosts: Sequence[Host], found: Format) -> None:
 
 
 def in_rank_order(hosts: Sequence[Host], groups: Sequence[Group], reader: str) -> list[Group]:
-    """Return the groups by their first rank, each with its hosts by rank.
+    """Return the groups sorted by first rank, each with its hosts sorted by rank.
 
     Raises:
         WrongUseError: there are no groups, or a host is in no group; `reader` reads the file.

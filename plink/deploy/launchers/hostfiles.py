@@ -1,4 +1,4 @@
-"""Host files with one line per host, in rank order: its name, and how many ranks it has.
+"""Host files with one line per host in rank order: name and number of ranks.
 
 MPICH's launcher Hydra fills hosts in file order. Intel MPI's `-machinefile` keeps names that come
 twice, its `-f` does not; within a job of a batch system it takes the placement from there unless
@@ -20,28 +20,28 @@ from plink.files.hosts import Host
 
 
 def render_names(hosts: Sequence[Host]) -> str:
-    """Return each host once, in rank order, however many slots it has."""
+    """Return each host's name once, in rank order, without slots."""
     check_names(hosts, "a list of names")
     return "".join(f"{host.name}\n" for host in hosts)
 
 
 def render_mpich(hosts: Sequence[Host]) -> str:
-    """Render one `host:ranks` per line, as MPICH reads it."""
+    """Return MPICH's host file: `host:ranks` per line."""
     return _with_ranks(hosts, "MPICH")
 
 
 def render_intelmpi(hosts: Sequence[Host]) -> str:
-    """Render one `host:ranks` per line, as Intel MPI reads it."""
+    """Return Intel MPI's host file: `host:ranks` per line."""
     return _with_ranks(hosts, "Intel MPI")
 
 
 def render_horovod(hosts: Sequence[Host]) -> str:
-    """Render one `host slots=N` per line, as Horovod reads it."""
+    """Return Horovod's host file: `host slots=N` per line."""
     return _with_slots(hosts, "Horovod")
 
 
 def render_deepspeed(hosts: Sequence[Host]) -> str:
-    """Render one `host slots=N` per line, as DeepSpeed reads it."""
+    """Return DeepSpeed's host file: `host slots=N` per line."""
     return _with_slots(hosts, "DeepSpeed")
 
 

@@ -1,4 +1,4 @@
-"""Kubernetes: a pod's identity fixes its rank, so the order is a plan of pods to nodes.
+"""Kubernetes jobs, where pods have fixed ranks, so that an order assigns pods to nodes.
 
 The pods of a job share one template, which cannot send each to a node of its own. So the template
 holds a scheduling gate (Kubernetes 1.27), and the script written here gives every pod the node
@@ -51,7 +51,7 @@ Labels = Callable[[int], str]
 
 
 def kubernetes_format(name: str, kind: str, labels: Labels) -> Format:
-    """Return the format of one kind of job. In `labels`, `$job` is the job's name."""
+    """Return the format of one kind of job; in `labels`, `$job` is the job's name."""
 
     def render(hosts: Sequence[Host]) -> str:
         _check(hosts, kind)

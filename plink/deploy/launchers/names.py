@@ -1,4 +1,4 @@
-"""Names and addresses that are safe in a launcher's file, and in a line for a shell.
+"""Checks that names and addresses are safe in launchers' files and shell lines.
 
 A cluster file may hold any text as a name: what launchers, SSH or a shell would read as
 something else than a name is refused here.
@@ -21,7 +21,7 @@ _HINT = "rename the host in the cluster file; an alias in the SSH configuration 
 
 
 def check_names(hosts: Sequence[Host], launcher: str, *, ipv6: bool = True) -> None:
-    """Refuse names that are not host names.
+    """Raise if a name is not a host name.
 
     Args:
         hosts: the hosts in rank order.
@@ -42,7 +42,7 @@ def check_names(hosts: Sequence[Host], launcher: str, *, ipv6: bool = True) -> N
 
 
 def master_address(hosts: Sequence[Host], launcher: str) -> str:
-    """Return the address at which rank 0 is reached by the others: its traffic address.
+    """Return rank 0's traffic address, at which the other ranks reach it.
 
     Raises:
         WrongUseError: it is neither a host name nor an address.
@@ -64,7 +64,7 @@ def is_address(text: str) -> bool:
 
 
 def refusal(host: Host, launcher: str, reason: str) -> WrongUseError:
-    """Return the error that says why `launcher` cannot take `host`."""
+    """Return the error that `launcher` cannot take `host`, with the reason."""
     return WrongUseError(f"{launcher} cannot take {_brief(host.name)}, which {reason}", _HINT)
 
 

@@ -30,13 +30,13 @@ _KEYWORDS = frozenset(
 
 
 def render_sequential(hosts: Sequence[Host]) -> str:
-    """Return a host's name once for each of its ranks: the mapper takes nothing else on a line."""
+    """Return a host file for Open MPI's `seq` mapper: a host's name once per rank."""
     _check_names(hosts)
     return "".join(f"{place.host.name}\n" for place in places(hosts))
 
 
 def render_rankfile(hosts: Sequence[Host]) -> str:
-    """Render a line for each rank; local rank i of a host is bound to the host's core i."""
+    """Return a rankfile: a line for each rank, bound to a core of its host."""
     _check_names(hosts)
     return "".join(
         f"rank {place.rank}={place.host.name} slot={place.local_rank}\n" for place in places(hosts)
@@ -44,7 +44,7 @@ def render_rankfile(hosts: Sequence[Host]) -> str:
 
 
 def _check_names(hosts: Sequence[Host]) -> None:
-    """Refuse names that Open MPI would refuse, or would not read as the host's name."""
+    """Raise if Open MPI would refuse a name or not read it as a host name."""
     check_names(hosts, _LAUNCHER, ipv6=False)
     by_label: dict[str, Host] = {}
     for host in hosts:

@@ -1,4 +1,4 @@
-"""Slurm: SLURM_HOSTFILE, which fixes ranks, and topology files, which say what is near.
+"""Slurm files: SLURM_HOSTFILE, which fixes ranks, and topology files of several versions.
 
 SLURM_HOSTFILE has one line per task, and only the arbitrary distribution obeys it (srun(1),
 --distribution=arbitrary). Hosts stand under their node names (NodeName in slurm.conf).
@@ -26,13 +26,13 @@ _YAML_USAGE = "cp FILE /etc/slurm/topology.yaml && scontrol reconfigure"
 
 
 def render_hostfile(hosts: Sequence[Host]) -> str:
-    """Return a node's name once for each of its tasks."""
+    """Return a SLURM_HOSTFILE: a node's name once for each of its tasks."""
     names.check_names(hosts, "Slurm", ipv6=False)
     return "".join(f"{place.host.name}\n" for place in places(hosts))
 
 
 def render_tree(groups: Sequence[Group]) -> str:
-    """Return a switch per group, and one above them."""
+    """Return a topology.conf with a switch per group and one above them."""
     check_names(groups)
     lines = [f"SwitchName={group.name} Nodes={','.join(group.hosts)}\n" for group in groups]
     if len(groups) > 1:
@@ -41,14 +41,14 @@ def render_tree(groups: Sequence[Group]) -> str:
 
 
 def render_block(groups: Sequence[Group]) -> str:
-    """Return a block per group."""
+    """Return a topology.conf with a block per group."""
     check_names(groups)
     lines = [f"BlockName={group.name} Nodes={','.join(group.hosts)}\n" for group in groups]
     return "".join(lines) + f"BlockSizes={_base_size(groups)}\n"
 
 
 def render_tree_yaml(groups: Sequence[Group]) -> str:
-    """Render as `render_tree`, for topology.yaml (Slurm 25.05)."""
+    """Return a topology.yaml (Slurm 25.05) with a switch per group and one above."""
     check_names(groups)
     lines = ["- topology: plink", "  cluster_default: true", "  tree:", "    switches:"]
     if len(groups) > 1:
@@ -59,7 +59,7 @@ def render_tree_yaml(groups: Sequence[Group]) -> str:
 
 
 def render_block_yaml(groups: Sequence[Group]) -> str:
-    """Render as `render_block`, for topology.yaml (Slurm 25.05)."""
+    """Return a topology.yaml (Slurm 25.05) with a block per group."""
     check_names(groups)
     lines = ["- topology: plink", "  cluster_default: true", "  block:", "    block_sizes:"]
     lines += [f"      - {_base_size(groups)}", "    blocks:"]
@@ -69,7 +69,7 @@ def render_block_yaml(groups: Sequence[Group]) -> str:
 
 
 def check_names(groups: Sequence[Group]) -> None:
-    """Refuse names of groups and hosts that Slurm cannot take as switches, blocks and nodes.
+    """Raise if group or host names are not valid for switches, blocks or nodes in Slurm.
 
     Raises:
         WrongUseError: naming the first.

@@ -1,4 +1,4 @@
-"""torchrun: one command per host, with the static rendezvous, and a script that runs them all.
+"""torchrun with the static rendezvous: one command per host, and a script that runs all.
 
 The c10d rendezvous ignores `--node-rank` and sorts hosts by name; only the static one keeps
 the order. Hosts may differ in slots: torchrun numbers ranks by a running sum over the hosts.
@@ -38,7 +38,7 @@ exit $status
 
 
 def commands(hosts: Sequence[Host]) -> list[str]:
-    """Return a shell command for every host in rank order; it lacks the script.
+    """Return the torchrun command of every host in rank order, without the user's script.
 
     Raises:
         WrongUseError: a name is not a host name, or rank 0 has no address.
@@ -65,14 +65,14 @@ def commands(hosts: Sequence[Host]) -> list[str]:
 
 
 def render_commands(hosts: Sequence[Host]) -> str:
-    """Render a line for each host: its name, then its command."""
+    """Return a line for each host: its name, then its command."""
     return "".join(
         f"{host.name} {command}\n" for host, command in zip(hosts, commands(hosts), strict=True)
     )
 
 
 def render_script(hosts: Sequence[Host]) -> str:
-    """Return a shell script that starts one command per host and ends with the worst status."""
+    """Return a shell script that starts one command per host and exits with the worst status."""
     lines = [
         f"on {host.name} {_quote(command)}\n"
         for host, command in zip(hosts, commands(hosts), strict=True)

@@ -1,4 +1,4 @@
-"""The hosts of a cluster file, reached over SSH, as they are now."""
+"""Hosts of a cluster file, reached over SSH, with their present addresses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CONGESTION_CONTROL = "/proc/sys/net/ipv4/tcp_congestion_control"
 
 @dataclass(frozen=True)
 class RemoteHost:
-    """Host, or one of several seats on it, where one rank runs.
+    """Host, or one of several seats on a host, where one rank runs.
 
     Args:
         entry: what the cluster file says, with the address that traffic uses and one slot.
@@ -49,12 +49,12 @@ class RemoteHost:
 
     @property
     def address(self) -> str:
-        """The address that traffic to it uses."""
+        """Traffic address of the host."""
         return self.entry.address
 
 
 def describe(listed: Sequence[Host], reached: Reached) -> list[RemoteHost]:
-    """Return the hosts of a cluster file, in its order.
+    """Return the hosts of a cluster file as remote hosts, in its order.
 
     All must have been reached.
 
@@ -67,7 +67,7 @@ def describe(listed: Sequence[Host], reached: Reached) -> list[RemoteHost]:
 
 
 def seats(placement: Sequence[int], slots: int) -> tuple[int, ...]:
-    """Return the seat of every rank, where host h has seats h * `slots` to (h + 1) * `slots` - 1.
+    """Return the seat of every rank; host h has seats h * `slots` to (h + 1) * `slots` - 1.
 
     Args:
         placement: the host of every rank, each at most `slots` times.
@@ -82,7 +82,7 @@ def seats(placement: Sequence[int], slots: int) -> tuple[int, ...]:
 
 
 def for_each(items: Sequence[Item], work: Callable[[int, Item], Result]) -> list[Result]:
-    """Return `work(i, item i)` for all, several at a time; the results in the same order.
+    """Run `work(i, item i)` for all items, several at a time; return the results in order.
 
     Raises:
         HostError: the first that `work` raised.

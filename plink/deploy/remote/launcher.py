@@ -1,4 +1,4 @@
-"""Running a launcher on this machine, and ending it whatever happens."""
+"""Runs of a launcher on this machine, with cleanup of its ranks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _KILL_LIMIT_S = 5.0
 
 @dataclass(frozen=True)
 class LauncherExit:
-    """A launcher that ended by itself."""
+    """Exit of a launcher that ended by itself."""
 
     status: int
     stdout: str
@@ -27,7 +27,7 @@ class LauncherExit:
 
 
 def version_text(launcher: str) -> str:
-    """Return the launcher's answer to `--version`.
+    """Return the output of a launcher's `--version`.
 
     Raises:
         PlinkError: it cannot be run.
@@ -48,7 +48,7 @@ def version_text(launcher: str) -> str:
 def run_launcher(
     command: Sequence[str], limit_s: float, environment: Mapping[str, str] | None = None
 ) -> LauncherExit | None:
-    """Run a launcher to its end; None where it took longer than `limit_s` and was ended.
+    """Run a launcher to its end; None if it exceeded `limit_s` and was ended.
 
     An exception, Ctrl-C above all, ends it too, whatever interrupts follow. `environment` is added
     to this process's.
@@ -90,7 +90,7 @@ def _start(command: Sequence[str], environment: Mapping[str, str] | None) -> sub
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """Ask the launcher to end its ranks; make it, where it does not."""
+    """Ask the launcher to end its ranks, and kill it if it does not."""
     with ignored_interrupts():
         process.terminate()
         try:

@@ -1,4 +1,4 @@
-"""A remote shell for launchers, which reaches the hosts as plink itself does."""
+"""Remote shell program for launchers, which reaches hosts as plink itself does."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from plink.probes.via.template import Template, parse_template
 
 
 def config_text(hosts: Sequence[Host], options: SshOptions) -> str:
-    """Return an `ssh_config`: what the cluster file and the options say, then the user's own.
+    """Return an `ssh_config` with the settings of file and options, then the user's own.
 
     ssh takes the first value that it finds (ssh_config(5)), so the user's file comes last.
     """
@@ -47,7 +47,7 @@ def config_text(hosts: Sequence[Host], options: SshOptions) -> str:
 
 
 def write_remote_shell(folder: Path, hosts: Sequence[Host], way: Outgoing) -> Path:
-    """Write a program called `ssh` into `folder` that reaches the hosts as plink does.
+    """Write a program called `ssh` into `folder` that reaches hosts as plink does.
 
     Raises:
         OptionError: a file that the options name is not there, or ssh could not be told its name,
@@ -78,7 +78,7 @@ def _over_ssh(folder: Path, hosts: Sequence[Host], options: SshOptions) -> str:
 
 
 def _via_command(template: Template) -> str:
-    """Return the words of a program that stands in for `ssh` and is called as `ssh` is."""
+    """Return the words of a program that is called like `ssh` but uses a template."""
     return f"""\
 #!{sys.executable}
 import os, sys

@@ -1,1 +1,1 @@
-"""Ordering the nodes of a Slurm job from within it, and what is kept for the next one."""
+"""Reordering of a Slurm job's nodes from within the job, with readings kept for later jobs."""

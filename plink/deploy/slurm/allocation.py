@@ -1,4 +1,4 @@
-"""The Slurm job that plink runs in, and how its nodes are reached: by steps beside the job's own.
+"""Slurm job that plink runs in, and how to reach its nodes by job steps.
 
 sbatch(1), OUTPUT ENVIRONMENT VARIABLES, and srun(1), INPUT ENVIRONMENT VARIABLES. Pure.
 """
@@ -72,7 +72,7 @@ _STEP = ("srun", "--overlap", "--export=ALL", "--cpu-bind=none", "--mpi=none")
 
 @dataclass(frozen=True)
 class Allocation:
-    """The nodes of a job.
+    """Nodes and tasks of a Slurm job.
 
     Args:
         job: its number.
@@ -86,7 +86,7 @@ class Allocation:
 
     @property
     def names(self) -> list[str]:
-        """The names of the nodes, in Slurm's order."""
+        """Names of the nodes, in Slurm's order."""
         return [host.name for host in self.hosts]
 
 
@@ -97,7 +97,7 @@ def has_one_node(environment: Mapping[str, str]) -> bool:
 
 
 def allocation_of(environment: Mapping[str, str], tasks_per_node: int | None = None) -> Allocation:
-    """Return the job that the environment describes.
+    """Return the Slurm job that environment variables describe.
 
     Args:
         environment: environment of the job's script.
@@ -126,7 +126,7 @@ def allocation_of(environment: Mapping[str, str], tasks_per_node: int | None = N
 
 
 def step_words(*options: str) -> list[str]:
-    """Return the words that run what follows in a step beside the job's own, with all they need.
+    """Return the `srun` words that start a step beside the job's own.
 
     Args:
         options: options of srun: how many tasks, and where.
@@ -136,5 +136,5 @@ def step_words(*options: str) -> list[str]:
 
 
 def step_template() -> str:
-    """Return the command that leads into a node: a step of one task there."""
+    """Return the command template that reaches a node by a step of one task."""
     return f"{shlex.join(step_words('-N1', '-n1', '-w'))} {{host}}"

@@ -1,4 +1,4 @@
-"""Agents on all nodes of a job by one step, which call the process that started it.
+"""Agents on all nodes of a Slurm job, started by one step, which call plink.
 
 One step is one request to Slurm's controller, however many nodes there are; the nodes need plink.
 """
@@ -35,7 +35,7 @@ _AGENT = (
 def called_by_nodes(
     allocation: Allocation, wait_s: float, progress: ProgressListener
 ) -> Iterator[Callers]:
-    """Yield agents that were started on all nodes and have called; end them with the block.
+    """Yield the connected agents of all nodes; end them with the block.
 
     Args:
         allocation: the job.
@@ -84,7 +84,7 @@ def called_by_nodes(
 
 
 def own_address(names: Sequence[str]) -> str:
-    """Return the address from which this machine reaches other nodes, or its name.
+    """Return the address of this machine towards other nodes, or its name.
 
     Args:
         names: names of the nodes.

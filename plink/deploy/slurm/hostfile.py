@@ -1,4 +1,4 @@
-"""The file that srun reads, and the lines that make it do so, for a shell and for a task prolog.
+"""Host file that srun reads, and the shell lines that make it do so.
 
 A task prolog's standard output is not read by a shell: `export NAME=value`, unquoted. So the path
 holds nothing that a shell would take for more than a letter.
@@ -26,7 +26,7 @@ _KEPT_S = 60 * 86400.0
 
 
 def write_hostfile(hosts: Sequence[Host], path: str | None, folder: Path, job: str) -> str:
-    """Write the file with a line for every task; return where it is.
+    """Write the host file with a line for every task; return its path.
 
     Args:
         hosts: in rank order.
@@ -60,7 +60,7 @@ def write_hostfile(hosts: Sequence[Host], path: str | None, folder: Path, job: s
 
 
 def shell_lines(hostfile: str) -> str:
-    """Return the lines that a job script evaluates and a task prolog prints."""
+    """Return the lines that a job script evaluates, or that a task prolog prints."""
     return f"export SLURM_HOSTFILE={hostfile}\nexport SLURM_DISTRIBUTION=arbitrary\n"
 
 

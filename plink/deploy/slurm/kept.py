@@ -1,4 +1,4 @@
-"""Readings that jobs keep for later ones: a file of every job that measured something.
+"""Store of readings for later jobs of a Slurm cluster, one file per job that measured.
 
 No file is ever changed: jobs that run at the same time cannot take anything from each other. Who
 reads lays them over each other, the newest on top.
@@ -30,7 +30,7 @@ _MOST_FILES = 256
 
 
 class Kept:
-    """The readings of one Slurm cluster.
+    """Store of the readings of one Slurm cluster.
 
     Args:
         folder: where they are kept; made when something is.
@@ -49,7 +49,7 @@ class Kept:
         self._now = now
 
     def read_known(self, names: Sequence[str], others: Collection[str] = ()) -> Cluster | None:
-        """Return earlier readings of these hosts, in this order, then of others; None without any.
+        """Return stored readings of these hosts, then of others; None without any.
 
         Args:
             names: hosts that are wanted, whether anything is known of them or not.
@@ -76,7 +76,7 @@ class Kept:
         return Cluster(hosts, rtt=rtt)
 
     def keep(self, cluster: Cluster, before: Cluster | None, job: str) -> None:
-        """Keep what was measured beside what was known before, and drop what is too old.
+        """Store the new readings of a job and delete files that are too old.
 
         Raises:
             PlinkError: the folder cannot be written.
@@ -94,7 +94,7 @@ class Kept:
         self._drop()
 
     def _read(self) -> Iterator[Cluster]:
-        """Yield the kept clusters that are recent and comparable, oldest first."""
+        """Yield the stored clusters that are recent and comparable, oldest first."""
         percentiles = set(EchoOptions().percentiles)
         for file in self._files()[-_MOST_FILES:]:
             if self._is_old(file):
@@ -129,7 +129,7 @@ class Kept:
 
 
 def default_folder() -> Path:
-    """Return the user's own, which jobs on all nodes see where homes are shared.
+    """Return the user's own folder, which all nodes see if home directories are shared.
 
     Raises:
         PlinkError: the user has none.
@@ -174,7 +174,7 @@ def fresh_readings(cluster: Cluster, before: Cluster | None) -> Cluster | None:
 
 
 def laid_over(below: RttMeasurement, above: RttMeasurement) -> RttMeasurement:
-    """Return readings of the same hosts: those of `above`, and of `below` where it has none."""
+    """Return the readings of `above`, with those of `below` where it has none."""
     is_above = ~np.isnan(above.readings_us)
     passes, halves_us = None, None
     if (

@@ -1,4 +1,4 @@
-"""Ordering the nodes of a job: from what is kept, after a check of a few pairs, or by measuring."""
+"""Ordering of a Slurm job's nodes from stored readings, checked by few pairs, or by measuring."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _MOST_TOPOLOGY = 4 << 20
 
 @dataclass(frozen=True)
 class Reaching:
-    """Way to reach the nodes.
+    """How to reach the nodes.
 
     Args:
         by: `steps`, one for each node, or `agents`, which one step starts.
@@ -60,7 +60,7 @@ class Reaching:
 
 @dataclass(frozen=True)
 class Ordered:
-    """Order of a job's nodes, and what it is based on.
+    """Order of a job's nodes, with the source of its readings.
 
     Args:
         order: order of the nodes that are known.
@@ -118,7 +118,7 @@ def order_allocation(
 
 
 def ask_switches() -> Mapping[str, str]:
-    """Return the leaf switch of every node that Slurm's controller knows."""
+    """Return the leaf switch of every node, as Slurm's controller reports it."""
     try:
         done = subprocess.run(
             ["scontrol", "show", "topology"],
@@ -133,7 +133,7 @@ def ask_switches() -> Mapping[str, str]:
 
 
 def _of_job(wider: Cluster, allocation: Allocation) -> Cluster:
-    """Return the cluster's part for the job's hosts, with the slots that they have here."""
+    """Return the cluster restricted to the job's hosts, with their slots in this job."""
     size = len(allocation.hosts)
     hosts = [
         replace(host, slots=listed.slots)
@@ -148,7 +148,7 @@ def _rounds(hosts: int) -> int | None:
 
 
 def _suffices(cluster: Cluster) -> bool:
-    """Return whether each host was measured with as many others as it would be now."""
+    """Return whether each host has readings with as many others as a new run would give it."""
     hosts = len(cluster.hosts)
     least = min(hosts - 1, _rounds(hosts) or hosts)
     known = cluster.rtt
@@ -158,7 +158,7 @@ def _suffices(cluster: Cluster) -> bool:
 def _still_holds(
     cluster: Cluster, allocation: Allocation, reaching: Reaching, progress: ProgressListener
 ) -> bool:
-    """Return whether a few pairs, measured, are as the others of their switches let expect."""
+    """Return whether a few new readings agree with those that the switches predict."""
     rtt = comparable_rtt(cluster, "what is kept")
     with _way(allocation, reaching, progress) as way:
         asked = check_request(
@@ -185,7 +185,7 @@ def _measure_missing_pairs(
     reaching: Reaching,
     progress: ProgressListener,
 ) -> tuple[Cluster, int]:
-    """Measure the pairs without a reading; return the cluster and how many were measured."""
+    """Measure pairs without a reading; return the cluster and their number."""
     with _way(allocation, reaching, progress) as way:
         request = ProbeRequest(
             allocation.hosts,
@@ -219,7 +219,7 @@ def _readings(cluster: Cluster) -> int:
 
 @contextmanager
 def _way(allocation: Allocation, reaching: Reaching, progress: ProgressListener) -> Iterator[Way]:
-    """Yield the way to the nodes, which falls back to job steps where agents do not call."""
+    """Yield the way to reach the nodes: agents, or job steps if agents do not call."""
     with ExitStack() as stack:
         way: Way = ViaOptions(step_template())
         if reaching.by == "agents":

@@ -1,4 +1,4 @@
-"""Estimates of unmeasured pairs from other hosts below the same two switches. Pure.
+"""Estimates of unmeasured pairs from other pairs below the same two switches. Pure.
 
 `scontrol show topology` prints a line for every switch or block, leaves at level 0.
 """
@@ -23,7 +23,7 @@ _LEAST_READINGS = 2
 
 
 def parse_switches(text: str) -> dict[str, str]:
-    """Return the leaf switch or block of every host; empty where the text says none.
+    """Return the leaf switch or block of every host; empty if the text names none.
 
     Args:
         text: what `scontrol show topology` prints; nothing of it is trusted.
@@ -45,7 +45,7 @@ def parse_switches(text: str) -> dict[str, str]:
 def fill_by_switch(
     rtt: RttMeasurement, names: Sequence[str], switch_of: Mapping[str, str]
 ) -> RttMeasurement:
-    """Fill unmeasured pairs with the readings of other hosts below the same two switches.
+    """Fill unmeasured pairs with readings of other hosts below the same two switches.
 
     Args:
         rtt: (N, N) of these hosts.
@@ -70,7 +70,7 @@ def fill_by_switch(
 
 
 def partners(readings_us: Matrix, hosts: int) -> Matrix:
-    """Return (hosts,) with how many of the first `hosts` each was measured, both ways."""
+    """Return with how many of the first `hosts` each host was measured both ways, (hosts,)."""
     among = readings_us[:hosts, :hosts]
     both = ~np.isnan(among) & ~np.isnan(among.T)
     np.fill_diagonal(both, val=False)

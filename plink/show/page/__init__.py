@@ -1,1 +1,1 @@
-"""A report: figures, tables and words about one cluster and its orders, as a page of HTML."""
+"""Report page in HTML: figures, tables and text about a cluster, its orders, or a run."""

@@ -1,4 +1,4 @@
-"""Section on bandwidth: between hosts, of their links and of uplinks, and what it limits."""
+"""Report section on bandwidth: between hosts, of links and of uplinks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _AT_LEAST = "≥: at least; something else, as the other groups' links, may have
 
 
 def bandwidth_section(subject: Subject) -> Section | None:
-    """Return rates, links, uplinks and what they limit.
+    """Return the section on rates, links, uplinks and what they limit.
 
     How to measure them where nothing is known.
     """
@@ -80,7 +80,7 @@ def _rates(subject: Subject, cluster: Cluster) -> list[Part]:
 
 
 def _ticks(low: float, high: float) -> list[str]:
-    """Return values along the scale, each unit only where the next tick has another."""
+    """Return tick values along the scale, with the unit only where it changes."""
     texts = [
         bandwidth_text(low * (high / low) ** (step / (LEGEND_TICKS - 1)))
         for step in range(LEGEND_TICKS)

@@ -1,4 +1,4 @@
-"""Section on an order's predicted cost, beside the given order, random ones and the bound."""
+"""Report section on an order's predicted cost beside the listed order, random ones and a bound."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ OURS = "plink's order"
 
 
 def costs_section(subject: Subject) -> Section | None:
-    """Return a picture for each order; None without any order of several hosts."""
+    """Return a chart for each order; None without any order of several hosts."""
     parts: list[Part] = []
     orders = [named for named in subject.orders if len(named.order.hosts) > 1]
     for named in orders:
@@ -43,7 +43,7 @@ def costs_section(subject: Subject) -> Section | None:
 
 
 def cost_bars(named: NamedOrder) -> Bars:
-    """Return the costs of one order as bars."""
+    """Return a bar chart of the costs of one order."""
     order = named.order
     rows = [
         ("given order", order.cost.listed_us, NO_GROUP_COLOUR),
@@ -101,7 +101,7 @@ def _cost_sentence(named: NamedOrder) -> str:
 
 
 def _between(order: Order) -> str:
-    """Return the range of the cost; empty where it is one number."""
+    """Return the range of the cost as text; empty if it is one number."""
     if order.cost.range_us is None:
         return ""
     return (
@@ -111,7 +111,7 @@ def _between(order: Order) -> str:
 
 
 def _reach(order: Order, most_us: float) -> tuple[float, float] | None:
-    """Return the range of shares that the cost may take; without an end, up to the longest bar."""
+    """Return the ends of the cost's range on the chart, as shares; None if it is one number."""
     if order.cost.range_us is None:
         return None
     low_us, high_us = order.cost.range_us.low_us, order.cost.range_us.high_us

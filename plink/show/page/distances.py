@@ -1,4 +1,4 @@
-"""The matrix of distances as a heat map, ordered by group."""
+"""Report section with the distances as a heat map, ordered by group."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from plink.show.terminal.scale import Scale, colour, scale_for
 
 
 def distances_section(subject: Subject) -> Section | None:
-    """Return the heat map of the readings as they were measured; None without any."""
+    """Return the heat map of the raw readings; None without any."""
     cluster = subject.cluster
     if cluster is None or cluster.rtt is None or subject.distances is None:
         return None
@@ -51,7 +51,7 @@ def distances_section(subject: Subject) -> Section | None:
 
 
 def heat_map(subject: Subject, readings_us: Matrix, scale: Scale) -> Figure:
-    """Return the figure.
+    """Return the heat map figure.
 
     Args:
         subject: whose hosts they are.
@@ -74,6 +74,6 @@ def heat_map(subject: Subject, readings_us: Matrix, scale: Scale) -> Figure:
 
 
 def _stops(scale: Scale, readings_us: Matrix) -> list[list[Any]]:
-    """Return colour stops from 0, the host itself, to the scale's end, spaced by logarithm."""
+    """Return logarithmic colour stops from 0, the host itself, to the scale's end."""
     least = float(np.nanmin(np.where(readings_us > 0.0, readings_us, np.nan), initial=scale.low_us))
     return log_stops(min(least, scale.low_us), scale.low_us, scale.high_us, colour)

@@ -1,4 +1,4 @@
-"""State in a sentence or two what was found and what to do about it."""
+"""Main finding of a report in a sentence or two, with advice."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ALIKE = 1.3
 
 
 def finding(subject: Subject) -> str:
-    """Return the most important of what is known, and what follows."""
+    """Return the most important finding and what follows from it."""
     who = groups_text(subject)
     cluster = subject.cluster
     if cluster is not None and cluster.rtt is None and cluster.bandwidth is None:
@@ -39,7 +39,7 @@ def finding(subject: Subject) -> str:
 
 
 def groups_text(subject: Subject) -> str:
-    """Return how many hosts there are, and in which groups."""
+    """Return a sentence on the number of hosts and their groups."""
     hosts = format_count(len(subject.names), "host")
     if len(subject.names) < 2:
         return hosts
@@ -56,7 +56,7 @@ def groups_text(subject: Subject) -> str:
 
 
 def _outstanding(subject: Subject) -> str | None:
-    """Return hosts that are slow, else those that are far, and what to do about them."""
+    """Return a sentence on slow hosts, else on far ones, with advice."""
     slow = [each for each in subject.outliers if each.kind != "round trip"]
     if slow:
         return _slow(slow)

@@ -1,4 +1,4 @@
-"""The groups as a table, how sure they are, and the dendrogram that they are cut from."""
+"""Report section on groups: a table, their certainty, and the dendrogram."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _LEAST_US = 1e-3
 
 
 def groups_section(subject: Subject) -> Section | None:
-    """Return groups and their uplinks, and the dendrogram of the distances."""
+    """Return the section with groups, uplinks and the dendrogram of the distances."""
     cluster = subject.cluster
     if cluster is None:
         return None
@@ -105,7 +105,7 @@ def _sentence(text: str) -> str:
 
 @dataclass
 class _Branches:
-    """The lines of the clusters that lie in one group."""
+    """Line segments of the dendrogram's clusters within one group."""
 
     x: list[float | None] = field(default_factory=list)
     y: list[float | None] = field(default_factory=list)
@@ -118,7 +118,7 @@ class _Branches:
 
 
 def dendrogram(subject: Subject, matrix_us: Matrix) -> Figure:
-    """Return average linkage on the distances, its leaves in the order of the tree.
+    """Return the figure of average linkage, with leaves in the order of the tree.
 
     Args:
         subject: whose hosts they are; at least two.
@@ -180,7 +180,7 @@ def dendrogram(subject: Subject, matrix_us: Matrix) -> Figure:
 
 
 def _axis_ticks(low: float, high: float) -> list[float]:
-    """Return 1, 2 and 5 times powers of ten between two values; if few, also 1.5, 3 and 7."""
+    """Return axis ticks 1, 2 and 5 times powers of ten; more if there are few."""
     powers = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
 
     def between(steps: Sequence[float]) -> list[float]:
@@ -196,7 +196,7 @@ def _axis_ticks(low: float, high: float) -> list[float]:
 def _branches(
     subject: Subject, joints: npt.NDArray[np.float64], leaves: Sequence[int]
 ) -> dict[int, _Branches]:
-    """Return lines by group; those that join groups, or hosts without one, are under `_MIXED`."""
+    """Return line segments by group; those across groups are under `_MIXED`."""
     size = len(leaves)
     place = np.empty(2 * size - 1)
     place[leaves] = np.arange(size)

@@ -1,4 +1,4 @@
-"""The hops from rank to rank: which of them leave a group, and how long they are."""
+"""Chart of the hops from rank to rank: their lengths, and which leave a group."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _PALE = 0.35
 
 
 def staying_title(subject: Subject) -> str:
-    """Return the name of hops that do not lead from one group to another."""
+    """Return the legend of hops that stay within a group."""
     return "stays in the group" if subject.groups else "hop"
 
 
 def leaving(subject: Subject, ranks: Sequence[int]) -> int:
-    """Return how many hops of the ring leave a group, or lead to or from a host without a group."""
+    """Return how many hops of the ring cross groups or involve a host without one."""
     return int(leaves_group(subject, ranks).sum())
 
 
 def leaves_group(subject: Subject, ranks: Sequence[int]) -> npt.NDArray[np.bool_]:
-    """Return (N,) whether the hop from each rank to the next leaves a group."""
+    """Return whether the hop from each rank to the next crosses groups, (N,)."""
     groups = subject.group_of[list(ranks)]
     if not subject.groups:
         return np.zeros(len(ranks), dtype=bool)
@@ -40,7 +40,7 @@ def leaves_group(subject: Subject, ranks: Sequence[int]) -> npt.NDArray[np.bool_
 
 
 def hop_bars(subject: Subject, named: NamedOrder, ranks: Sequence[int], name: str) -> Figure:
-    """Return the distance from each rank's host to the next one's.
+    """Return the bar chart of the distance from each rank's host to the next.
 
     Args:
         subject: whose hosts they are.
@@ -113,7 +113,7 @@ def _about(order: Order, filled: int) -> str:
 
 
 def _what(filled: int) -> str:
-    """Describe what the bars show."""
+    """Return the description of the bars."""
     if not filled:
         return "The measured distance of every hop of plink's order."
     verb = "was" if filled == 1 else "were"

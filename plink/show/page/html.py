@@ -1,4 +1,4 @@
-"""A report as one page of HTML that needs nothing else: style, figures, plotly.js and script.
+"""Self-contained HTML page of a report: style, figures, plotly.js and script.
 
 Every text is escaped here, and nowhere else."""
 
@@ -39,7 +39,7 @@ _HELP = (
 
 
 def page(title: str, sections: Sequence[Section], library: str) -> str:
-    """Return the page.
+    """Return the HTML of a report.
 
     Nothing is loaded and no script runs but the two of the page, whose hashes its policy names:
     so a text that slipped through unescaped could do nothing either.
@@ -88,7 +88,7 @@ def page(title: str, sections: Sequence[Section], library: str) -> str:
 
 
 def figures_json(figures: Sequence[Figure]) -> str:
-    """Return the data for the page's script as JSON that is safe in a script element."""
+    """Return the figures' data as JSON that is safe inside a script element."""
     data = {
         f"figure-{figure.name}": {
             "data": figure.traces,
@@ -112,7 +112,7 @@ def _hash(script: str) -> str:
 
 
 def section_html(section: Section) -> str:
-    """Return a section with its heading."""
+    """Return the HTML of a section with its heading."""
     parts = "\n".join(_part_html(part) for part in section.parts)
     heading = f'<h2 id="{section.anchor}-title">{text_html(section.title)}</h2>'
     return (
@@ -122,7 +122,7 @@ def section_html(section: Section) -> str:
 
 
 def link_html(section: Section) -> str:
-    """Return a link to a section."""
+    """Return the HTML of a link to a section."""
     return f'<a href="#{section.anchor}">{text_html(section.title)}</a>'
 
 
@@ -181,7 +181,7 @@ def _figure_html(figure: Figure) -> str:
 
 
 def plotly_js() -> str:
-    """Return the library's JavaScript (MIT), all of it, to stand in the page.
+    """Return the source of plotly.js (MIT), to embed in the page.
 
     Raises:
         PlinkError: the package is not installed.

@@ -1,4 +1,4 @@
-"""Names of hosts as pictures have room for them: short, and still distinct."""
+"""Short but distinct host names for figures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _CUT = "…"
 
 
 def short_names(names: Sequence[str]) -> list[str]:
-    """Return names without the words that all of them begin or end with, where they are long.
+    """Return long names without the words that they all begin or end with.
 
     Args:
         names: distinct.
@@ -33,7 +33,7 @@ def short_names(names: Sequence[str]) -> list[str]:
 
 
 def shortening_note(names: Sequence[str]) -> str:
-    """Return a sentence on what short names leave out; empty where they are whole."""
+    """Return a sentence on what short names omit; empty if they omit nothing."""
     short = short_names(names)
     changed = [pair for pair in zip(short, names, strict=True) if pair[0] != pair[1]]
     if not changed:
@@ -42,12 +42,12 @@ def shortening_note(names: Sequence[str]) -> str:
 
 
 def plotly_names(names: Sequence[str]) -> list[str]:
-    """Return short names for plotly.js."""
+    """Return short names escaped for plotly.js."""
     return [plotly_text(name) for name in short_names(names)]
 
 
 def _shared_prefix_length(names: Sequence[str]) -> int:
-    """Return how many letters all names begin with, up to the end of a word."""
+    """Return the length of the common prefix, up to the end of a word."""
     if len(names) < 2:
         return 0
     # Between the first and the last in sorted order lie all others.

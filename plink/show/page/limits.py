@@ -1,4 +1,4 @@
-"""Section on what limits which collective, as a table."""
+"""Report section on what limits each collective, as a table."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LEAST_SHARE = 0.05
 
 
 def limits_table(subject: Subject, network: KnownNetwork) -> list[Part]:
-    """Return the table; empty where nothing is known of what links carry."""
+    """Return the table; empty if no link rate is known."""
     cluster = subject.cluster
     if cluster is None or not network.has_rates or len(subject.names) < 2:
         return []
@@ -63,7 +63,7 @@ def _limit_row(subject: Subject, each: Limited) -> tuple[str, str]:
 
 
 def limit_text(subject: Subject, limit: Limit) -> str:
-    """Name what a collective waits for."""
+    """Return a phrase on what a collective waits for."""
     if limit.kind == LATENCY:
         return "round trips"
     is_hosts = limit.kind == HOSTS

@@ -1,4 +1,4 @@
-"""Bar charts of the rates of links: every host's, and every group's uplink."""
+"""Bar charts of link rates: of every host, and of every group's uplink."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_ROWS = 512
 
 
 def host_bars(subject: Subject, known: Capacity) -> list[Part]:
-    """Return two bars for each host; of many, the slowest, and all folded. None without rates."""
+    """Return two bars per host, the slowest first and the rest folded; None without rates."""
     rates = np.fmin(known.send_gbit_s, known.receive_gbit_s)
     if not np.isfinite(rates).any():
         return []
@@ -61,7 +61,7 @@ def _bar(gbit_s: float, most: float, *, is_low: bool) -> Bar | None:
 
 
 def uplink_bars(uplinks: Sequence[Uplink]) -> Bars | None:
-    """Return the bars of what each group sends and receives, beside what its hosts could do."""
+    """Return the bars of each group's uplink rates, beside what its hosts could reach."""
     rates = [
         rate
         for uplink in uplinks

@@ -1,4 +1,4 @@
-"""A matrix between hosts as a heat map, hosts of a group together and framed."""
+"""Heat map of a matrix between hosts, with groups together and framed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def matrix_figure(
     caption: str,
     description: str,
 ) -> Figure:
-    """Return the figure.
+    """Return the heat map figure.
 
     Args:
         subject: whose hosts they are.
@@ -93,7 +93,7 @@ def matrix_figure(
 
 
 def matrix_legend(colours: Sequence[str], ticks: Sequence[str], *, has_gaps: bool) -> Legend:
-    """Return the colours from left to right, and what has none of them.
+    """Return the legend: colours from left to right, and marks without a value.
 
     Args:
         colours: evenly placed.
@@ -108,7 +108,7 @@ def matrix_legend(colours: Sequence[str], ticks: Sequence[str], *, has_gaps: boo
 def log_stops(
     least: float, low: float, high: float, colour: Callable[[float], str]
 ) -> list[list[Any]]:
-    """Return colours from 0, which is a host itself, to `high`; the logarithm is in their places.
+    """Return logarithmic colour stops from 0, the host itself, to `high`.
 
     Args:
         least: of all values, above 0.
@@ -122,7 +122,7 @@ def log_stops(
 
 
 def _cells(readings_us: Matrix, sequence: npt.NDArray[np.intp], per_cell: int) -> Matrix:
-    """Return the median of what was measured in each block.
+    """Return the median of the measured values in each block.
 
     A host itself is 0 where a cell is a host.
     """
@@ -158,7 +158,7 @@ def _frames(subject: Subject, per_cell: int) -> list[tuple[str, int, int]]:
 
 
 def _axis(names: list[str], frames: list[tuple[str, int, int]]) -> dict[str, Any]:
-    """Return names of hosts where there is room, else of groups, in the middle of each."""
+    """Return axis labels: host names if there is room, else group names."""
     axis: dict[str, Any] = {
         "type": "category",
         "showgrid": False,

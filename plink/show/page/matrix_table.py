@@ -1,4 +1,4 @@
-"""Table with the content of a heat map, for those who cannot see it."""
+"""Table equivalent of a heat map, for screen readers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _UNKNOWN = "-"
 def matrix_table(
     subject: Subject, values: Matrix, what: str, text: Callable[[float], str]
 ) -> Folded:
-    """Return every pair of few hosts; of many, the medians of groups and of each host.
+    """Return every pair of few hosts; for many, medians of groups and of each host.
 
     Args:
         subject: whose hosts they are.
@@ -95,6 +95,6 @@ def _spread(values: Matrix, text: Callable[[float], str]) -> tuple[str, ...]:
 
 
 def _text(values: Matrix, text: Callable[[float], str]) -> str:
-    """Return the median of what was measured."""
+    """Return the median of the measured values as text."""
     known = values[np.isfinite(values)]
     return text(float(np.median(known))) if known.size else _UNKNOWN

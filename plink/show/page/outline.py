@@ -1,4 +1,4 @@
-"""Content of a page as JSON values, for programs, which need no pictures."""
+"""Content of a report as JSON values, without figures."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from plink.show.page.parts import Bars, Names, NextSteps, Paragraph, Section, Ta
 
 
 def outline(sections: Sequence[Section]) -> dict[str, Any]:
-    """Return the texts and the tables of each section, folded ones too, and what to do next."""
+    """Return the texts and tables of each section, and the next steps."""
     return {
         "sections": [
             {

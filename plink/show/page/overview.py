@@ -1,4 +1,4 @@
-"""First and last sections of a report: the essentials, what to do next, and its sources."""
+"""First and last sections of a report: essentials, next steps, sources."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def next_section(subject: Subject) -> Section:
 
 
 def origin_section(subject: Subject) -> Section:
-    """Return the section on files, how they were measured, and by which plink."""
+    """Return the section on files, measuring tools and the version of plink."""
     rows = [("plink", __version__)]
     cluster = subject.cluster
     if cluster is not None:
@@ -71,7 +71,7 @@ def origin_section(subject: Subject) -> Section:
 
 
 def facts_of(subject: Subject) -> list[tuple[str, str]]:
-    """Return a label and a sentence for each thing that is known."""
+    """Return a label and a sentence for each known fact."""
     cluster = subject.cluster
     rows = [("hosts", f"{len(subject.names):,}")]
     if cluster is not None and cluster.unreachable:

@@ -1,4 +1,4 @@
-"""Parts of a report's sections. No HTML here: texts are plain, and not to be trusted.
+"""Parts of a report's sections, independent of HTML; their texts are plain and untrusted.
 
 Groups have both a colour and a symbol of their own, so that no reader depends on colour alone."""
 
@@ -32,7 +32,7 @@ BETWEEN = "#d55e00"
 
 @dataclass(frozen=True)
 class Paragraph:
-    """Paragraph of sentences; a note is set apart, and a lead is larger."""
+    """Paragraph of sentences, possibly set apart as a note or larger as a lead."""
 
     text: str
     is_note: bool = False
@@ -41,7 +41,7 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class Names:
-    """Names in a cell of a table, none of which is broken; the first few, the others on demand."""
+    """Host names in a table cell, the first few visible and the others on demand."""
 
     names: Sequence[str]
 
@@ -51,7 +51,7 @@ Cell = str | Names
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under a header, whose first cell names the row.
+    """Table whose first column names the rows.
 
     Args:
         numbers: columns that are flush right.
@@ -67,7 +67,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Bar:
-    """A bar and the text beside it.
+    """Bar of a chart, with the text beside it.
 
     Args:
         text: its value.
@@ -84,7 +84,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Bars:
-    """Rows with a bar in every column but the first, which names the row.
+    """Table of bars, whose first column names the rows.
 
     Args:
         caption: what they are.
@@ -108,7 +108,7 @@ class NextSteps:
 
 @dataclass(frozen=True)
 class Legend:
-    """A scale of colours from left to right, and marks beside it.
+    """Legend: a scale of colours from left to right, and marks beside it.
 
     Args:
         colours: `#rrggbb`, evenly spaced.
@@ -123,7 +123,7 @@ class Legend:
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture, as plotly.js draws it.
+    """Figure for plotly.js.
 
     Texts in traces and layout must have gone through `plotly_text`: plotly.js reads tags in them.
 
@@ -151,7 +151,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Folded:
-    """Parts that are seen once the reader asks for them; `summary` says what they are."""
+    """Parts that are hidden until the reader opens their `summary`."""
 
     summary: str
     parts: Sequence[Part]
@@ -161,7 +161,7 @@ Part = Paragraph | Table | Bars | NextSteps | Legend | Figure | Folded
 
 
 def unfold_parts(parts: Sequence[Part]) -> Iterator[Part]:
-    """Yield all parts, and in place of folded ones what these hold."""
+    """Yield all parts, with folded ones replaced by their content."""
     for part in parts:
         if isinstance(part, Folded):
             yield from unfold_parts(part.parts)
@@ -170,13 +170,13 @@ def unfold_parts(parts: Sequence[Part]) -> Iterator[Part]:
 
 
 def figures_of(parts: Sequence[Part]) -> Iterator[Figure]:
-    """Return all figures among parts, folded ones too."""
+    """Return all figures among parts, including folded ones."""
     return (part for part in unfold_parts(parts) if isinstance(part, Figure))
 
 
 @dataclass(frozen=True)
 class Section:
-    """Part of the page under its own heading; `anchor` is a unique word."""
+    """Section of the page under a heading; `anchor` is a unique word."""
 
     anchor: str
     title: str
@@ -184,7 +184,7 @@ class Section:
 
 
 def plotly_text(text: str) -> str:
-    """Return text that plotly.js shows as it is."""
+    """Return text escaped for plotly.js."""
     return escape(printable(text), quote=False)
 
 
@@ -194,12 +194,12 @@ def round_to_digits(value: float, digits: int = 4) -> float:
 
 
 def group_colour(shade: int) -> str:
-    """Return a colour for each number (`Subject.shade_of`); -1 is no group."""
+    """Return a colour for each number (`Subject.shade_of`); -1 means no group."""
     return NO_GROUP_COLOUR if shade == NO_GROUP else _COLOURS[shade % len(_COLOURS)]
 
 
 def group_symbol(shade: int) -> str:
-    """Return a symbol for each number: with the colour, distinct for 48 of them."""
+    """Return a symbol for each number, which with the colour is distinct for 48 numbers."""
     if shade == NO_GROUP:
         return "circle-open"
     return _SYMBOLS[(shade + shade // _CYCLE) % len(_SYMBOLS)]

@@ -1,4 +1,4 @@
-"""The map: hosts as points in the plane, as far from each other as the measurements have it."""
+"""Map of the hosts as points whose distances match the measured ones."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _ROUGH = 0.25
 
 
 def map_section(subject: Subject) -> Section | None:
-    """Return the embedding in two dimensions with the groups, or why there is none."""
+    """Return the map in two dimensions coloured by group, or why there is none."""
     cluster = subject.cluster
     if cluster is None or subject.distances is None:
         return None
@@ -73,7 +73,7 @@ def map_section(subject: Subject) -> Section | None:
 
 
 def point_map(subject: Subject, hosts: list[int], found: Embedding) -> Figure:
-    """Return the figure: one trace per group.
+    """Return the scatter plot with one trace per group.
 
     Args:
         subject: whose hosts they are.

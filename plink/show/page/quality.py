@@ -1,4 +1,4 @@
-"""Quality of the measurement: missing pairs, losses and the spread of readings."""
+"""Report section on the quality of the measurement: missing pairs, losses, spread."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 
 
 def quality_section(subject: Subject) -> Section | None:
-    """Return facts, and how much readings spread; None where nothing was measured."""
+    """Return the section on gaps and spread; None where nothing was measured."""
     cluster = subject.cluster
     if cluster is None or cluster.rtt is None or subject.distances is None:
         return None
@@ -66,7 +66,7 @@ def quality_section(subject: Subject) -> Section | None:
 
 
 def spreads(rtt: RttMeasurement) -> list[tuple[str, Vector]]:
-    """Return the spreads of readings: a title each, and shares of the reading over all pairs.
+    """Return the relative spreads of readings over all pairs, each with a title.
 
     How far other percentiles are above the reading; how much the two directions of a pair differ;
     how much its passes disagree, or how far its confidence interval reaches.
@@ -93,14 +93,14 @@ def spreads(rtt: RttMeasurement) -> list[tuple[str, Vector]]:
 
 
 def above(matrix: Vector, readings: Vector) -> Vector:
-    """Return how far values are above the readings, as a share of them; NaN where there is none."""
+    """Return how far values exceed the readings, as a share of them; NaN where unknown."""
     found = np.full(readings.shape, np.nan)
     np.divide(matrix - readings, readings, out=found, where=readings > 0.0)
     return found
 
 
 def spread_curves(curves: Sequence[tuple[str, Vector]]) -> Figure:
-    """Return, for each kind of error, a line with the share of pairs below each error."""
+    """Return, for each kind of error, the cumulative share of pairs below an error."""
     shares = np.linspace(0.0, 1.0, _POINTS)
     traces = [
         {
@@ -152,7 +152,7 @@ def spread_curves(curves: Sequence[tuple[str, Vector]]) -> Figure:
 
 
 def host_dots(subject: Subject, rtt: RttMeasurement) -> Figure:
-    """Return each host's median spread, and its share of losses where there are any."""
+    """Return each host's median spread, and its share of losses if there are any."""
     most = max(rtt.rtt_us)
     readings = rtt.readings_us
     if most > rtt.reading:
@@ -192,7 +192,7 @@ def host_dots(subject: Subject, rtt: RttMeasurement) -> Figure:
 
 
 def _dots(subject: Subject, title: str, axis: str, colour: str, values: Vector) -> dict[str, Any]:
-    """Return a dot for each host; `values` are shares, NaN where unknown."""
+    """Return one dot per host; `values` are shares, NaN where unknown."""
     sequence = subject.sequence
     return {
         "type": "scatter",
@@ -208,7 +208,7 @@ def _dots(subject: Subject, title: str, axis: str, colour: str, values: Vector) 
 
 
 def _medians(matrix: Vector) -> Vector:
-    """Return (N,) the median of all that concerns a host, either direction; NaN without any."""
+    """Return the median of all pairs of a host in either direction, (N,); NaN without any."""
     found = np.full(len(matrix), np.nan)
     for host in range(len(matrix)):
         values = np.concatenate([matrix[host], matrix[:, host]])

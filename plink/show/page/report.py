@@ -1,4 +1,4 @@
-"""A report: its title, and its sections in the order in which they are read."""
+"""Report: its title and sections in order."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SECTIONS: Sequence[Callable[[Subject], Section | None]] = (
 def report(
     subject: Subject | History | Timeline, sources: Sequence[str]
 ) -> tuple[str, list[Section]]:
-    """Return the title and the sections of a report.
+    """Return the title and sections of a report.
 
     Args:
         subject: what it is about.

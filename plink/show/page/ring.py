@@ -1,4 +1,4 @@
-"""An order as a ring over the groups, beside the given one: hosts on a circle, groups together."""
+"""Report section with orders drawn as rings: hosts on a circle by group, joined by rank."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _LEFT_OUT = 0.3
 
 
 def ring_section(subject: Subject) -> Section | None:
-    """Return the given order and those of plink as rings; None where there are too few hosts."""
+    """Return the listed order and plink's orders as rings; None for too few hosts."""
     if len(subject.names) < _LEAST_HOSTS:
         return None
     parts: list[Part] = []
@@ -85,7 +85,7 @@ def _crossings_sentence(subject: Subject, named: NamedOrder, ranks: Sequence[int
 
 
 def rings(subject: Subject, orders: Sequence[tuple[str, list[int]]], name: str) -> Figure:
-    """Return hosts on circles, groups together, joined from rank to rank: a circle for each order.
+    """Return a circle of hosts for each order, with lines from rank to rank.
 
     Args:
         subject: whose hosts they are.
@@ -121,20 +121,20 @@ def rings(subject: Subject, orders: Sequence[tuple[str, list[int]]], name: str) 
 
 
 def _half_width(subject: Subject) -> float:
-    """Return how far a picture goes to either side of a circle of radius 1, with room for names."""
+    """Return the half-width of a picture of a unit circle, with room for names."""
     letters = max(map(len, subject.labels)) if len(subject.names) <= _MAX_NAMES else 0
     return 1.0 / (1.0 - (_LETTER_PX * letters + _MARK_PX) / _HALF_PX)
 
 
 def _side_by_side(titles: Sequence[str], half: float) -> dict[str, Any]:
-    """Return the layout of circles beside each other."""
+    """Return the layout of circles in a row."""
     width = 1.0 / len(titles)
     places = [[number * width + 0.01, (number + 1) * width - 0.01] for number in range(len(titles))]
     return _axes(titles, half, [(place, [0.0, 1.0]) for place in places])
 
 
 def _stacked_layout(titles: Sequence[str], half: float) -> dict[str, Any]:
-    """Return the layout of circles below each other."""
+    """Return the layout of circles in a column."""
     height = 1.0 / len(titles)
     tops = [1.0 - number * height for number in range(len(titles))]
     return _axes(titles, half, [([0.0, 1.0], [top - 0.92 * height, top]) for top in tops])
@@ -175,7 +175,7 @@ def _axes(
 
 
 def _places(subject: Subject) -> npt.NDArray[np.float64]:
-    """Return (N, 2) the hosts on a circle of radius 1, from the top clockwise, groups apart."""
+    """Return the hosts' positions on the unit circle, (N, 2), clockwise from the top by group."""
     sequence = np.array(subject.sequence)
     groups = subject.group_of[sequence]
     is_new = groups != np.roll(groups, 1)
@@ -190,7 +190,7 @@ def _places(subject: Subject) -> npt.NDArray[np.float64]:
 def _ring(
     subject: Subject, ranks: Sequence[int], places: npt.NDArray[np.float64]
 ) -> list[dict[str, Any]]:
-    """Return hops within groups, hops between groups, and a trace of hosts for each group."""
+    """Return the traces of one ring: hops within groups, hops between groups, hosts by group."""
     leaves = leaves_group(subject, ranks)
     dash = "dash" if leaves.sum() <= _MANY else "solid"
     staying = {"color": WITHIN if subject.groups else MUTED, "dash": "solid"}
@@ -213,7 +213,7 @@ def _lines(
     ranks: Sequence[int],
     rows: npt.NDArray[np.intp],
 ) -> dict[str, Any]:
-    """Return the hops from the hosts of these ranks, each to the next rank's."""
+    """Return the line segments from these ranks' hosts to the next ranks' hosts."""
     x: list[float | None] = []
     y: list[float | None] = []
     for row in rows:
@@ -237,7 +237,7 @@ def _lines(
 def _marks(
     subject: Subject, group: int, places: npt.NDArray[np.float64], rank_of: dict[int, int]
 ) -> dict[str, Any]:
-    """Return the hosts of a group."""
+    """Return the markers of a group's hosts."""
     hosts = [int(host) for host in np.flatnonzero(subject.group_of == group)]
     name = "no group" if group == NO_GROUP else subject.groups[group].name
     has_names = len(places) <= _MAX_NAMES
@@ -265,7 +265,7 @@ def _marks(
 
 
 def _beside(place: npt.NDArray[np.float64]) -> str:
-    """Return the side of its mark on which a host's name is outside the circle."""
+    """Return the side of a marker on which the host's name lies outside the circle."""
     x, y = place
     vertical = "top" if y > 0.5 else "bottom" if y < -0.5 else "middle"
     horizontal = "right" if x > 0.3 else "left" if x < -0.3 else "center"

@@ -1,4 +1,4 @@
-"""Names of files in a report: pages are sent around, and must not show a machine's folders."""
+"""File names in a report, which must not reveal a machine's folders."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from plink.files import document
 
 
 def shown_sources(paths: Sequence[str]) -> list[str]:
-    """Return the files' names, with as many folders as tell them apart."""
+    """Return the files' names with just enough folders to distinguish them."""
     files = [path for path in paths if path != document.STANDARD_STREAM]
     folders = [os.path.dirname(os.path.abspath(path)) for path in files]  # noqa: PTH100, PTH120
     common = os.path.commonpath(folders) if folders else ""

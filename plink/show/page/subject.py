@@ -59,31 +59,31 @@ class Subject:
 
     @cached_property
     def names(self) -> Sequence[str]:
-        """The hosts: in the cluster's order, else as they were given to the first order."""
+        """Host names in the cluster's order, else in the first order's."""
         if self.cluster is not None:
             return self.cluster.names
         return list(self.orders[0].order.listed)
 
     @cached_property
     def place_of(self) -> Mapping[str, int]:
-        """The index of each host."""
+        """Index of each host by name."""
         return {name: place for place, name in enumerate(self.names)}
 
     @cached_property
     def labels(self) -> Sequence[str]:
-        """The hosts' names as figures show them, in the same order."""
+        """Host names as figures show them, in the same order."""
         return plotly_names(self.names)
 
     @property
     def groups(self) -> Sequence[Group]:
-        """Groups of near hosts, where they are known."""
+        """Groups of near hosts, if known."""
         if self.cluster is not None:
             return self.cluster.groups
         return self.orders[0].order.groups
 
     @cached_property
     def group_of(self) -> npt.NDArray[np.intp]:
-        """(N,) each host's group, by number; `NO_GROUP` for none."""
+        """Group number of each host, (N,); `NO_GROUP` for none."""
         found = np.full(len(self.names), NO_GROUP, dtype=np.intp)
         for number, group in enumerate(self.groups):
             found[[self.place_of[host] for host in group.hosts]] = number
@@ -101,12 +101,12 @@ class Subject:
 
     @cached_property
     def outliers(self) -> Sequence[Outlier]:
-        """Hosts that stand out, the greatest factor first."""
+        """Outlying hosts, the greatest factor first."""
         return () if self.cluster is None else outliers(self.cluster)
 
     @cached_property
     def sequence(self) -> Sequence[int]:
-        """Hosts with groups together, and near ones side by side; hosts without a group last."""
+        """Order of hosts for figures: by group, near ones adjacent, ungrouped ones last."""
         if self.distances is not None:
             near = seriate(self.distances.matrix_us)
         elif self.orders:
@@ -125,20 +125,20 @@ class Subject:
 
     @cached_property
     def shade_of(self) -> Mapping[int, int]:
-        """The number of each group's colour, such that groups side by side have different ones."""
+        """Colour number of each group, chosen so that adjacent groups differ."""
         in_turn = dict.fromkeys(int(self.group_of[host]) for host in self.sequence)
         in_turn.pop(NO_GROUP, None)
         return {NO_GROUP: NO_GROUP, **{group: shade for shade, group in enumerate(in_turn)}}
 
     @cached_property
     def shown_groups(self) -> Sequence[int]:
-        """The numbers of the groups; `NO_GROUP` is last, where a host has no group."""
+        """Group numbers to show; `NO_GROUP` is last if a host has no group."""
         known = [int(group) for group in np.unique(self.group_of)]
         return sorted(known, key=lambda group: (group == NO_GROUP, group))
 
 
 def read_inputs(paths: Sequence[str]) -> Subject | History | Timeline:
-    """Read the subject of files: a cluster and orders, a tuned run, or collectives by name.
+    """Return the subject of files: a cluster and orders, a tuned run, or timelines.
 
     Args:
         paths: at most one cluster file and any number of order files, or the logs of one run, or
@@ -173,7 +173,7 @@ def read_inputs(paths: Sequence[str]) -> Subject | History | Timeline:
 
 
 def _history(logs: Sequence[tuple[str, bytes]]) -> History:
-    """Return the run that logs of the same ranks tell of, whichever order they are given in."""
+    """Return the run in logs of the same ranks, in any order of the files."""
     parts = []
     for source, content in logs:
         start, entries = records.parse(content, source)

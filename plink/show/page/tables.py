@@ -1,4 +1,4 @@
-"""Tables and bars as HTML that a screen reader reads row by row, and a narrow page does not cut."""
+"""HTML of tables and bars, accessible to screen readers and scrollable on narrow pages."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _LONG_LABEL = 16
 
 
 def text_html(text: str) -> str:
-    """Return any text, harmless in HTML."""
+    """Return text escaped for HTML."""
     return escape(printable(text))
 
 
 def prose_html(text: str) -> str:
-    """Return a text whose names are not broken where a line has room for them."""
+    """Return text as HTML in which names are not broken across lines."""
     found, end = [], 0
     for match in _NAME.finditer(text):
         found += [text_html(text[end : match.start()]), _name_html(match[0])]
@@ -36,7 +36,7 @@ def prose_html(text: str) -> str:
 
 
 def table_html(part: Table | Bars) -> str:
-    """Return a table in a frame that scrolls where the page has no room for all of it."""
+    """Return the HTML of a table in a frame that scrolls."""
     caption = f"<caption>{prose_html(part.caption)}</caption>"
     if isinstance(part, Bars):
         head, rows = _head(part.header, ()), _bar_rows(part)

@@ -1,4 +1,4 @@
-"""The sections of the page of ranks' timelines."""
+"""Report sections on ranks' timelines."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST_PENDING = 50
 
 
 def timeline_sections(timeline: Timeline, sources: Sequence[str]) -> list[Section]:
-    """Return the page of ranks' timelines.
+    """Return the sections on ranks' timelines.
 
     Args:
         timeline: timeline of all of them.

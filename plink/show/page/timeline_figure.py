@@ -1,4 +1,4 @@
-"""An iteration on every rank: when each collective was announced, agreed on, begun and ended."""
+"""Figure of an iteration: when each rank announced, agreed on, began and ended each collective."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _WAITS_TO = 0.9
 def iteration_figure(
     timeline: Timeline, iteration: Iteration, summary: Summary, late: Lateness
 ) -> Figure:
-    """Return the figure of one iteration; of many ranks those that others waited for longest."""
+    """Return the figure of one iteration, limited to the ranks others waited for longest."""
     shown = shown_ranks(timeline, summary)
     drawn = iteration.collectives[:MAX_COLLECTIVES]
     traces = [
@@ -74,7 +74,7 @@ def iteration_figure(
 
 
 def shown_ranks(timeline: Timeline, summary: Summary) -> list[int]:
-    """Return the places of ranks that have a row, in order of their numbers."""
+    """Return the places of ranks that have a row, by rank number."""
     place_of = {rank: place for place, rank in enumerate(timeline.ranks)}
     return sorted(place_of[rank.rank] for rank in summary.ranks[:MAX_RANKS])
 
@@ -100,7 +100,7 @@ def _last(
     drawn: npt.NDArray[np.intp],
     late: Lateness,
 ) -> dict[str, Any]:
-    """Return a mark where a rank was the last to announce."""
+    """Return a marker where a rank was the last to announce a collective."""
     x: list[float] = []
     y: list[float] = []
     text: list[str] = []
@@ -155,7 +155,7 @@ def _buffers(
 
 
 class _LineTrace:
-    """Horizontal lines that are one trace, with a text at each end."""
+    """Trace of horizontal lines, with a text at each end."""
 
     def __init__(self) -> None:
         self._x: list[float | None] = []

@@ -1,4 +1,4 @@
-"""The sections of a tuned run's page."""
+"""Report sections on a tuned run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NUMBERS = (1, 2, 3, 4)
 
 
 def tuned_sections(run: History, sources: Sequence[str]) -> list[Section]:
-    """Return the page of a tuned run.
+    """Return the sections on a tuned run.
 
     Args:
         run: what its logs tell.
@@ -60,7 +60,7 @@ def _decisions(run: History) -> Part:
 
 
 def _hosts(run: History) -> Table:
-    """Return the table beside the figure: the end and minimum of each line, and names by number."""
+    """Return the table beside the figure: each host's traffic and believed rate, first and last."""
     rows = []
     for host, name in enumerate(run.hosts):
         rates = run.rates_bytes_s[:, host]

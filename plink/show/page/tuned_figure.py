@@ -1,4 +1,4 @@
-"""A tuned run over time: throughput with the changes of the plan, loads and rates of hosts."""
+"""Figure of a tuned run: throughput, changes of the plan, loads and rates of hosts over time."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _OTHER_SYMBOL = "square"
 
 @dataclass(frozen=True)
 class _Axis:
-    """Time, from the first window on.
+    """Time axis from the first window on.
 
     Args:
         unit: its name.
@@ -62,7 +62,7 @@ class _Axis:
     groups: Sequence[npt.NDArray[np.intp]]
 
     def thin(self, values: Floats) -> list[float | None]:
-        """Return the median of each point's windows; None where nothing is known."""
+        """Return the median of the windows at each point; None where unknown."""
         return [_round_finite(_median(values[group])) for group in self.groups]
 
     @property
@@ -72,7 +72,7 @@ class _Axis:
 
 
 def run_figure(run: History) -> Figure:
-    """Return the figure, as Fig. 6.15 of Luo 2020, and below it loads and believed rates.
+    """Return the figure in the form of Luo 2020, Fig. 6.15, with loads and rates below.
 
     Args:
         run: with a window at least.
@@ -111,7 +111,7 @@ def run_figure(run: History) -> Figure:
 
 
 def shown_hosts(run: History) -> list[int]:
-    """Return the hosts that have a line: those whose load or rate changed most, by index."""
+    """Return the indices of the hosts whose load or rate changed most."""
     hosts = len(run.hosts)
     if hosts <= MAX_HOSTS:
         return list(range(hosts))
@@ -120,7 +120,7 @@ def shown_hosts(run: History) -> list[int]:
 
 
 def _range(values: Floats) -> Floats:
-    """Return (H,) how far each host's figure goes, as a share of the greatest; 0 where unknown."""
+    """Return the relative range of each host's values, (H,); 0 where unknown."""
     known = np.where(np.isfinite(values), values, np.nan)
     if not np.isfinite(known).any():
         return np.zeros(values.shape[1])
@@ -154,7 +154,7 @@ def _snapshots(run: History, axis: _Axis) -> dict[str, Any]:
 
 
 def _averages(run: History, axis: _Axis) -> dict[str, Any]:
-    """Return the average under each plan, as dotted steps."""
+    """Return the average under each plan as dotted steps."""
     x: list[float | None] = []
     y: list[float | None] = []
     cuts = [0, *(np.flatnonzero(np.diff(run.plans)) + 1).tolist(), run.windows]
@@ -180,7 +180,7 @@ def _averages(run: History, axis: _Axis) -> dict[str, Any]:
 
 
 def _marks(run: History, axis: _Axis) -> list[dict[str, Any]]:
-    """Return a trace for each kind of decision, a symbol with the decision's number for each."""
+    """Return a trace for each kind of decision, with the decisions' numbers."""
     number_of = {id(change): number for number, change in enumerate(run.changes, 1)}
     marked = _changes_to_mark(run)
     kinds = list(dict.fromkeys(change.what for change in marked))
@@ -210,7 +210,7 @@ def _marks(run: History, axis: _Axis) -> list[dict[str, Any]]:
 
 
 def _changes_to_mark(run: History) -> Sequence[Change]:
-    """Return the decisions to mark: all, or the changes of the plan, or the first of these."""
+    """Return the decisions to mark: all, or only changes of the plan, or the first ones."""
     if len(run.changes) <= MAX_MARKED:
         return run.changes
     return run.new_plans[:MAX_MARKED]
@@ -219,7 +219,7 @@ def _changes_to_mark(run: History) -> Sequence[Change]:
 def _of_hosts(
     run: History, axis: _Axis, values: Floats, shown: Sequence[int], vertical: str
 ) -> list[dict[str, Any]]:
-    """Return a line for each host, and a band for those without a line."""
+    """Return a line for each shown host, and a band for the others."""
     labels = plotly_names([f"{host}: {name}" for host, name in enumerate(run.hosts)])
     lines: list[dict[str, Any]] = [
         {

@@ -1,1 +1,1 @@
-"""Pictures of plink's files for a terminal, and the statistics behind them."""
+"""Terminal output of plink's files, with the statistics behind it."""

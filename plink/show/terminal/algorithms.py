@@ -1,4 +1,4 @@
-"""The algorithms that plink knows, and what each is predicted to cost, as tables."""
+"""Tables of collective algorithms and of their predicted costs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OTHER = {"contention": "latency", "latency": "contention"}
 
 
 def print_algorithms() -> None:
-    """Print one line per algorithm: its name, and what it is; only a terminal has lines folded."""
+    """Print one line per algorithm; lines are folded only on a terminal."""
     console = paper(None).console
     known = {**ALGORITHMS, **OTHERS}
     if not console.is_terminal:
@@ -36,7 +36,7 @@ def print_algorithms() -> None:
 
 
 def print_forecast(console: Console, found: Forecast, objective: str | None) -> None:
-    """Print the table, and which algorithms refuse that number of ranks.
+    """Print the table of predictions, and which algorithms do not run.
 
     Args:
         console: where.
@@ -101,7 +101,7 @@ def _table(found: Forecast, chosen: str) -> Table:
 
 
 def expected_cells(expected: Expected | None) -> list[str]:
-    """Return the time of a fitted client, and its interval."""
+    """Return a fitted client's predicted time and its interval as cells."""
     if expected is None or expected.seconds is None:
         return ["-", "-"]
     interval = range_text((expected.low_s or 0.0) * 1e6, (expected.high_s or 0.0) * 1e6)
@@ -109,7 +109,7 @@ def expected_cells(expected: Expected | None) -> list[str]:
 
 
 def _best(row: PredictionRow) -> OrderCost:
-    """Return the cost that the table is about: the order's, or the given one's without an order."""
+    """Return the cost of the order, or of the listed one without an order."""
     return row.given if row.order is None else row.order
 
 
@@ -120,14 +120,14 @@ def _share(row: PredictionRow, chosen: str) -> str:
 
 
 def _cost(cost: OrderCost, form: str) -> float | None:
-    """Return the cost in µs."""
+    """Return the cost in µs as text."""
     if form == "latency":
         return cost.latency_us
     return None if cost.time_s is None else cost.time_s * 1e6
 
 
 def _range(cost: OrderCost, form: str) -> Range | None:
-    """Return the range in µs."""
+    """Return the range in µs as text."""
     if form == "latency" or cost.time_range_s is None:
         return cost.latency_range_us if form == "latency" else None
     low_s, high_s = cost.time_range_s

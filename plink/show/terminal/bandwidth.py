@@ -1,4 +1,4 @@
-"""Bandwidth in a cluster file: between hosts as facts, of groups' uplinks as a table."""
+"""Bandwidths of a cluster file: facts between hosts, a table of groups' uplinks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _UNKNOWN = "-"
 
 
 def bandwidth_facts(cluster: Cluster) -> list[Fact]:
-    """Return the extremes and the middle, the slowest directions, and what failed.
+    """Return facts on bandwidths: extremes, median, slowest directions, failures.
 
     Empty without any.
     """
@@ -50,7 +50,7 @@ def uplink_facts(cluster: Cluster) -> list[Fact]:
 
 
 def bandwidth_to_json(cluster: Cluster) -> dict[str, Any]:
-    """Return bandwidth and uplinks for `plink show --json`; empty if unknown."""
+    """Return bandwidths and uplinks for `plink show --json`; empty if unknown."""
     data: dict[str, Any] = {}
     bandwidth = cluster.bandwidth
     if bandwidth is not None:
@@ -86,7 +86,7 @@ def _slowest(names: Sequence[str], bandwidth: BandwidthMeasurement) -> list[str]
 
 
 def uplink_lines(cluster: Cluster) -> list[str]:
-    """Return the table of a cluster's uplinks, heading first; empty where none was measured."""
+    """Return the lines of the uplink table, heading first; empty if none was measured."""
     if cluster.uplinks is None:
         return []
     lines = align_columns([UPLINK_HEADER, *uplink_rows(cluster)])
@@ -96,13 +96,13 @@ def uplink_lines(cluster: Cluster) -> list[str]:
 
 
 def uplink_rows(cluster: Cluster) -> list[tuple[str, ...]]:
-    """Return a row of texts for each uplink, under `UPLINK_HEADER`."""
+    """Return a row for each uplink, under `UPLINK_HEADER`."""
     sizes = {group.name: len(group.hosts) for group in cluster.groups}
     return [_row(uplink, sizes.get(uplink.group)) for uplink in _all(cluster)]
 
 
 def oversubscription(uplink: Uplink) -> float | None:
-    """Return how many times more a group's hosts can do by themselves than its uplink carries."""
+    """Return the ratio of the hosts' summed rates to their uplink's rate."""
     carried = [rate for rate in (uplink.send_gbit_s, uplink.receive_gbit_s) if rate]
     if uplink.hosts_gbit_s is None or not carried:
         return None

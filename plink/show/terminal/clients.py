@@ -1,4 +1,4 @@
-"""Table of the costs of a client's software."""
+"""Table of a client's software costs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from plink.files.clients import ClientFit, Estimate
 
 
 def print_fit(console: Console, fit: ClientFit) -> None:
-    """Print the table: each cost, and its range."""
+    """Print the table of costs with their ranges."""
     versions = ", ".join(f"{name} {text}" for name, text in (fit.versions or {}).items())
     console.print(Text(printable(f"{fit.client}: {versions or 'described'}"), style="bold"))
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="cyan")

@@ -1,4 +1,4 @@
-"""Table of each collective's predicted time along a plan."""
+"""Table of collectives' predicted times along a plan."""
 
 from __future__ import annotations
 

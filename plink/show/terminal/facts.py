@@ -1,4 +1,4 @@
-"""The facts of a cluster file, each a label and lines of text."""
+"""Facts about a cluster file: labels with lines of text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Fact = tuple[str, Sequence[str]]
 
 
 def facts(summary: Summary) -> list[Fact]:
-    """Return modes, extremes, asymmetry, losses and gaps; what is in order takes one line."""
+    """Return facts on modes, extremes, asymmetry, losses and gaps, short where all is well."""
     return [
         (
             "modes",
@@ -37,7 +37,7 @@ def facts(summary: Summary) -> list[Fact]:
 
 
 def failures(title: str, items: Sequence[Failure]) -> list[Fact]:
-    """Return failures by reason, the most frequent first, with some hosts or pairs by name."""
+    """Return failures by reason, the most frequent first, with examples."""
     if not items:
         return []
     by_reason: dict[str, list[str]] = {}
@@ -54,7 +54,7 @@ def failures(title: str, items: Sequence[Failure]) -> list[Fact]:
 
 
 def how(measurement: Measurement) -> str:
-    """Return which tool measured with which options, when, and for how long."""
+    """Return the tool, options, time and duration of a measurement in words."""
     # The percentile that is shown stands elsewhere, and may be another than that of the run.
     options = {
         name: value
@@ -78,7 +78,7 @@ def notes(measurement: Measurement) -> list[Fact]:
 
 
 def table(rows: Sequence[Fact], separator: str = "\n") -> Table:
-    """Return facts in two columns; `separator` divides the lines of one fact."""
+    """Return facts in two columns; `separator` joins the lines of one fact."""
     grid = Table.grid(padding=(0, 1, 0, 0))
     grid.add_column(width=LABEL_WIDTH, style="cyan", no_wrap=True)
     grid.add_column(overflow="fold")
@@ -89,7 +89,7 @@ def table(rows: Sequence[Fact], separator: str = "\n") -> Table:
 
 
 def align_columns(rows: Sequence[Sequence[str]], left: Collection[int] = (0,)) -> list[str]:
-    """Return rows as lines of columns.
+    """Return rows as lines with aligned columns.
 
     Those numbered in `left` are flush left, the others flush right.
     """

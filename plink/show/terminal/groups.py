@@ -1,4 +1,4 @@
-"""Groups of hosts as people read them."""
+"""Text output of groups of hosts."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ GROUP_HEADER = ("group", "hosts", "within", "to next", "sure", "uplink", "member
 def group_lines(
     cluster: Cluster, capacity: Capacity | None = None, width: int | None = None
 ) -> list[str]:
-    """Return the table of a cluster's groups, heading first, and what to know of them.
+    """Return the lines of a cluster's group table, heading first, and remarks.
 
     Args:
         cluster: with its groups.
@@ -61,7 +61,7 @@ def group_lines(
 
 
 def hanging(line: str, width: int | None, indent: int) -> list[str]:
-    """Return a line wrapped between words, all lines but the first indented.
+    """Return a line wrapped between words, with continuation lines indented.
 
     Args:
         line: one without line breaks.
@@ -81,7 +81,7 @@ def hanging(line: str, width: int | None, indent: int) -> list[str]:
 
 
 def group_rows(cluster: Cluster, capacity: Capacity | None) -> list[tuple[str, ...]]:
-    """Return a row of texts for each group, under `GROUP_HEADER`."""
+    """Return a row for each group, under `GROUP_HEADER`."""
     grouping = cluster.grouping
     quality = {} if grouping is None else {item.group: item for item in grouping.quality}
     uplinks = {}
@@ -96,7 +96,7 @@ def group_rows(cluster: Cluster, capacity: Capacity | None) -> list[tuple[str, .
 
 
 def grouping_lines(cluster: Cluster, grouping: Grouping) -> list[str]:
-    """Return how sure groups are, what does not fit, and what would tell more."""
+    """Return sentences on the groups' certainty, misfits and how to learn more."""
     lines = []
     if grouping.probability is not None:
         lines.append(_belief(grouping.probability, grouping.rival, has_groups=bool(cluster.groups)))
@@ -122,7 +122,7 @@ def grouping_lines(cluster: Cluster, grouping: Grouping) -> list[str]:
 
 
 def method_lines(cluster: Cluster, grouping: Grouping) -> list[str]:
-    """Return lines on how groups were found, whether again, and what plans exchange by them."""
+    """Return sentences on the grouping method and on how plans use the groups."""
     if not cluster.groups:
         return []
     distances = (
@@ -166,7 +166,7 @@ def _doubtful(grouping: Grouping) -> str:
 
 
 def _nearest(grouping: Grouping, host: str, before: str = "") -> str:
-    """Return the two groups that a host suits best, in brackets unless text precedes them."""
+    """Return the two groups nearest to a host, in brackets unless text precedes them."""
     nearest = {each.host: each.groups for each in grouping.nearest}
     groups = " or ".join(printable(group) for group in nearest.get(host, ()))
     if not groups:
@@ -179,7 +179,7 @@ def _more(hosts: Sequence[object]) -> str:
 
 
 def judgement_lines(judgement: Judgement) -> list[str]:
-    """Return how well the groups agree with the truth."""
+    """Return sentences on how well the groups agree with the truth."""
     lines = [f"truth: {format_count(judgement.hosts, 'host')}, {judgement.triplets:,} triplets"]
     if judgement.raw is not None:
         embedded = "" if judgement.embedded is None else f", embedded {judgement.embedded:.2%}"
@@ -196,7 +196,7 @@ def judgement_lines(judgement: Judgement) -> list[str]:
 
 
 def _elsewhere_lines(judgement: Judgement) -> list[str]:
-    """Return which hosts the truth has elsewhere, at the level with which the groups agree most."""
+    """Return the hosts that the truth puts elsewhere, at the best agreeing level."""
     found = judgement.elsewhere
     agree = judgement.hosts - len(found)
     lines = [
@@ -216,7 +216,7 @@ def _elsewhere_lines(judgement: Judgement) -> list[str]:
 def groups_to_json(
     cluster: Cluster, capacity: Capacity, judgement: Judgement | None
 ) -> dict[str, Any]:
-    """Return the object that `plink group --json` prints."""
+    """Return the groups as `plink group --json` prints them."""
     data: dict[str, Any] = {
         "groups": encode(cluster.groups),
         "grouping": None if cluster.grouping is None else encode(cluster.grouping),

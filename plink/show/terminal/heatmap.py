@@ -1,4 +1,4 @@
-"""A matrix of distances as a picture in the terminal.
+"""Heat map of a matrix of distances in the terminal.
 
 Three pens: `blocks` (colour, a cell is two characters wide), `halves` (colour, two cells a
 character, one above the other) and `shades` (no colour, a cell is two characters wide).
@@ -34,7 +34,7 @@ _LEGEND_STEPS = 24
 
 @dataclass(frozen=True)
 class Picture:
-    """The lines of a heat map, all of one width, and how many hosts share a cell."""
+    """Lines of a heat map, all of one width, and the number of hosts per cell."""
 
     lines: Sequence[Text]
     width: int
@@ -103,7 +103,7 @@ def legend(scale: Scale, *, has_gaps: bool, shades: str | None = None) -> Text:
 
 
 def _bins(order: Sequence[int], limit: int) -> Groups:
-    """Return consecutive hosts in at most `limit` equal groups; the last may be smaller."""
+    """Return consecutive hosts in at most `limit` bins of equal size, the last possibly smaller."""
     least = math.ceil(len(order) / limit)
     # A size that divides the number of hosts is likelier to divide their racks.
     sizes = range(least, least + least // 4 + 1)
@@ -112,7 +112,7 @@ def _bins(order: Sequence[int], limit: int) -> Groups:
 
 
 def _group_medians(readings_us: Matrix, groups: Groups) -> Matrix:
-    """Return the median of the measured pairs between any two groups; NaN where there is none."""
+    """Return the median of the measured pairs between any two bins; NaN without any."""
     cells = np.full((len(groups), len(groups)), np.nan)
     for i, sources in enumerate(groups):
         rows = readings_us[list(sources)]
@@ -161,7 +161,7 @@ def _halves(cells: Matrix, scale: Scale) -> Iterable[Text]:
 
 
 def _half_colour(positions: Matrix, row: int, column: int) -> str | None:
-    """Return the colour of a half cell, or None where the background shows."""
+    """Return the colour of a half cell, or None for the background."""
     if row >= len(positions):
         return None
     position = float(positions[row, column])

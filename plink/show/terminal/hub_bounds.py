@@ -1,4 +1,4 @@
-"""Bandwidth that each placement of servers needs (`plink hub bounds`)."""
+"""Output of `plink hub bounds`: bandwidth that each placement of servers needs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TITLES = ("at a server", "at a worker", "exchange", "behind computing")
 
 @dataclass(frozen=True)
 class FoundBounds:
-    """Bounds for the requested training, placement by placement.
+    """Bandwidth bounds for a training job, by placement of servers.
 
     Args:
         model: as it was asked for.
@@ -45,7 +45,7 @@ class FoundBounds:
 def found_bounds(
     model: str, training: Training, racks: Racks | None, network: TrainedNetwork | None
 ) -> FoundBounds:
-    """Return everything that holds; `network` is the one that was named, with its own time."""
+    """Return all bounds of a training job; `network` is the named model, if any."""
     is_printed = network is not None and training.workers == PRINTED_WORKERS
     return FoundBounds(
         model,
@@ -59,7 +59,7 @@ def found_bounds(
 
 
 def bounds_to_json(found: FoundBounds) -> dict[str, Any]:
-    """Return the object that `--json` prints."""
+    """Return the bounds as `--json` prints them."""
     in_racks = None
     if found.racks is not None and found.verdict is not None:
         in_racks = {**asdict(found.racks), **asdict(found.verdict)}
@@ -73,7 +73,7 @@ def bounds_to_json(found: FoundBounds) -> dict[str, Any]:
 
 
 def print_bounds(console: Console, found: FoundBounds) -> None:
-    """Print the table, the row on ports, and what holds of racks."""
+    """Print the table of bounds, the row on ports, and remarks on racks."""
     training = found.training
     heading = (
         f"{printable(found.model)}: {bytes_text(training.model_bytes)} in every iteration of "

@@ -1,4 +1,4 @@
-"""Costs of workers with fast links and with hubs (`plink hub cost`)."""
+"""Output of `plink hub cost`: costs of workers with fast links and with hubs."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _TITLES = ("uplinks", "workers", "network", "hub", "in all", "work per dollar")
 
 
 def costs_to_json(rows: Sequence[CostRow], contradiction: Contradiction) -> dict[str, Any]:
-    """Return the object that `--json` prints."""
+    """Return the costs as `--json` prints them."""
     return {"rows": [asdict(row) for row in rows], "contradiction": asdict(contradiction)}
 
 
 def print_costs(console: Console, rows: Sequence[CostRow], contradiction: Contradiction) -> None:
-    """Print the table, and what the paper's own does not agree with."""
+    """Print the table of costs, and where it differs from the paper's."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="cyan")
     table.add_column("a worker", no_wrap=True)
     for title in _TITLES:

@@ -11,7 +11,7 @@ from plink.optimize.leaving_out import LeavingOutCosts, Limiting
 
 
 def limiting_lines(found: Limiting, order: Order, source: str) -> list[str]:
-    """Return which hosts limit the job, in sentences; none where no host stands out.
+    """Return sentences on the hosts that limit the job; none without outlying hosts.
 
     Args:
         found: what `limiting` gave.
@@ -22,7 +22,7 @@ def limiting_lines(found: Limiting, order: Order, source: str) -> list[str]:
 
 
 def gain_lines(found: Limiting, order: Order, source: str) -> list[str]:
-    """Return what is predicted without these hosts, and the commands that lead there."""
+    """Return the predicted gain without these hosts, and the commands to get it."""
     left_out = found.left_out
     if left_out is None:
         return []

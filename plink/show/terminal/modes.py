@@ -1,4 +1,4 @@
-"""The shape of a set of distances: its modes, and a histogram on one line.
+"""Modes and one-line histogram of a set of distances.
 
 Both work on the logarithm: distances in one network span rack, row and ocean.
 """
@@ -26,14 +26,14 @@ _MIN_SHARE = 0.01
 
 @dataclass(frozen=True)
 class Mode:
-    """A cluster of values: where it peaks, and which share of all values belongs to it."""
+    """Mode of a distribution: its peak, and the share of values that belong to it."""
 
     rtt_us: float
     share: float
 
 
 def find_modes(values_us: Vector) -> list[Mode]:
-    """Return the modes of a density estimate, nearest first.
+    """Return the modes of a kernel density estimate, lowest value first.
 
     Args:
         values_us: (M,) finite, not negative, in any order; zeros do not count.
@@ -58,7 +58,7 @@ def find_modes(values_us: Vector) -> list[Mode]:
 
 
 def _valleys(density: Vector) -> list[int]:
-    """Return the lowest places between peaks that stand apart."""
+    """Return the lowest points between distinct peaks."""
     rising = np.diff(density, prepend=0.0, append=0.0)
     candidates = np.flatnonzero((rising[:-1] > 0.0) & (rising[1:] <= 0.0))
     peaks: list[int] = []
@@ -81,7 +81,7 @@ def _valleys(density: Vector) -> list[int]:
 
 
 def histogram_line(values_us: Vector, width: int) -> str:
-    """Return a histogram over the logarithm, `width` characters wide; any value at all shows.
+    """Return a logarithmic histogram `width` characters wide; no value is invisible.
 
     Args:
         values_us: (M,) finite, not negative; zeros stand in the first bar.

@@ -1,4 +1,4 @@
-"""Next steps with a cluster and its orders, in words and exact commands."""
+"""Suggested next steps with a cluster and its orders, with exact commands."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LEAST_GROUPED = 4
 
 @dataclass(frozen=True)
 class NextStep:
-    """Next step: why, and the command that does it."""
+    """Suggested step: the reason and the command."""
 
     why: str
     command: str
@@ -31,7 +31,7 @@ class NextStep:
 def next_steps(
     cluster: Cluster | None, source: str | None, orders: Sequence[tuple[str, Order]] = ()
 ) -> list[NextStep]:
-    """Return the next steps, the most urgent first.
+    """Return the suggested steps, the most urgent first.
 
     Args:
         cluster: hosts and what was measured, or None where only orders are at hand.
@@ -157,7 +157,7 @@ def _ordering(file: str, order_file: str, order: Order, way: GivenWay | None) ->
 
 
 def _ranks(order: Order) -> list[str]:
-    """Return the option that tells `plink bench` the ranks of an order that leaves out hosts."""
+    """Return the `plink bench` option for the number of ranks of an order that omits hosts."""
     if not order.unused:
         return []
     slots = max(host.slots for host in (*order.hosts, *order.unused))

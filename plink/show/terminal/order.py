@@ -1,4 +1,4 @@
-"""An order file as a page: what the order costs beside others, how good it is, and its hosts."""
+"""Page of an order file: its costs beside others, its quality, and its hosts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _EQUAL = 1e-6
 
 
 def print_order(console: Console, order: Order, *, with_hosts: bool = True) -> None:
-    """Print what an order costs, and `with_hosts` its hosts in rank order, in a few lines."""
+    """Print the costs of an order and, if `with_hosts`, its hosts in rank order."""
     console.print(Text(f"{what_for(order)} order of {hosts_text(order)}", style="bold"))
     if len(order.hosts) == 1:
         return
@@ -52,13 +52,13 @@ def print_order(console: Console, order: Order, *, with_hosts: bool = True) -> N
 
 
 def what_for(order: Order) -> str:
-    """Return the algorithm or the mesh that an order is for."""
+    """Return the name of the algorithm or mesh that an order is for."""
     mesh = "" if order.mesh is None else f" {order.mesh.text}"
     return printable(f"{order.algorithm}{mesh}")
 
 
 def hosts_text(order: Order) -> str:
-    """Return how many hosts and ranks an order has, and of how many where some are left out."""
+    """Return the numbers of hosts and ranks of an order, and of hosts left out."""
     hosts = len(order.hosts)
     text = format_count(hosts, "host")
     if order.unused:
@@ -67,7 +67,7 @@ def hosts_text(order: Order) -> str:
 
 
 def _what(order: Order) -> str:
-    """Describe the costs in the table below."""
+    """Return the description of the costs in the table below."""
     if order.bandwidth is not None:
         return WHAT
     if order.mesh is not None:
@@ -97,7 +97,7 @@ def _how(order: Order) -> str:
 
 
 def _costs(order: Order, width: int) -> Table:
-    """Return costs as sums, in shares, and for a hop.
+    """Return the cost table: sums, shares of a random order, and per hop.
 
     `width` in columns decides how much of that.
     """
@@ -127,12 +127,12 @@ def _costs(order: Order, width: int) -> Table:
 
 
 def has_bound(order: Order) -> bool:
-    """Return whether the bound says more than that costs are not negative."""
+    """Return whether the lower bound is above 0."""
     return order.cost.lower_bound_us > 0.0 or order.most_us == 0.0
 
 
 def unproven_reason(order: Order) -> str | None:
-    """Return why nothing is proven about how good the order is; None where something is."""
+    """Return why no bound is proven for the order; None if one is."""
     if not order.filled_pairs or (order.most_us is not None and has_bound(order)):
         return None
     verb = "was" if order.filled_pairs == 1 else "were"
@@ -140,7 +140,7 @@ def unproven_reason(order: Order) -> str | None:
 
 
 def range_facts(order: Order) -> list[str]:
-    """Return the range of the order's cost, and why; empty where it is not a range."""
+    """Return facts on the range of the order's cost; empty if it is one number."""
     if order.cost.range_us is None:
         return []
     low_us, high_us = order.cost.range_us.low_us, order.cost.range_us.high_us
@@ -149,14 +149,14 @@ def range_facts(order: Order) -> list[str]:
 
 
 def no_cheaper(order: Order) -> str:
-    """Say what a bound equal to the cost proves; for a range of costs, only about its low end."""
+    """Return a sentence that no cheaper order exists, for a bound equal to the cost."""
     if order.cost.range_us is None:
         return "no order is cheaper"
     return f"no order costs less than {rtt_text(order.cost.lower_bound_us)}"
 
 
 def savings_text(order: Order) -> str:
-    """Return the share of the cost that could still be saved at most, by the bound."""
+    """Return the largest share of the cost that the bound allows to save."""
     most = share_text(order.gap)
     share = f"less than {most[2:]}" if most.startswith("<") else f"at most {most}"
     if order.cost.range_us is None or order.most_us is None:
@@ -213,7 +213,7 @@ def _names(hosts: Sequence[Host]) -> str:
 
 
 def bandwidth_table(bandwidth: BandwidthCost) -> Table:
-    """Return a table of bottlenecks: the given order's, random ones', plink's and the bound.
+    """Return the table of bottlenecks: listed, random, plink's, and the bound.
 
     Beside it is the time that a Gbit takes, summed as the algorithm's latencies are.
     """
@@ -243,7 +243,7 @@ def bandwidth_table(bandwidth: BandwidthCost) -> Table:
 
 
 def bandwidth_gap(bandwidth: BandwidthCost) -> str:
-    """Say by how much another order's bottleneck could be wider at most."""
+    """Return how much wider another order's bottleneck could be at most."""
     bound = bandwidth.bound_gbit_s
     if bound is None:
         return "not known"

@@ -1,4 +1,4 @@
-"""Hosts that stand out, in the terminal."""
+"""Text output of outlying hosts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from plink.show.terminal import facts
 
 
 def print_outliers(console: Console, lines: Sequence[str]) -> None:
-    """Print what is known of them, sentence by sentence; nothing where there are none."""
+    """Print a sentence about each outlying host."""
     if lines:
         console.print()
         console.print(facts.table([("outliers", [printable(line) for line in lines])]))

@@ -1,4 +1,4 @@
-"""A cluster file as one page: hosts, how they were measured, a heat map, and facts beside it."""
+"""Page of a cluster file: hosts, measurement, heat map and facts."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _print_picture(
 
 
 def _histogram(values_us: Vector, width: int) -> str:
-    """Return a histogram between its ends, in at most `width` columns."""
+    """Return a histogram between its end labels, in at most `width` columns."""
     least, largest = (rtt_text(float(end)) for end in (values_us.min(), values_us.max()))
     bars = histogram_line(values_us, max(1, width - len(least) - len(largest) - 2))
     return f"{least} {bars} {largest}"
@@ -133,7 +133,7 @@ def _title(source: str, cluster: Cluster, summary: Summary | None) -> Text:
 
 
 def _print_groups(console: Console, cluster: Cluster) -> None:
-    """Print the groups that plink found, or why there are none."""
+    """Print the groups, or why there are none."""
     if cluster.grouping is None:
         return
     known = capacity(cluster, cluster.groups)

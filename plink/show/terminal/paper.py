@@ -1,4 +1,4 @@
-"""Width and colours of the console that a page is printed on."""
+"""Console on which pages are printed: width, colours and characters."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _WIDEST = 1000
 
 @dataclass(frozen=True)
 class Paper:
-    """A console, and the shades that stand in for colour where it has too little (else None)."""
+    """Console, with shades in place of colours if it has too few."""
 
     console: Console
     shades: str | None
 
 
 def paper(width: int | None) -> Paper:
-    """Return standard output as a paper; `width` in columns overrides the terminal's.
+    """Return a paper on standard output; `width` in columns overrides the terminal's.
 
     Raises:
         PlinkError: there is no standard output.
@@ -40,7 +40,7 @@ def paper(width: int | None) -> Paper:
 
 
 def print_table(console: Console, table: Table) -> None:
-    """Print a table, whose words only a terminal folds: programs look for them in lines."""
+    """Print a table; its cells are folded only on a terminal, so that lines can be searched."""
     if not console.is_terminal:
         wide = console.options.update(max_width=_WIDEST)
         console.width = max(console.width, console.measure(table, options=wide).maximum)

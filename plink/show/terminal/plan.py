@@ -1,4 +1,4 @@
-"""A plan: what it was chosen from (`plink plan`), and as a page of its file (`plink show`)."""
+"""Output of plans: the candidates of `plink plan`, and the page of a plan file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TITLES = ("predicted", "of the bound", "between groups", "on the wire", "rounds
 
 
 def print_plan(console: Console, source: str, found: Planned) -> None:
-    """Print what every kind is predicted to take, and which one was chosen.
+    """Print the predicted time of every kind of plan, and which one was chosen.
 
     Args:
         console: where.
@@ -47,7 +47,7 @@ def print_plan(console: Console, source: str, found: Planned) -> None:
 
 
 def planned_to_json(found: Planned) -> dict[str, Any]:
-    """Return the object that `--json` prints: everything except the routes themselves."""
+    """Return the plan as `--json` prints it, without its routes."""
     plan = found.plan
     return {
         "kind": plan.kind,
@@ -104,7 +104,7 @@ def _planned_heading(source: str, found: Planned) -> str:
 
 
 def _purpose(plan: Plan) -> str:
-    """Describe the plan's purpose: `20 MB` of an all-reduce, `2 all-gather of 20 MB`."""
+    """Return the plan's purpose: `20 MB` of an all-reduce, `2 all-gather of 20 MB`."""
     size = format_size(plan.size_bytes)
     if tuple(plan.collectives) == (ALL_REDUCE,):
         return size
@@ -136,7 +136,7 @@ def _cells(candidate: Candidate, bound_s: float) -> list[str]:
 
 
 def print_plan_page(console: Console, plan: Plan) -> None:
-    """Print what the plan is, in a few lines."""
+    """Print a plan in a few lines."""
     found = _measure_plan(plan)
     console.print(Text(_heading(plan), style="bold"))
     console.print(Text(f"made for {_purpose(plan)}", style="dim"))
@@ -154,7 +154,7 @@ def print_plan_page(console: Console, plan: Plan) -> None:
 
 
 def plan_to_json(plan: Plan) -> dict[str, Any]:
-    """Return the object that `plink show --json` prints."""
+    """Return the plan as `plink show --json` prints it."""
     found = _measure_plan(plan)
     return {
         "of": "plink.plan",
@@ -178,7 +178,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
 
 
 def _measure_plan(plan: Plan) -> Measures:
-    """Measure the plan's collectives together, one after the other."""
+    """Return the summed costs of the plan's collectives, one after the other."""
     return sum_measures([_measured_in(plan, name) for name in plan.collectives])
 
 
@@ -191,7 +191,7 @@ def _measured_in(plan: Plan, collective: str) -> Measures:
 
 
 def _ports(plan: Plan) -> list[dict[str, Any]]:
-    """Return what an all-reduce sends through each port of the servers."""
+    """Return the bytes of an all-reduce through each port of the servers."""
     counts = [len(rank.ports) for rank in plan.ranks]
     carried = bytes_by_port(plan.forest, plan.route_ports, counts, plan.size_bytes)
     return [
@@ -215,7 +215,7 @@ def _servers(plan: Plan) -> list[str]:
 
 
 def _root_shares(plan: Plan) -> list[float]:
-    """Return the share of the buffer that each rank is the root of."""
+    """Return the share of the buffer of which each rank is the root."""
     roots = np.argmax(plan.forest.reduce_parents == NO_PARENT, axis=1)
     shares: list[float] = np.bincount(roots, plan.forest.shares, len(plan.ranks)).tolist()
     return shares

@@ -1,4 +1,4 @@
-"""The ranks of an order, with a bar for each measured hop from a host to the next."""
+"""List of an order's ranks, with a bar for each measured hop to the next host."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LINES = 24
 
 
 def print_ranks(paper: Paper, order: Order) -> None:
-    """Print rank, host and hop of every host, in rank order, from top to bottom."""
+    """Print rank, host and hop of every host in rank order."""
     ranks = rank_labels(order)
     bars = _bars(order.cost.hops_us, paper.shades)
     for place in order.filled_hops:
@@ -53,14 +53,14 @@ def print_ranks(paper: Paper, order: Order) -> None:
 
 
 def _hops(order: Order) -> list[str]:
-    """Describe the hop from every host to the next: how far it is, or what can be sent."""
+    """Return the distance or bandwidth from every host to the next, as text."""
     if order.bandwidth is not None:
         return [bandwidth_text(hop) for hop in order.bandwidth.hops_gbit_s]
     return [rtt_text(hop) for hop in order.cost.hops_us]
 
 
 def rank_labels(order: Order) -> list[str]:
-    """Return the ranks of every host: `0`, `0-7` where it has eight, `0,4` where they are apart."""
+    """Return the ranks of every host: `0`, `0-7` for eight, `0,4` if they are not adjacent."""
     runs: dict[str, list[str]] = {name: [] for name in order.names}
     rank = 0
     for host in order.runs:
@@ -81,7 +81,7 @@ def _part(widths: tuple[int, int, int, int]) -> Table:
 
 
 def _bars(hops_us: Sequence[float], shades: str | None) -> list[Text]:
-    """Return a bar per hop, its length in proportion; any hop above zero shows."""
+    """Return a proportional bar per hop; no hop above zero is invisible."""
     hops = np.array(hops_us)
     largest = float(hops.max())
     positions = scale_for(hops).positions(hops)

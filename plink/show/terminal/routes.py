@@ -1,4 +1,4 @@
-"""Routes in a cluster file, in numbers and as facts for its page."""
+"""Statistics and facts about the routes in a cluster file."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class RouteSummary:
 
 
 def summarise_routes(routes: RouteMeasurement) -> RouteSummary:
-    """Return statistics of the routes in use; a pair that was traced again has a new one."""
+    """Return statistics of the routes; pairs that were traced again count by the latest."""
     hops = routes.hops[np.isfinite(routes.hops)]
     used = [routes.routes[index] for index in np.unique(routes.route_of[routes.route_of >= 0])]
     return RouteSummary(
@@ -50,7 +50,7 @@ def summarise_routes(routes: RouteMeasurement) -> RouteSummary:
 
 
 def route_facts(cluster: Cluster) -> list[Fact]:
-    """Return hop counts, the number of routes, oddities and failures; empty without any routes."""
+    """Return facts on hop counts, number of routes, oddities and failures; empty without routes."""
     routes = cluster.routes
     if routes is None:
         return []

@@ -1,4 +1,4 @@
-"""Distances to colours, or to shades where there is no colour: near is bright and dense."""
+"""Mapping of distances to colours or shades: near is bright and dense."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MIN_RATIO = 1.25
 
 @dataclass(frozen=True)
 class Scale:
-    """A logarithmic scale from `low_us` to `high_us`; values beyond take the end's colour."""
+    """Logarithmic scale from `low_us` to `high_us`; values beyond take the colour of the end."""
 
     low_us: float
     high_us: float
@@ -45,12 +45,12 @@ class Scale:
         return np.asarray(np.log(clipped / self.low_us) / span, dtype=np.float64)
 
     def at(self, position: float) -> float:
-        """Return the value at a position, in µs."""
+        """Return the value in µs at a position."""
         return float(self.low_us * (self.high_us / self.low_us) ** position)
 
 
 def scale_for(values_us: Values) -> Scale:
-    """Return a scale for (M,) finite values: from their 1st to their 99th percentile."""
+    """Return a scale from the 1st to the 99th percentile of finite values."""
     positive = values_us[values_us > 0.0]
     if not positive.size:
         return Scale(1.0, _MIN_RATIO)

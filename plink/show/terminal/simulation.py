@@ -17,7 +17,7 @@ _US = 1e6
 
 
 def print_simulation(console: Console, found: Simulation) -> None:
-    """Print a line per algorithm, or what the tuner did."""
+    """Print a line per algorithm, or the tuner's actions."""
     console.print(Text(_heading(found), style="bold"))
     if found.tuned is not None:
         _print_tuned(console, found.tuned)

@@ -1,4 +1,4 @@
-"""Summary of a cluster file in numbers, for the page, the terminal and `--json`."""
+"""Statistics of a cluster file, for the page, the terminal and `--json`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LEAST_GAPS = 3
 
 @dataclass(frozen=True)
 class Pair:
-    """Pair of hosts and the time between them."""
+    """Pair of hosts with the time between them."""
 
     source: str
     destination: str
@@ -36,7 +36,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Loss:
-    """Probes that went from one host to another and did not come back in time."""
+    """Number of lost probes from one host to another."""
 
     source: str
     destination: str
@@ -46,7 +46,7 @@ class Loss:
 
 @dataclass(frozen=True)
 class Gap:
-    """Host with the number of missing pairs that are not a worse host's."""
+    """Host with its number of missing pairs, counted once per pair at the worse host."""
 
     host: str
     pairs: int
@@ -54,7 +54,7 @@ class Gap:
 
 @dataclass(frozen=True)
 class Asymmetry:
-    """Difference of the directions of a pair: |ij - ji| / min(ij, ji)."""
+    """Relative difference of a pair's directions: |ij - ji| / min(ij, ji)."""
 
     median: float
     worst: float
@@ -64,7 +64,7 @@ class Asymmetry:
 
 @dataclass(frozen=True)
 class Summary:
-    """Statistics of one percentile of a round-trip time measurement.
+    """Statistics of one percentile of the round-trip times.
 
     Pairs are ordered: N hosts have N (N - 1). `nearest` and `farthest` hold unordered ones, with
     the larger of both directions. Lists hold the worst or most extreme few. Where a sample of the
@@ -117,7 +117,7 @@ def summarise(names: Sequence[str], rtt: RttMeasurement, percentile: float) -> S
 
 
 def to_json(cluster: Cluster, summary: Summary | None) -> dict[str, Any]:
-    """Return the object that `plink show --json` prints for a cluster file."""
+    """Return the cluster as `plink show --json` prints it."""
     data: dict[str, Any] = {
         "of": "plink.cluster",
         "hosts": cluster.names,
@@ -171,13 +171,13 @@ def _extremes(names: Sequence[str], matrix: Matrix) -> tuple[list[Pair], list[Pa
 
 
 def _upper(size: int) -> npt.NDArray[np.bool_]:
-    """Return (N, N) true above the diagonal."""
+    """Return a mask of the entries above the diagonal, (N, N)."""
     found: npt.NDArray[np.bool_] = ~np.tri(size, dtype=bool)
     return found
 
 
 def _ends(index: int, size: int) -> tuple[int, int]:
-    """Return the row and column of a pair, counted row by row above the diagonal."""
+    """Return row and column of a pair, counted row by row above the diagonal."""
     row_ends = np.cumsum(np.arange(size - 1, -1, -1))
     row = int(np.searchsorted(row_ends, index, side="right"))
     return row, size - (int(row_ends[row]) - int(index))
@@ -224,7 +224,7 @@ def _gaps(names: Sequence[str], matrix: Matrix) -> list[Gap]:
 
 
 def _largest(values: npt.NDArray[Any]) -> list[int]:
-    """Return the flat indices of the largest few values above zero, largest first."""
+    """Return the flat indices of the largest positive values, largest first."""
     flat = values.ravel()
     above = np.flatnonzero(flat > 0)
     ranked = above[np.argsort(-flat[above], kind="stable")]

@@ -1,4 +1,4 @@
-"""A timeline in words: what `plink timeline` prints, and `plink report` beside its figure."""
+"""Text output of a timeline, for `plink timeline` and `plink report`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SHOWN_PENDING = 4
 
 
 def print_timeline(console: Console, timeline: Timeline, summary: Summary) -> None:
-    """Print what was found, in a few lines and two tables."""
+    """Print a timeline's facts and two tables."""
     rows = timeline_facts(timeline, summary)
     console.print(facts.table([(label, [text]) for label, text in rows]))
     _print_table(console, RANK_COLUMNS, rank_rows(summary.ranks, timeline), _SHOWN_RANKS)
@@ -37,7 +37,7 @@ def print_timeline(console: Console, timeline: Timeline, summary: Summary) -> No
 
 
 def timeline_facts(timeline: Timeline, summary: Summary) -> list[tuple[str, str]]:
-    """Return a label and a sentence for each thing that is known."""
+    """Return a label and a sentence for each known fact."""
     rows = [("ranks", _ranks(timeline)), ("clocks", _clocks(timeline))]
     if not timeline.names and not timeline.pending:
         return [*rows, ("events", "none")]
@@ -54,7 +54,7 @@ def timeline_facts(timeline: Timeline, summary: Summary) -> list[tuple[str, str]
 
 
 def latest_text(timeline: Timeline, summary: Summary) -> str:
-    """Return which rank the others waited for longest."""
+    """Return a sentence on the rank that others waited for longest."""
     compared = int((np.isfinite(timeline.announced_us).sum(axis=1) > 1).sum())
     if not compared or summary.ranks[0].last == 0:
         return "no rank is known to have kept others waiting"
@@ -70,7 +70,7 @@ def latest_text(timeline: Timeline, summary: Summary) -> str:
 
 
 def pending_text(timeline: Timeline, pending: Pending) -> str:
-    """Say which ranks had announced a collective that was never agreed on, and which had not."""
+    """Return which ranks announced a collective that was never agreed on, and which did not."""
     there = Ranks.of(pending.announced_by)
     others = Ranks.of(set(timeline.ranks) - set(pending.announced_by))
     missing = f", not by {others}" if others else ""
@@ -81,7 +81,7 @@ def pending_text(timeline: Timeline, pending: Pending) -> str:
 
 
 def rank_rows(ranks: Sequence[RankSummary], timeline: Timeline) -> list[tuple[str, ...]]:
-    """Return a row of `RANK_COLUMNS` for each."""
+    """Return a row of `RANK_COLUMNS` for each rank."""
     total = len(timeline.names)
     return [
         (
@@ -98,7 +98,7 @@ def rank_rows(ranks: Sequence[RankSummary], timeline: Timeline) -> list[tuple[st
 
 
 def name_rows(names: Sequence[NameSummary]) -> list[tuple[str, ...]]:
-    """Return a row of `NAME_COLUMNS` for each."""
+    """Return a row of `NAME_COLUMNS` for each collective."""
     return [
         (
             printable(name.name),
@@ -113,7 +113,7 @@ def name_rows(names: Sequence[NameSummary]) -> list[tuple[str, ...]]:
 
 
 def timeline_to_json(timeline: Timeline, summary: Summary) -> dict[str, Any]:
-    """Return the object that `plink timeline --json` prints, as does `plink show --json`."""
+    """Return the timeline as `plink timeline --json` and `plink show --json` print it."""
     return {
         "of": FORMAT,
         "ranks_of_group": timeline.of_ranks,

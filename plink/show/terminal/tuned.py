@@ -1,4 +1,4 @@
-"""A tuned run in words: what `plink show` prints of a log, and `plink report` beside its figure."""
+"""Text output of a tuned run, for `plink show` and `plink report`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SHOWN = 40
 
 
 def print_tuned_page(console: Console, run: History, source: str) -> None:
-    """Print what happened, in a few lines and a table of decisions."""
+    """Print a tuned run in a few lines and a table of decisions."""
     console.print(Text(f"a tuned run: {printable(source)}", style="bold"))
     console.print()
     console.print(facts.table([(label, [text]) for label, text in facts_of(run)]))
@@ -46,7 +46,7 @@ def print_tuned_page(console: Console, run: History, source: str) -> None:
 
 
 def facts_of(run: History) -> list[tuple[str, str]]:
-    """Return a label and a sentence for each thing that is known."""
+    """Return a label and a sentence for each known fact."""
     hosts, ranks = len(run.hosts), len(run.plan.ranks)
     job = f"{printable(run.plan.kind)} plan of {format_count(hosts, 'host')}"
     if ranks != hosts:
@@ -65,12 +65,12 @@ def facts_of(run: History) -> list[tuple[str, str]]:
 
 
 def decision_rows(run: History) -> list[tuple[str, ...]]:
-    """Return a row of `DECISION_COLUMNS` for each decision but to wait."""
+    """Return a row of `DECISION_COLUMNS` for each decision other than to wait."""
     return [_row(run, number, change) for number, change in enumerate(run.changes, 1)]
 
 
 def options_rows(run: History) -> list[tuple[str, str]]:
-    """Return the tuner's options that are not at their defaults."""
+    """Return the tuner's options that differ from their defaults."""
     usual = asdict(TunerOptions())
     changed = [
         f"{name} {value}" for name, value in asdict(run.options).items() if value != usual[name]
@@ -79,7 +79,7 @@ def options_rows(run: History) -> list[tuple[str, str]]:
 
 
 def tuned_to_json(run: History) -> dict[str, Any]:
-    """Return the object of `plink show --json`: a summary, and all decisions but to wait."""
+    """Return the run for `plink show --json`: summary, and decisions other than to wait."""
     return {
         "of": "plink.autotune",
         "hosts": list(run.hosts),
@@ -126,7 +126,7 @@ def _row(run: History, number: int, change: Change) -> tuple[str, ...]:
 
 
 def span_text(seconds: float) -> str:
-    """Return a time since the beginning: `50.0 s`, `3:20 min`, `2:05:00 h`."""
+    """Return a duration since the beginning: `50.0 s`, `3:20 min`, `2:05:00 h`."""
     whole = round(seconds)
     if whole >= 3600:
         return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02} h"
@@ -147,7 +147,7 @@ def _windows_sentence(run: History) -> str:
 
 
 def _speed(run: History) -> str:
-    """Return the throughput of the first windows, of the slowest, and of the last."""
+    """Return a text on the throughput of the first, slowest and last windows."""
     speeds = run.throughput_bytes_s / 1e6
     edge = max(1, min(5, run.windows // 2))
     first, last = (sorted(part)[len(part) // 2] for part in (speeds[:edge], speeds[-edge:]))
