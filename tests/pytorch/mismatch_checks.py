@@ -75,7 +75,8 @@ def _cases(rank: int) -> dict[str, Callable[[Any], Any]]:
     for types, both in pairs.items():
         for name, call in calls.items():
             dtype = both[rank == 1]
-            if types.startswith(("complex", "bool")) and name in ("all_reduce", "reduce_scatter"):
+            # What tells types apart is the same for all calls; one pair of a size goes through all.
+            if types != "float16 and bfloat16" and name not in ("broadcast", "messages"):
                 continue
 
             def one(count: int, dtype: torch.dtype = dtype) -> Tensor:
@@ -102,11 +103,10 @@ def _cases(rank: int) -> dict[str, Callable[[Any], Any]]:
     return cases
 
 
-def every_mismatch(say: Any, rank: int, part: int, parts: int) -> list[str]:
+def every_mismatch(say: Any, rank: int) -> list[str]:
     """Those that raise no error on this rank."""
     silent = []
-    cases = sorted(_cases(rank).items())[part::parts]
-    for name, call in cases:
+    for name, call in _cases(rank).items():
         group: Any = dist.new_group()
         try:
             call(group)

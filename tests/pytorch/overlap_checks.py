@@ -17,6 +17,8 @@ def overlapping(say: Any, rank: int) -> list[Any]:
     dist.all_gather_into_tensor(gathered, gathered[:items])
     summed = torch.arange(ranks).repeat_interleave(items).float()
     dist.reduce_scatter_tensor(summed[:items], summed)
-    return [tensor.view(-1, items).unique(dim=1).tolist() for tensor in (exchanged, gathered)] + [
-        summed[:items].unique().tolist()
+    return [
+        [part.unique().tolist() for part in exchanged.split(items)],
+        [part.unique().tolist() for part in gathered.split(items)],
+        summed[:items].unique().tolist(),
     ]

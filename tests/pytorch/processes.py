@@ -24,9 +24,7 @@ Check = Callable[..., Any]
 # What processes with PyTorch are forked from.
 FORKED = multiprocessing.get_context("forkserver")
 # DistributedDataParallel imports the third when it is first used.
-FORKED.set_forkserver_preload(
-    ["plink.torch", "torch.nn.parallel", "torch._dynamo", "sklearn.datasets"]
-)
+FORKED.set_forkserver_preload(["plink.torch", "torch.nn.parallel", "torch._dynamo"])
 
 
 @functools.cache
