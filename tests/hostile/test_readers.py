@@ -11,10 +11,11 @@ import pytest
 
 from hostile.readers import READERS, Reader, contents
 from plink.base.text import printable
-from support.seeds import with_seeds
+from support.seeds import IS_SOAK, with_seeds
 
-# One of so many contents is drawn for a reader; 1 tries all.
-SHARES = int(os.environ.get("PLINK_TEST_HOSTILE_SHARES", "4"))
+# One of so many contents is drawn for a reader, and some at least; 1 tries all.
+SHARES = int(os.environ.get("PLINK_TEST_HOSTILE_SHARES", "4" if IS_SOAK else "10"))
+_LEAST = 20
 _MOST_CPU_S = 2.0
 _MOST_LETTERS = 2000
 
@@ -26,14 +27,15 @@ def test_it_reads_or_refuses(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     reader, draw = READERS[name], random.Random(f"{seed} {name}")
-    faulty, count = [], 0
-    for title, content in contents(reader):
-        if title != "what is valid" and draw.randrange(SHARES):
-            continue
-        count += 1
-        if fault := _fault(reader, content, is_valid=title == "what is valid"):
+    every = list(contents(reader))
+    valid, hostile = every[: len(reader.valid)], every[len(reader.valid) :]
+    faulty = []
+    for content in (content for _, content in valid):
+        if fault := _fault(reader, content, is_valid=True):
+            faulty.append(f"what is valid: {fault}")
+    for title, content in draw.sample(hostile, max(len(hostile) // SHARES, _LEAST)):
+        if fault := _fault(reader, content, is_valid=False):
             faulty.append(f"{title}: {fault}")
-    assert count > 10
     assert not faulty, "\n".join(faulty[:20])
 
 

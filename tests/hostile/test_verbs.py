@@ -12,11 +12,11 @@ from hostile.places import PLACES
 from hostile.session import Session
 from hostile.verbs import VERBS, verbs
 from plink.cli import cli
-from support.seeds import draw_seeds
+from support.seeds import IS_SOAK, draw_seeds
 
 # One of so many inputs is drawn for a verb, and one of the square of it of the changes of fields; 1
 # tries all, in many minutes.
-SHARES = int(os.environ.get("PLINK_TEST_HOSTILE_SHARES", "8"))
+SHARES = int(os.environ.get("PLINK_TEST_HOSTILE_SHARES", "8" if IS_SOAK else "20"))
 SEED = next(draw_seeds(1))
 _MOST_SHOWN = 20
 
