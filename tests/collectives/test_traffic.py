@@ -14,7 +14,7 @@ from support.require import require_client
 
 pytestmark = [pytest.mark.lab, pytest.mark.needs("mpi")]
 
-COUNTS = (8, 12, 16)
+COUNTS = (8, 12)
 
 # `coll/tuned`'s numbers. Segments of 16 KiB, so that even this buffer has several phases.
 OPENMPI = {

@@ -45,7 +45,7 @@ def run_mpi(
     choices: Sequence[str],
     environment: Mapping[str, str],
 ) -> None:
-    """Launch an MPI once on all hosts, rank r on the lab's host r.
+    """Launch an MPI once on as many hosts as are needed, rank r on the lab's host r.
 
     Args:
         lab: has as many hosts as ranks are wanted.
@@ -56,8 +56,9 @@ def run_mpi(
         environment: the launcher's switches beside those of the bench.
     """
     program = _built(flavour, folder.parent)
-    addresses = [lab.truth["addresses"][name] for name in lab.names]
-    hosts = [Host(*named) for named in zip(lab.names, addresses, strict=True)]
+    names = lab.names[: max(counts)]
+    addresses = [lab.truth["addresses"][name] for name in names]
+    hosts = [Host(*named) for named in zip(names, addresses, strict=True)]
     local = _local_address(addresses[0])
     network = TrafficNetwork(addresses, ["eth0"], local, shares_machines=True)
     numbers = ",".join(map(str, counts))
@@ -86,13 +87,13 @@ def _built(flavour: Flavour, folder: Path) -> Path:
 
 
 def run_gloo(lab: Lab, folder: Path, counts: Sequence[int]) -> None:
-    """Run torch's Gloo once on all hosts, rank r on the lab's host r."""
+    """Run torch's Gloo once on as many hosts as are needed, rank r on the lab's host r."""
     numbers = ",".join(map(str, counts))
     done = subprocess.run(
         [
             *(*BOUND, sys.executable, str(_FOLDER / "gloo_traffic.py")),
             *(str(SIZE_BYTES // 4), str(folder), str(LIMIT_S), numbers),
-            *(namespace(lab.name, host) for host in lab.names),
+            *(namespace(lab.name, host) for host in lab.names[: max(counts)]),
         ],
         env={**os.environ, "GLOO_SOCKET_IFNAME": "eth0"},
         capture_output=True,
