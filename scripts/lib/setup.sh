@@ -86,7 +86,7 @@ is_recent() {
 # Not editable, so that what runs is what was built. Done again only when the Python, the sources
 # or the pins changed.
 install_plink() {
-    local python=$1 identity sources extras packages install=pip_install
+    local python=$1 identity sources extras packages
     identity=$("$python" -c 'import sys; print(sys.version, sys.base_prefix)')
     sources=$(hash_of_sources)
     if [[ "$(recorded identity)" != "$identity" ]]; then
@@ -104,18 +104,16 @@ install_plink() {
         if [[ ,$extras, == *,torch,* ]] && ! requires_hashes; then
             pip_install_torch
         fi
+        start_installing_packages "$extras"
     fi
     build_wheel || die "pip could not build plink"
+    if [[ "$(recorded packages)" != "$packages" ]]; then
+        await_packages "$extras"
+        printf '%s\n' "$packages" >"$VENV/plink-packages"
+    fi
     # By force, because its version is that of what may be there.
     pip_install "installing plink into .venv" --no-index --no-deps --force-reinstall \
         "$ROOT"/build/wheel/*.whl || die "pip could not install plink"
-    if [[ "$(recorded packages)" != "$packages" ]]; then
-        if requires_hashes; then install=pip_install_hashed; fi
-        "$install" "installing what plink needs with ${extras//,/, } into .venv" \
-            "$(echo "$ROOT"/build/wheel/*.whl)[$extras]" ||
-            die "pip could not install what plink needs"
-        printf '%s\n' "$packages" >"$VENV/plink-packages"
-    fi
     printf '%s\n' "$extras" >"$VENV/plink-extras"
     printf '%s\n' "$sources" >"$VENV/plink-sources"
 }
@@ -126,6 +124,32 @@ build_wheel() {
     rm -rf "$ROOT/build/wheel"
     run_quietly "building plink" "$VENV/bin/python" -m pip wheel --no-deps --no-build-isolation \
         --wheel-dir "$ROOT/build/wheel" "$ROOT"
+}
+
+# start_installing_packages EXTRAS: what plink needs, beside the build, for most of pip's time goes
+# into unpacking on one processor.
+start_installing_packages() {
+    PACKAGES_LOG=$(mktemp)
+    "$VENV/bin/python" "$ROOT/scripts/lib/requirements.py" "$1" >"$VENV/plink-requirements"
+    if requires_hashes; then
+        PATH="$VENV/bin:$PATH" "$ROOT/scripts/lib/install_hashed.sh" \
+            -r "$VENV/plink-requirements" </dev/null >>"$PACKAGES_LOG" 2>&1 &
+    else
+        "$VENV/bin/python" -m pip install --no-compile -c "$ROOT/constraints.txt" \
+            -r "$VENV/plink-requirements" </dev/null >>"$PACKAGES_LOG" 2>&1 &
+    fi
+    INSTALLING=$!
+    trap 'kill "$INSTALLING" 2>/dev/null || true' EXIT
+}
+
+await_packages() {
+    if ! telling_progress "installing what plink needs with ${1//,/, } into .venv" \
+        "$PACKAGES_LOG" wait "$INSTALLING"; then
+        tail -n 40 "$PACKAGES_LOG" >&2
+        die "pip could not install what plink needs"
+    fi
+    trap - EXIT
+    rm -f "$PACKAGES_LOG"
 }
 
 # pip_install WHAT ARGUMENT...: into .venv, in the pinned versions.

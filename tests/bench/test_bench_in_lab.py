@@ -225,7 +225,7 @@ def test_bytes_go_round_the_ring_in_the_order_and_a_killed_rank_is_named(
     assert process.returncode == (3 if stdout else 1)
     # Of MPICH it may be the peers' crash that is told: they do not survive the loss of a rank.
     blamed = names if client == "mpich" else [names[2]]
-    assert any(f"{name}: " in stderr for name in blamed)
+    assert any(f"{name}: " in stderr for name in blamed), stderr
     wait_until_nothing_runs(lab)
 
 

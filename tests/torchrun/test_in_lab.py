@@ -76,6 +76,7 @@ def hosts(said: Sequence[dict[str, str]]) -> list[str]:
     return [one["host"] for one in said]
 
 
+@pytest.mark.timeout(300)  # Five rounds, for each of which agents on a busy machine have WITHIN_S.
 def test_real_agents_follow_an_order_file(lab: Lab, tmp_path: Path) -> None:
     a, b, c, d = lab.names
     addresses = lab.truth["addresses"]
