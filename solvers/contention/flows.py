@@ -24,6 +24,9 @@ from plink.solvers.contention.turns import KEPT_S, CoreTurns, Paths, drawn_turns
 # Of many rounds of one ring, so many are followed; the rest take as long each.
 _MOST_OF_A_RING = 24
 
+# Seeds whose draws are kept.
+_MOST_DRAWN = 16
+
 # What libraries send at once, without asking whether the receiver is there.
 EAGER_BYTES = 65536
 
@@ -126,6 +129,9 @@ class FlowClock:
         self._paths = [links.path(one, other) for one, other in hosts]
         self._path_starts, self._path_links = _flat(self._paths)
         self._exchanges = self._found_exchanges()
+        # A fit asks for the same draws, and for the same delays several times, again and again.
+        self._drawn: dict[int, list[tuple[float, int, int]]] = {}
+        self._delays_s: tuple[tuple[float, float], list[float]] | None = None
         self._ranks = table.ranks
 
     @property
@@ -156,17 +162,20 @@ class FlowClock:
     def messages(self, manner: Manner, seed: int) -> Messages:
         """Return the messages, with random choices of serialised exchanges and their order."""
         after = [-1] * len(self._senders)
-        chance = random.Random(seed)
-        for one, other in self._exchanges:
-            # Both are drawn in any case, so that times change little with the share.
-            is_serialised, turns = chance.random() < manner.serialised, chance.random() < 0.5
-            if is_serialised:
-                first, second = (one, other) if turns else (other, one)
+        for draw, first, second in self._turns_drawn(seed) if manner.serialised > 0.0 else ():
+            if draw < manner.serialised:
                 after[second] = first
-        delays_s = [
-            latency_s + manner.overhead_s + (manner.rendezvous_s if size > EAGER_BYTES else 0.0)
-            for latency_s, size in zip(self._latencies_s, self._sizes_bytes, strict=True)
-        ]
+        costs_s = manner.overhead_s, manner.rendezvous_s
+        if self._delays_s is None or self._delays_s[0] != costs_s:
+            small_s, large_s = costs_s[0], costs_s[0] + costs_s[1]
+            self._delays_s = (
+                costs_s,
+                [
+                    latency_s + (large_s if size > EAGER_BYTES else small_s)
+                    for latency_s, size in zip(self._latencies_s, self._sizes_bytes, strict=True)
+                ],
+            )
+        _, delays_s = self._delays_s
         return Messages(
             self._ranks,
             self._rounds,
@@ -177,6 +186,21 @@ class FlowClock:
             after,
             self._paths,
         )
+
+    def _turns_drawn(self, seed: int) -> list[tuple[float, int, int]]:
+        """Return for each exchange the share from which it is serialised, and which goes first.
+
+        Both are drawn in any case, so that times change little with the share.
+        """
+        if seed not in self._drawn:
+            chance = random.Random(seed)
+            if len(self._drawn) >= _MOST_DRAWN:
+                self._drawn.clear()
+            self._drawn[seed] = [
+                (chance.random(), *((one, other) if chance.random() < 0.5 else (other, one)))
+                for one, other in self._exchanges
+            ]
+        return self._drawn[seed]
 
     def turns(self, manner: Manner, seed: int) -> CoreTurns:
         """Return the ranks' turns on shared cores, drawn at random."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 from collections.abc import Callable
 
 import numpy as np
@@ -41,6 +42,11 @@ def _few_random_orders(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("plink.optimize.orders.ordering.RANDOM_ORDERS", 3)
 
 
+def shares(seed: int) -> list[float]:
+    """Two of them."""
+    return random.Random(seed).sample(SHARES, 2)
+
+
 def first_of(family: str) -> Callable[[int, int], Matrix]:
     """Some hosts of a generated data centre."""
     return lambda size, seed: FAMILIES[family](48, seed).distance[:size, :size].copy()
@@ -60,7 +66,7 @@ def test_no_bound_is_above_the_cheapest_order_there_is(kind, seed):
     for algorithm, size in (("ring", 6), ("ring", 11), ("halving-doubling", 8), ("tree", 7)):
         whole = WHOLES[kind](size, seed)
         least_us = least_cost_us(algorithm, whole)
-        for share in SHARES:
+        for share in shares(seed):
             order = find_order(
                 cluster_of(hidden(whole, share, seed)),
                 OrderRequest(algorithm, time_limit_s=QUICK_S),
@@ -117,7 +123,7 @@ def test_no_bound_of_a_choice_of_hosts_is_above_the_best_choice(ranks, seed):
         request = OrderRequest(ranks=ranks * slots, slots=slots, time_limit_s=QUICK_S)
         best = find_order(cluster_of(whole), request)
         assert best.solver.ended_by == "exact"
-        for share in SHARES:
+        for share in shares(seed):
             order = find_order(cluster_of(hidden(whole, share, seed)), request)
             assert order.cost.lower_bound_us <= best.cost.cost_us * SLACK
 
@@ -127,7 +133,7 @@ def test_no_bound_of_ranks_that_are_apart_is_above_the_best_placement(seed):
     whole = lognormal(4, seed)
     request = OrderRequest("tree", ranks=6, slots=2, is_interleaved=True, time_limit_s=QUICK_S)
     best = find_order(cluster_of(whole), request)
-    for share in SHARES:
+    for share in shares(seed):
         order = find_order(cluster_of(hidden(whole, share, seed)), request)
         assert order.cost.lower_bound_us <= best.cost.cost_us * SLACK
 
@@ -156,7 +162,7 @@ def test_no_bound_of_a_time_is_above_the_quickest_order(share, seed):
 @with_seeds(1, 20)
 def test_a_range_holds_the_true_cost_where_ways_round_are_no_shorter(algorithm, seed):
     whole = metric(16, seed)
-    for share in SHARES:
+    for share in shares(seed):
         order = find_order(
             cluster_of(hidden(whole, share, seed)), OrderRequest(algorithm, time_limit_s=QUICK_S)
         )
@@ -206,7 +212,7 @@ def test_an_engine_proves_only_what_the_lower_limits_prove(seed):
     whole = lognormal(7, seed)
     request = OrderRequest("tree", time_limit_s=QUICK_S, prove_s=5.0, engine="brute-force")
     best_us = least_cost_us("tree", whole)
-    for share in SHARES:
+    for share in shares(seed):
         order = find_order(cluster_of(hidden(whole, share, seed)), request)
         assert order.cost.lower_bound_us <= best_us * SLACK
         assert order.proof is not None
