@@ -42,6 +42,8 @@ class Agents:
         self._agent = agent
         self._cache_folder = cache_folder
         self._processes: dict[int, RemoteProcess] = {}
+        # Those for whose end nobody waits.
+        self._given_up: set[int] = set()
         self._lines_told = [0] * len(hosts)
         self._stalls = StallGuard(_WRITE_WITHIN_S)
         self._readers: list[threading.Thread] = []
@@ -54,8 +56,9 @@ class Agents:
         for index in list(self._processes):
             self.tell(index, "stop\n")
         deadline = time.monotonic() + _EXIT_WAIT_S
-        for process in self._processes.values():
-            process.wait_for_exit(max(0.0, deadline - time.monotonic()))
+        for index, process in self._processes.items():
+            if index not in self._given_up:
+                process.wait_for_exit(max(0.0, deadline - time.monotonic()))
             with self._stalls.guard(process.abandon):
                 process.close()
         self._stalls.stop()
@@ -89,6 +92,10 @@ class Agents:
         reader = threading.Thread(target=self._read, args=(index, process), daemon=True)
         reader.start()
         self._readers.append(reader)
+
+    def give_up(self, index: int) -> None:
+        """Expect nothing more of an agent, not even that it ends when it is told to."""
+        self._given_up.add(index)
 
     def tell(self, index: int, text: str) -> None:
         """Send a line to one agent; its reader thread notices if the agent is gone."""

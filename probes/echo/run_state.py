@@ -151,6 +151,7 @@ class RunState:
             return
         self.alive.discard(index)
         self._why_lost[index] = f"{self._name(index)} {reason}"
+        self._agents.give_up(index)
         self._liveness.settle(index)
         self._reports.host_lost(index)
         self._sink.host_lost(HostLoss(index, reason))

@@ -76,9 +76,9 @@ class Tried:
 
 
 TOOLS = [
-    Tried("echo", ("--count", 2000, "--passes", 1), (some, halves, leaving)),
+    Tried("echo", ("--count", 2000, "--passes", 1, "--concurrency", 2), (some, halves, leaving)),
     # A transfer that stands still ends as an fping does.
-    Tried("fping", ("--count", 20), (without_freeze,)),
+    Tried("fping", ("--count", 20, "--passes", 1, "--concurrency", 2), (without_freeze,)),
     Tried("iperf3", ("--direction", "both", "--concurrency", 3), require=require_iperf3),
     # A worker that stands still is given up after 15 s; `tests/trace/test_tool.py` has one.
     Tried("trace", ("--count", 2), (without_freeze,), require=require_scapy, python=SLOW),
