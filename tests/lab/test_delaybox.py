@@ -197,21 +197,28 @@ def datagrams(two: Pair, count: int, pause_every: int = 50) -> list[int]:
         sender.sendto(b"", receiver.getsockname())
         receiver.recv(10)
         receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
-        receiver.settimeout(1.0)
+        receiver.settimeout(10.0)
+        is_over = threading.Event()
 
         def send() -> None:
             for number in range(count):
                 sender.sendto(number.to_bytes(4, "big"), receiver.getsockname())
                 if number % pause_every == 0:
                     time.sleep(0.002)
+            # One end of many, any of which may be lost, comes after all that arrive.
+            sender.sendto(b"", receiver.getsockname())
+            while not is_over.wait(0.05):
+                sender.sendto(b"", receiver.getsockname())
 
         thread = threading.Thread(target=send)
         thread.start()
         arrived: list[int] = []
-        with contextlib.suppress(TimeoutError):
-            while len(arrived) < count:
-                arrived.append(int.from_bytes(receiver.recv(10), "big"))
-        thread.join()
+        try:
+            while datagram := receiver.recv(10):
+                arrived.append(int.from_bytes(datagram, "big"))
+        finally:
+            is_over.set()
+            thread.join()
     return arrived
 
 

@@ -185,7 +185,7 @@ def test_sixty_four_hosts_in_eight_racks_stand() -> None:
 
 
 def test_labs_stand_side_by_side() -> None:
-    with lab_cluster(hosts=1) as one, lab_cluster(hosts="1,2", racks=None, seed=2) as other:
+    with lab_cluster(hosts=1, hops=0) as one, lab_cluster(None, "1,2", hops=0, seed=2) as other:
         assert one.truth["subnet"] != other.truth["subnet"]
         for lab in (one, other):
             argv = ["ssh", "-F", str(lab.ssh_config), lab.names[0], "hostname"]

@@ -100,9 +100,9 @@ def test_a_worker_is_no_faster_than_its_own_interface() -> None:
         assert 40 < sum(run(flows)) < 58
 
 
-@pytest.mark.parametrize("port", [0, 1, 2])
+@pytest.mark.parametrize("port", [0, 1])
 def test_traffic_of_a_port_uses_that_interface_only(port: int) -> None:
-    with ported_racks([PortedRack([[60 * MBIT], [60 * MBIT] * 3])]) as (worker, server):
+    with ported_racks([PortedRack([[60 * MBIT], [60 * MBIT] * 2])]) as (worker, server):
         before = server.bytes_through()
         run([Flow(worker, 0, server, port), Flow(server, port, worker, 0)])
         carried = payload_through(server, before)

@@ -144,7 +144,7 @@ except TimeoutError:
 """
 
 
-def test_a_routed_lab_and_a_host_that_moves(user: User) -> None:
+def test_a_routed_lab_says_that_it_is(user: User) -> None:
     reach = (SYSTEM_PYTHON, "-c", REACH)
     done = user.run("up", *SMALL, "--routed")
     assert done.returncode == 0, done.stderr
@@ -154,13 +154,26 @@ def test_a_routed_lab_and_a_host_that_moves(user: User) -> None:
     assert user.exec(".", *reach, truth["addresses"][other]).stdout == "reached\n"
     assert "is routed" in user.run("move", then=(one, truth["hosts"][other])).stderr
     assert user.run("down").returncode == 0
+    assert user.traces() == []
 
+
+def test_a_host_moves_and_a_lab_whose_keeper_was_killed_says_so(user: User) -> None:
+    reach = (SYSTEM_PYTHON, "-c", REACH)
     one, other = up(user)
     truth_file = user.folder / ".lab" / user.lab / "truth.json"
     truth = json.loads(truth_file.read_text())
     assert user.run("move", then=(one, truth["hosts"][other])).returncode == 0
     assert json.loads(truth_file.read_text())["hosts"][one] == truth["hosts"][other]
     assert user.exec(one, *reach, truth["addresses"][other]).stdout == "reached\n"
+
+    os.kill(user.keeper(), signal.SIGKILL)
+    deadline = time.monotonic() + 5
+    while "incomplete" not in user.run("status").stdout:
+        assert time.monotonic() < deadline
+    gone = user.exec(one, "true")
+    assert gone.returncode == 1
+    assert gone.stderr.startswith("error: ")
+    assert "lab down" in gone.stderr
     assert user.run("down").returncode == 0
     assert user.traces() == []
 
@@ -187,20 +200,6 @@ def test_regions_far_apart(user: User) -> None:
     ]
     assert len(trips_s) == 3
     assert min(trips_s) >= 0.08
-    assert user.run("down").returncode == 0
-    assert user.traces() == []
-
-
-def test_a_lab_whose_keeper_was_killed_says_so_and_comes_down(user: User) -> None:
-    one, _ = up(user)
-    os.kill(user.keeper(), signal.SIGKILL)
-    deadline = time.monotonic() + 5
-    while "incomplete" not in user.run("status").stdout:
-        assert time.monotonic() < deadline
-    gone = user.exec(one, "true")
-    assert gone.returncode == 1
-    assert gone.stderr.startswith("error: ")
-    assert "lab down" in gone.stderr
     assert user.run("down").returncode == 0
     assert user.traces() == []
 

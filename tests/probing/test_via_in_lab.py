@@ -74,7 +74,7 @@ def test_probe_check_and_run(lab: Lab, via: str, cluster: Path, tmp_path: Path) 
 
 
 def test_transfers(via: str, cluster: Path) -> None:
-    more = ("--tool", "iperf3", "--duration", "1", "--via", via)
+    more = ("--tool", "iperf3", "--duration", "1", "--direction", "both", "--via", via)
     done = plink_here("probe", "--resume", cluster, *more)
     assert done.code == 0, done.stderr
     found = cluster_file.read_cluster(str(cluster))
