@@ -153,10 +153,10 @@ def test_a_file_replaced_between_check_and_start_does_not_run(
     place = f"{folder}".replace("'", "'\\''")
     script = (
         f"PATH=${{PATH#*:}}; sha256sum; setpriv --reuid={STRANGER} --regid={STRANGER} "
-        f"--clear-groups sh -c '{attack}' sh '{place}' {PROGRAM.file_name} {tmp_path}/evil 2>&- >&-; "
-        # A shell becomes the last command of its script: this keeps it, and with it the output that
-        # the start waits for, until the attack is over.
-        "true"
+        f"--clear-groups sh -c '{attack}' sh '{place}' {PROGRAM.file_name} {tmp_path}/evil "
+        # A shell becomes the last command of its script: `true` keeps it, and with it the output
+        # that the start waits for, until the attack is over.
+        "2>&- >&-; true"
     )
     disturbed = Host(shell, command_in(tmp_path / "bin", "sha256sum", script))
     Host(shell).put(folder)
