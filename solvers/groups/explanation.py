@@ -20,6 +20,9 @@ LATENCIES = "each host adds a time of its own"
 SPACE = "hosts are points in a space without borders"
 # Log odds of groups before any reading: most networks that are measured have some.
 _LOG_ODDS = 1.0
+# Nats that cutting evenly growing distances in two may gain for each reading within groups, beyond
+# the first few readings.
+_GAIN_ON_EVEN, _FEW_READINGS = 0.2, 8
 # Of more hosts so many are placed as points, and so many of a group.
 _MOST_PLACED, _MOST_OF_GROUP = 64, 8
 
@@ -57,12 +60,16 @@ class Explanation:
         """Whether there are more groups than were known before."""
         return int(self.labels.max()) > int(self.pairs.parents.max())
 
-    @property
+    @cached_property
     def probability(self) -> float:
         """The probability that there are groups: two of two hosts, with half of the hosts."""
         hosts, is_group = np.bincount(self.host_labels), np.bincount(self.labels) > 1
         has_groups = (hosts > 1).sum() >= 2 and 2 * hosts[is_group].sum() >= len(self.host_labels)
-        return convert_nats(self.gain) if has_groups and self.gain > 0.0 else 0.0
+        if not has_groups or self.gain <= 0.0:
+            return 0.0
+        is_within = self.host_labels[:, None] == self.host_labels[None, :]
+        within = int((self.pairs.upper & is_within).sum())
+        return convert_nats(self.gain - _GAIN_ON_EVEN * max(within - _FEW_READINGS, 0))
 
     @cached_property
     def membership(self) -> Membership:

@@ -52,7 +52,7 @@ def test_no_groups_are_claimed_where_there_is_no_structure(kind, hosts, seeds):
     assert len(claimed) <= 1
 
 
-@pytest.mark.parametrize("hosts", [25, 36, 64])
+@pytest.mark.parametrize("hosts", [16, 25, 36, 64])
 def test_no_groups_are_claimed_in_a_mesh(hosts):
     claimed = [
         seed
