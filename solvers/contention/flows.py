@@ -11,6 +11,7 @@ whether ranks that share cores spin on them (`plink.solvers.contention.turns`).
 from __future__ import annotations
 
 import itertools
+import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -131,7 +132,7 @@ class FlowClock:
         self._exchanges = self._found_exchanges()
         # A fit asks for the same draws, and for the same delays several times, again and again.
         self._drawn: dict[int, list[tuple[float, int, int]]] = {}
-        self._delays_s: tuple[tuple[float, float], list[float]] | None = None
+        self._delays_s: tuple[tuple[float, float], list[float]] = (math.nan, math.nan), []
         self._ranks = table.ranks
 
     @property
@@ -166,16 +167,13 @@ class FlowClock:
             if draw < manner.serialised:
                 after[second] = first
         costs_s = manner.overhead_s, manner.rendezvous_s
-        if self._delays_s is None or self._delays_s[0] != costs_s:
-            small_s, large_s = costs_s[0], costs_s[0] + costs_s[1]
-            self._delays_s = (
-                costs_s,
-                [
-                    latency_s + (large_s if size > EAGER_BYTES else small_s)
-                    for latency_s, size in zip(self._latencies_s, self._sizes_bytes, strict=True)
-                ],
-            )
-        _, delays_s = self._delays_s
+        known_s, delays_s = self._delays_s
+        if known_s != costs_s:
+            delays_s = [
+                latency_s + manner.overhead_s + (manner.rendezvous_s if size > EAGER_BYTES else 0.0)
+                for latency_s, size in zip(self._latencies_s, self._sizes_bytes, strict=True)
+            ]
+            self._delays_s = costs_s, delays_s
         return Messages(
             self._ranks,
             self._rounds,
@@ -192,15 +190,17 @@ class FlowClock:
 
         Both are drawn in any case, so that times change little with the share.
         """
-        if seed not in self._drawn:
+        drawn = self._drawn.get(seed)
+        if drawn is None:
             chance = random.Random(seed)
-            if len(self._drawn) >= _MOST_DRAWN:
-                self._drawn.clear()
-            self._drawn[seed] = [
+            drawn = [
                 (chance.random(), *((one, other) if chance.random() < 0.5 else (other, one)))
                 for one, other in self._exchanges
             ]
-        return self._drawn[seed]
+            if len(self._drawn) >= _MOST_DRAWN:
+                self._drawn.clear()
+            self._drawn[seed] = drawn
+        return drawn
 
     def turns(self, manner: Manner, seed: int) -> CoreTurns:
         """Return the ranks' turns on shared cores, drawn at random."""
