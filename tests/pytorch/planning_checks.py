@@ -131,7 +131,7 @@ def throttled(say: Any, rank: int, over: str) -> tuple[int, list[Any]]:
     Rank 0 says after each pass how many windows there were, which pass of the next one this was,
     and how many collectives a pass has.
     """
-    group, passes = dist.group.WORLD, 10
+    group, passes = dist.group.WORLD, 6
     assert isinstance(group, PlinkGroup)
     options = PlanningOptions(passes, passes, least_window_s=0.0, most_passes=passes)
     planning = Planning("auto", group, torch.device("cpu"), options)
