@@ -26,6 +26,8 @@ from sparse import oracle
 SPARSE = {"sparsity": 0.7, "chunk": 64, "warmup_steps": 6}
 RATE = {"lr": 0.05, "momentum": 0.9}
 STEPS = 60
+# More than those of the warm-up.
+LOOP_STEPS = 35
 
 
 def network(dtype: torch.dtype = torch.float32) -> nn.Module:
@@ -112,19 +114,19 @@ def like_loops(say: Any, rank: int) -> dict[str, tuple[bool, float]]:
     said = {}
     for correction in CORRECTIONS:
         one = oracle.Settings(correction, 103, 4, dist.get_world_size(), 0.8, 20)
-        slopes = np.random.default_rng(1).normal(size=(STEPS, one.ranks, one.items)) * 0.3
+        slopes = np.random.default_rng(1).normal(size=(LOOP_STEPS, one.ranks, one.items)) * 0.3
         steepness = np.random.default_rng(2).uniform(0.05, 1.0, one.items)
 
         def gradients(step: int, weights: Sequence[float]) -> list[list[float]]:
             moved: list[list[float]] = (slopes[step] + steepness * np.array(weights)).tolist()  # noqa: B023
             return moved
 
-        theirs = oracle.train(one, gradients, [1.0] * one.items, STEPS)
+        theirs = oracle.train(one, gradients, [1.0] * one.items, LOOP_STEPS)
         bowl = Bowl([1.0] * one.items)
         csc = CSC(one.sparsity, one.chunk, one.warmup_steps, correction)  # type: ignore[arg-type]
         optimizer = SparseSGD(bowl, lr=one.rate, momentum=one.momentum, csc=csc)
         is_same, most = True, 0.0
-        for step in range(STEPS):
+        for step in range(LOOP_STEPS):
             is_same &= np.flatnonzero(optimizer.sent).tolist() == theirs.sent[step]
             optimizer.zero_grad()
             bowl(torch.tensor(slopes[step][rank]), torch.tensor(steepness)).backward()

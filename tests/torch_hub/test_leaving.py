@@ -14,9 +14,11 @@ from torch_hub.hubs import Place, model
 
 # One program after the other, forked when PyTorch has been imported; each ends as any does.
 PROGRAM = """
-import os, sys, torch, plink.torch
+import gc, os, sys, torch, plink.torch
 # The first optimizer imports the compiler, which takes seconds.
 torch.optim.SGD([torch.zeros(1)], lr=0.1)
+# No program looks through all of that for garbage when it ends.
+gc.freeze()
 for how in ("ends", "ends", "fails", "ends"):
     if not (child := os.fork()):
         break
