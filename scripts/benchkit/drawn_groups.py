@@ -16,7 +16,7 @@ from benchkit.peers import textbook_groups
 from benchkit.report import Report
 from plink.solvers.gaps import fill_gaps
 from plink.solvers.groups.grouping import separate_alone
-from plink.solvers.groups.levels import SURE, Discovery, discover, primary
+from plink.solvers.groups.levels import SURE, Discovery, choose_level, discover
 
 _LARGEST_SEED = 10**9
 _WORKERS = 2
@@ -95,7 +95,7 @@ def _judge_network(kind: str, seed: int) -> Found:
     discovery = discover_groups(least)
     textbook = textbook_groups(fill_gaps(least)[0])
     levels = [separate_alone(level.labels) for level in discovery.levels]
-    chosen = separate_alone(primary(discovery.levels).labels) if levels else None
+    chosen = separate_alone(choose_level(discovery.levels).labels) if levels else None
     return Found(
         is_exact=any(_is_finest(labels, network) for labels in levels),
         is_chosen=any(_is_same(chosen, level) for level in network.levels),

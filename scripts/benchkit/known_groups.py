@@ -17,7 +17,7 @@ from plink.measure.importing.matrices import import_matrix
 from plink.model.denoising import denoise, measured_hosts
 from plink.solvers.groups.agreement import adjusted_mutual_information
 from plink.solvers.groups.grouping import separate_alone
-from plink.solvers.groups.levels import discover, primary
+from plink.solvers.groups.levels import choose_level, discover
 
 # From a processor's number to what it shares, the widest first (Linux's numbering: the threads of
 # a core are half the processors apart).
@@ -77,7 +77,7 @@ def rows(files: Sequence[Path]) -> Iterator[list[object]]:
             else f"{embedding.held_out_error:.1%} / {embedding.neighbour_error:.1%}"
         )
         used = "embedding" if embedding is not None and embedding.is_better_than_raw else "raw"
-        chosen = primary(levels).groups if levels else "none"
+        chosen = choose_level(levels).groups if levels else "none"
         row = [path.stem, len(hosts), shown or "none", chosen, f"{discovery.probability:.2f}"]
         yield [*row, "; ".join(known) or "-", missed, used]
 

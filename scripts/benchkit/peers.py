@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from plink.solvers.collectives.form import RoundsForm
 from plink.solvers.collectives.table import PeerTable, Round
-from plink.solvers.groups.grouping import Labels, members
+from plink.solvers.groups.grouping import Labels, list_members
 
 Vector = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.float64]
@@ -97,7 +97,7 @@ def two_level_table(labels: Labels, size_bytes: float) -> PeerTable:
     The local masters of a group's shards are its hosts in turn. Rank r is host r. Shards are cut
     into chunks, so all four steps are under way at once.
     """
-    groups = members(labels)
+    groups = list_members(labels)
     size = len(labels)
     gather: list[tuple[int, int]] = []
     across: list[tuple[int, int]] = []

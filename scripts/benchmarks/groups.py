@@ -41,9 +41,9 @@ from plink.solvers.contention.time import time_s
 from plink.solvers.datacenters import FAMILIES
 from plink.solvers.embedding.embed import embed
 from plink.solvers.groups.agreement import adjusted_mutual_information
-from plink.solvers.groups.grouping import Labels, separate_alone, usual_count
+from plink.solvers.groups.grouping import Labels, choose_group_count, separate_alone
 from plink.solvers.groups.kmeans import balanced_random, constrained_kmeans
-from plink.solvers.groups.levels import discover, primary
+from plink.solvers.groups.levels import choose_level, discover
 from plink.solvers.groups.linkage import balanced_linkage
 
 EXAMPLE = "--only 2lha --seeds 1"
@@ -126,7 +126,7 @@ def _groups(seeds: int) -> Table:
             passed, discovery = time_work(seen)
             levels = discovery.levels
             times.append(passed)
-            best = _labels(primary(levels).labels) if levels else [0] * len(racks)
+            best = _labels(choose_level(levels).labels) if levels else [0] * len(racks)
             rows_true = centre.row_of.tolist()
             scores["levels"].append(adjusted_mutual_information(best, racks))
             if len(set(rows_true)) > 1:
@@ -202,7 +202,7 @@ def _two_level(seeds: int) -> Table:
                     return time_s(two_level_table(labels, _SIZE_BYTES), network, np.arange(size))
 
                 levels = discover(centre.distance).levels
-                count = usual_count(size)
+                count = choose_group_count(size)
                 true = took(centre.rack_of)
                 random = float(
                     np.mean(
@@ -211,7 +211,7 @@ def _two_level(seeds: int) -> Table:
                 )
                 points = embed(centre.distance).points
                 for name, labels in (
-                    ("levels", primary(levels).labels if levels else None),
+                    ("levels", choose_level(levels).labels if levels else None),
                     ("linkage", balanced_linkage(centre.distance, count, elasticity=2.0)),
                     ("k-means", constrained_kmeans(points, count, elasticity=2.0)),
                 ):

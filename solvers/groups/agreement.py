@@ -11,23 +11,23 @@ Matrix = NDArray[np.float64]
 
 
 def adjusted_mutual_information(first: Sequence[Hashable], second: Sequence[Hashable]) -> float:
-    """1 for groupings that are the same but for names, about 0 for unrelated ones.
+    """Return the adjusted mutual information: 1 for the same groups, about 0 for unrelated ones.
 
     Mutual information less what chance gives, over the mean of the entropies less the same
     (Vinh, Epps and Bailey, "Information theoretic measures for clusterings comparison", JMLR 11,
     2010), as scikit-learn has it.
 
     Args:
-        first, second: each host's group.
+        first, second: the group of each host.
 
     Raises:
-        ValueError: of different lengths, or empty.
+        ValueError: the groupings have different lengths, or are empty.
     """
     if len(first) != len(second) or not first:
         raise ValueError(f"expected two groupings, found {len(first)} and {len(second)} hosts")
     one, other = _number_groups(first), _number_groups(second)
     if one == other:
-        # Said here, so that rounding does not.
+        # Rounding would return nearly 1.
         return 1.0
     # Takes a second to import, and callers import this module for small things too.
     from sklearn.metrics import adjusted_mutual_info_score  # noqa: PLC0415
@@ -36,16 +36,16 @@ def adjusted_mutual_information(first: Sequence[Hashable], second: Sequence[Hash
 
 
 def adjusted_rand(first: Sequence[Hashable], second: Sequence[Hashable]) -> float:
-    """1 for groupings that are the same but for names, about 0 for unrelated ones.
+    """Return the adjusted Rand index: 1 for the same groups, about 0 for unrelated ones.
 
     The share of pairs of hosts that both groupings put together, or both apart, less what chance
     gives (Hubert and Arabie, "Comparing partitions", Journal of Classification 2, 1985).
 
     Args:
-        first, second: each host's group.
+        first, second: the group of each host.
 
     Raises:
-        ValueError: of different lengths, or empty.
+        ValueError: the groupings have different lengths, or are empty.
     """
     table = _count_shared(first, second)
     together = _count_pairs(table).sum()
@@ -58,21 +58,23 @@ def adjusted_rand(first: Sequence[Hashable], second: Sequence[Hashable]) -> floa
     return 1.0 if most == by_chance else float((together - by_chance) / (most - by_chance))
 
 
-def out_of_place(found: Sequence[Hashable], true: Sequence[Hashable]) -> dict[int, Hashable | None]:
-    """The hosts whose found group stands for another true one than theirs.
+def find_misplaced_hosts(
+    found: Sequence[Hashable], true: Sequence[Hashable]
+) -> dict[int, Hashable | None]:
+    """Return the hosts that are in a group which stands for another true group than theirs.
 
     Found groups and true ones are paired so that most hosts agree (Kuhn, "The Hungarian method for
     the assignment problem", Naval Research Logistics 2, 1955).
 
     Args:
-        found, true: each host's group.
+        found, true: the group of each host.
 
     Returns:
-        By the host's place, the true group that its found one stands for; None where it stands for
-        none.
+        the true group that its own group stands for, by the index of the host; None where its group
+        stands for none.
 
     Raises:
-        ValueError: of different lengths, or empty.
+        ValueError: the groupings have different lengths, or are empty.
     """
     from scipy.optimize import linear_sum_assignment  # noqa: PLC0415  as below
 
@@ -88,7 +90,7 @@ def out_of_place(found: Sequence[Hashable], true: Sequence[Hashable]) -> dict[in
 
 
 def _count_shared(first: Sequence[Hashable], second: Sequence[Hashable]) -> Matrix:
-    """How many hosts each group of the first shares with each of the second."""
+    """Return (k, m) the hosts that each group of the first shares with each of the second."""
     if len(first) != len(second) or not first:
         raise ValueError(f"expected two groupings, found {len(first)} and {len(second)} hosts")
     one, other = _number_groups(first), _number_groups(second)
@@ -102,6 +104,6 @@ def _count_pairs(counts: Matrix) -> Matrix:
 
 
 def _number_groups(groups: Sequence[Hashable]) -> list[int]:
-    """The groups by number, in the order in which they first appear."""
+    """Return the groups as numbers, in the order in which they first appear."""
     numbers: dict[Hashable, int] = {}
     return [numbers.setdefault(group, len(numbers)) for group in groups]

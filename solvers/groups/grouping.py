@@ -1,4 +1,4 @@
-"""What a grouping is, and the sizes that it may have."""
+"""Groupings as arrays of labels, and the numbers and sizes of groups."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ Labels = npt.NDArray[np.int64]
 ALONE = -1
 
 
-def usual_count(hosts: int) -> int:
-    """k = sqrt(N), which minimises n / k + k, a global master's bytes (Luo 2020, eq. 4.2)."""
+def choose_group_count(hosts: int) -> int:
+    """Return k = sqrt(N) groups, the k that minimises `estimate_messages` (Luo 2020, eq. 4.2)."""
     return max(1, min(hosts, round(math.sqrt(hosts))))
 
 
-def traffic(hosts: int, groups: int) -> float:
-    """n / k + k: what a global master sends or receives, in messages (Luo 2020, eq. 4.2)."""
+def estimate_messages(hosts: int, groups: int) -> float:
+    """Return n / k + k, the messages that a global master sends or receives (Luo 2020, eq. 4.2)."""
     return hosts / groups + groups
 
 
-def least_size(hosts: int, groups: int, elasticity: float) -> int:
-    """The least size of a group: N / k where perfectly balanced, less by the elasticity.
+def compute_least_size(hosts: int, groups: int, elasticity: float) -> int:
+    """Return the least size of a group, N / k / elasticity rounded down.
 
     Raises:
         ValueError: an elasticity outside 1 to 2, or not 1 to `hosts` groups.
@@ -38,13 +38,13 @@ def least_size(hosts: int, groups: int, elasticity: float) -> int:
     return max(1, math.floor(hosts / groups / elasticity))
 
 
-def members(labels: Labels) -> list[list[int]]:
-    """The hosts of each group."""
+def list_members(labels: Labels) -> list[list[int]]:
+    """Return the hosts of each group."""
     return [np.flatnonzero(labels == group).tolist() for group in range(int(labels.max()) + 1)]
 
 
 def renumber(labels: Sequence[int] | Labels) -> Labels:
-    """The same groups, numbered in the order of their first hosts; `ALONE` stays."""
+    """Return the same groups, numbered in the order of their first hosts; `ALONE` stays."""
     names: dict[int, int] = {ALONE: ALONE}
     for label in labels:
         names.setdefault(int(label), len(names) - 1)
@@ -52,15 +52,15 @@ def renumber(labels: Sequence[int] | Labels) -> Labels:
 
 
 def separate_alone(labels: Labels) -> Labels:
-    """The same groups, and after them a group for each host that is `ALONE`."""
+    """Return the same groups, followed by one group for each host that is `ALONE`."""
     alone = np.flatnonzero(labels == ALONE)
-    found = labels.copy()
-    found[alone] = int(labels.max(initial=ALONE)) + 1 + np.arange(len(alone))
-    return found
+    separate = labels.copy()
+    separate[alone] = int(labels.max(initial=ALONE)) + 1 + np.arange(len(alone))
+    return separate
 
 
 def check_distances(distance: Matrix) -> None:
-    """Refuse what is not a matrix of distances.
+    """Raise an error unless a matrix is one of distances.
 
     Raises:
         ValueError: not square, not symmetric, negative, not finite, or without a zero diagonal.

@@ -132,7 +132,7 @@ def discover(distance: Matrix, is_measured: Mask | None = None) -> Discovery:
         is_sampled = int(measured.sum()) < _MOST_SAMPLED * size * (size - 1)
         likeliest = max(_describe_level(each, probability).probability for each in chain)
         return Discovery((), likeliest, found.rival, is_too_sparse=is_sampled)
-    return Discovery(levels, primary(levels).probability, found.rival)
+    return Discovery(levels, choose_level(levels).probability, found.rival)
 
 
 def _select_levels(chain: Sequence[Explanation], most: float) -> list[Level]:
@@ -155,16 +155,16 @@ def _select_levels(chain: Sequence[Explanation], most: float) -> list[Level]:
     return sorted(levels, key=lambda level: level.groups + level.alone)
 
 
-def primary(levels: Sequence[Level]) -> Level:
+def choose_level(levels: Sequence[Level]) -> Level:
     """Return the level to aggregate on: the finest, unless a wider one is clearly cheaper."""
     chosen, *wider = sorted(levels, key=lambda level: -level.groups - level.alone)
     for level in wider:
-        if cost(level.labels) < _CLEARLY_CHEAPER * cost(chosen.labels):
+        if count_messages(level.labels) < _CLEARLY_CHEAPER * count_messages(chosen.labels):
             chosen = level
     return chosen
 
 
-def cost(labels: Labels) -> int:
+def count_messages(labels: Labels) -> int:
     """Return the messages of the busiest global master of two-level aggregation.
 
     Luo 2020, eq. 4.2, n / k + k, for groups of unequal sizes: those of the largest group, and one

@@ -6,34 +6,40 @@ import math
 
 import numpy as np
 
-from plink.solvers.groups.grouping import Labels, Matrix, check_distances, least_size, renumber
+from plink.solvers.groups.grouping import (
+    Labels,
+    Matrix,
+    check_distances,
+    compute_least_size,
+    renumber,
+)
 
-# As a share of the largest distance: less is rounding.
+# Least gain of a move, as a share of the largest distance: less is rounding.
 _LEAST_GAIN = 1e-9
-# The means change with every move, so two may undo each other; this ends that.
+# Moves per host at most: means change with every move, so that two could undo each other forever.
 _MOVES_PER_HOST = 1
 
 
 def balanced_linkage(distance: Matrix, groups: int, *, elasticity: float = 1.0) -> Labels:
-    """k groups of near hosts, each of at least N / k / elasticity.
+    """Return k groups of near hosts, each of N / k / elasticity to N / k * elasticity hosts.
 
     The two clusters with the least mean distance are joined, over and over, while the union has
     at most N / k * elasticity hosts (rounded up). Where that ends with more than k clusters, the
-    smallest are taken apart, each host joining the nearest group that has room; groups that are
-    still too small then take the nearest hosts that others can spare. At last hosts move or swap
-    while that brings them nearer.
+    smallest are taken apart, and each of their hosts joins the nearest group that has room. Groups
+    that are still too small then take the nearest hosts that others can spare. Finally hosts move
+    or swap while that brings them nearer.
 
     Args:
         distance: (N, N), symmetric, finite, zero diagonal.
-        groups: k.
+        groups: k, the number of groups.
         elasticity: 1 (perfectly balanced) to 2.
 
     Raises:
-        ValueError: no such matrix, not 1 to N groups, or an elasticity outside 1 to 2.
+        ValueError: an invalid matrix, not 1 to N groups, or an elasticity outside 1 to 2.
     """
     check_distances(distance)
     size = len(distance)
-    smallest = least_size(size, groups, elasticity)
+    smallest = compute_least_size(size, groups, elasticity)
     largest = max(math.ceil(size / groups), math.ceil(size / groups * elasticity))
     labels = _join_clusters(distance, groups, largest)
     _dissolve(distance, labels, groups, largest)
@@ -44,7 +50,7 @@ def balanced_linkage(distance: Matrix, groups: int, *, elasticity: float = 1.0) 
 
 
 def _join_clusters(distance: Matrix, groups: int, largest: int) -> Labels:
-    """Average linkage with a largest size; k or more clusters."""
+    """Return k or more clusters of at most `largest` hosts by average linkage."""
     size = len(distance)
     labels = np.arange(size)
     sizes = np.ones(size)
@@ -78,7 +84,7 @@ def _join_clusters(distance: Matrix, groups: int, largest: int) -> Labels:
 
 
 def _means(distance: Matrix, labels: Labels, groups: int) -> Matrix:
-    """(N, k) each host's mean distance to the other hosts of each group; infinite to none."""
+    """Return (N, k) each host's mean distance to the others of each group; infinite without any."""
     hot = np.zeros((len(labels), groups))
     hot[np.arange(len(labels)), labels] = 1.0
     counts = np.tile(hot.sum(axis=0), (len(labels), 1))

@@ -12,20 +12,22 @@ from plink.solvers.groups.prior import log_weights, price_partition
 
 # Rounds of densities that follow groups, and of groups that follow densities.
 _ROUNDS = 3
-# Cuts of the tree whose price is looked at, and those that are improved: of many units one.
-_CUTS, _STARTS, _MANY = 12, 3, 128
+# Cuts of the tree whose price is looked at.
+_CUTS = 12
 _LEAST_GAIN = 1e-9
 
 
 def find_partition(pairs: Pairs, also: Ints | None = None) -> tuple[float, Ints]:
-    """Return the least cost and its (U,) labels; one class and the parents where nothing is better.
+    """Return the cost in nats of the cheapest partition and its (U,) labels.
+
+    Where no partition costs less than one class of readings, these are the parents of the units.
 
     Args:
         pairs: what was measured.
-        also: another partition to start from.
+        also: (U,) another partition to start from.
     """
     best = pairs.classes.one_class_cost, pairs.parents.copy()
-    for start in [*_cut_tree(pairs), *([] if also is None else [also])]:
+    for start in [_cut_tree(pairs), *([] if also is None else [also])]:
         labels, lowest = start, np.inf
         for _ in range(_ROUNDS):
             cost, odds, weight = pairs.evaluate(labels)
@@ -38,29 +40,28 @@ def find_partition(pairs: Pairs, also: Ints | None = None) -> tuple[float, Ints]
     return best
 
 
-def _cut_tree(pairs: Pairs) -> list[Ints]:
-    """Return the labels of the cheapest cuts of the average-linkage tree, at most `_STARTS`."""
+def _cut_tree(pairs: Pairs) -> Ints:
+    """Return the labels of the cheapest cut of the average-linkage tree; else the parents."""
+    best, least = pairs.parents, np.inf
     size = pairs.size
-    steps = size - int(pairs.parents.max()) - 1
+    steps = size - int(best.max()) - 1
     if size < 3 or steps < 1:
-        return []
+        return best
     merges = linkage(squareform(pairs.fill_distances(), checks=False), "average")
     # The step at which two units are joined stands for their distance.
     merges[:, 2] = np.arange(size - 1)
     joined = squareform(cophenet(merges)).astype(np.int64)
     within = pairs.count_within(joined, steps)
     useful = np.flatnonzero(pairs.classes.are_nearer(within))
-    if not len(useful):
-        return []
     costs = pairs.classes.cost_splits(within[useful])
-    cheapest = np.argsort(costs)[:_CUTS]
-    first = [
-        np.minimum((joined <= step).argmax(axis=1), np.arange(size)) for step in useful[cheapest]
-    ]
-    cuts: list[Ints] = [np.unique(labels, return_inverse=True)[1] for labels in first]
-    prices = [price_partition(labels, pairs.parents)[0] for labels in cuts]
-    starts = _STARTS if size <= _MANY else 1
-    return [cuts[cut] for cut in np.argsort(costs[cheapest] + prices)[:starts]]
+    for cut in np.argsort(costs)[:_CUTS]:
+        # A unit is named after the first one that it is with.
+        first = np.minimum((joined <= useful[cut]).argmax(axis=1), np.arange(size))
+        labels = np.unique(first, return_inverse=True)[1]
+        cost = costs[cut] + price_partition(labels, pairs.parents)[0]
+        if cost < least:
+            best, least = labels, cost
+    return best
 
 
 def move_units(odds: Floats, labels: Ints, weight: float) -> Ints:

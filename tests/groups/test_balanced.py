@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from plink.solvers.datacenters import uniform
 from plink.solvers.embedding.embed import embed
 from plink.solvers.groups.agreement import adjusted_mutual_information
-from plink.solvers.groups.grouping import least_size, usual_count
+from plink.solvers.groups.grouping import choose_group_count, compute_least_size
 from plink.solvers.groups.kmeans import _assign_points as assign_points
 from plink.solvers.groups.kmeans import balanced_random, constrained_kmeans
 from plink.solvers.groups.linkage import balanced_linkage
@@ -35,7 +35,7 @@ def test_sizes_keep_to_the_elasticity(hosts, data):
     ):
         sizes = np.bincount(labels, minlength=groups)
         assert len(sizes) == groups
-        assert sizes.min() >= least_size(hosts, groups, elasticity)
+        assert sizes.min() >= compute_least_size(hosts, groups, elasticity)
 
 
 @settings(max_examples=40, deadline=None)
@@ -87,7 +87,7 @@ def test_balanced_random_ignores_where_hosts_stand_and_follows_its_seed():
 
 
 def test_the_usual_number_of_groups_is_the_root():
-    assert [usual_count(hosts) for hosts in (1, 2, 16, 64, 100, 512)] == [1, 1, 4, 8, 10, 23]
+    assert [choose_group_count(hosts) for hosts in (1, 2, 16, 64, 100, 512)] == [1, 1, 4, 8, 10, 23]
 
 
 @pytest.mark.parametrize(("groups", "elasticity"), [(0, 1.0), (6, 1.0), (2, 0.9), (2, 2.1)])

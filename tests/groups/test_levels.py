@@ -8,7 +8,7 @@ import pytest
 from plink.solvers.datacenters import unequal, uniform
 from plink.solvers.groups.agreement import adjusted_mutual_information
 from plink.solvers.groups.grouping import ALONE
-from plink.solvers.groups.levels import cost, discover, primary
+from plink.solvers.groups.levels import choose_level, count_messages, discover
 
 
 def symmetric(matrix):
@@ -82,7 +82,7 @@ def test_equal_distances_hold_no_groups(hosts, value):
 def test_the_racks_and_rows_of_data_centres_are_found(family, hosts, seed):
     centre = family(hosts, seed)
     levels = discover(centre.distance).levels
-    racks = primary(levels).labels
+    racks = choose_level(levels).labels
     assert adjusted_mutual_information(racks.tolist(), centre.rack_of.tolist()) == 1.0
     if hosts > 64:
         rows = levels[0].labels
@@ -113,7 +113,7 @@ def test_a_host_that_fits_nowhere_is_left_alone():
     far = np.where(rack[:, None] == rack[None, :], 20.0, 60.0)
     far[16, :] = far[:, 16] = 400.0
     distance = symmetric(far * np.random.default_rng(2).lognormal(0.0, 0.01, far.shape))
-    found = primary(discover(distance).levels)
+    found = choose_level(discover(distance).levels)
     assert np.flatnonzero(found.labels == ALONE).tolist() == [16]
     assert found.labels[:16].tolist() == rack[:16].tolist()
 
@@ -127,7 +127,7 @@ def test_cores_complexes_and_sockets_are_found_where_hosts_of_sockets_differ():
     distance = symmetric(far * rng.lognormal(0.0, 0.01, far.shape))
     levels = discover(distance).levels
     assert [level.groups for level in levels] == [2, 16, 32]
-    assert primary(levels).groups == 16
+    assert choose_level(levels).groups == 16
 
 
 def test_the_primary_level_has_the_least_traffic():
@@ -139,8 +139,8 @@ def test_the_primary_level_has_the_least_traffic():
     distance = symmetric(far * np.random.default_rng(3).lognormal(0.0, 0.02, far.shape))
     levels = discover(distance).levels
     assert [level.groups for level in levels] == [4, 16, 32]
-    assert primary(levels).groups == 16
-    assert cost(primary(levels).labels) == 20
+    assert choose_level(levels).groups == 16
+    assert count_messages(choose_level(levels).labels) == 20
 
 
 @pytest.mark.parametrize(

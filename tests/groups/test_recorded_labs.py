@@ -11,7 +11,7 @@ from benchkit.drawn_labs import RecordedLab, read_labs, write_labs
 from plink.solvers.affinity import affinity
 from plink.solvers.groups.agreement import adjusted_mutual_information
 from plink.solvers.groups.grouping import separate_alone
-from plink.solvers.groups.levels import discover, primary
+from plink.solvers.groups.levels import choose_level, discover
 
 HERE = Path(__file__).parent
 LABS = {name: read_labs(HERE / f"recorded_{name}.npz") for name in ("quiet_labs", "busy_labs")}
@@ -30,7 +30,7 @@ def found_in(lab: RecordedLab, matrix=None) -> float | None:
     levels = discover(least(lab) if matrix is None else matrix).levels
     if not levels:
         return None
-    labels = separate_alone(primary(levels).labels).tolist()
+    labels = separate_alone(choose_level(levels).labels).tolist()
     return adjusted_mutual_information(labels, lab.racks)
 
 

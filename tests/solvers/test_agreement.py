@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plink.solvers.groups.agreement import adjusted_rand, out_of_place
+from plink.solvers.groups.agreement import adjusted_rand, find_misplaced_hosts
 
 LABELS = st.integers(2, 12).flatmap(
     lambda size: st.tuples(*(st.lists(st.integers(0, 4), min_size=size, max_size=size),) * 2)
@@ -31,7 +31,7 @@ def test_the_fewest_hosts_are_out_of_place() -> None:
     found = ["x", "x", "x", "y", "y", "z"]
     true = ["a", "a", "b", "b", "b", "b"]
     # z stands for no true group: there are only two.
-    assert out_of_place(found, true) == {2: "a", 5: None}
+    assert find_misplaced_hosts(found, true) == {2: "a", 5: None}
 
 
 @given(LABELS)
@@ -39,5 +39,5 @@ def test_groupings_that_agree_have_nobody_out_of_place(
     labels: tuple[list[int], list[int]],
 ) -> None:
     found, true = labels
-    assert out_of_place(found, found) == {}
-    assert len(out_of_place(found, true)) < len(found)
+    assert find_misplaced_hosts(found, found) == {}
+    assert len(find_misplaced_hosts(found, true)) < len(found)

@@ -15,9 +15,15 @@ from plink.files.hosts import Group, with_domains
 from plink.model.denoising import Denoised, denoise, half_clusters, measured_hosts
 from plink.optimize.groups.quality import doubtful_hosts, nearest_groups, qualities
 from plink.solvers.groups.agreement import adjusted_mutual_information
-from plink.solvers.groups.grouping import ALONE, Labels, members, separate_alone, usual_count
+from plink.solvers.groups.grouping import (
+    ALONE,
+    Labels,
+    choose_group_count,
+    list_members,
+    separate_alone,
+)
 from plink.solvers.groups.kmeans import constrained_kmeans
-from plink.solvers.groups.levels import Discovery, Level, discover, primary
+from plink.solvers.groups.levels import Discovery, Level, choose_level, discover
 from plink.solvers.groups.linkage import balanced_linkage
 
 METHODS = ("auto", "levels", "linkage", "kmeans")
@@ -150,7 +156,7 @@ def find_groups(
         alone=[placed[host] for host in np.flatnonzero(labels == ALONE)] if groups else [],
         unmeasured=[name for host, name in enumerate(cluster.names) if host not in set(hosts)],
         levels=[
-            Partition([[placed[host] for host in group] for group in members(each.labels)])
+            Partition([[placed[host] for host in group] for group in list_members(each.labels)])
             for each in discovery.levels
         ],
         notes=_notes(denoised, method, discovery),
@@ -190,7 +196,7 @@ def _choose_level(discovery: Discovery, request: GroupRequest) -> Level | None:
     levels = discovery.levels
     if request.groups is not None:
         levels = [level for level in levels if level.groups == request.groups]
-    return primary(levels) if levels else None
+    return choose_level(levels) if levels else None
 
 
 def _labels(denoised: Denoised, request: GroupRequest, method: str, level: Level | None) -> Labels:
@@ -198,7 +204,7 @@ def _labels(denoised: Denoised, request: GroupRequest, method: str, level: Level
     size = len(denoised.hosts)
     if method == "levels":
         return np.full(size, ALONE) if level is None else level.labels
-    groups = request.groups or usual_count(size)
+    groups = request.groups or choose_group_count(size)
     if method == "linkage":
         return balanced_linkage(denoised.best, groups, elasticity=request.most_uneven)
     if denoised.embedding is None:
@@ -214,7 +220,7 @@ def _labels(denoised: Denoised, request: GroupRequest, method: str, level: Level
 def _name_groups(labels: Labels, names: Sequence[str], before: Sequence[Group]) -> list[Group]:
     """Return groups with names: kept for a group with the same hosts, else g1, g2, ..."""
     known = {frozenset(group.hosts): group.name for group in before}
-    hosts_of = [[names[host] for host in group] for group in members(labels)]
+    hosts_of = [[names[host] for host in group] for group in list_members(labels)]
     kept = [known.get(frozenset(hosts)) for hosts in hosts_of]
     taken = set(kept)
     free = (name for name in (f"g{number}" for number in range(1, 1 << 20)) if name not in taken)

@@ -15,7 +15,7 @@ from plink.solvers.affinity import affinity
 from plink.solvers.groups.agreement import (
     adjusted_mutual_information,
     adjusted_rand,
-    out_of_place,
+    find_misplaced_hosts,
 )
 
 SEPARATOR = "/"
@@ -115,7 +115,7 @@ def _elsewhere(
     true = [SEPARATOR.join(position[:length]) for position in positions]
     return [
         Elsewhere(names[place], true[place], None if other is None else str(other))
-        for place, other in out_of_place(_labels(names, groups), true).items()
+        for place, other in find_misplaced_hosts(_labels(names, groups), true).items()
     ]
 
 

@@ -26,7 +26,7 @@ from plink.model.network import Capacity
 from plink.optimize.groups.certainty import more_passes
 from plink.optimize.groups.truth import Judgement
 from plink.show.terminal.facts import align_columns
-from plink.solvers.groups.grouping import traffic
+from plink.solvers.groups.grouping import estimate_messages
 from plink.solvers.groups.levels import LIKELY, SURE
 
 _UNKNOWN = "-"
@@ -137,7 +137,7 @@ def method_lines(cluster: Cluster, grouping: Grouping) -> list[str]:
             f"{share_text(max(0.0, grouping.confirmed))} (adjusted mutual information)"
         )
     sizes = [len(group.hosts) for group in cluster.groups]
-    others, least = traffic(sum(sizes), len(sizes)), 2 * sum(sizes) ** 0.5
+    others, least = estimate_messages(sum(sizes), len(sizes)), 2 * sum(sizes) ** 0.5
     lines.append(
         f"in a plan of two levels the host that sums up a share of the data exchanges it with "
         f"{others:.1f} others; the best number of groups would make that {least:.1f}"
