@@ -79,8 +79,8 @@ def test_a_cut_host_and_a_cut_uplink_are_named(lab: Lab, file: Path) -> None:
     uplinks["uplinks"] = [each for each in uplinks["uplinks"] if each["group"] == rack]
     one = file.with_name("one.json")
     one.write_text(json.dumps(data))
-    set_rate(lab, host, 40)
-    set_rate(lab, rack, 30)
+    set_rate(lab, host, 25)
+    set_rate(lab, rack, 15)
     try:
         code, found = check(lab, one)
     finally:
