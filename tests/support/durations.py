@@ -1,8 +1,8 @@
 """Run the files that took longest in the last run first, and record each one's duration.
 
 The record is `build/test-durations.json`. The controller reads and writes it and hands it to its
-workers, which have to agree on the order. Without a record, on a fresh clone, files with hosts in
-namespaces count as the longest.
+workers, which have to agree on the order. Without a record, on a fresh clone, files count by their
+tests' time limits, and as long if they have hosts in namespaces.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ import pytest
 
 # Files from this on are spread over the run, longest first; the others fill the time between.
 LONG_S = 5.0
-# A file without a record.
-_WITH_LAB_S, _WITHOUT_LAB_S = 30.0, 1.0
+# A file without a record: a test with a lab takes at most a fourth of its limit on a quiet machine,
+# as does one that was given a limit of its own.
+_WITHOUT_LAB_S, _USUAL_LIMIT_S, _SHARE_OF_LIMIT = 1.0, 120, 0.25
 _WITH_LAB = re.compile(r"\bmark\.lab\b")
+_LIMIT_S = re.compile(r"\bmark\.timeout\((\d+)\)")
 
 
 def read_record(path: Path) -> dict[str, float]:
@@ -36,7 +38,10 @@ def read_record(path: Path) -> dict[str, float]:
 def estimate_seconds(path: Path) -> float:
     """Guess how long a file without a record takes."""
     text = path.read_text(encoding="utf-8")
-    return _WITH_LAB_S if _WITH_LAB.search(text) else _WITHOUT_LAB_S
+    limits_s = [int(limit_s) for limit_s in _LIMIT_S.findall(text)]
+    if _WITH_LAB.search(text):
+        limits_s.append(_USUAL_LIMIT_S)
+    return _SHARE_OF_LIMIT * max(limits_s) if limits_s else _WITHOUT_LAB_S
 
 
 def order_files(seconds: Mapping[str, float]) -> list[str]:
