@@ -1,8 +1,8 @@
 """Run the files that took longest in the last run first, and record each one's duration.
 
 The record is `build/test-durations.json`. The controller reads and writes it and hands it to its
-workers, which have to agree on the order. Without a record, on a fresh clone, files count by their
-tests' time limits, and as long if they have hosts in namespaces.
+workers, which have to agree on the order. Without a record, on a fresh clone, a file is estimated
+from its tests' time limits; only labs and limits of their own make a file long.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ import pytest
 
 # Files from this on are spread over the run, longest first; the others fill the time between.
 LONG_S = 5.0
-# A file without a record: a test with a lab takes at most a fourth of its limit on a quiet machine,
-# as does one that was given a limit of its own.
+# Estimate for a file without a record: tests with a lab or with a limit of their own take up to a
+# fourth of their limit on a quiet machine.
 _WITHOUT_LAB_S, _USUAL_LIMIT_S, _SHARE_OF_LIMIT = 1.0, 120, 0.25
 _WITH_LAB = re.compile(r"\bmark\.lab\b")
 _LIMIT_S = re.compile(r"\bmark\.timeout\((\d+)\)")
