@@ -151,7 +151,7 @@ class Cluster(cluster_file.Cluster, frozen=True, dict=True):
 
     @cached_property
     def hashed(self) -> Cluster:
-        """This cluster with the hash of its file, which orders and plans record."""
+        """Copy of this cluster with the hash of its file, which orders and plans record."""
         if self.file_hash is not None:
             return self
         return replace(self, file_hash=cluster_file.content_hash(self))

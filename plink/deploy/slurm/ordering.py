@@ -47,7 +47,7 @@ _MOST_TOPOLOGY = 4 << 20
 
 @dataclass(frozen=True)
 class Reaching:
-    """How to reach the nodes.
+    """Choice of how to reach a job's nodes: by job steps or by agents.
 
     Args:
         by: `steps`, one for each node, or `agents`, which one step starts.
